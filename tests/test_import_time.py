@@ -1,0 +1,45 @@
+"""`import tracemill` stays cheap: it brings little time beyond NumPy's, and none of the slow packages."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TREE = Path(__file__).resolve().parent / ".root"
+MOST_SECONDS = 0.1
+RUNS = 7
+SLOW_PACKAGES = ("click", "cupy", "jax", "numba", "rich", "scipy", "sympy", "torch", "triton")
+
+MEASURE = """
+import time
+started = time.process_time()
+import {module}
+print(time.process_time() - started)
+"""
+
+
+def run_python(program: str) -> str:
+    """What a fresh interpreter prints that finds this checkout first."""
+    environment = {**os.environ, "PYTHONPATH": str(TREE), "PYTHONDONTWRITEBYTECODE": ""}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def import_seconds(module: str) -> float:
+    """Processor time of one import. Unlike the clock's, it leaves out the wait for a busy machine."""
+    return float(run_python(MEASURE.format(module=module)))
+
+
+def test_importing_costs_little_more_than_importing_numpy() -> None:
+    import_seconds("tracemill")  # the first run may compile bytecode
+    numpy_runs: list[float] = []
+    tracemill_runs: list[float] = []
+    for _ in range(RUNS):  # alternately, so that a change of the machine's speed meets both
+        numpy_runs.append(import_seconds("numpy"))
+        tracemill_runs.append(import_seconds("tracemill"))
+    assert min(tracemill_runs) - min(numpy_runs) <= MOST_SECONDS, (numpy_runs, tracemill_runs)
+
+
+def test_importing_brings_no_slow_package() -> None:
+    loaded = run_python("import sys, tracemill; print(*sorted({name.split('.')[0] for name in sys.modules}))")
+    assert not set(SLOW_PACKAGES) & set(loaded.split())

@@ -1,0 +1,234 @@
+"""The folders keep their promises: layers, no import cycles, and a wheel that holds the library alone."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LAYERS = ("compiler", "passes", "runtime", "tools")  # a layer imports itself and those before it
+
+# What a function may import: all else stands at the top of its module.
+OPTIONAL = {"cuda", "cupy", "jax", "numba", "scipy", "torch", "triton"}  # may not be installed
+SLOW = {"click", "filelock", "platformdirs", "rich", "sympy"}  # would weigh on `import tracemill`
+
+# Names that say nothing of what a file holds, so that anything ends up in it.
+NAMELESS = re.compile(r"_?(base|common|core|helpers?|misc|utils?|new_.*|.*_impl|(.*_)?v\d+)")
+
+DIGITS_LICENCE = "tools/data/DIGITS-LICENSE.txt"
+
+TOP = ast.Module | ast.ClassDef | ast.If | ast.Try | ast.With  # their bodies run when a module is imported
+
+
+def library_files() -> list[Path]:
+    """The root's own modules and those of the layers."""
+    entry_points = [file for name in ("__init__.py", "__main__.py") if (file := ROOT / name).exists()]
+    return entry_points + sorted(file for layer in LAYERS for file in (ROOT / layer).rglob("*.py"))
+
+
+def shown(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()
+
+
+def module_name(file: Path) -> str:
+    """The name a file is imported by: ./compiler/ir.py is tracemill.compiler.ir."""
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(("tracemill", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+def layer_of(module: str) -> str:
+    """'passes' for tracemill.passes.fuse, '' for the root."""
+    return module.removeprefix("tracemill").removeprefix(".").partition(".")[0]
+
+
+FILES = {module_name(file): file for file in library_files()}
+TREES = {module: ast.parse(file.read_text(encoding="utf-8")) for module, file in FILES.items()}
+
+
+def place(module: str, node: ast.Import | ast.ImportFrom) -> str:
+    return f"{shown(FILES[module])}:{node.lineno}: {ast.unparse(node)}"
+
+
+def imported_modules(node: ast.Import | ast.ImportFrom, module: str) -> Iterator[str]:
+    """Absolute names of what a statement in `module` imports: modules, or packages that hold the names."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    source = node.module or ""
+    if node.level:
+        package = module.split(".") if FILES[module].name == "__init__.py" else module.split(".")[:-1]
+        anchor = package[: len(package) - node.level + 1]
+        source = ".".join([*anchor, source] if source else anchor)
+    for alias in node.names:
+        submodule = f"{source}.{alias.name}"
+        yield submodule if submodule in FILES else source
+
+
+def is_for_type_checkers(node: ast.AST) -> bool:
+    """Whether a node is `if TYPE_CHECKING:` or `if typing.TYPE_CHECKING:`."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
+
+
+def imports_at_import_time(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The import statements that run when the module itself is imported."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif is_for_type_checkers(child) and isinstance(child, ast.If):
+            for statement in child.orelse:
+                yield from imports_at_import_time(ast.Module([statement], []))
+        elif isinstance(child, TOP | ast.ExceptHandler):
+            yield from imports_at_import_time(child)
+
+
+def all_imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    return (child for child in ast.walk(node) if isinstance(child, ast.Import | ast.ImportFrom))
+
+
+def imports_inside_functions(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from all_imports(function)
+
+
+def first_cycle(graph: dict[str, set[str]]) -> list[str]:
+    """A path that ends where it begins, or an empty list."""
+    finished: set[str] = set()
+
+    def visit(module: str, path: list[str]) -> list[str]:
+        if module in path:
+            return [*path[path.index(module) :], module]
+        if module in finished:
+            return []
+        for target in sorted(graph.get(module, ())):
+            if cycle := visit(target, [*path, module]):
+                return cycle
+        finished.add(module)
+        return []
+
+    return next((cycle for module in sorted(graph) if (cycle := visit(module, []))), [])
+
+
+def test_a_layer_imports_only_itself_and_those_before_it() -> None:
+    wrong: list[str] = []
+    for module, tree in TREES.items():
+        if layer_of(module) not in LAYERS:
+            continue
+        allowed = LAYERS[: LAYERS.index(layer_of(module)) + 1]
+        wrong += [
+            f"{place(module, node)}  # {target} is above {layer_of(module)}/"
+            for node in all_imports(tree)
+            for target in imported_modules(node, module)
+            if target.split(".")[0] == "tracemill" and layer_of(target) not in allowed
+        ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_root_imports_no_tools() -> None:
+    targets = {
+        target for node in all_imports(TREES["tracemill"]) for target in imported_modules(node, "tracemill")
+    }
+    assert not {target for target in targets if layer_of(target) == "tools"}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {
+        module: {
+            target
+            for node in imports_at_import_time(tree)
+            for target in imported_modules(node, module)
+            if target in FILES
+        }
+        for module, tree in TREES.items()
+    }
+    assert not (cycle := first_cycle(graph)), " -> ".join(cycle)
+
+
+def test_a_circle_of_imports_is_found() -> None:
+    assert first_cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert first_cycle({"a": {"a"}}) == ["a", "a"]
+    assert first_cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_functions_import_only_what_is_optional_or_slow() -> None:
+    wrong = [
+        place(module, node)
+        for module, tree in TREES.items()
+        for node in imports_inside_functions(tree)
+        for target in imported_modules(node, module)
+        if target.split(".")[0] not in OPTIONAL | SLOW
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_is_optional_is_imported_only_inside_functions() -> None:
+    wrong = [
+        place(module, node)
+        for module, tree in TREES.items()
+        for node in imports_at_import_time(tree)
+        for target in imported_modules(node, module)
+        if target.split(".")[0] in OPTIONAL
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_imports_of_the_library_are_relative_below_the_root() -> None:
+    wrong = [
+        place(module, node)
+        for module, tree in TREES.items()
+        if layer_of(module) in LAYERS
+        for node in all_imports(tree)
+        if isinstance(node, ast.Import) or not node.level
+        for target in imported_modules(node, module)
+        if target.split(".")[0] == "tracemill"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_packages_in_pyproject_are_the_folders_with_code() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    listed = settings["tool"]["setuptools"]["packages"]
+    folders = {file.parent for file in FILES.values()}
+    assert set(listed) == {module_name(folder / "__init__.py") for folder in folders}
+    assert len(listed) == len(set(listed))
+    assert not [shown(folder) for folder in folders if not (folder / "__init__.py").exists()]
+
+
+def test_no_file_or_folder_has_a_name_that_says_nothing() -> None:
+    files = [*FILES.values(), *(ROOT / "tests").rglob("*.py")]
+    paths = {path for file in files for path in (file, file.parent)} - {ROOT}
+    assert not [shown(path) for path in sorted(paths) if NAMELESS.fullmatch(path.stem)]
+
+
+def test_the_link_for_type_checkers_leads_to_the_root() -> None:
+    link = ROOT / "tests" / ".root" / "tracemill"
+    assert link.is_symlink()
+    assert link.readlink() == Path("../..")
+    assert link.resolve() == ROOT
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
+    left_out = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "dist", "venv")
+    tree = shutil.copytree(ROOT, tmp_path / "tree", ignore=left_out)
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "..", "."]
+    build = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    assert build.returncode == 0, build.stdout + build.stderr
+
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    metadata = {name for name in names if ".dist-info/" in name}
+    modules = {f"tracemill/{shown(file)}" for file in FILES.values()}
+    data = {f"tracemill/{name}" for name in ("py.typed", "tools/data/digits.npz", DIGITS_LICENCE)}
+    assert {name.split("/")[0] for name in names - metadata} == {"tracemill"}
+    assert names - metadata == modules | data
+    licences = {name.split("/licenses/")[1] for name in metadata if "/licenses/" in name}
+    assert licences == {"LICENSE", DIGITS_LICENCE}
