@@ -17,7 +17,7 @@ LAYERS = ("compiler", "passes", "runtime", "tools")  # a layer imports itself an
 
 # What a function may import: all else stands at the top of its module.
 OPTIONAL = {"cuda", "cupy", "jax", "numba", "scipy", "torch", "triton"}  # may not be installed
-SLOW = {"click", "filelock", "ml_dtypes", "platformdirs", "rich", "sympy"}  # would weigh on `import tracemill`
+SLOW = {"click", "filelock", "ml_dtypes", "platformdirs", "rich", "sympy"}  # would slow `import tracemill`
 
 # Names that say nothing of what a file holds, so that anything ends up in it.
 NAMELESS = re.compile(r"_?(base|common|core|helpers?|misc|utils?|new_.*|.*_impl|(.*_)?v\d+)")
