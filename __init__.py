@@ -1,0 +1,1 @@
+"""Tracemill: derivatives, batching and compiled kernels for plain NumPy functions."""

@@ -1,0 +1,1 @@
+"""Printers: a graph of kernels in, source text out, and nothing else."""

@@ -1,0 +1,284 @@
+"""The ops as functions on values: what derivative, transpose and batch rules are written with.
+
+They name ops by string, so that one family of ops can use another without importing it. A Python
+number beside a value becomes a constant of the value's dtype.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .dtypes import BOOL, DType
+from .ir import Constant, Shape, Value
+from .trace import bind
+
+Operand: TypeAlias = Value | complex
+
+
+def constant(array: Any, dtype: DType | None = None) -> Constant:
+    """A constant value holding a copy of `array`."""
+    return Constant(np.asarray(array, dtype))
+
+
+def full_like(value: Any, fill: complex) -> Value:
+    """An array of one number, with the shape and dtype of `value`."""
+    return full(value.shape, fill, value.dtype)
+
+
+def full(shape: Shape, fill: complex, dtype: DType) -> Value:
+    scalar = constant(fill, dtype)
+    return broadcast_to(scalar, shape) if shape else scalar
+
+
+def zeros_like(value: Any) -> Value:
+    return full_like(value, 0)
+
+
+def iota(length: int, dtype: DType) -> Value:
+    """``arange(length)``."""
+    return bind("iota", length=length, dtype=dtype)
+
+
+def _both(x: Operand, y: Operand) -> tuple[Value, Value]:
+    if isinstance(x, Value):
+        return x, y if isinstance(y, Value) else constant(y, x.dtype)
+    assert isinstance(y, Value), "one operand must be a value"
+    return constant(x, y.dtype), y
+
+
+def elementwise(op: str, *operands: Operand) -> Value:
+    """Any elementwise op by name; numbers take the dtype of the first value."""
+    like = next(x for x in operands if isinstance(x, Value))
+    return bind(op, *[x if isinstance(x, Value) else constant(x, like.dtype) for x in operands])
+
+
+def add(x: Operand, y: Operand) -> Value:
+    return bind("add", *_both(x, y))
+
+
+def subtract(x: Operand, y: Operand) -> Value:
+    return bind("subtract", *_both(x, y))
+
+
+def multiply(x: Operand, y: Operand) -> Value:
+    return bind("multiply", *_both(x, y))
+
+
+def divide(x: Operand, y: Operand) -> Value:
+    return bind("divide", *_both(x, y))
+
+
+def power(x: Operand, y: Operand) -> Value:
+    return bind("power", *_both(x, y))
+
+
+def negative(x: Value) -> Value:
+    return bind("negative", x)
+
+
+def reciprocal(x: Value) -> Value:
+    return bind("reciprocal", x)
+
+
+def square(x: Value) -> Value:
+    return bind("square", x)
+
+
+def sqrt(x: Value) -> Value:
+    return bind("sqrt", x)
+
+
+def exp(x: Value) -> Value:
+    return bind("exp", x)
+
+
+def log(x: Value) -> Value:
+    return bind("log", x)
+
+
+def sin(x: Value) -> Value:
+    return bind("sin", x)
+
+
+def cos(x: Value) -> Value:
+    return bind("cos", x)
+
+
+def sinh(x: Value) -> Value:
+    return bind("sinh", x)
+
+
+def cosh(x: Value) -> Value:
+    return bind("cosh", x)
+
+
+def sign(x: Value) -> Value:
+    return bind("sign", x)
+
+
+def absolute(x: Value) -> Value:
+    return bind("absolute", x)
+
+
+def floor(x: Value) -> Value:
+    return bind("floor", x)
+
+
+def trunc(x: Value) -> Value:
+    return bind("trunc", x)
+
+
+def maximum(x: Operand, y: Operand) -> Value:
+    return bind("maximum", *_both(x, y))
+
+
+def minimum(x: Operand, y: Operand) -> Value:
+    return bind("minimum", *_both(x, y))
+
+
+def real(x: Value) -> Value:
+    return bind("real", x)
+
+
+def imag(x: Value) -> Value:
+    return bind("imag", x)
+
+
+def conjugate(x: Value) -> Value:
+    """The complex conjugate; a real value is returned as it is."""
+    return bind("conjugate", x) if x.dtype.kind == "c" else x
+
+
+def make_complex(re: Value, im: Value) -> Value:
+    return bind("complex", re, im)
+
+
+def equal(x: Operand, y: Operand) -> Value:
+    return bind("equal", *_both(x, y))
+
+
+def less(x: Operand, y: Operand) -> Value:
+    return bind("less", *_both(x, y))
+
+
+def less_equal(x: Operand, y: Operand) -> Value:
+    return bind("less_equal", *_both(x, y))
+
+
+def greater(x: Operand, y: Operand) -> Value:
+    return bind("greater", *_both(x, y))
+
+
+def greater_equal(x: Operand, y: Operand) -> Value:
+    return bind("greater_equal", *_both(x, y))
+
+
+def logical_and(x: Value, y: Value) -> Value:
+    return bind("logical_and", x, y)
+
+
+def logical_or(x: Value, y: Value) -> Value:
+    return bind("logical_or", x, y)
+
+
+def logical_not(x: Value) -> Value:
+    return bind("logical_not", x)
+
+
+def where(condition: Value, x: Operand, y: Operand) -> Value:
+    """``x`` where the condition holds, else ``y``. One of the two must be a value."""
+    return bind("where", condition, *_both(x, y))
+
+
+def convert(x: Value, dtype: DType) -> Value:
+    """`x` as `dtype`; itself if it has that dtype."""
+    return x if x.dtype == dtype else bind("convert", x, dtype=dtype)
+
+
+def nonzero_mask(x: Value) -> Value:
+    """``x != 0`` as bool."""
+    return x if x.dtype == BOOL else bind("not_equal", x, constant(0, x.dtype))
+
+
+def broadcast_to(x: Value, shape: Shape) -> Value:
+    """`x` repeated along new leading axes and axes of length 1, as `numpy.broadcast_to`."""
+    return x if x.shape == shape else bind("broadcast_to", x, shape=tuple(shape))
+
+
+def reshape(x: Value, shape: Shape) -> Value:
+    return x if x.shape == shape else bind("reshape", x, shape=tuple(shape))
+
+
+def transpose(x: Value, axes: Sequence[int]) -> Value:
+    """`x` with its axes in the order `axes`."""
+    return x if tuple(axes) == tuple(range(x.ndim)) else bind("transpose", x, axes=tuple(axes))
+
+
+def moveaxis(x: Value, source: int, destination: int) -> Value:
+    axes = [axis for axis in range(x.ndim) if axis != source % x.ndim]
+    axes.insert(destination % x.ndim, source % x.ndim)
+    return transpose(x, axes)
+
+
+def expand_dims(x: Value, axis: int) -> Value:
+    """A new axis of length 1 at `axis` of the result."""
+    axis %= x.ndim + 1
+    return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
+
+
+def slice_(x: Value, start: Sequence[int], stop: Sequence[int], step: Sequence[int] | None = None) -> Value:
+    """``x[start[0]:stop[0]:step[0], …]`` with 0 ≤ start ≤ stop ≤ length and positive steps."""
+    step = step or (1,) * x.ndim
+    if tuple(stop) == x.shape and not any(start) and all(s == 1 for s in step):
+        return x
+    return bind("slice", x, start=tuple(start), stop=tuple(stop), step=tuple(step))
+
+
+def slice_axis(x: Value, start: int, stop: int, axis: int, step: int = 1) -> Value:
+    """``x[start:stop:step]`` along one axis."""
+    starts, stops, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    starts[axis], stops[axis], steps[axis] = start, stop, step
+    return slice_(x, starts, stops, steps)
+
+
+def flip(x: Value, axes: Sequence[int]) -> Value:
+    return bind("flip", x, axes=tuple(axes)) if axes else x
+
+
+def concatenate(values: Sequence[Value], axis: int) -> Value:
+    return values[0] if len(values) == 1 else bind("concatenate", *values, axis=axis)
+
+
+def pad(x: Value, low: Sequence[int], high: Sequence[int], fill: complex = 0, interior: Sequence[int] = ()) -> Value:
+    """`x` with `low` and `high` entries of `fill` around each axis and `interior` ones between entries."""
+    interior = tuple(interior) or (0,) * x.ndim
+    return bind("pad", x, constant(fill, x.dtype), low=tuple(low), high=tuple(high), interior=interior)
+
+
+def sum_(x: Value, axes: Sequence[int]) -> Value:
+    """The sum over `axes`, which disappear."""
+    return bind("sum", x, axes=tuple(axes)) if axes else x
+
+
+def dot(
+    x: Value,
+    y: Value,
+    contract: tuple[Sequence[int], Sequence[int]],
+    batch: tuple[Sequence[int], Sequence[int]] = ((), ()),
+) -> Value:
+    """The sum of products over the `contract` axes, with `batch` axes in step.
+
+    The result's axes: the batch axes, then the other axes of `x`, then those of `y`.
+    """
+    axes = {"contract_x": contract[0], "contract_y": contract[1], "batch_x": batch[0], "batch_y": batch[1]}
+    return bind("dot", x, y, **{name: tuple(axis) for name, axis in axes.items()})
+
+
+def unbroadcast(x: Value, shape: Shape) -> Value:
+    """Sum `x` down to `shape`: the transpose of broadcasting `shape` to ``x.shape``."""
+    if x.shape == shape:
+        return x
+    lead = x.ndim - len(shape)
+    stretched = [i + lead for i, dim in enumerate(shape) if dim == 1 and x.shape[i + lead] != 1]
+    return reshape(sum_(x, (*range(lead), *stretched)), shape)

@@ -1,0 +1,112 @@
+"""`Op`: everything Tracemill knows about one operation, in one record; and the table of all ops."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from .dtypes import is_inexact
+from .errors import InternalError, NotDifferentiableError
+from .ir import ArrayType, Value
+
+# The rules. `params` are the call's own, by keyword. A rule of an op with one output may return it bare.
+TypeRule: TypeAlias = Callable[..., ArrayType | tuple[ArrayType, ...]]
+"""``type(*input_types, **params)``: the types of the outputs; raises `ShapeError` or `DTypeError`."""
+
+Meaning: TypeAlias = Callable[..., Any]
+"""``numpy(*arrays, **params)``: what the op does, in plain NumPy. Self-contained: it refers to nothing
+but ``np`` and its arguments, because the NumPy backend quotes its source."""
+
+JvpRule: TypeAlias = Callable[..., Any]
+"""``jvp(inputs, tangents, outputs, **params)``: the tangents of the outputs, linear in ``tangents``.
+A tangent is None where it is zero; at least one is not."""
+
+TransposeRule: TypeAlias = Callable[..., Any]
+"""``transpose(cotangents, inputs, **params)``: one cotangent, or None for zero, per input. An input that
+the call is linear in arrives as `Linear`: only its type is known. Others are values."""
+
+BatchRule: TypeAlias = Callable[..., Any]
+"""``batch(inputs, mapped, size, **params)``: the outputs, with a new axis 0 of length ``size``.
+``mapped[i]`` says that input i has that axis in front; at least one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Stands for an input of a linear call while transposing: its type is known, its value is not."""
+
+    type: ArrayType
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation. No rule has a default: what an op cannot do is spelled out."""
+
+    name: str
+    family: str
+    type: TypeRule
+    numpy: Meaning
+    jvp: JvpRule
+    transpose: TransposeRule
+    batch: BatchRule
+    spelling: Mapping[str, str] | None
+    """Per backend ("numpy", "c", "triton") an expression with ``{0}``, ``{1}`` for the inputs; None if not elementwise."""
+    effect: str | None
+    """None for a pure op; else what it does besides computing ("calls Python")."""
+    doc: str
+
+
+_TABLE: dict[str, Op] = {}
+
+
+def register(op: Op) -> Op:
+    """Add an op to the table. Every op has one record."""
+    if op.name in _TABLE:
+        raise InternalError(f"op {op.name!r} is registered twice")
+    _TABLE[op.name] = op
+    return op
+
+
+def lookup(name: str) -> Op:
+    """The record of the op called `name`; KeyError if there is none."""
+    return _TABLE[name]
+
+
+def all_ops() -> Mapping[str, Op]:
+    """Every op by name."""
+    return _TABLE
+
+
+# ---- rules that say "no", or "zero" --------------------------------------------------------------
+
+
+def not_differentiable(name: str, reason: str) -> JvpRule:
+    """A JVP rule for an op whose floating outputs have no derivative: raises, saying why."""
+
+    def rule(inputs: tuple[Value, ...], tangents: Any, outputs: tuple[Value, ...], **params: Any) -> Any:
+        if not any(is_inexact(out.dtype) for out in outputs):
+            return (None,) * len(outputs)
+        raise NotDifferentiableError(f"{name} has no derivative: {reason}")
+
+    rule.__name__ = "not_differentiable"
+    return rule
+
+
+def zero_derivative(inputs: tuple[Value, ...], tangents: Any, outputs: tuple[Value, ...], **params: Any) -> Any:
+    """The JVP rule of a piecewise constant op."""
+    return (None,) * len(outputs)
+
+
+def not_linear(cotangents: Any, inputs: Any, **params: Any) -> Any:
+    """The transpose rule of an op that is linear in no input: it never stands in a linear graph."""
+    raise InternalError("transpose of an op that is not linear")

@@ -1,0 +1,114 @@
+"""The elementary functions: exponentials, logarithms, trigonometric and hyperbolic functions."""
+
+import math
+
+from ..functions import (
+    add,
+    constant,
+    cos,
+    cosh,
+    divide,
+    elementwise as call,
+    exp,
+    multiply,
+    negative,
+    reciprocal,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    subtract,
+)
+from ..ir import Value
+from .elementwise import Derivative, elementwise, ufunc, ufunc_spelling
+
+FAMILY = "elementary"
+LN2, LN10 = math.log(2.0), math.log(10.0)
+
+
+def _row(name: str, derivative: Derivative, *, kinds: str = "fc", c: str = "", triton: str = "", doc: str) -> None:
+    """A function of one variable, called the same in NumPy, in C's math.h and in libdevice unless said otherwise."""
+    spelling = ufunc_spelling(name, c or f"{name}{{f}}({{0}})", triton or f"libdevice.{name}({{0}})")
+    elementwise(
+        name, 1, ufunc(name), derivatives=(derivative,), kinds=kinds, spelling=spelling, family=FAMILY, doc=doc
+    )
+
+
+def _one_minus_square(x: Value) -> Value:
+    return subtract(1, square(x))
+
+
+_row("exp", lambda out, x: out, triton="tl.exp({0})", doc="e^x.")
+_row("exp2", lambda out, x: multiply(out, LN2), triton="tl.exp2({0})", doc="2^x.")
+_row("expm1", lambda out, x: add(out, 1), doc="e^x − 1, accurate near 0.")
+_row("log", lambda out, x: reciprocal(x), triton="tl.log({0})", doc="The natural logarithm.")
+_row("log2", lambda out, x: divide(constant(1 / LN2, x.dtype), x), triton="tl.log2({0})", doc="The logarithm to base 2.")
+_row("log10", lambda out, x: divide(constant(1 / LN10, x.dtype), x), doc="The logarithm to base 10.")
+_row("log1p", lambda out, x: reciprocal(add(x, 1)), doc="log(1 + x), accurate near 0.")
+_row("sin", lambda out, x: cos(x), doc="Sine of radians.")
+_row("cos", lambda out, x: negative(sin(x)), doc="Cosine of radians.")
+_row("tan", lambda out, x: add(square(out), 1), doc="Tangent of radians.")
+_row("arcsin", lambda out, x: reciprocal(sqrt(_one_minus_square(x))), c="asin{f}({0})", triton="libdevice.asin({0})",
+     doc="The inverse sine, in radians.")  # fmt: skip
+_row("arccos", lambda out, x: negative(reciprocal(sqrt(_one_minus_square(x)))), c="acos{f}({0})",
+     triton="libdevice.acos({0})", doc="The inverse cosine, in radians.")  # fmt: skip
+_row("arctan", lambda out, x: reciprocal(add(square(x), 1)), c="atan{f}({0})", triton="libdevice.atan({0})",
+     doc="The inverse tangent, in radians.")  # fmt: skip
+_row("sinh", lambda out, x: cosh(x), doc="Hyperbolic sine.")
+_row("cosh", lambda out, x: sinh(x), doc="Hyperbolic cosine.")
+_row("tanh", lambda out, x: _one_minus_square(out), doc="Hyperbolic tangent.")
+_row("arcsinh", lambda out, x: reciprocal(sqrt(add(square(x), 1))), c="asinh{f}({0})",
+     triton="libdevice.asinh({0})", doc="The inverse hyperbolic sine.")  # fmt: skip
+_row("arccosh", lambda out, x: reciprocal(multiply(sqrt(subtract(x, 1)), sqrt(add(x, 1)))), c="acosh{f}({0})",
+     triton="libdevice.acosh({0})", doc="The inverse hyperbolic cosine.")  # fmt: skip
+_row("arctanh", lambda out, x: reciprocal(_one_minus_square(x)), c="atanh{f}({0})", triton="libdevice.atanh({0})",
+     doc="The inverse hyperbolic tangent.")  # fmt: skip
+
+
+def _binary(name: str, dx: Derivative, dy: Derivative, c: str, triton: str, doc: str) -> None:
+    elementwise(
+        name, 2, ufunc(name), derivatives=(dx, dy), kinds="f",
+        spelling=ufunc_spelling(name, c, triton), family=FAMILY, doc=doc,
+    )  # fmt: skip
+
+
+def _square_norm(x: Value, y: Value) -> Value:
+    return add(square(x), square(y))
+
+
+def _weight(base: float) -> tuple[Derivative, Derivative]:
+    """The weights base^(x − out) and base^(y − out) of a logarithm of a sum."""
+
+    def power_of(x: Value) -> Value:
+        return exp(x) if base == math.e else call("exp2", x)
+
+    def dx(out: Value, x: Value, y: Value) -> Value:
+        return power_of(negative(_log_sum_gap(base, y, x)))
+
+    def dy(out: Value, x: Value, y: Value) -> Value:
+        return power_of(negative(_log_sum_gap(base, x, y)))
+
+    return dx, dy
+
+
+def _log_sum_gap(base: float, other: Value, x: Value) -> Value:
+    """log(1 + base^(other − x)): how far the logarithm of the sum lies above x, finite for equal infinities."""
+    gap = call("where", call("equal", other, x), constant(0, x.dtype), subtract(other, x))
+    name = "logaddexp" if base == math.e else "logaddexp2"
+    return call(name, constant(0, x.dtype), gap)
+
+
+_binary("arctan2", lambda out, y, x: divide(x, _square_norm(x, y)), lambda out, y, x: negative(divide(y, _square_norm(x, y))),
+        "atan2{f}({0}, {1})", "libdevice.atan2({0}, {1})", "The angle of the point (x, y), in radians from −π to π.")  # fmt: skip
+
+
+def _hypot_share(out: Value, x: Value) -> Value:
+    """x / out, and 0 at the origin."""
+    origin = call("equal", out, constant(0, out.dtype))
+    return divide(x, call("where", origin, constant(1, out.dtype), out))
+
+
+_binary("hypot", lambda out, x, y: _hypot_share(out, x), lambda out, x, y: _hypot_share(out, y),
+        "hypot{f}({0}, {1})", "libdevice.hypot({0}, {1})", "√(x² + y²), with derivative 0 at the origin.")  # fmt: skip
+_binary("logaddexp", *_weight(math.e), "tm_logaddexp({0}, {1})", "tm_logaddexp({0}, {1})", "log(e^x + e^y).")
+_binary("logaddexp2", *_weight(2.0), "tm_logaddexp2({0}, {1})", "tm_logaddexp2({0}, {1})", "log2(2^x + 2^y).")

@@ -1,0 +1,200 @@
+"""Recording calls into a graph (`Builder`, `bind`) and running a graph (`evaluate`, `Interpreter`, `Transformer`)."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .dtypes import Array
+from .errors import InternalError, TracemillError
+from .ir import ArrayType, Call, Constant, Graph, Location, Param, Value
+from .op import lookup
+
+
+class Builder:
+    """Collects calls in the order in which they are bound."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.location: Location | None = None
+
+    def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
+        """Append a call after asking the op for the types of its outputs."""
+        types = lookup(op).type(*[value.type for value in inputs], **params)
+        outputs = (Value(types),) if isinstance(types, ArrayType) else tuple(map(Value, types))
+        self.calls.append(Call(op, inputs, params, outputs, self.where()))
+        return outputs
+
+    def where(self) -> Location | None:
+        """The line of the user's program that the next call comes from."""
+        return self.location
+
+
+B = TypeVar("B", bound=Builder)
+
+
+class _Current(threading.local):
+    """The builder that `bind` records into, per thread."""
+
+    builder: Builder | None = None
+
+
+_current = _Current()
+
+
+def current_builder() -> Builder | None:
+    """The builder that is recording in this thread, or None."""
+    return _current.builder
+
+
+@contextmanager
+def recording(builder: B) -> Iterator[B]:
+    """Make `bind` record into `builder` in this thread; restores the previous one, also after an exception."""
+    previous = _current.builder
+    _current.builder = builder
+    try:
+        yield builder
+    finally:
+        _current.builder = previous
+
+
+def bind_all(op: str, *inputs: Value, **params: Param) -> tuple[Value, ...]:
+    """Record ``op(*inputs, **params)`` in the current builder; its outputs."""
+    builder = _current.builder
+    if builder is None:
+        raise InternalError(f"bind({op!r}) outside of any trace")
+    return builder.emit(op, inputs, params)
+
+
+def bind(op: str, *inputs: Value, **params: Param) -> Value:
+    """Record a call of an op with one output."""
+    (output,) = bind_all(op, *inputs, **params)
+    return output
+
+
+def inline(graph: Graph, inputs: Sequence[Value]) -> tuple[Value, ...]:
+    """Record the calls of `graph` on `inputs` in the current builder, keeping their source lines."""
+    builder = _current.builder
+    if builder is None:
+        raise InternalError(f"inline({graph.name}) outside of any trace")
+    env: dict[Value, Value] = dict(zip(graph.inputs, inputs, strict=True))
+    before = builder.location
+    try:
+        for call in graph.calls:
+            builder.location = call.location or before
+            outputs = builder.emit(call.op, tuple(env.get(v, v) for v in call.inputs), call.params)
+            env.update(zip(call.outputs, outputs, strict=True))
+    finally:
+        builder.location = before
+    return tuple(env.get(v, v) for v in graph.outputs)
+
+
+def as_tuple(result: Any) -> tuple[Any, ...]:
+    """The outputs of a rule: an op with one output may return it bare."""
+    return result if type(result) is tuple else (result,)
+
+
+class Interpreter:
+    """Runs a graph on arrays, one call at a time, by the NumPy meaning of its ops.
+
+    Override `call` to watch or change what runs:
+
+    >>> class Trace(Interpreter):
+    ...     def call(self, call, inputs):
+    ...         print(call.op)
+    ...         return super().call(call, inputs)
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
+        """The outputs for these inputs. Intermediate arrays are released after their last use."""
+        graph = self.graph
+        env: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
+        dying = last_uses(graph)
+        for index, call in enumerate(graph.calls):
+            outputs = self.call(call, [self.value(v, env) for v in call.inputs])
+            env.update(zip(call.outputs, outputs, strict=True))
+            for value in dying.get(index, ()):
+                del env[value]
+        return tuple(self.value(v, env) for v in graph.outputs)
+
+    def value(self, value: Value, env: Mapping[Value, Any]) -> Any:
+        """What an input of a call stands for."""
+        return value.array if isinstance(value, Constant) else env[value]
+
+    def call(self, call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs of one call."""
+        return run_call(call, inputs)
+
+
+def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Run one call on arrays by its op's NumPy meaning."""
+    try:
+        return as_tuple(lookup(call.op).numpy(*inputs, **call.params))
+    except TracemillError:
+        raise
+    except Exception as error:
+        error.add_note(f"while running {call.op} at {call.location}")
+        raise
+
+
+def evaluate(graph: Graph, *inputs: Any) -> tuple[Array, ...]:
+    """The outputs of `graph` on `inputs` by the NumPy meaning of its ops: the reference for every backend."""
+    with np.errstate(all="ignore"):
+        return tuple(np.asarray(out) for out in Interpreter(graph).run(*inputs))
+
+
+class Transformer(Interpreter):
+    """Rebuilds a graph call by call. Override `call` to emit something else.
+
+    >>> class SineToCosine(Transformer):
+    ...     def call(self, call, inputs):
+    ...         return super().call(replace(call, op="cos") if call.op == "sin" else call, inputs)
+    """
+
+    def value(self, value: Value, env: Mapping[Value, Any]) -> Any:
+        return value if isinstance(value, Constant) else env[value]
+
+    def call(self, call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        return bind_all(call.op, *inputs, **call.params)
+
+    def transform(self) -> Graph:
+        """The rebuilt graph."""
+        graph = self.graph
+        inputs = tuple(Value(v.type) for v in graph.inputs)
+        with recording(Builder()) as builder:
+            env: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
+            for call in graph.calls:
+                builder.location = call.location
+                outputs = self.call(call, [self.value(v, env) for v in call.inputs])
+                env.update(zip(call.outputs, outputs, strict=True))
+            outputs = tuple(self.value(v, env) for v in graph.outputs)
+        return Graph(graph.name, inputs, tuple(builder.calls), outputs, graph.input_names)
+
+
+def last_uses(graph: Graph) -> dict[int, list[Value]]:
+    """For each call's index, the values that nothing needs after it (also outputs that nothing uses)."""
+    kept = set(graph.outputs)
+    last: dict[Value, int] = {}
+    for index, call in enumerate(graph.calls):
+        for value in (*call.inputs, *call.outputs):
+            if not isinstance(value, Constant):
+                last[value] = index
+    dying: dict[int, list[Value]] = {}
+    for value, index in last.items():
+        if value not in kept:
+            dying.setdefault(index, []).append(value)
+    return dying
+
+
+def depends_on(graph: Graph, inputs: Sequence[bool]) -> set[Value]:
+    """Every value of `graph` that is computed from an input that is marked True, these inputs included."""
+    reached = {value for value, marked in zip(graph.inputs, inputs, strict=True) if marked}
+    for call in graph.calls:
+        if any(value in reached for value in call.inputs):
+            reached.update(call.outputs)
+    return reached

@@ -1,0 +1,1 @@
+"""Graph -> Graph: each file is one pass, named as its function."""

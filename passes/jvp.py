@@ -1,0 +1,49 @@
+"""Forward mode: from ``f`` to ``(x, dx) -> (f(x), f'(x) dx)``."""
+
+from collections.abc import Sequence
+
+from ..compiler.dtypes import is_inexact
+from ..compiler.errors import InternalError
+from ..compiler.functions import zeros_like
+from ..compiler.ir import Graph, Value
+from ..compiler.op import lookup
+from ..compiler.trace import Builder, as_tuple, recording
+
+
+def jvp(graph: Graph, *, wrt: Sequence[bool] | None = None) -> Graph:
+    """Push tangents through `graph`.
+
+    The result takes the inputs of `graph`, then one tangent per input that is marked in `wrt`
+    (default: every floating input), and returns the outputs, then one tangent per floating output.
+
+    Before ``def f(x: f64[]) -> f64[]: sin_1 = sin(x); return sin_1``, after::
+
+        def f_jvp(x: f64[], dx: f64[]) -> (f64[], f64[]):
+            sin_1: f64[] = sin(x)
+            cos_1: f64[] = cos(x)
+            multiply_1: f64[] = multiply(dx, cos_1)
+            return sin_1, multiply_1
+    """
+    marked = [is_inexact(v.dtype) for v in graph.inputs] if wrt is None else list(wrt)
+    tangent_of: dict[Value, Value] = {v: Value(v.type) for v, m in zip(graph.inputs, marked, strict=True) if m}
+    inputs = (*graph.inputs, *tangent_of.values())
+    names = (*graph.input_names, *(f"d{n}" for n, m in zip(graph.input_names, marked, strict=True) if m))
+    with recording(Builder()) as builder:
+        for call in graph.calls:
+            builder.calls.append(call)  # the primal part is shared, not copied
+            tangents = tuple(tangent_of.get(v) for v in call.inputs)
+            if any(t is not None for t in tangents):
+                builder.location = call.location
+                results = as_tuple(lookup(call.op).jvp(call.inputs, tangents, call.outputs, **call.params))
+                for output, tangent in zip(call.outputs, results, strict=True):
+                    if tangent is not None:
+                        _check_tangent(call.op, output, tangent)
+                        tangent_of[output] = tangent
+        floating = [v for v in graph.outputs if is_inexact(v.dtype)]
+        tangents_out = tuple(tangent_of[v] if v in tangent_of else zeros_like(v) for v in floating)
+    return Graph(f"{graph.name}_jvp", inputs, tuple(builder.calls), (*graph.outputs, *tangents_out), names)
+
+
+def _check_tangent(op: str, primal: Value, tangent: Value) -> None:
+    if tangent.type != primal.type:
+        raise InternalError(f"the JVP rule of {op} gives a tangent {tangent.type} for {primal.type}")

@@ -1,0 +1,20 @@
+"""Drop the calls whose results nothing needs."""
+
+from ..compiler.ir import Call, Graph
+from ..compiler.op import lookup
+
+
+def remove_dead_code(graph: Graph) -> Graph:
+    """Keep the calls that an output needs, and those with an effect.
+
+    Before ``sin_1 = sin(x); cos_1 = cos(x); return sin_1``, after ``sin_1 = sin(x); return sin_1``.
+    """
+    needed = set(graph.outputs)
+    kept: list[Call] = []
+    for call in reversed(graph.calls):
+        if lookup(call.op).effect or any(v in needed for v in call.outputs):
+            kept.append(call)
+            needed.update(call.inputs)
+    if len(kept) == len(graph.calls):
+        return graph
+    return Graph(graph.name, graph.inputs, tuple(reversed(kept)), graph.outputs, graph.input_names)

@@ -1,0 +1,34 @@
+"""Reverse mode: linearise, then transpose."""
+
+from collections.abc import Sequence
+
+from ..compiler.functions import conjugate
+from ..compiler.ir import Graph, Value
+from ..compiler.trace import Builder, inline, recording
+from .linearize import linearize
+from .transpose import transpose
+
+
+def vjp(graph: Graph, *, wrt: Sequence[bool]) -> tuple[Graph, Graph]:
+    """``(forward, backward)``: ``forward(*inputs)`` gives the outputs, then residuals; ``backward(*residuals,
+    *cotangents)`` takes one cotangent per floating output and gives one per input marked in `wrt`.
+
+    Complex cotangents follow the convention in which the gradient of a real loss points uphill: d|z| at
+    1 + 0j is 1 + 0j, the conjugate of the transpose.
+    """
+    forward, linear = linearize(graph, wrt=wrt)
+    tangents = sum(wrt)
+    residuals = len(linear.inputs) - tangents
+    backward = transpose(linear, linear=[False] * residuals + [True] * tangents)
+    return forward, _conjugated(backward, residuals)
+
+
+def _conjugated(backward: Graph, residuals: int) -> Graph:
+    """Conjugate the complex cotangents on their way in and out."""
+    if not any(v.dtype.kind == "c" for v in (*backward.inputs[residuals:], *backward.outputs)):
+        return backward
+    inputs = tuple(Value(v.type) for v in backward.inputs)
+    with recording(Builder()) as builder:
+        given = (*inputs[:residuals], *map(conjugate, inputs[residuals:]))
+        outputs = tuple(map(conjugate, inline(backward, given)))
+    return Graph(backward.name, inputs, tuple(builder.calls), outputs, backward.input_names)

@@ -1,0 +1,67 @@
+"""The cache's folder: where it lies, and whether it belongs to this user alone."""
+
+import contextlib
+import os
+import shutil
+import stat
+from pathlib import Path
+
+
+def default_folder() -> Path:
+    """The user's cache folder by the customs of the operating system, such as ~/.cache/tracemill."""
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("tracemill", appauthor=False))
+
+
+def problem_of(folder: Path) -> str | None:
+    """Why the folder must not be used, and what to do about it; None if it is private or not there yet.
+
+    Code from the cache is run, so whoever can write to the folder can run code as this user.
+    """
+    if not folder.is_absolute():
+        return f"{folder} is not an absolute path: set TRACEMILL_CACHE_DIR to one"
+    try:
+        link, target = os.lstat(folder), os.stat(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return f"{folder} cannot be read ({error.strerror}): set TRACEMILL_CACHE_DIR to another folder"
+    if not stat.S_ISDIR(target.st_mode):
+        return f"{folder} is not a folder: remove it, or set TRACEMILL_CACHE_DIR to another folder"
+    if not (is_mine(link) and is_mine(target)):
+        return f"{folder} belongs to another user: set TRACEMILL_CACHE_DIR to a folder of your own"
+    if os.name != "nt" and target.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"{folder} can be written by other users: empty it and run `chmod 700 {folder}`"
+    return None
+
+
+def is_mine(status: os.stat_result) -> bool:
+    """Whether a file belongs to this process's user. Windows guards the user's folders by other means."""
+    return os.name == "nt" or status.st_uid == os.geteuid()
+
+
+def make_private(folder: Path) -> None:
+    """Makes the folder, closed to all others, unless it is there."""
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+
+
+def temporary_in(folder: Path) -> Path:
+    """A name in the folder that nobody uses; names with a dot are never entries."""
+    return folder / f".tmp-{os.getpid()}-{os.urandom(8).hex()}"
+
+
+def discard(path: Path) -> None:
+    """Takes a file or folder out of sight at once, and then deletes it. Raises OSError if it stays."""
+    hidden = temporary_in(path.parent)
+    os.rename(path, hidden)
+    delete(hidden)
+
+
+def delete(path: Path) -> None:
+    """Deletes a file, a link or a folder as far as that is possible; what stays is deleted another day."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()

@@ -1,0 +1,1 @@
+"""The command line, dumps, reports and benchmarks; nothing in the library imports it."""
