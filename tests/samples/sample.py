@@ -1,0 +1,259 @@
+"""`Sample`: a call of one op with the arrays to run it on; `Failure`: a call that must be refused."""
+
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+import tracemill.compiler.ops  # noqa: F401  (fills the table of ops)
+from tracemill.compiler.dtypes import Array, DType, dtype_name, dtype_named, is_inexact, real_dtype
+from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
+from tracemill.compiler.trace import Builder, bind_all, recording
+
+# ---- where the entries of an input come from --------------------------------------------------------
+
+
+class Interval(NamedTuple):
+    """Random numbers from `low` to `high`; both parts of a complex number lie there."""
+
+    low: float
+    high: float
+
+
+class Points(tuple[complex, ...]):
+    """These numbers in this order, repeated to fill the shape: ``Points((0, 1, 2))``."""
+
+    __slots__ = ()
+
+
+Domain: TypeAlias = "str | Interval | Points"
+"""An interval, fixed points, or one of the names that `entries` knows."""
+
+INTERVALS = {
+    "real": Interval(-2.5, 2.5),
+    "unit": Interval(-0.9, 0.9),
+    "positive": Interval(0.3, 3.0),
+    "probability": Interval(0.05, 0.95),
+    "above_one": Interval(1.2, 4.0),
+}
+
+
+def special_values(dtype: DType) -> Array:
+    """Where functions go wrong: NaN, infinities, zeros, denormals, the largest; the ends of the integers."""
+    if dtype.kind == "b":
+        return np.array([False, True])
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        wanted = [0, 1, 2, 3, 7, limits.max, limits.max - 1, limits.min, limits.min + 1, -1, -2, -7]
+        return np.array([v for v in wanted if limits.min <= v <= limits.max], dtype)
+    if dtype.kind == "c":
+        parts = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5]
+        return np.array([complex(re, im) for re, im in product(parts, parts)], dtype)
+    if dtype.name == "bfloat16":
+        import ml_dtypes
+
+        tiny, smallest, largest = (
+            float(getattr(ml_dtypes.finfo(dtype), name)) for name in ("tiny", "smallest_subnormal", "max")
+        )
+    else:
+        info = np.finfo(dtype)
+        tiny, smallest, largest = float(info.tiny), float(info.smallest_subnormal), float(info.max)
+    values = [
+        np.nan,
+        np.inf,
+        -np.inf,
+        0.0,
+        -0.0,
+        smallest,
+        -smallest,
+        tiny,
+        largest,
+        -largest,
+        1,
+        -1,
+        0.5,
+        -0.5,
+        2,
+        -3,
+    ]
+    return np.array(values).astype(dtype)
+
+
+def _drawn(domain: Interval | str, rng: np.random.Generator, shape: Shape) -> Array:
+    """Float64 entries of a random domain."""
+    if isinstance(domain, Interval):
+        return rng.uniform(domain.low, domain.high, shape)
+    size = int(np.prod(shape, dtype=int))
+    if domain in INTERVALS:
+        return rng.uniform(*INTERVALS[domain], shape)
+    if domain == "integers":
+        return rng.integers(1, 6, shape).astype(float)
+    if domain == "away_from_zero":
+        return rng.uniform(0.4, 2.5, shape) * rng.choice([-1.0, 1.0], shape)
+    if domain == "away_from_integers":
+        return rng.integers(-4, 4, shape) + rng.uniform(0.2, 0.8, shape)
+    if domain == "away_from_ties":  # no two entries are closer than 0.1, nor is one near 0
+        return (rng.permutation(size) * 0.5 - size * 0.2 + rng.uniform(0.05, 0.25, size)).reshape(shape)
+    raise ValueError(f"no domain is called {domain!r}")
+
+
+def entries(domain: Domain, dtype: DType, shape: Shape, rng: np.random.Generator) -> Array:
+    """An array of the domain's entries."""
+    if isinstance(domain, Points):
+        return np.resize(np.array(domain).astype(dtype), shape)
+    if domain == "special":
+        return np.resize(special_values(dtype), shape)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind in "iu":
+        low, high = (0, 7) if dtype.kind == "u" else (-6, 7)
+        return (
+            _drawn(domain, rng, shape) if domain == "integers" else rng.integers(low, high, shape)
+        ).astype(dtype)
+    drawn = _drawn(domain, rng, shape)
+    if dtype.kind == "c":
+        out = np.empty(shape, dtype)
+        out.real, out.imag = drawn, _drawn(domain, rng, shape)
+        return out
+    return drawn.astype(dtype)
+
+
+# ---- how an input lies in memory --------------------------------------------------------------------
+
+
+def _reversed(x: Array) -> Array:
+    return np.flip(np.flip(x).copy())
+
+
+def _strided(x: Array) -> Array:
+    roomy = np.zeros([2 * dim for dim in x.shape], x.dtype)
+    view = roomy[(slice(None, None, 2),) * x.ndim]
+    view[...] = x
+    return view
+
+
+LAYOUTS: Mapping[str, Callable[[Array], Array]] = {
+    "contiguous": lambda x: x,
+    "fortran": np.asfortranarray,
+    "reversed": _reversed,  # negative strides
+    "strided": _strided,  # gaps between entries
+}
+
+
+# ---- samples ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """``op(*arrays, **params)`` on arrays of these shapes, dtypes (by short name) and domains.
+
+    Shape ``()`` is a scalar. One dtype or one domain stands for all inputs.
+    """
+
+    op: str
+    shapes: tuple[Shape, ...]
+    dtypes: str | tuple[str, ...] = "f64"
+    params: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    domain: "Domain | tuple[Domain, ...]" = "real"
+    layout: str = "contiguous"
+    reference: Callable[..., Any] | None = None
+    """The value by other means, called as the op's meaning is. None: NumPy's function of the op's name."""
+    widened: bool = True
+    """The reference is evaluated on longdouble arrays and then rounded; else on the arrays themselves."""
+    ulps: float = 2
+    """How far the value may lie from the reference, in units of the last place of the result."""
+    wrt: tuple[bool, ...] | None = None
+    """The inputs with a derivative: all floating ones unless given; asking for another must raise."""
+    label: str = ""
+    """Tells apart samples that look the same otherwise."""
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        one = not isinstance(self.domain, tuple) or isinstance(self.domain, Interval | Points)
+        return (self.domain,) * len(self.shapes) if one else self.domain  # type: ignore[return-value]
+
+    @cached_property
+    def types(self) -> tuple[ArrayType, ...]:
+        names = (self.dtypes,) * len(self.shapes) if isinstance(self.dtypes, str) else self.dtypes
+        return tuple(ArrayType(dtype_named(n), shape) for n, shape in zip(names, self.shapes, strict=True))
+
+    @cached_property
+    def floating(self) -> tuple[bool, ...]:
+        """Which inputs are floating."""
+        return tuple(is_inexact(t.dtype) for t in self.types)
+
+    @property
+    def differentiated(self) -> tuple[bool, ...]:
+        """Which inputs have a derivative."""
+        return self.floating if self.wrt is None else self.wrt
+
+    @property
+    def smooth(self) -> bool:
+        """Whether differences can tell the derivative: f64 or c128 inputs, none narrower, at generic points."""
+        pairs = [(t.dtype, d) for t, d in zip(self.types, self.domains, strict=True) if is_inexact(t.dtype)]
+        return bool(pairs) and all(
+            real_dtype(dtype).itemsize == 8
+            and not isinstance(domain, Points)
+            and domain not in ("special", "integers")
+            for dtype, domain in pairs
+        )
+
+    @cached_property
+    def id(self) -> str:
+        """The sample's name in a test report."""
+        params = ",".join(f"{name}={_shown(param)}" for name, param in self.params.items())
+        domains = self.domains if len(set(self.domains)) > 1 else self.domains[:1]
+        where = ",".join(
+            d if isinstance(d, str) else "points" if isinstance(d, Points) else f"{d[0]}..{d[1]}"
+            for d in domains
+        )
+        layout = "" if self.layout == "contiguous" else self.layout
+        parts = (f"({', '.join(map(str, self.types))})", params, where, layout, self.label)
+        return self.op + "-".join(part for part in parts if part)
+
+    def arrays(self, seed: int = 0) -> list[Array]:
+        """Fresh input arrays: the same for the same seed."""
+        rng = np.random.default_rng([seed, zlib.crc32(self.id.encode())])
+        place = LAYOUTS[self.layout]
+        pairs = zip(self.types, self.domains, strict=True)
+        return [place(entries(domain, t.dtype, t.shape, rng)) for t, domain in pairs]
+
+    def graph(self) -> Graph:
+        """A graph with this one call."""
+        inputs = tuple(map(Value, self.types))
+        with recording(Builder()) as builder:
+            outputs = bind_all(self.op, *inputs, **self.params)
+        return Graph(self.op, inputs, tuple(builder.calls), outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Failure:
+    """A misuse: building the call, or the named transform of it, raises `error` with a message like `match`."""
+
+    op: str
+    shapes: tuple[Shape, ...]
+    dtypes: str | tuple[str, ...]
+    error: type[Exception]
+    match: str
+    params: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    transform: str = "build"
+    """"build", or "jvp"."""
+
+    @property
+    def sample(self) -> Sample:
+        """The call that must fail."""
+        return Sample(self.op, self.shapes, self.dtypes, self.params)
+
+    @property
+    def id(self) -> str:
+        return f"{self.sample.id}-{self.transform}"
+
+
+def _shown(param: Any) -> str:
+    if isinstance(param, np.dtype):
+        return dtype_name(param)
+    return param.name if isinstance(param, Graph) else str(param)
