@@ -6,6 +6,7 @@
 Nothing in an entry is believed before its digest is compared, and nothing is ever unpickled.
 """
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .cache_folder import discard, is_mine
+from .cache_folder import discard, is_mine, others_can_write
 
 FORMAT = 1
 MANIFEST = "entry.json"
@@ -72,7 +73,9 @@ def check_members(members: Mapping[str, bytes]) -> None:
     """Raises ValueError unless the names are plain file names that differ on every file system."""
     for name in members:
         if not _MEMBER_NAME.fullmatch(name) or name.lower() == MANIFEST:
-            raise ValueError(f"{name!r} cannot name a file of a cache entry: use letters, digits, '_', '-', '.'")
+            raise ValueError(
+                f"{name!r} cannot name a file of a cache entry: use letters, digits, '_', '-', '.'"
+            )
     if len({name.lower() for name in members}) < len(members):
         raise ValueError(f"names of a cache entry's files differ only in case: {', '.join(members)}")
 
@@ -120,7 +123,7 @@ def install(built: Path, final: Path, key: str) -> bool:
         try:
             read_entry(final, key)
         except BadEntryError:
-            if os.path.lexists(final):
+            with contextlib.suppress(FileNotFoundError):  # another process took it away
                 discard(final)
         else:
             return False
@@ -185,6 +188,8 @@ def _check_folder(folder: Path) -> None:
         raise BadEntryError(folder, "is not a folder")
     if not is_mine(status):
         raise BadEntryError(folder, "belongs to another user")
+    if others_can_write(status):
+        raise BadEntryError(folder, "can be written by other users")
 
 
 def _read_file(path: Path, limit: int) -> bytes:

@@ -31,7 +31,7 @@ def problem_of(folder: Path) -> str | None:
         return f"{folder} is not a folder: remove it, or set TRACEMILL_CACHE_DIR to another folder"
     if not (is_mine(link) and is_mine(target)):
         return f"{folder} belongs to another user: set TRACEMILL_CACHE_DIR to a folder of your own"
-    if os.name != "nt" and target.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if others_can_write(target):
         return f"{folder} can be written by other users: empty it and run `chmod 700 {folder}`"
     return None
 
@@ -39,6 +39,11 @@ def problem_of(folder: Path) -> str | None:
 def is_mine(status: os.stat_result) -> bool:
     """Whether a file belongs to this process's user. Windows guards the user's folders by other means."""
     return os.name == "nt" or status.st_uid == os.geteuid()
+
+
+def others_can_write(status: os.stat_result) -> bool:
+    """Whether a folder is open to its group or to everyone."""
+    return os.name != "nt" and bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def make_private(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """The key of a cache entry: a digest of everything that decides which code is generated."""
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -56,9 +57,10 @@ def _fingerprint(package: Path) -> str:
     digest = hashlib.sha256()
     for folder in _GENERATORS:
         for path in _sources(package / folder):
-            status = os.stat(path)
-            name = os.path.relpath(path, package)
-            digest.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+            with contextlib.suppress(FileNotFoundError):  # an editor may be saving it right now
+                status = os.stat(path)
+                name = os.path.relpath(path, package)
+                digest.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
     return digest.hexdigest()
 
 
