@@ -13,7 +13,17 @@ class TracemillError(Exception):
     code = "E0000"
 
     def __init__(self, message: str, location: Any = None) -> None:
-        super().__init__(f"{message}\n    at {location}" if location is not None else message)
+        super().__init__(message)
+        self.message = message
+        self.location = location
+        """The line of the user's program, once it is known."""
+
+    def __str__(self) -> str:
+        return self.message if self.location is None else f"{self.message}\n    at {self.location}"
+
+    def locate(self, location: Any) -> None:
+        """Say where in the user's program this happened, if that is not known yet."""
+        self.location = self.location or location
 
 
 class InternalError(TracemillError, RuntimeError):

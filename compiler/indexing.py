@@ -1,0 +1,241 @@
+"""NumPy's indexing, from an index expression to views and at most one `Gather`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .dtypes import INT64, Array
+from .errors import DataDependentShapeError, OutOfBoundsError
+from .functions import add, broadcast_to, constant, convert, less, reshape, transpose, where
+from .ir import Constant, Shape, Value
+from .storage import Flip, Reshape, Slice, Storage, Strides, View
+from .trace import bind
+from .tracing import require_trace, user_location
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """``x[i, j, …]`` with integer arrays along some axes; the axes of the result that they span start at `place`."""
+
+    indices: tuple[Storage, ...]
+    axes: tuple[int, ...]
+    place: int
+
+    def values(self) -> tuple[Value, ...]:
+        trace = require_trace()
+        return tuple(trace.shadow(index).value for index in self.indices)
+
+    def index_ndim(self) -> int:
+        return max(index.value.ndim for index in self.indices)
+
+    def read(self, of: Value) -> Value:
+        found = bind("gather", of, *self.values(), axes=self.axes)
+        return transpose(found, self._order(found.ndim))
+
+    def write(self, of: Value, new: Value) -> Value:
+        return self.combine(of, new, "set")
+
+    def combine(self, of: Value, new: Value, mode: str) -> Value:
+        """`of` with `new` set, added, … at these places."""
+        order = self._order(new.ndim)
+        updates = transpose(new, sorted(range(new.ndim), key=order.__getitem__))
+        return bind("scatter", of, updates, *self.values(), axes=self.axes, mode=mode)
+
+    def strides(self, shape: Shape, strides: Strides) -> Strides:
+        return strides and tuple(s for axis, s in enumerate(strides) if axis not in self.axes)
+
+    def _order(self, ndim: int) -> list[int]:
+        """Where each axis of the result comes from, given index axes first."""
+        count = self.index_ndim()
+        rest = list(range(count, ndim))
+        return [*rest[: self.place], *range(count), *rest[self.place :]]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What an index selects: views to apply in order, then perhaps a gather, then perhaps a mask."""
+
+    views: tuple[View, ...]
+    gather: Gather | None = None
+    is_copy: bool = False
+    """Integer arrays and masks select copies; integers and slices select views."""
+    is_element: bool = False
+    """Every axis has an integer: NumPy gives a scalar."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The parts of a selection while walking over the index."""
+
+    start: list[int] = field(default_factory=list)
+    stop: list[int] = field(default_factory=list)
+    step: list[int] = field(default_factory=list)
+    flips: list[int] = field(default_factory=list)
+    kept: list[int] = field(default_factory=list)
+    """Lengths of the axes after slicing, dropping integers and inserting new axes."""
+    arrays: list[Value] = field(default_factory=list)
+    array_axes: list[int] = field(default_factory=list)
+    """Which of the kept axes an integer array selects from."""
+    array_places: list[int] = field(default_factory=list)
+    """Where in the index expression each integer array stands."""
+
+    def take_slice(self, dim: int, index: slice) -> None:
+        start, stop, step = index.indices(dim)
+        count = len(range(start, stop, step))
+        if count == 0:
+            start, stop, step = 0, 0, 1
+        elif step < 0:
+            start, stop, step = start + (count - 1) * step, start + 1, -step
+            self.flips.append(len(self.start))
+        else:
+            stop = start + (count - 1) * step + 1
+        self._take(start, stop, step)
+        self.kept.append(count)
+
+    def take_integer(self, index: int) -> None:
+        self._take(index, index + 1, 1)
+
+    def take_array(self, dim: int, index: Value, place: int) -> None:
+        self._take(0, dim, 1)
+        self.arrays.append(index)
+        self.array_axes.append(len(self.kept))
+        self.array_places.append(place)
+        self.kept.append(dim)
+
+    def _take(self, start: int, stop: int, step: int) -> None:
+        self.start.append(start)
+        self.stop.append(stop)
+        self.step.append(step)
+
+    def views(self, shape: Shape) -> tuple[View, ...]:
+        views: list[View] = []
+        sliced = tuple(-(-(b - a) // s) for a, b, s in zip(self.start, self.stop, self.step, strict=True))
+        if sliced != shape:
+            views.append(Slice(tuple(self.start), tuple(self.stop), tuple(self.step)))
+        if self.flips:
+            views.append(Flip(tuple(self.flips)))
+        if tuple(self.kept) != sliced:
+            views.append(Reshape(tuple(self.kept)))
+        return tuple(views)
+
+    def gather(self) -> Gather | None:
+        if not self.arrays:
+            return None
+        adjacent = self.array_places[-1] - self.array_places[0] == len(self.array_places) - 1
+        trace = require_trace()
+        storages = tuple(Storage(trace, index) for index in self.arrays)
+        return Gather(storages, tuple(self.array_axes), self.array_axes[0] if adjacent else 0)
+
+
+def select(shape: Shape, index: Sequence[Any]) -> Selection:
+    """What ``x[index]`` means for an array of `shape`.
+
+    `index` holds ints, slices, None, Ellipsis and values of integer or bool dtype.
+    """
+    items = _expand_masks(shape, _expand_ellipsis(shape, index))
+    has_array = any(isinstance(item, Value) and item.ndim for item in items)
+    plan = _Plan()
+    axis = 0
+    for place, item in enumerate(items):
+        if item is None:
+            plan.kept.append(1)
+            continue
+        dim = shape[axis]
+        if isinstance(item, slice):
+            plan.take_slice(dim, item)
+        elif isinstance(item, Value):
+            plan.take_array(dim, wrap_index(item, dim, axis), place)
+        elif has_array:
+            plan.take_array(dim, constant(_in_range(item, dim, axis), INT64), place)
+        else:
+            plan.take_integer(_in_range(item, dim, axis))
+        axis += 1
+    element = bool(index) and all(isinstance(i, int) or (isinstance(i, Value) and i.ndim == 0) for i in items)
+    written = any(item is Ellipsis for item in index)
+    return Selection(plan.views(shape), plan.gather(), has_array, element and not written)
+
+
+def wrap_index(index: Value, dim: int, axis: int) -> Value:
+    """Indices in [−dim, dim) as indices in [0, dim); out-of-range ones that are known are an error."""
+    known = require_trace().concrete(index)
+    if known is not None and known.size:
+        least, most = int(known.min()), int(known.max())
+        _in_range(least, dim, axis)
+        _in_range(most, dim, axis)
+        if isinstance(index, Constant):
+            return constant(np.where(known < 0, known.astype(np.int64) + dim, known), INT64)
+    if index.dtype.kind == "u" or isinstance(index, Constant):
+        return convert_index(index)
+    index = convert_index(index)
+    return where(less(index, 0), add(index, dim), index)
+
+
+def convert_index(index: Value) -> Value:
+    return constant(index.array, INT64) if isinstance(index, Constant) else convert(index, INT64)
+
+
+def _in_range(index: int, dim: int, axis: int) -> int:
+    if not -dim <= index < dim:
+        raise OutOfBoundsError(f"index {index} is out of bounds for axis {axis} with size {dim}", user_location())
+    return index % dim
+
+
+def _consumed(item: Any) -> int:
+    """How many axes of the array an item of the index stands for."""
+    if item is None or item is Ellipsis:
+        return 0
+    return item.ndim if isinstance(item, Value) and item.dtype.kind == "b" else 1
+
+
+def _expand_ellipsis(shape: Shape, index: Sequence[Any]) -> list[Any]:
+    """The index with full slices for the ellipsis and at the end, so that every axis is named."""
+    items = list(index)
+    missing = len(shape) - sum(map(_consumed, items))
+    if missing < 0:
+        raise OutOfBoundsError(
+            f"too many indices: the array has {len(shape)} axes, {len(shape) - missing} were indexed", user_location()
+        )
+    dots = [place for place, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise OutOfBoundsError("an index can have only one ellipsis ('...')", user_location())
+    at = dots[0] if dots else len(items)
+    return [*items[:at], *[slice(None)] * missing, *items[at + len(dots) :]]
+
+
+def _expand_masks(shape: Shape, items: Sequence[Any]) -> list[Any]:
+    """Masks whose values are known become integer arrays, as NumPy has it."""
+    expanded: list[Any] = []
+    axis = 0
+    for item in items:
+        if isinstance(item, Value) and item.dtype.kind == "b":
+            expected = shape[axis : axis + item.ndim]
+            if item.shape != expected:
+                raise OutOfBoundsError(
+                    f"a mask of shape {item.shape} does not match the axes {expected} that it indexes", user_location()
+                )
+            expanded += [constant(positions, INT64) for positions in known_mask(item).nonzero()]
+        else:
+            expanded.append(item)
+        axis += _consumed(item)
+    return expanded
+
+
+def known_mask(mask: Value) -> Array:
+    """The mask as an array; `DataDependentShapeError` if it is not known while tracing."""
+    known = require_trace().concrete(mask)
+    if known is None:
+        raise DataDependentShapeError(
+            "reading through a boolean mask gives an array whose shape depends on values: "
+            "use np.where(mask, x, fill), which keeps the shape",
+            user_location(),
+        )
+    return known
+
+
+def masked_write(of: Value, mask: Value, new: Value) -> Value:
+    """``of[mask] = new`` for a `new` that does not depend on the number of True entries."""
+    trailing = of.shape[mask.ndim :]
+    aligned = reshape(mask, (*mask.shape, *(1,) * len(trailing)))
+    return where(aligned, broadcast_to(new, of.shape), of)

@@ -1,0 +1,418 @@
+"""`TracedArray`: what a user's function gets instead of an array while it is traced."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .dtypes import DType, is_inexact
+from .errors import (
+    ArgumentTypeError,
+    ConcretizationError,
+    ImmutableScalarError,
+    TracemillError,
+    UnsupportedFunctionError,
+)
+from .functions import broadcast_to, concatenate, convert, expand_dims, reshape
+from .indexing import Gather, known_mask, masked_write, select
+from .ir import ArrayType, Constant, Shape, Value
+from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
+from .storage import ImaginaryPart, RealPart, Storage, View, contiguous_strides
+from .tracing import require_trace, user_location
+
+PYTHON_NUMBERS = (bool, int, float, complex)
+
+
+class TracedArray:
+    """Stands for an array that is not there yet. Does what a NumPy array does, and is recorded.
+
+    ``shape``, ``dtype``, ``ndim`` and ``size`` are known; the elements are not. Reading gives the
+    current value of the memory that this array shares with its views; writing replaces it.
+    """
+
+    __slots__ = ("_known_value", "_storage", "_version", "_views", "is_scalar", "type", "weak")
+    __array_priority__ = 1000.0
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        storage: Storage,
+        type: ArrayType,
+        views: tuple[View, ...] = (),
+        *,
+        is_scalar: bool = False,
+        weak: "type[Any] | None" = None,
+    ) -> None:
+        self._storage = storage
+        self._views = views
+        self.type = type
+        self.is_scalar = is_scalar
+        """NumPy would give a scalar here, which cannot be written to."""
+        self.weak = weak
+        """The Python type (int, float, complex) of a number that takes the dtype of the array it meets."""
+        self._version = -1
+        self._known_value: Value | None = None
+
+    # ---- reading and writing -----------------------------------------------------------------------
+
+    @property
+    def value(self) -> Value:
+        """The current value, in the current trace."""
+        trace = require_trace()
+        storage = trace.shadow(self._storage)
+        if storage is self._storage and self._version == storage.version and self._known_value is not None:
+            return self._known_value
+        value = storage.value
+        for view in self._views:
+            value = view.read(value)
+        if storage is self._storage:
+            self._known_value, self._version = value, storage.version
+        return value
+
+    def write(self, new: Value) -> None:
+        """Replace the elements: through all views down to the memory that they share."""
+        if self.is_scalar:
+            raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
+        storage = require_trace().shadow(self._storage)
+        bases = [storage.value]
+        for view in self._views:
+            bases.append(view.read(bases[-1]))
+        new = broadcast_to(convert(new, self.dtype), self.shape)
+        for view, base in zip(reversed(self._views), reversed(bases[:-1]), strict=True):
+            new = view.write(base, new)
+        storage.write(new)
+
+    def view(self, *views: View, is_scalar: bool = False) -> "TracedArray":
+        """An array that shares this one's memory, seen through `views`."""
+        value = self.value
+        for step in views:
+            value = step.read(value)
+        return TracedArray(self._storage, value.type, (*self._views, *views), is_scalar=is_scalar)
+
+    @property
+    def element_strides(self) -> tuple[int, ...] | None:
+        """NumPy's strides of this array, in elements; None if it is no strided view of its memory."""
+        shape = self._storage.value.shape
+        strides: tuple[int, ...] | None = contiguous_strides(shape)
+        value = require_trace().shadow(self._storage).value
+        for view in self._views:
+            strides = view.strides(value.shape, strides)
+            value = view.read(value)
+        return strides
+
+    def shares_memory_with(self, other: "TracedArray") -> bool:
+        return self._storage is other._storage
+
+    # ---- attributes --------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+    @property
+    def size(self) -> int:
+        return self.type.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.type.nbytes
+
+    @property
+    def T(self) -> "TracedArray":
+        return np.transpose(self)  # type: ignore[call-overload, no-any-return]
+
+    @property
+    def mT(self) -> "TracedArray":
+        return np.matrix_transpose(self)  # type: ignore[arg-type, return-value]
+
+    @property
+    def real(self) -> "TracedArray":
+        return self.view(RealPart()) if self.dtype.kind == "c" else self
+
+    @real.setter
+    def real(self, new: Any) -> None:
+        self.real[...] = new
+
+    @property
+    def imag(self) -> "TracedArray":
+        return self.view(ImaginaryPart()) if self.dtype.kind == "c" else np.zeros_like(self)  # type: ignore[return-value, call-overload]
+
+    @imag.setter
+    def imag(self, new: Any) -> None:
+        if self.dtype.kind != "c":
+            raise ArgumentTypeError("only complex arrays have an imaginary part to set", user_location())
+        self.imag[...] = new
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentTypeError("len() of a 0-d array", user_location())
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise ArgumentTypeError("iteration over a 0-d array", user_location())
+        return (self[i] for i in range(self.shape[0]))
+
+    def __repr__(self) -> str:
+        return f"TracedArray({self.type})"
+
+    def __getattr__(self, name: str) -> Any:
+        function = METHODS.get(name)
+        if function is None:
+            function = _numpy_function_for_method(name)
+        if function is None:
+            raise AttributeError(f"a traced array has no attribute {name!r}")
+        return _bound(function, self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *METHODS, *_SAME_AS_FUNCTION})
+
+    # ---- indexing ----------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        selection = select(self.shape, index_items(index))
+        views: tuple[View, ...] = selection.views
+        if selection.gather is not None:
+            views = (*views, selection.gather)
+        if not (selection.is_copy or selection.is_element):
+            return self.view(*views)
+        value = self.value
+        for step in views:
+            value = step.read(value)
+        return wrap(value, is_scalar=selection.is_element)
+
+    def __setitem__(self, index: Any, new: Any) -> None:
+        if self.is_scalar:
+            raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
+        items = index_items(index)
+        update = as_value(new, self.dtype)
+        mask = items[0] if len(items) == 1 else None
+        if isinstance(mask, Value) and mask.dtype.kind == "b" and mask.shape == self.shape[: mask.ndim] and mask.ndim:
+            one_row = self.shape[mask.ndim :]
+            if update.ndim <= len(one_row) or require_trace().concrete(mask) is None:
+                if update.ndim > len(one_row):
+                    known_mask(mask)
+                self.write(masked_write(self.value, mask, broadcast_to(convert(update, self.dtype), one_row)))
+                return
+        self.at_index(items, update, "set")
+
+    def at_index(self, items: list[Any], update: Value, mode: str) -> None:
+        """Combine `update` into the elements that an index selects: "set", "add", "multiply" …"""
+        selection = select(self.shape, items)
+        target = self.view(*selection.views)
+        if selection.gather is None and mode == "set":
+            target.write(_fitted(convert(update, self.dtype), target.shape))
+            return
+        gather = selection.gather or Gather((), (), 0)
+        current = target.value
+        shape = gather.read(current).shape
+        target.write(gather.combine(current, _fitted(convert(update, self.dtype), shape), mode))
+
+    # ---- Python's questions ------------------------------------------------------------------------
+
+    def concrete(self) -> Any:
+        """The elements if they follow from what is known while tracing, else None."""
+        return require_trace().concrete(self.value)
+
+    def _need(self, what: str) -> Any:
+        known = self.concrete()
+        if known is None:
+            raise ConcretizationError(
+                f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where "
+                "instead of `if`, a NumPy function instead of one of `math`, or make the argument static",
+                user_location(),
+            )
+        return known
+
+    def __bool__(self) -> bool:
+        return bool(self._need("bool(x), as in `if` or `while`,"))
+
+    def __int__(self) -> int:
+        return int(self._need("int(x)"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.ndim:
+            raise ArgumentTypeError("only integer scalar arrays can be used as an index", user_location())
+        return int(self._need("an index or a size"))
+
+    def __float__(self) -> float:
+        self._refuse_to_detach("float(x)")
+        return float(self._need("float(x)"))
+
+    def __complex__(self) -> complex:
+        self._refuse_to_detach("complex(x)")
+        return complex(self._need("complex(x)"))
+
+    def item(self, *index: int) -> Any:
+        self._refuse_to_detach("x.item()")
+        return self._need("x.item()").item(*index)
+
+    def tolist(self) -> Any:
+        self._refuse_to_detach("x.tolist()")
+        return self._need("x.tolist()").tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self._refuse_to_detach("turning a traced array into a NumPy array")
+        return np.array(self._need("turning it into a NumPy array"), dtype)
+
+    def _refuse_to_detach(self, what: str) -> None:
+        """A Python number has no derivative: taking one from a traced argument would lose it silently."""
+        if is_inexact(self.dtype) and require_trace().depends_on_arguments(self.value):
+            raise ConcretizationError(
+                f"{what} of a traced {self.type} leaves the trace, and with it the derivative. Use a NumPy function "
+                "instead of one of `math`, np.where instead of `if`, and arrays made inside the function (np.zeros, …) "
+                "to store it in",
+                user_location(),
+            )
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError("a traced array cannot be pickled: return it from the function instead", user_location())
+
+    def __copy__(self) -> "TracedArray":
+        return wrap(self.value, is_scalar=self.is_scalar)
+
+    def __deepcopy__(self, memo: Any) -> "TracedArray":
+        return self.__copy__()
+
+    # ---- NumPy's protocols -------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return located(UFUNCS["call"], ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        implementation = FUNCTIONS.get(function)
+        if implementation is None:
+            name = getattr(function, "__name__", str(function))
+            reason = REFUSED.get(name, "Tracemill does not know it")
+            raise UnsupportedFunctionError(f"np.{name} cannot be traced: {reason}", user_location())
+        return located(implementation, *args, **kwargs)
+
+
+def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function of the surface; an error of ours gets the user's line."""
+    try:
+        return function(*args, **kwargs)
+    except TracemillError as error:
+        if error.location is None:
+            error.locate(user_location())
+        raise
+
+
+def _fitted(value: Value, shape: Shape) -> Value:
+    """`value` broadcast for an assignment, where NumPy also drops leading axes of length 1."""
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = reshape(value, value.shape[1:])
+    return broadcast_to(value, shape)
+
+
+def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., Any]:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return located(function, array, *args, **kwargs)
+
+    return method
+
+
+_SAME_AS_FUNCTION = frozenset(
+    """all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal
+    dot max mean min nonzero prod ptp put ravel repeat reshape round searchsorted squeeze std sum swapaxes take
+    trace transpose var""".split()
+)
+
+
+def _numpy_function_for_method(name: str) -> Callable[..., Any] | None:
+    """NumPy's function of the same name and argument order, which dispatches back to us."""
+    return getattr(np, name) if name in _SAME_AS_FUNCTION else None
+
+
+# ---- between traced arrays and values ----------------------------------------------------------------
+
+
+def wrap(value: Value, *, is_scalar: bool | None = None, weak: "type[Any] | None" = None) -> TracedArray:
+    """A new array holding `value`. By default a 0-d result is a scalar, as NumPy's functions return."""
+    scalar = value.ndim == 0 if is_scalar is None else is_scalar
+    return TracedArray(Storage(require_trace(), value), value.type, is_scalar=scalar, weak=weak)
+
+
+def is_traced(x: Any) -> bool:
+    return type(x) is TracedArray
+
+
+def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
+    """What the user passed where NumPy takes an array: traced and NumPy arrays, numbers, nested sequences.
+
+    Python numbers and weak scalars become `weak_dtype` if it is given.
+    """
+    if type(x) is TracedArray:
+        return convert(x.value, weak_dtype) if x.weak and weak_dtype is not None else x.value
+    if isinstance(x, Value):
+        return x
+    if isinstance(x, np.generic):
+        return Constant(x)
+    if isinstance(x, np.ndarray):
+        return require_trace().storage_of_array(x).value
+    if isinstance(x, PYTHON_NUMBERS):
+        if weak_dtype is not None and not isinstance(x, bool):
+            return Constant(np.asarray(x).astype(weak_dtype) if weak_dtype.kind in "b" else np.asarray(x, weak_dtype))
+        return Constant(x)
+    if isinstance(x, (list, tuple)):
+        return stack_nested(x)
+    raise ArgumentTypeError(f"expected an array, not {type(x).__name__}: {x!r:.80}", user_location())
+
+
+def contains_traced(x: Any) -> bool:
+    """Whether a nested sequence holds a traced array."""
+    return type(x) is TracedArray or (isinstance(x, (list, tuple)) and any(map(contains_traced, x)))
+
+
+def stack_nested(items: Any) -> Value:
+    """``np.array`` of a nested sequence that may hold traced arrays."""
+    if not contains_traced(items):
+        array = np.array(items)
+        if array.dtype == object:
+            raise ArgumentTypeError("arrays of Python objects cannot be traced", user_location())
+        return Constant(array)
+    parts = [as_value(item) for item in items]
+    dtype = np.result_type(*[weak_or_dtype(item, part) for item, part in zip(items, parts, strict=True)])
+    return concatenate([expand_dims(convert(part, dtype), 0) for part in parts], 0)
+
+
+def weak_or_dtype(x: Any, value: Value) -> Any:
+    """What takes part in NumPy's promotion for this operand: a Python number if it is weak, else a dtype."""
+    if type(x) is TracedArray and x.weak:
+        return x.weak(0)
+    return x if isinstance(x, PYTHON_NUMBERS) and not isinstance(x, bool) else value.dtype
+
+
+def index_items(index: Any) -> list[Any]:
+    """An index expression as a list of ints, slices, None, Ellipsis and integer or bool values."""
+    return [_index_item(item) for item in (index if isinstance(index, tuple) else (index,))]
+
+
+def _index_item(item: Any) -> Any:
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return item
+    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+        return int(item)
+    value = as_value(np.asarray(item, np.intp) if isinstance(item, (list, tuple)) and not item else item)
+    if value.dtype.kind not in "iub":
+        raise ArgumentTypeError(
+            "only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices, "
+            f"not {value.type}",
+            user_location(),
+        )
+    if value.ndim == 0 and value.dtype.kind != "b":
+        known = require_trace().concrete(value)
+        return value if known is None else int(known)
+    return value

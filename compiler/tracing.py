@@ -1,0 +1,211 @@
+"""`Trace`: the recording of one call of a user's function, with what it captures and what it knows."""
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from linecache import getline
+from os.path import dirname, join
+from typing import Any
+
+import numpy as np
+
+from .dtypes import Array, is_supported
+from .errors import DTypeError, EscapedTracerError
+from .ir import ArrayType, Call, Constant, Location, Param, Value
+from .storage import Storage
+from .trace import Builder, current_builder, run_call
+
+_PACKAGE = dirname(dirname(__file__))
+_INTERNAL = (
+    *(join(_PACKAGE, layer, "") for layer in ("compiler", "passes", "runtime")),
+    join(dirname(np.__file__), ""),
+    "<",
+)
+
+Known = Callable[[], "Array | None"]
+"""Gives the concrete value of an input, or None where it has none."""
+
+
+class Trace(Builder):
+    """Records what a user's function does to its arguments.
+
+    Arrays that the function reaches without being given them become inputs too: NumPy arrays by
+    reference, arrays of an enclosing trace through a `Storage` of this trace that shadows theirs.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.parent = current_trace()
+        self.thread = threading.get_ident()
+        self.alive = True
+        self.inputs: list[Value] = []
+        self.input_names: list[str] = []
+        self.captured: list[Storage | Array] = []
+        """What lies behind the inputs that come after the arguments."""
+        self.frozen: list[Array] = []
+        """Captured arrays whose values the trace has relied on."""
+        self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
+        self._producer: dict[Value, Call] = {}
+        self._known: dict[Value, Array | Known | None] = {}
+
+    # ---- recording -----------------------------------------------------------------------------
+
+    def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
+        outputs = super().emit(op, inputs, params)
+        call = self.calls[-1]
+        for output in outputs:
+            self._producer[output] = call
+        return outputs
+
+    def where(self) -> Location | None:
+        return self.location or user_location()
+
+    def add_input(self, value: Value, name: str, known: Known | None = None) -> Storage:
+        """A new input of the graph, and the memory that it stands for."""
+        self.inputs.append(value)
+        self.input_names.append(name)
+        self._known[value] = known
+        return Storage(self, value)
+
+    # ---- capturing -----------------------------------------------------------------------------
+
+    def storage_of_array(self, array: Array) -> Storage:
+        """The memory of a NumPy array that the function closes over, by reference."""
+        if self.parent is not None:
+            return self.shadow(self.parent.storage_of_array(array))
+        storage = self._storages.get(id(array))
+        if storage is None:
+
+            def known() -> Array:
+                if not any(array is one for one in self.frozen):
+                    self.frozen.append(array)
+                return array
+
+            storage = self._capture(array, Value(array_type(array)), known)
+        return storage
+
+    def shadow(self, outer: Storage) -> Storage:
+        """This trace's memory for an array of the trace it belongs to, which must enclose this one."""
+        if outer.trace is self:
+            return outer
+        if self.parent is None:
+            raise EscapedTracerError(_ESCAPED)
+        above = self.parent.shadow(outer)
+        storage = self._storages.get(id(above))
+        if storage is None:
+            parent, value = self.parent, above.value
+            storage = self._capture(above, Value(value.type), lambda: parent.concrete(value))
+        return storage
+
+    def _capture(self, what: "Storage | Array", value: Value, known: Known) -> Storage:
+        storage = self.add_input(value, f"captured{len(self.captured)}", known)
+        self.captured.append(what)
+        self._storages[id(what)] = storage
+        return storage
+
+    def storage_behind(self, index: int) -> Storage:
+        """This trace's memory for the captured array of that number."""
+        return self._storages[id(self.captured[index])]
+
+    # ---- knowing -------------------------------------------------------------------------------
+
+    def concrete(self, value: Value) -> "Array | None":
+        """The value as an array if it follows from constants and known inputs, else None."""
+        if isinstance(value, Constant):
+            return value.array
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            if top in self._known or isinstance(top, Constant):
+                self._look_up(top)
+                stack.pop()
+                continue
+            call = self._producer[top]
+            missing = [v for v in call.inputs if not isinstance(v, Constant) and v not in self._known]
+            if missing:
+                stack += missing
+                continue
+            inputs = [self._look_up(v) for v in call.inputs]
+            if any(x is None for x in inputs):
+                self._known.update(dict.fromkeys(call.outputs))
+            else:
+                with np.errstate(all="ignore"):
+                    self._known.update(zip(call.outputs, map(np.asarray, run_call(call, inputs)), strict=True))
+            stack.pop()
+        return self._look_up(value)
+
+    def depends_on_arguments(self, value: Value) -> bool:
+        """Whether a value is computed from an input of this trace rather than from constants alone."""
+        seen: set[Value] = set()
+        stack = [value]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, Constant) or top in seen:
+                continue
+            seen.add(top)
+            if top not in self._producer:
+                return True
+            stack += self._producer[top].inputs
+        return False
+
+    def _look_up(self, value: Value) -> "Array | None":
+        if isinstance(value, Constant):
+            return value.array
+        known = self._known[value]
+        if callable(known):
+            known = self._known[value] = known()
+        return known
+
+
+_ESCAPED = (
+    "a traced array is used outside of the trace that made it: it was kept in a global, an attribute or a list "
+    "after its function returned, or handed to another thread. Return it from the function instead"
+)
+
+
+def array_type(array: Array) -> ArrayType:
+    """The type of a NumPy array; `DTypeError` if the IR has no such dtype."""
+    if not is_supported(array.dtype):
+        raise DTypeError(
+            f"arrays of dtype {array.dtype} cannot be traced: use bool, integers, float16 to float64, bfloat16, "
+            "complex64 or complex128 in native byte order",
+            user_location(),
+        )
+    return ArrayType(array.dtype, array.shape)
+
+
+def current_trace() -> Trace | None:
+    """The innermost trace of a user's function in this thread, or None."""
+    builder = current_builder()
+    return builder if isinstance(builder, Trace) else None
+
+
+def require_trace() -> Trace:
+    """The current trace; `EscapedTracerError` if there is none."""
+    trace = current_trace()
+    if trace is None:
+        raise EscapedTracerError(_ESCAPED)
+    return trace
+
+
+def user_location() -> Location | None:
+    """The line of the innermost frame that is neither Tracemill's nor NumPy's."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        return None
+    return location_at(frame.f_code.co_filename, frame.f_lineno)
+
+
+_locations: dict[tuple[str, int], Location] = {}
+
+
+def location_at(file: str, line: int) -> Location:
+    """A line of a file with its text, which is read once."""
+    found = _locations.get((file, line))
+    code = getline(file, line).strip()
+    if found is None or found.code != code:
+        found = _locations[file, line] = Location(file, line, code)
+    return found
