@@ -25,6 +25,9 @@ def _dot_type(
 ) -> ArrayType:
     if x.dtype != y.dtype or x.dtype.kind == "b":
         raise DTypeError(f"dot is not defined for ({x}, {y})")
+    for operand, axes in ((x, (*contract_x, *batch_x)), (y, (*contract_y, *batch_y))):
+        if len(set(axes)) != len(axes) or not all(0 <= axis < operand.ndim for axis in axes):
+            raise ShapeError(f"dot of {x} and {y}: {axes} are not different axes of {operand}")
     for kind, axes_x, axes_y in (("contracted", contract_x, contract_y), ("batch", batch_x, batch_y)):
         sizes = [x.shape[a] for a in axes_x], [y.shape[a] for a in axes_y]
         if sizes[0] != sizes[1]:
@@ -47,7 +50,7 @@ def _dot_numpy(x: Any, y: Any, contract_x: Any, contract_y: Any, batch_x: Any, b
     columns = int(np.prod([y.shape[a] for a in free_y], dtype=int))
     left = np.transpose(x, [*batch_x, *free_x, *contract_x]).reshape([*batch, rows, length])
     right = np.transpose(y, [*batch_y, *contract_y, *free_y]).reshape([*batch, length, columns])
-    return np.matmul(left, right).reshape(shape)
+    return np.matmul(left, right).astype(x.dtype, copy=False).reshape(shape)
 
 
 def _dot_jvp(inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: Any, **axes: Axes) -> Value:

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType
-from ..errors import ShapeError
+from ..dtypes import BOOL, DType
+from ..errors import DTypeError, ShapeError
 from ..ir import ArrayType
 from ..op import Op, not_linear, register, zero_derivative
 
@@ -15,6 +15,8 @@ FAMILY = "creation"
 def _iota_type(length: int, dtype: DType) -> ArrayType:
     if length < 0:
         raise ShapeError(f"iota of {length} elements")
+    if dtype == BOOL:
+        raise DTypeError("iota is not defined for bool")
     return ArrayType(dtype, (length,))
 
 

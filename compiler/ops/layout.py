@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..batching import all_leading, shifted
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ..functions import broadcast_to, flip, pad, reshape, slice_, slice_axis, sum_, transpose, unbroadcast, zeros_like
 from ..ir import ArrayType, Shape, Value
 from ..op import BatchRule, JvpRule, Linear, Meaning, Op, TransposeRule, TypeRule, register
@@ -55,6 +55,8 @@ _move(
 
 
 def _reshape_type(x: ArrayType, shape: Shape) -> ArrayType:
+    if any(dim < 0 for dim in shape):
+        raise ShapeError(f"reshape of {x}: the lengths {list(shape)} must not be negative")
     if math.prod(shape) != x.size:
         raise ShapeError(f"reshape: {x} has {x.size} elements, {list(shape)} has {math.prod(shape)}")
     return ArrayType(x.dtype, shape)
@@ -189,8 +191,10 @@ _move(
 
 
 def _pad_type(x: ArrayType, fill: ArrayType, low: Shape, high: Shape, interior: Shape) -> ArrayType:
-    if fill.ndim or fill.dtype != x.dtype:
-        raise ShapeError(f"pad of {x}: the fill value is {fill}, not one {x.dtype} number")
+    if fill.dtype != x.dtype:
+        raise DTypeError(f"pad of {x}: the fill value is {fill}, of another dtype")
+    if fill.ndim:
+        raise ShapeError(f"pad of {x}: the fill value is {fill}, not one number")
     if not len(low) == len(high) == len(interior) == x.ndim or min((*low, *high, *interior, 0)) < 0:
         raise ShapeError(f"pad of {x}: low={low}, high={high}, interior={interior} need one entry ≥ 0 per axis")
     inner = (dim + max(dim - 1, 0) * gap for dim, gap in zip(x.shape, interior, strict=True))
@@ -243,12 +247,16 @@ register(
 
 
 def _concatenate_type(*parts: ArrayType, axis: int) -> ArrayType:
+    if not parts:
+        raise ShapeError("concatenate needs at least one array")
     first = parts[0]
     if not 0 <= axis < first.ndim:
         raise ShapeError(f"concatenate: axis {axis} is out of range for {first}")
     for part in parts:
         rest = (*part.shape[:axis], first.shape[axis], *part.shape[axis + 1 :]) if part.ndim == first.ndim else ()
-        if part.dtype != first.dtype or rest != first.shape:
+        if part.dtype != first.dtype:
+            raise DTypeError(f"concatenate of {', '.join(map(str, parts))}: their dtypes differ")
+        if rest != first.shape:
             raise ShapeError(f"concatenate of {', '.join(map(str, parts))}: they differ beside axis {axis}")
     total = sum(part.shape[axis] for part in parts)
     return ArrayType(first.dtype, (*first.shape[:axis], total, *first.shape[axis + 1 :]))

@@ -48,12 +48,16 @@ def _reduction(
     *,
     kinds: str,
     result: Callable[[DType], DType] = same_dtype,
+    of_nothing: bool = True,
     doc: str,
 ) -> None:
     def type_rule(x: ArrayType, axes: tuple[int, ...]) -> ArrayType:
         if kind(x.dtype) not in kinds:
             raise DTypeError(f"{name} is not defined for {x}")
-        return ArrayType(result(x.dtype), _check_axes(name, x, axes))
+        shape = _check_axes(name, x, axes)
+        if not of_nothing and any(x.shape[axis] == 0 for axis in axes):
+            raise ShapeError(f"{name} of {x}: an axis of {axes} is empty, and {name} of nothing is not defined")
+        return ArrayType(result(x.dtype), shape)
 
     def batch(inputs: tuple[Value], mapped: Any, size: int, axes: tuple[int, ...]) -> Value:
         return bind(name, inputs[0], axes=shifted(axes))
@@ -128,9 +132,9 @@ def _extremum_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: Any, ax
     return divide(sum_(multiply(dx, hit), axes), sum_(hit, axes))
 
 
-_reduction("max", lambda x, axes: np.max(x, axis=axes), _extremum_jvp, kinds="biuf",
+_reduction("max", lambda x, axes: np.max(x, axis=axes), _extremum_jvp, kinds="biuf", of_nothing=False,
            doc="The largest entry; NaN if there is one. Ties share the derivative equally.")  # fmt: skip
-_reduction("min", lambda x, axes: np.min(x, axis=axes), _extremum_jvp, kinds="biuf",
+_reduction("min", lambda x, axes: np.min(x, axis=axes), _extremum_jvp, kinds="biuf", of_nothing=False,
            doc="The smallest entry; NaN if there is one. Ties share the derivative equally.")  # fmt: skip
 _reduction("any", lambda x, axes: np.any(x, axis=axes), zero_derivative, kinds="b", result=lambda dtype: BOOL,
            doc="Whether any entry is true.")  # fmt: skip
