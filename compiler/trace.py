@@ -60,6 +60,17 @@ def recording(builder: B) -> Iterator[B]:
         _current.builder = previous
 
 
+@contextmanager
+def not_recording() -> Iterator[None]:
+    """Run what follows for real in this thread, as outside of any trace."""
+    previous = _current.builder
+    _current.builder = None
+    try:
+        yield
+    finally:
+        _current.builder = previous
+
+
 def bind_all(op: str, *inputs: Value, **params: Param) -> tuple[Value, ...]:
     """Record ``op(*inputs, **params)`` in the current builder; its outputs."""
     builder = _current.builder
@@ -144,7 +155,7 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 def evaluate(graph: Graph, *inputs: Any) -> tuple[Array, ...]:
     """The outputs of `graph` on `inputs` by the NumPy meaning of its ops: the reference for every backend."""
-    with np.errstate(all="ignore"):
+    with not_recording(), np.errstate(all="ignore"):
         return tuple(np.asarray(out) for out in Interpreter(graph).run(*inputs))
 
 

@@ -13,13 +13,15 @@ from .dtypes import Array, is_supported
 from .errors import DTypeError, EscapedTracerError
 from .ir import ArrayType, Call, Constant, Location, Param, Value
 from .storage import Storage
-from .trace import Builder, current_builder, run_call
+from .trace import Builder, current_builder, not_recording, run_call
 
 _PACKAGE = dirname(dirname(__file__))
 _INTERNAL = (
     *(join(_PACKAGE, layer, "") for layer in ("compiler", "passes", "runtime")),
     join(dirname(np.__file__), ""),
-    "<",
+    join(dirname(dirname(np.__file__)), "scipy", ""),
+    join(dirname(dirname(np.__file__)), "optree", ""),
+    "<__array_function__",
 )
 
 Known = Callable[[], "Array | None"]
@@ -130,7 +132,7 @@ class Trace(Builder):
             if any(x is None for x in inputs):
                 self._known.update(dict.fromkeys(call.outputs))
             else:
-                with np.errstate(all="ignore"):
+                with not_recording(), np.errstate(all="ignore"):
                     self._known.update(zip(call.outputs, map(np.asarray, run_call(call, inputs)), strict=True))
             stack.pop()
         return self._look_up(value)
@@ -162,6 +164,11 @@ _ESCAPED = (
     "a traced array is used outside of the trace that made it: it was kept in a global, an attribute or a list "
     "after its function returned, or handed to another thread. Return it from the function instead"
 )
+
+
+def is_library(file: str) -> bool:
+    """Whether code in this file is Tracemill's, NumPy's or SciPy's rather than the user's."""
+    return file.startswith(_INTERNAL)
 
 
 def array_type(array: Array) -> ArrayType:

@@ -1,0 +1,137 @@
+"""Array creation: constructors in a traced function, with or without traced arguments."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import FLOAT64, DType
+from ..functions import broadcast_to, constant, convert, full
+from ..interception import intercepts
+from ..ir import Shape, Value
+from ..trace import bind
+from ..traced_array import TracedArray, as_value, contains_traced, is_traced, wrap
+from ..tracing import array_type
+from .registry import implements, method
+
+
+def new_array(value: Value) -> TracedArray:
+    """A fresh array; unlike a result of arithmetic it can be written to even if it is 0-d."""
+    return wrap(value, is_scalar=False)
+
+
+def as_shape(shape: Any) -> Shape:
+    """A shape from an int or a sequence of ints."""
+    return tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
+
+
+def as_dtype(dtype: Any, default: DType = FLOAT64) -> DType:
+    """The dtype that a constructor was asked for; `DTypeError` if it cannot be traced."""
+    chosen = default if dtype is None else np.dtype(dtype)
+    array_type(np.empty((), chosen))
+    return chosen
+
+
+def _filled(name: str, fill: int) -> None:
+    def constructor(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
+        return new_array(full(as_shape(shape), fill, as_dtype(dtype)))
+
+    def like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **options: Any) -> Any:
+        type = as_value(a).type
+        chosen = type.shape if shape is None else as_shape(shape)
+        return new_array(full(chosen, fill, as_dtype(dtype, type.dtype)))
+
+    intercepts(name)(constructor)
+    implements(getattr(np, f"{name}_like"))(like)
+    intercepts(f"{name}_like")(like)
+
+
+_filled("zeros", 0)
+_filled("ones", 1)
+_filled("empty", 0)
+
+
+@intercepts("full")
+def full_(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
+    fill = as_value(fill_value)
+    return new_array(broadcast_to(convert(fill, as_dtype(dtype, fill.dtype)), as_shape(shape)))
+
+
+@intercepts("full_like")
+@implements(np.full_like)
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
+              **options: Any) -> TracedArray:  # fmt: skip
+    type = as_value(a).type
+    chosen = type.shape if shape is None else as_shape(shape)
+    return new_array(broadcast_to(convert(as_value(fill_value), as_dtype(dtype, type.dtype)), chosen))
+
+
+@intercepts("array")
+def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", ndmin: int = 0,
+          **options: Any) -> TracedArray:  # fmt: skip
+    """A copy of anything array-like, nested sequences of traced arrays included."""
+    if is_traced(object) and not copy and (dtype is None or np.dtype(dtype) == object.dtype) and ndmin <= object.ndim:
+        return object  # type: ignore[no-any-return]
+    value = as_value(object)
+    value = convert(value, as_dtype(dtype, value.dtype))
+    if value.ndim < ndmin:
+        value = bind("reshape", value, shape=(*(1,) * (ndmin - value.ndim), *value.shape))
+    return new_array(value)
+
+
+def _as_array(name: str) -> None:
+    @intercepts(name)
+    def asarray(a: Any, dtype: Any = None, order: Any = None, **options: Any) -> Any:
+        return array(a, dtype, copy=options.get("copy", False) or False)
+
+
+for _name in ("asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite"):
+    _as_array(_name)
+
+
+def _computed(name: str) -> None:
+    """A constructor whose arguments are known numbers: NumPy's own result, as a constant."""
+    original = getattr(np, name)
+
+    @intercepts(name)
+    def constructor(*args: Any, **kwargs: Any) -> Any:
+        if any(map(contains_traced, (*args, *kwargs.values()))):
+            args, kwargs = tuple(map(_known_number, args)), {k: _known_number(v) for k, v in kwargs.items()}
+        return new_array(constant(original(*args, **kwargs)))
+
+
+def _known_number(x: Any) -> Any:
+    """A size that is traced but known, as a number; an error if it is not known."""
+    return operator.index(x) if is_traced(x) and x.dtype.kind in "iu" else x
+
+
+for _name in ("eye", "identity", "tri"):
+    _computed(_name)
+
+
+@intercepts("arange")
+def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
+    """Evenly spaced numbers; an op of its own where it counts from 0."""
+    args = tuple(_known_number(x) for x in args)
+    kwargs = {name: _known_number(x) for name, x in kwargs.items() if name not in ("device", "like")}
+    if len(args) == 1 and not kwargs and isinstance(args[0], int):
+        return new_array(bind("iota", length=max(args[0], 0), dtype=as_dtype(dtype, np.dtype(np.intp))))
+    return new_array(constant(np.arange(*args, dtype=dtype, **kwargs)))
+
+
+@method("copy")
+@implements(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> TracedArray:
+    return new_array(as_value(a))
+
+
+@method("astype")
+@implements(np.astype)
+def astype(x: TracedArray, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
+           copy: bool = True, **options: Any) -> TracedArray:  # fmt: skip
+    chosen = as_dtype(dtype)
+    if not copy and chosen == x.dtype:
+        return x
+    return wrap(convert(x.value, chosen), is_scalar=x.is_scalar)
+
+

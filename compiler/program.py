@@ -1,0 +1,194 @@
+"""Tracing a user's function: from a Python call to a `Program`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from .dtypes import Array
+from .errors import ArgumentTypeError
+from .interception import intercepted
+from .ir import ArrayType, Constant, Graph, Value
+from .storage import Storage
+from .trace import recording
+from .traced_array import PYTHON_NUMBERS, TracedArray, as_value, is_traced
+from .tracing import Known, Trace, array_type
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A leaf of the arguments that becomes an input of the graph."""
+
+    type: ArrayType
+    name: str
+    weak: "type[Any] | None" = None
+    """The Python type of a number."""
+    is_scalar: bool = False
+    known: Known | None = None
+    """Gives the concrete value, if tracing may look at it."""
+    identity: int | None = None
+    """Arguments with the same identity are the same memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A leaf of the arguments that the function gets as it is."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOutput:
+    """A leaf of the result that output `index` of the graph holds."""
+
+    index: int
+    is_scalar: bool
+
+
+@dataclass(frozen=True)
+class Program:
+    """A traced function.
+
+    The inputs of `graph` are the traced arguments, then what the function captured. Its outputs are
+    the arrays of the result, then the new values of the inputs that the function wrote to.
+    """
+
+    graph: Graph
+    arguments: tuple[Argument, ...]
+    captured: tuple["Array | TracedArray", ...]
+    out_tree: Any
+    out_leaves: tuple["ArrayOutput | Static", ...]
+    mutated: tuple[tuple[int, int], ...]
+    """Pairs of (input, output): the input's memory must hold the output afterwards."""
+    frozen: tuple[tuple[Array, Array], ...]
+    """Captured arrays that the trace relied on, with a copy of what they held."""
+
+    @property
+    def array_outputs(self) -> tuple[ArrayOutput, ...]:
+        return tuple(leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput))
+
+    def result(self, arrays: Sequence[Any]) -> Any:
+        """The Python result, given the arrays that stand for its array leaves."""
+        leaves = [arrays[leaf.index] if isinstance(leaf, ArrayOutput) else leaf.value for leaf in self.out_leaves]
+        return optree.tree_unflatten(self.out_tree, leaves)
+
+    def out_paths(self) -> list[str]:
+        """How each array output is reached from the result, such as ``out['loss']``."""
+        paths = path_names(self.out_tree, "out")
+        return [p for p, leaf in zip(paths, self.out_leaves, strict=True) if isinstance(leaf, ArrayOutput)]
+
+
+def trace(function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | Static"]) -> Program:
+    """Record ``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`."""
+    record = Trace(function_name(function))
+    arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
+    with recording(record), intercepted():
+        try:
+            filled = _fill(record, leaves)
+            args, kwargs = optree.tree_unflatten(tree, filled)
+            result = function(*args, **kwargs)
+            return _finish(record, arguments, filled, result)
+        finally:
+            record.alive = False
+
+
+def _fill(record: Trace, leaves: Sequence["Argument | Static"]) -> list[Any]:
+    """Traced arrays for the arguments; the same memory for arguments that are the same array."""
+    shared: dict[int, Storage] = {}
+    filled: list[Any] = []
+    for leaf in leaves:
+        if isinstance(leaf, Static):
+            filled.append(leaf.value)
+            continue
+        storage = None if leaf.identity is None else shared.get(leaf.identity)
+        if storage is None:
+            storage = record.add_input(Value(leaf.type), leaf.name, leaf.known)
+            if leaf.identity is not None:
+                shared[leaf.identity] = storage
+        else:
+            record.add_input(Value(leaf.type), leaf.name, leaf.known)
+        filled.append(TracedArray(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak))
+    return filled
+
+
+def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any], result: Any) -> Program:
+    """Collect the outputs: the arrays of the result, then the memory that was written to."""
+    found, out_tree = optree.tree_flatten(result, namespace=NAMESPACE)
+    outputs: list[Value] = []
+    leaves: list[ArrayOutput | Static] = []
+    for leaf in found:
+        if isinstance(leaf, (TracedArray, np.ndarray, np.generic)):
+            scalar = leaf.is_scalar if is_traced(leaf) else isinstance(leaf, np.generic)
+            leaves.append(ArrayOutput(len(outputs), scalar))
+            outputs.append(as_value(leaf))
+        else:
+            leaves.append(Static(leaf))
+    storages = [x._storage for x in filled if is_traced(x)]  # noqa: SLF001 - the memory behind the arguments
+    storages += [record.storage_behind(i) for i in range(len(record.captured))]
+    mutated = []
+    written: set[int] = set()
+    for index, storage in enumerate(storages):
+        if storage.version and id(storage) not in written:
+            written.add(id(storage))
+            mutated.append((index, len(outputs)))
+            outputs.append(storage.value)
+    graph = Graph(record.name, tuple(record.inputs), tuple(record.calls), tuple(outputs), tuple(record.input_names))
+    captured = tuple(TracedArray(c, c.value.type) if isinstance(c, Storage) else c for c in record.captured)
+    frozen = tuple((array, array.copy()) for array in record.frozen)
+    return Program(graph, arguments, captured, out_tree, tuple(leaves), tuple(mutated), frozen)
+
+
+# ---- leaves and paths --------------------------------------------------------------------------------
+
+NAMESPACE = "tracemill"
+
+
+def flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+    """The leaves and the tree of a call's arguments."""
+    return optree.tree_flatten((args, kwargs), namespace=NAMESPACE)
+
+
+def argument_names(tree: Any) -> list[str]:
+    """How the leaves of a call's arguments are reached: ``args[0]['w']``, ``kwargs['scale']``."""
+    return [name.replace("[0]", "args", 1) if name.startswith("[0]") else name.replace("[1]", "kwargs", 1)
+            for name in path_names(tree, "")]  # fmt: skip
+
+
+def path_names(tree: Any, root: str) -> list[str]:
+    """How each leaf of a tree is reached from `root`, in Python's words."""
+    return [accessor.codify(root) for accessor in optree.treespec_accessors(tree)]
+
+
+def leaf_type(leaf: Any, path: str) -> ArrayType:
+    """The type of an array or number; `ArgumentTypeError` naming the path for anything else."""
+    if is_traced(leaf):
+        return leaf.type
+    if isinstance(leaf, np.ndarray):
+        return array_type(leaf)
+    if isinstance(leaf, (np.generic, *PYTHON_NUMBERS)):
+        return Constant(leaf).type
+    raise ArgumentTypeError(f"{path} is {type(leaf).__name__}, not an array or a number")
+
+
+def is_array_like(leaf: Any) -> bool:
+    """Arrays and numbers: what can be traced."""
+    return isinstance(leaf, (TracedArray, np.ndarray, np.generic, *PYTHON_NUMBERS))
+
+
+def weak_type(leaf: Any) -> "type[Any] | None":
+    """The Python type of a number that takes the dtype of the array it meets."""
+    if is_traced(leaf):
+        weak: type[Any] | None = leaf.weak
+        return weak
+    is_number = isinstance(leaf, PYTHON_NUMBERS) and not isinstance(leaf, (bool, np.generic))
+    return next(t for t in (int, float, complex) if isinstance(leaf, t)) if is_number else None
+
+
+def function_name(function: Any) -> str:
+    """The name of a function for graphs and messages; a `functools.partial` is named after what it wraps."""
+    while hasattr(function, "func") and not hasattr(function, "__name__"):
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__)
+    return name if name.isidentifier() else "function"

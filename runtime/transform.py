@@ -1,0 +1,1 @@
+"""`vmap`, `grad` and their family as functions of Python functions: trace, transform the graph, run or record it."""
