@@ -4,7 +4,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import lru_cache, wraps
+from itertools import islice
+from linecache import getline
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -50,9 +53,10 @@ def intercepted() -> Iterator[None]:
 
 
 def _install() -> None:
+    random_functions = np.random.__all__  # imported by NumPy on first use: before anything is replaced
     for name, traced in CONSTRUCTORS.items():
-        _replace(np, name, _dispatching(getattr(np, name), traced))
-    for name in np.random.__all__:
+        _replace(np, name, _dispatching(name, getattr(np, name), traced))
+    for name in random_functions:
         function = getattr(np.random, name)
         if name not in _RANDOM_SAFE and callable(function) and not isinstance(function, type):
             _replace(np.random, name, _refusing(function, name))
@@ -69,25 +73,41 @@ def _uninstall() -> None:
         setattr(module, name, original)
 
 
-def _dispatching(original: Any, traced: Callable[..., Any]) -> Any:
+def _dispatching(name: str, original: Any, traced: Callable[..., Any]) -> Any:
     @wraps(original)
     def constructor(*args: Any, **kwargs: Any) -> Any:
-        if current_trace() is None or _called_by_a_library():
+        if current_trace() is None or not _meant_by_caller(name):
             return original(*args, **kwargs)
         return located(traced, *args, **kwargs)
 
     return constructor
 
 
-def _called_by_a_library() -> bool:
-    """NumPy, SciPy and Tracemill itself mean NumPy's own constructors."""
-    return is_library(sys._getframe(2).f_code.co_filename)
+def _meant_by_caller(name: str) -> bool:
+    """Whether the user's own code calls ``np.name`` here.
+
+    NumPy, SciPy and Tracemill mean NumPy's constructors, and so does compiled code (``rng.normal``), which has no
+    frame of its own: there the calling line does not name the constructor.
+    """
+    frame = sys._getframe(2)
+    code = frame.f_code
+    return not is_library(code.co_filename) and _calls(code, frame.f_lasti, name)
+
+
+@lru_cache(maxsize=4096)
+def _calls(code: CodeType, instruction: int, name: str) -> bool:
+    """Whether the call at this instruction is spelled ``….name(…)`` in the source."""
+    line, end_line, column, end_column = next(islice(code.co_positions(), instruction // 2, None))
+    if line is None or end_line is None or column is None or not getline(code.co_filename, line):
+        return name in code.co_names
+    text = "".join(getline(code.co_filename, n) for n in range(line, end_line + 1)).encode()[column:]
+    return text.partition(b"(")[0].split(b".")[-1].strip() == name.encode()
 
 
 def _refusing(original: Any, name: str) -> Any:
     @wraps(original)
     def draw(*args: Any, **kwargs: Any) -> Any:
-        if current_trace() is None or _called_by_a_library():
+        if current_trace() is None or not _meant_by_caller(name):
             return original(*args, **kwargs)
         raise RandomStateError(
             f"np.random.{name} was called while tracing: its number would be frozen into the graph. "

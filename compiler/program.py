@@ -192,3 +192,9 @@ def function_name(function: Any) -> str:
         function = function.func
     name = getattr(function, "__name__", type(function).__name__)
     return name if name.isidentifier() else "function"
+
+
+def describe(function: Any) -> str:
+    """A function's name in messages; a `functools.partial` is shown as such."""
+    name = function_name(function)
+    return f"partial({name})" if hasattr(function, "func") and hasattr(function, "keywords") else name

@@ -10,11 +10,12 @@ from ..compiler.op import lookup
 from ..compiler.trace import Builder, as_tuple, recording
 
 
-def jvp(graph: Graph, *, wrt: Sequence[bool] | None = None) -> Graph:
+def jvp(graph: Graph, *, wrt: Sequence[bool] | None = None, of: Sequence[bool] | None = None) -> Graph:
     """Push tangents through `graph`.
 
     The result takes the inputs of `graph`, then one tangent per input that is marked in `wrt`
-    (default: every floating input), and returns the outputs, then one tangent per floating output.
+    (default: every floating input), and returns the outputs, then one tangent per output that is marked in
+    `of` (default: every floating output).
 
     Before ``def f(x: f64[]) -> f64[]: sin_1 = sin(x); return sin_1``, after::
 
@@ -39,8 +40,9 @@ def jvp(graph: Graph, *, wrt: Sequence[bool] | None = None) -> Graph:
                     if tangent is not None:
                         _check_tangent(call.op, output, tangent)
                         tangent_of[output] = tangent
-        floating = [v for v in graph.outputs if is_inexact(v.dtype)]
-        tangents_out = tuple(tangent_of[v] if v in tangent_of else zeros_like(v) for v in floating)
+        wanted = [is_inexact(v.dtype) for v in graph.outputs] if of is None else of
+        pushed = [v for v, is_wanted in zip(graph.outputs, wanted, strict=True) if is_wanted]
+        tangents_out = tuple(tangent_of[v] if v in tangent_of else zeros_like(v) for v in pushed)
     return Graph(f"{graph.name}_jvp", inputs, tuple(builder.calls), (*graph.outputs, *tangents_out), names)
 
 

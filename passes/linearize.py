@@ -8,14 +8,14 @@ from .jvp import jvp
 from .remove_dead_code import remove_dead_code
 
 
-def linearize(graph: Graph, *, wrt: Sequence[bool]) -> tuple[Graph, Graph]:
+def linearize(graph: Graph, *, wrt: Sequence[bool], of: Sequence[bool] | None = None) -> tuple[Graph, Graph]:
     """``(forward, linear)``: the function with what its derivative needs, and the derivative at that point.
 
     ``forward(*inputs)`` returns the outputs of `graph`, then the residuals; ``linear(*residuals, *tangents)``
-    returns the tangents of the floating outputs and is linear in the tangents. Forward mode is run once and cut:
+    returns the tangents of the outputs marked in `of` (default: the floating ones) and is linear in the tangents. Forward mode is run once and cut:
     every call that depends on a tangent is linear in it.
     """
-    pushed = jvp(graph, wrt=wrt)
+    pushed = jvp(graph, wrt=wrt, of=of)
     count = len(graph.inputs)
     reached = depends_on(pushed, [False] * count + [True] * (len(pushed.inputs) - count))
     known = tuple(call for call in pushed.calls if not any(v in reached for v in call.outputs))

@@ -1,7 +1,7 @@
 """Drop the calls whose results nothing needs."""
 
 from ..compiler.ir import Call, Graph
-from ..compiler.op import lookup
+from ..compiler.op import has_effect
 
 
 def remove_dead_code(graph: Graph) -> Graph:
@@ -12,7 +12,7 @@ def remove_dead_code(graph: Graph) -> Graph:
     needed = set(graph.outputs)
     kept: list[Call] = []
     for call in reversed(graph.calls):
-        if lookup(call.op).effect or any(v in needed for v in call.outputs):
+        if any(v in needed for v in call.outputs) or has_effect(call):
             kept.append(call)
             needed.update(call.inputs)
     if len(kept) == len(graph.calls):

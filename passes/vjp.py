@@ -9,14 +9,14 @@ from .linearize import linearize
 from .transpose import transpose
 
 
-def vjp(graph: Graph, *, wrt: Sequence[bool]) -> tuple[Graph, Graph]:
+def vjp(graph: Graph, *, wrt: Sequence[bool], of: Sequence[bool] | None = None) -> tuple[Graph, Graph]:
     """``(forward, backward)``: ``forward(*inputs)`` gives the outputs, then residuals; ``backward(*residuals,
-    *cotangents)`` takes one cotangent per floating output and gives one per input marked in `wrt`.
+    *cotangents)`` takes one cotangent per output marked in `of` (default: the floating ones) and gives one per input marked in `wrt`.
 
     Complex cotangents follow the convention in which the gradient of a real loss points uphill: d|z| at
     1 + 0j is 1 + 0j, the conjugate of the transpose.
     """
-    forward, linear = linearize(graph, wrt=wrt)
+    forward, linear = linearize(graph, wrt=wrt, of=of)
     tangents = sum(wrt)
     residuals = len(linear.inputs) - tangents
     backward = transpose(linear, linear=[False] * residuals + [True] * tangents)

@@ -1,0 +1,81 @@
+"""Rewriting a graph call by call: what the simplifying passes share."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from ..compiler.errors import InternalError
+from ..compiler.ir import Call, Graph, Param, Value
+from ..compiler.trace import Builder, recording
+
+
+class Rewriter(Builder, ABC):
+    """Walks over the calls of a graph in order and replaces some of them.
+
+    `replace` is asked for every call of the graph and for every call that it records itself, so that a
+    replacement is rewritten like the rest. What is not replaced stays the same object: a graph in which
+    nothing is replaced is returned as it is.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.graph = graph
+        self.producer: dict[Value, Call] = {}
+        """The call that makes a value, for every call recorded so far."""
+
+    @abstractmethod
+    def replace(
+        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
+    ) -> tuple[Value, ...] | None:
+        """The values that stand for the outputs of this call, or None to keep it."""
+
+    @abstractmethod
+    def nested(self, graph: Graph) -> Graph:
+        """What becomes of a graph that is a parameter of a call."""
+
+    def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
+        found = self.replace(op, inputs, params)
+        if found is None:
+            found = super().emit(op, inputs, params)
+            self._remember(self.calls[-1])
+        return found
+
+    def run(self) -> Graph:
+        """The rewritten graph."""
+        graph = self.graph
+        now: dict[Value, Value] = {}  # what stands for a value of the old graph, where it is another
+        with recording(self):
+            for call in graph.calls:
+                inputs = tuple(now.get(v, v) for v in call.inputs)
+                params = self._with_nested(call.params)
+                self.location = call.location
+                outputs = self.replace(call.op, inputs, params)
+                if outputs is None:
+                    self._keep(call, inputs, params)
+                    continue
+                for old, new in zip(call.outputs, outputs, strict=True):
+                    if new.type != old.type:
+                        raise InternalError(f"{type(self).__name__} puts {new.type} in place of a {old.type}")
+                    now[old] = new
+        if not now and all(a is b for a, b in zip(self.calls, graph.calls, strict=True)):
+            return graph
+        outputs = tuple(now.get(v, v) for v in graph.outputs)
+        return Graph(graph.name, graph.inputs, tuple(self.calls), outputs, graph.input_names)
+
+    def _keep(self, call: Call, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> None:
+        """Record a call of the old graph. Its outputs stay the same values, since types cannot change."""
+        same = params is call.params and all(a is b for a, b in zip(inputs, call.inputs, strict=True))
+        self.calls.append(call if same else Call(call.op, inputs, params, call.outputs, call.location))
+        self._remember(self.calls[-1])
+
+    def _remember(self, call: Call) -> None:
+        for output in call.outputs:
+            self.producer[output] = call
+
+    def _with_nested(self, params: Mapping[str, Param]) -> Mapping[str, Param]:
+        """The parameters with their graphs rewritten; the same object if none changes."""
+        changed = {
+            name: inner
+            for name, param in params.items()
+            if isinstance(param, Graph) and (inner := self.nested(param)) is not param
+        }
+        return {**params, **changed} if changed else params
