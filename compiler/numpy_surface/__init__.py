@@ -3,6 +3,6 @@
 Importing this package fills the tables of `registry` and of `interception`.
 """
 
-from . import creation, ufuncs
+from . import creation, joining, mathematics, products, reductions, reshaping, ufuncs
 
-__all__ = ["creation", "ufuncs"]
+__all__ = ["creation", "joining", "mathematics", "products", "reductions", "reshaping", "ufuncs"]

@@ -1,0 +1,429 @@
+"""Reductions over axes, and running sums: NumPy's dtype rules, ``out=``, ``initial=``, ``where=``, ``keepdims=``."""
+
+import math
+import operator
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import BOOL, FLOAT64, DType, is_complex, is_inexact, real_dtype
+from ..errors import ArgumentTypeError, AxisError, ShapeError
+from ..functions import (
+    add,
+    broadcast_to,
+    constant,
+    convert,
+    divide,
+    elementwise,
+    equal,
+    expand_dims,
+    full,
+    imag,
+    logical_and,
+    logical_or,
+    make_complex,
+    maximum,
+    multiply,
+    nonzero_mask,
+    real,
+    reshape,
+    sqrt,
+    subtract,
+    sum_,
+    transpose,
+    where as choose,
+)
+from ..ir import Shape, Value
+from ..trace import bind
+from ..traced_array import TracedArray, as_value, wrap
+from .registry import implements
+from .ufuncs import write_out
+
+NO_VALUE: Any = np._NoValue  # type: ignore[attr-defined]
+Axes = tuple[int, ...]
+
+
+# ---- axes --------------------------------------------------------------------------------------------
+
+
+def one_axis(axis: Any, ndim: int) -> int:
+    """An axis counted from the front; `AxisError` if there is none."""
+    number = operator.index(axis)
+    if not -ndim <= number < ndim:
+        raise AxisError(f"axis {number} is out of bounds for array of dimension {ndim}")
+    return number % ndim
+
+
+def some_axes(axis: Any, ndim: int) -> Axes:
+    """The axes that ``axis=`` names: all for None, one for an int, those of a tuple."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, tuple):
+        return () if ndim == 0 and operator.index(axis) in (0, -1) else (one_axis(axis, ndim),)
+    axes = tuple(one_axis(a, ndim) for a in axis)
+    if len(set(axes)) != len(axes):
+        raise ShapeError("duplicate value in 'axis'")
+    return axes
+
+
+def count_along(shape: Shape, axes: Axes) -> int:
+    """How many entries a reduction over `axes` sees."""
+    return math.prod(shape[axis] for axis in axes)
+
+
+def kept(result: Value, shape: Shape, axes: Axes) -> Value:
+    """A reduced value with its axes back as axes of length 1."""
+    return reshape(result, tuple(1 if axis in axes else dim for axis, dim in enumerate(shape)))
+
+
+def deliver(
+    result: Value, out: Any = None, shape: Shape = (), axes: Axes = (), keepdims: Any = False
+) -> TracedArray:
+    """The result of a reduction of an array of `shape`, with the axes that ``keepdims=`` keeps, in ``out=``."""
+    if keepdims is not NO_VALUE and keepdims:
+        result = kept(result, shape, axes)
+    wrapped = wrap(result)
+    if isinstance(out, tuple):
+        (out,) = out
+    return wrapped if out is None else write_out(out, wrapped, casting="same_kind")
+
+
+def masked(x: Value, where: Any, fill: complex) -> Value:
+    """`x` with `fill` where the mask of ``where=`` does not hold; the two are broadcast."""
+    if where is True or where is NO_VALUE:
+        return x
+    mask = as_value(where)
+    if mask.dtype != BOOL:
+        raise ArgumentTypeError("where= must be a boolean array")
+    return choose(mask, x, constant(fill, x.dtype))
+
+
+# ---- sums and products -------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=None)
+def summed_dtype(ufunc: Any, dtype: DType) -> DType:
+    """The dtype in which NumPy adds or multiplies up entries of `dtype`."""
+    if dtype.name == "bfloat16":
+        return dtype
+    return np.dtype(ufunc.reduce(np.zeros(1, dtype)).dtype)
+
+
+def _folded(name: str, ufunc: Any, identity: int) -> Any:
+    combine = ufunc.__name__
+
+    def reduction(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = NO_VALUE,
+        where: Any = True,
+    ) -> TracedArray:
+        x = as_value(a)
+        chosen = accumulator(ufunc, x.dtype, dtype, out)
+        x = masked(convert(x, chosen), where, identity)
+        axes = some_axes(axis, x.ndim)
+        result = fold_all(name, x, axes)
+        if initial is not NO_VALUE:
+            result = elementwise(combine, result, as_value(initial, chosen))
+        return deliver(result, out, x.shape, axes, keepdims)
+
+    return reduction
+
+
+def fold_all(name: str, x: Value, axes: Axes) -> Value:
+    """Sum or product; of booleans that are any and all."""
+    if x.dtype == BOOL:
+        name = {"sum": "any", "prod": "all"}[name]
+    return bind(name, x, axes=axes) if axes else x
+
+
+def accumulator(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
+    """The dtype of a running or total sum: ``dtype=``, else that of ``out=`` if it is wider, else NumPy's choice."""
+    if dtype is not None:
+        return np.dtype(dtype)
+    if out is not None:
+        (out,) = out if isinstance(out, tuple) else (out,)
+        return np.dtype(np.result_type(given, out.dtype)) if given.kind in "biu" else given
+    return summed_dtype(ufunc, given)
+
+
+implements(np.sum)(_folded("sum", np.add, 0))
+implements(np.prod)(_folded("prod", np.multiply, 1))
+
+
+def _running(name: str, ufunc: Any) -> Any:
+    def running(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> TracedArray:
+        x = as_value(a)
+        x = convert(x, accumulator(ufunc, x.dtype, dtype, out))
+        if axis is None:
+            x, axis = reshape(x, (x.type.size,)), 0
+        return deliver(run_along(name, x, one_axis(axis, x.ndim)), out)
+
+    return running
+
+
+def run_along(name: str, x: Value, axis: int) -> Value:
+    """A running sum or product; of booleans through integers, where they are running any and all."""
+    if x.dtype != BOOL:
+        return bind(name, x, axis=axis, reverse=False)
+    return convert(bind(name, convert(x, np.dtype(np.int64)), axis=axis, reverse=False), BOOL)
+
+
+implements(np.cumsum)(_running("cumsum", np.add))
+implements(np.cumprod)(_running("cumprod", np.multiply))
+
+
+# ---- any and all -------------------------------------------------------------------------------------
+
+
+def _truth(name: str, identity: bool) -> Any:
+    def reduction(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+    ) -> TracedArray:
+        x = masked(nonzero_mask(as_value(a)), where, identity)
+        axes = some_axes(axis, x.ndim)
+        result = bind(name, x, axes=axes)
+        return deliver(result, out, x.shape, axes, keepdims)
+
+    return reduction
+
+
+implements(np.any)(_truth("any", False))
+implements(np.all)(_truth("all", True))
+
+
+@implements(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> TracedArray:
+    x = convert(nonzero_mask(as_value(a)), np.dtype(np.intp))
+    axes = some_axes(axis, x.ndim)
+    return deliver(sum_(x, axes), None, x.shape, axes, keepdims)
+
+
+# ---- extrema -----------------------------------------------------------------------------------------
+
+
+def lowest(dtype: DType) -> Any:
+    """What is not above any entry of the dtype."""
+    if dtype == BOOL:
+        return False
+    return np.iinfo(dtype).min if dtype.kind in "iu" else -math.inf
+
+
+def highest(dtype: DType) -> Any:
+    """What is not below any entry of the dtype."""
+    if dtype == BOOL:
+        return True
+    return np.iinfo(dtype).max if dtype.kind in "iu" else math.inf
+
+
+def extreme(name: str, x: Value, axes: Axes) -> Value:
+    """max or min of entries of any dtype; complex numbers are ordered by real, then by imaginary part."""
+    if not is_complex(x.dtype):
+        return bind(name, x, axes=axes)
+    fill = -math.inf if name == "max" else math.inf
+    top = kept(bind(name, real(x), axes=axes), x.shape, axes)
+    second = bind(name, choose(equal(real(x), top), imag(x), constant(fill, imag(x).dtype)), axes=axes)
+    found = make_complex(reshape(top, second.shape), second)
+    bad = elementwise("isnan", x)
+    return choose(bind("any", bad, axes=axes), _first_marked(x, bad, axes), found)
+
+
+def _first_marked(x: Value, mark: Value, axes: Axes) -> Value:
+    """The first entry along `axes` (in row-major order) that is marked, if one is."""
+    x, mark = in_one_axis(x, axes), in_one_axis(mark, axes)
+    place = expand_dims(bind("argmax", mark, axis=x.ndim - 1), -1)
+    is_there = equal(bind("iota", length=x.shape[-1], dtype=place.dtype), place)
+    parts = [choose(is_there, part, constant(0, part.dtype)) for part in (real(x), imag(x))]
+    return make_complex(*[sum_(part, (x.ndim - 1,)) for part in parts])
+
+
+def in_one_axis(x: Value, axes: Axes) -> Value:
+    """The array with `axes` moved to the end and joined into one."""
+    rest = tuple(axis for axis in range(x.ndim) if axis not in axes)
+    shape = (*(x.shape[axis] for axis in rest), count_along(x.shape, axes))
+    return reshape(transpose(x, (*rest, *sorted(axes))), shape)
+
+
+def _extremum(name: str, ufunc: Any) -> Any:
+    def reduction(
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = NO_VALUE,
+        where: Any = True,
+    ) -> TracedArray:
+        x = as_value(a)
+        axes = some_axes(axis, x.ndim)
+        shape = x.shape
+        if initial is not NO_VALUE:
+            start = as_value(initial, x.dtype)
+            start = convert(start, x.dtype)
+        elif where is not True and where is not NO_VALUE:
+            raise ShapeError(f"{name} with where= needs initial=: the mask may select nothing")
+        if where is not True and where is not NO_VALUE:
+            x = choose(as_value(where), x, start)
+            shape = x.shape
+        if initial is not NO_VALUE and count_along(shape, axes) == 0:
+            result = broadcast_to(start, tuple(d for i, d in enumerate(shape) if i not in axes))
+        else:
+            if count_along(shape, axes) == 0:
+                raise ShapeError(
+                    f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+                )
+            result = extreme(name, x, axes) if axes else x
+            if initial is not NO_VALUE:
+                result = ufunc(wrap(result), wrap(start)).value
+        return deliver(result, out, shape, axes, keepdims)
+
+    return reduction
+
+
+implements(np.max, np.amax)(_extremum("max", np.maximum))
+implements(np.min, np.amin)(_extremum("min", np.minimum))
+
+
+@implements(np.ptp)
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> TracedArray:
+    x = as_value(a)
+    axes = some_axes(axis, x.ndim)
+    result = subtract(extreme("max", x, axes), extreme("min", x, axes))
+    return deliver(result, out, x.shape, axes, keepdims)
+
+
+def _index_of(name: str, extreme_name: str) -> Any:
+    def reduction(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> TracedArray:
+        x = as_value(a)
+        axes = some_axes(axis, x.ndim) if axis is None else (one_axis(axis, x.ndim),)
+        if count_along(x.shape, axes) == 0:
+            raise ShapeError(f"attempt to get {name} of an empty sequence")
+        line = in_one_axis(x, axes)
+        last = line.ndim - 1
+        if is_complex(x.dtype):
+            best = equal(line, expand_dims(extreme(extreme_name, line, (last,)), -1))
+            bad = elementwise("isnan", line)
+            found = choose(
+                bind("any", bad, axes=(last,)),
+                bind("argmax", bad, axis=last),
+                bind("argmax", best, axis=last),
+            )
+        else:
+            found = bind(name, line, axis=last)
+        return deliver(found, out, x.shape, axes, keepdims)
+
+    return reduction
+
+
+implements(np.argmax)(_index_of("argmax", "max"))
+implements(np.argmin)(_index_of("argmin", "min"))
+
+
+# ---- means and variances -----------------------------------------------------------------------------
+
+
+def _count(x: Value, where: Any, axes: Axes) -> Value:
+    """How many entries each reduced entry stands for, with its axes kept, as f64 (exact)."""
+    if where is True or where is NO_VALUE:
+        return constant(count_along(x.shape, axes), FLOAT64)
+    counted = broadcast_to(convert(as_value(where), FLOAT64), x.shape)
+    return kept(sum_(counted, axes), x.shape, axes)
+
+
+def _mean_dtypes(given: DType, dtype: Any) -> tuple[DType, DType]:
+    """The dtype in which a mean adds up, and that of the mean."""
+    if dtype is not None:
+        chosen = np.dtype(dtype)
+        return chosen, chosen if is_inexact(chosen) else FLOAT64
+    if given.kind in "biu":
+        return FLOAT64, FLOAT64
+    if given.itemsize == 2:
+        return np.dtype(np.float32), given
+    return given, given
+
+
+def _kept_mean(x: Value, axes: Axes, where: Any, dtype: Any) -> Value:
+    """The mean over `axes`, which stay as axes of length 1."""
+    wide, result = _mean_dtypes(x.dtype, dtype)
+    x = convert(x, wide)
+    total = kept(fold_all("sum", masked(x, where, 0), axes), x.shape, axes)
+    return divide_by_count(
+        convert(total, result if total.dtype.kind in "biu" else total.dtype), _count(x, where, axes), result
+    )
+
+
+def divide_by_count(total: Value, count: Value, dtype: DType) -> Value:
+    """``total / count`` as `dtype`: one division in the dtype of the total."""
+    return convert(divide(total, convert(count, total.dtype)), dtype)
+
+
+@implements(np.mean)
+def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
+         where: Any = True) -> TracedArray:  # fmt: skip
+    x = as_value(a)
+    x = _spread_over(x, where)
+    axes = some_axes(axis, x.ndim)
+    result = _kept_mean(x, axes, where, dtype)
+    return deliver(_without(result, axes), out, x.shape, axes, keepdims)
+
+
+def _spread_over(x: Value, where: Any) -> Value:
+    """`x` broadcast with the mask of ``where=``."""
+    if where is True or where is NO_VALUE:
+        return x
+    return broadcast_to(x, np.broadcast_shapes(x.shape, as_value(where).shape))
+
+
+def _without(x: Value, axes: Axes) -> Value:
+    return reshape(x, tuple(dim for axis, dim in enumerate(x.shape) if axis not in axes))
+
+
+def variance(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = NO_VALUE,
+    correction: Any = NO_VALUE,
+    root: bool = False,
+) -> TracedArray:
+    """The mean of |x − mean|², dividing by the count less ``ddof``; its square root for `root`."""
+    if correction is not NO_VALUE:
+        if ddof != 0:
+            raise ArgumentTypeError("ddof and correction can't be provided simultaneously")
+        ddof = correction
+    x = _spread_over(as_value(a), where)
+    axes = some_axes(axis, x.ndim)
+    wide = np.dtype(dtype) if dtype is not None else FLOAT64 if x.dtype.kind in "biu" else x.dtype
+    x = convert(x, np.dtype(np.result_type(x.dtype, wide)))
+    if mean is NO_VALUE:
+        total = kept(sum_(masked(convert(x, wide), where, 0), axes), x.shape, axes)
+        centre = divide_by_count(total, _count(x, where, axes), wide)
+    else:
+        centre = as_value(mean)
+    apart = (wrap(x) - wrap(centre)).value  # type: ignore[operator]
+    if is_complex(apart.dtype):
+        squares = add(multiply(real(apart), real(apart)), multiply(imag(apart), imag(apart)))
+        wide = real_dtype(wide)
+    else:
+        squares = multiply(apart, apart)
+    total = kept(sum_(masked(convert(squares, wide), where, 0), axes), squares.shape, axes)
+    freedom = maximum(subtract(_count(x, where, axes), as_value(ddof, FLOAT64)), 0)
+    result = divide_by_count(total, freedom, wide)
+    return deliver(_without(sqrt(result) if root else result, axes), out, x.shape, axes, keepdims)
+
+
+implements(np.var)(variance)
+
+
+@implements(np.std)
+def std(*args: Any, **kwargs: Any) -> TracedArray:
+    return variance(*args, root=True, **kwargs)
