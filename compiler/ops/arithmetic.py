@@ -6,12 +6,10 @@ import numpy as np
 
 from ..dtypes import is_complex, real_dtype
 from ..functions import (
-    add,
     conjugate,
     constant,
     convert,
     divide,
-    elementwise as call,
     equal,
     greater,
     less,
@@ -28,6 +26,9 @@ from ..functions import (
     unbroadcast,
     where,
     zeros_like,
+)
+from ..functions import (
+    elementwise as call,
 )
 from ..ir import Value
 from ..op import Linear, Op, TransposeRule, not_linear
@@ -166,7 +167,6 @@ _unary("sqrt", lambda out, x: divide(constant(0.5, x.dtype), out), "sqrt{f}({0})
        doc="The non-negative square root.")  # fmt: skip
 _unary("cbrt", lambda out, x: divide(constant(1 / 3, x.dtype), call("square", out)), "cbrt{f}({0})",
        "libdevice.cbrt({0})", kinds="f", doc="The cube root.")  # fmt: skip
-_unary("sign", None, "tm_sign({0})", "tm_sign({0})", doc="−1, 0 or 1; x / |x| for complex numbers.")
 _unary("floor", None, "floor{f}({0})", "tl.floor({0})", kinds="biuf", doc="The largest integer not above x.")
 _unary("ceil", None, "ceil{f}({0})", "tl.ceil({0})", kinds="biuf", doc="The smallest integer not below x.")
 _unary("trunc", None, "trunc{f}({0})", "libdevice.trunc({0})", kinds="biuf", doc="x without its fraction.")
@@ -185,6 +185,24 @@ elementwise(
     "absolute", 1, np.absolute, jvp=_jvp_absolute, kinds="biufc", result=real_dtype,
     spelling=ufunc_spelling("absolute", "fabs{f}({0})", "tl.abs({0})"), family=FAMILY,
     doc="|x|, with derivative 0 at 0. Real for complex x.",
+)  # fmt: skip
+
+
+def _jvp_sign(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value]) -> Value | None:
+    """0, also at 0; for complex x the turn of x / |x|, which is (t − s·Re(conj(s)·t)) / |x|."""
+    (x,), (tangent,), (direction,) = inputs, tangents, outputs
+    if not is_complex(x.dtype):
+        return None
+    along = real(multiply(tangent, conjugate(direction)))
+    across = subtract(tangent, multiply(direction, convert(along, x.dtype)))
+    origin = equal(x, 0)
+    length = where(origin, 1, convert(call("absolute", x), x.dtype))
+    return where(origin, 0, divide(across, length))
+
+
+elementwise(
+    "sign", 1, np.sign, jvp=_jvp_sign, kinds="iufc", spelling=ufunc_spelling("sign", "tm_sign({0})", "tm_sign({0})"),
+    family=FAMILY, doc="−1, 0 or 1; x / |x| for complex numbers.",
 )  # fmt: skip
 
 

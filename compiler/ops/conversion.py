@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, complex_dtype, is_complex, is_inexact, real_dtype
+from ..dtypes import DType, complex_dtype, dtype_name, is_complex, is_inexact, real_dtype
 from ..errors import DTypeError
 from ..functions import conjugate, convert, imag, make_complex, negative, real, unbroadcast, zeros_like
 from ..ir import ArrayType, Value
@@ -96,6 +96,12 @@ def _complex_numpy(re: Any, im: Any) -> Any:
     return out
 
 
+def _pair_dtype(dtype: DType) -> DType:
+    if dtype.itemsize < 4:
+        raise DTypeError(f"complex is not defined for {dtype_name(dtype)}: convert to f32 first")
+    return complex_dtype(dtype)
+
+
 def _complex_jvp(inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: Any) -> Value:
     re, im = (zeros_like(x) if t is None else t for x, t in zip(inputs, tangents, strict=True))
     return make_complex(re, im)
@@ -111,7 +117,7 @@ def _complex_transpose(cotangents: tuple[Value], inputs: tuple[Any, ...]) -> tup
 
 
 elementwise(
-    "complex", 2, _complex_numpy, jvp=_complex_jvp, transpose=_complex_transpose, kinds="f", result=complex_dtype,
+    "complex", 2, _complex_numpy, jvp=_complex_jvp, transpose=_complex_transpose, kinds="f", result=_pair_dtype,
     spelling={"numpy": "({0} + 1j * {1})", "c": "CMPLX{f}({0}, {1})", "triton": "tm_complex({0}, {1})"},
     family=FAMILY, doc="The complex number with these real and imaginary parts (f32 or f64).",
 )  # fmt: skip

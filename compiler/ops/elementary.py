@@ -8,7 +8,6 @@ from ..functions import (
     cos,
     cosh,
     divide,
-    elementwise as call,
     exp,
     multiply,
     negative,
@@ -18,6 +17,9 @@ from ..functions import (
     sqrt,
     square,
     subtract,
+)
+from ..functions import (
+    elementwise as call,
 )
 from ..ir import Value
 from .elementwise import Derivative, elementwise, ufunc, ufunc_spelling

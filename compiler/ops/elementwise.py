@@ -10,7 +10,18 @@ from ..dtypes import BOOL, DType, dtype_name, is_inexact
 from ..errors import DTypeError, ShapeError
 from ..functions import add, broadcast_to, multiply, negative, unbroadcast
 from ..ir import ArrayType, Shape, Value
-from ..op import BatchRule, JvpRule, Linear, Meaning, Op, TransposeRule, TypeRule, not_linear, register, zero_derivative
+from ..op import (
+    BatchRule,
+    JvpRule,
+    Linear,
+    Meaning,
+    Op,
+    TransposeRule,
+    TypeRule,
+    not_linear,
+    register,
+    zero_derivative,
+)
 from ..trace import bind
 
 Derivative: TypeAlias = Callable[..., "Value | int"]
@@ -49,7 +60,7 @@ def bool_dtype(dtype: DType) -> DType:
 
 
 def elementwise_type(op: str, arity: int, kinds: str, result: ResultDType) -> TypeRule:
-    """Operands of one dtype of the given kinds, broadcast."""
+    """Operands of one dtype of the given kinds, broadcast. `result` may refuse a dtype by a `DTypeError`."""
 
     def rule(*types: ArrayType) -> ArrayType:
         if len(types) != arity:

@@ -8,7 +8,18 @@ import numpy as np
 
 from ..batching import all_leading, shifted
 from ..errors import DTypeError, ShapeError
-from ..functions import broadcast_to, flip, pad, reshape, slice_, slice_axis, sum_, transpose, unbroadcast, zeros_like
+from ..functions import (
+    broadcast_to,
+    flip,
+    pad,
+    reshape,
+    slice_,
+    slice_axis,
+    sum_,
+    transpose,
+    unbroadcast,
+    zeros_like,
+)
 from ..ir import ArrayType, Shape, Value
 from ..op import BatchRule, JvpRule, Linear, Meaning, Op, TransposeRule, TypeRule, register
 from ..trace import bind

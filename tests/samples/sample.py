@@ -1,5 +1,6 @@
 """`Sample`: a call of one op with the arrays to run it on; `Failure`: a call that must be refused."""
 
+import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ class Points(tuple[complex, ...]):
     __slots__ = ()
 
 
-Domain: TypeAlias = "str | Interval | Points"
+Domain: TypeAlias = str | Interval | Points
 """An interval, fixed points, or one of the names that `entries` knows."""
 
 INTERVALS = {
@@ -40,6 +41,14 @@ INTERVALS = {
     "probability": Interval(0.05, 0.95),
     "above_one": Interval(1.2, 4.0),
 }
+
+
+def _limits(dtype: DType) -> tuple[float, float, float]:
+    """The smallest normal, the smallest and the largest finite number."""
+    if dtype.name == "bfloat16":
+        return 2.0**-126, 2.0**-133, (2 - 2.0**-7) * 2.0**127
+    info = np.finfo(dtype)
+    return float(info.tiny), float(info.smallest_subnormal), float(info.max)
 
 
 def special_values(dtype: DType) -> Array:
@@ -53,43 +62,18 @@ def special_values(dtype: DType) -> Array:
     if dtype.kind == "c":
         parts = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5]
         return np.array([complex(re, im) for re, im in product(parts, parts)], dtype)
-    if dtype.name == "bfloat16":
-        import ml_dtypes
-
-        tiny, smallest, largest = (
-            float(getattr(ml_dtypes.finfo(dtype), name)) for name in ("tiny", "smallest_subnormal", "max")
-        )
-    else:
-        info = np.finfo(dtype)
-        tiny, smallest, largest = float(info.tiny), float(info.smallest_subnormal), float(info.max)
-    values = [
-        np.nan,
-        np.inf,
-        -np.inf,
-        0.0,
-        -0.0,
-        smallest,
-        -smallest,
-        tiny,
-        largest,
-        -largest,
-        1,
-        -1,
-        0.5,
-        -0.5,
-        2,
-        -3,
-    ]
+    tiny, smallest, largest = _limits(dtype)
+    sizes = (np.inf, 0.0, smallest, largest, 1.0, 0.5, 3.0, tiny)
+    values = [np.nan, *(sign * size for size in sizes for sign in (1, -1))]
     return np.array(values).astype(dtype)
 
 
 def _drawn(domain: Interval | str, rng: np.random.Generator, shape: Shape) -> Array:
     """Float64 entries of a random domain."""
-    if isinstance(domain, Interval):
-        return rng.uniform(domain.low, domain.high, shape)
-    size = int(np.prod(shape, dtype=int))
-    if domain in INTERVALS:
-        return rng.uniform(*INTERVALS[domain], shape)
+    size = math.prod(shape)
+    if isinstance(domain, Interval) or domain in INTERVALS:
+        low, high = domain if isinstance(domain, Interval) else INTERVALS[domain]
+        return np.asarray(rng.uniform(low, high, shape))
     if domain == "integers":
         return rng.integers(1, 6, shape).astype(float)
     if domain == "away_from_zero":
@@ -108,7 +92,7 @@ def entries(domain: Domain, dtype: DType, shape: Shape, rng: np.random.Generator
     if domain == "special":
         return np.resize(special_values(dtype), shape)
     if dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(bool)
+        return np.asarray(rng.integers(0, 2, shape)).astype(bool)
     if dtype.kind in "iu":
         low, high = (0, 7) if dtype.kind == "u" else (-6, 7)
         return (
@@ -119,26 +103,27 @@ def entries(domain: Domain, dtype: DType, shape: Shape, rng: np.random.Generator
         out = np.empty(shape, dtype)
         out.real, out.imag = drawn, _drawn(domain, rng, shape)
         return out
-    return drawn.astype(dtype)
+    return np.asarray(drawn).astype(dtype)
 
 
 # ---- how an input lies in memory --------------------------------------------------------------------
 
 
 def _reversed(x: Array) -> Array:
-    return np.flip(np.flip(x).copy())
+    return np.asarray(np.flip(np.flip(x).copy()))
 
 
 def _strided(x: Array) -> Array:
-    roomy = np.zeros([2 * dim for dim in x.shape], x.dtype)
-    view = roomy[(slice(None, None, 2),) * x.ndim]
+    view: Array = np.zeros([2 * dim for dim in x.shape], x.dtype)
+    for axis in range(x.ndim):
+        view = np.moveaxis(np.moveaxis(view, axis, 0)[::2], 0, axis)
     view[...] = x
     return view
 
 
 LAYOUTS: Mapping[str, Callable[[Array], Array]] = {
     "contiguous": lambda x: x,
-    "fortran": np.asfortranarray,
+    "fortran": lambda x: x.copy(order="F"),
     "reversed": _reversed,  # negative strides
     "strided": _strided,  # gaps between entries
 }
@@ -158,7 +143,7 @@ class Sample:
     shapes: tuple[Shape, ...]
     dtypes: str | tuple[str, ...] = "f64"
     params: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    domain: "Domain | tuple[Domain, ...]" = "real"
+    domain: Domain | tuple[Domain, ...] = "real"
     layout: str = "contiguous"
     reference: Callable[..., Any] | None = None
     """The value by other means, called as the op's meaning is. None: NumPy's function of the op's name."""
@@ -166,6 +151,8 @@ class Sample:
     """The reference is evaluated on longdouble arrays and then rounded; else on the arrays themselves."""
     ulps: float = 2
     """How far the value may lie from the reference, in units of the last place of the result."""
+    signed_zeros: bool = True
+    """The sign of a zero result counts; False where NumPy leaves it open."""
     wrt: tuple[bool, ...] | None = None
     """The inputs with a derivative: all floating ones unless given; asking for another must raise."""
     label: str = ""
@@ -192,15 +179,17 @@ class Sample:
         return self.floating if self.wrt is None else self.wrt
 
     @property
+    def generic(self) -> bool:
+        """Whether the floating entries avoid points where a function jumps or has a kink."""
+        pairs = zip(self.types, self.domains, strict=True)
+        domains = [domain for t, domain in pairs if is_inexact(t.dtype)]
+        return not any(isinstance(domain, Points) or domain in {"special", "integers"} for domain in domains)
+
+    @cached_property
     def smooth(self) -> bool:
-        """Whether differences can tell the derivative: f64 or c128 inputs, none narrower, at generic points."""
-        pairs = [(t.dtype, d) for t, d in zip(self.types, self.domains, strict=True) if is_inexact(t.dtype)]
-        return bool(pairs) and all(
-            real_dtype(dtype).itemsize == 8
-            and not isinstance(domain, Points)
-            and domain not in ("special", "integers")
-            for dtype, domain in pairs
-        )
+        """Whether differences can tell the derivative: at generic points, in f64 or c128 throughout."""
+        types = [t for t in (*self.types, *(v.type for v in self.graph().outputs)) if is_inexact(t.dtype)]
+        return self.generic and all(real_dtype(t.dtype).itemsize == 8 for t in types)
 
     @cached_property
     def id(self) -> str:
@@ -220,7 +209,7 @@ class Sample:
         rng = np.random.default_rng([seed, zlib.crc32(self.id.encode())])
         place = LAYOUTS[self.layout]
         pairs = zip(self.types, self.domains, strict=True)
-        return [place(entries(domain, t.dtype, t.shape, rng)) for t, domain in pairs]
+        return [place(np.asarray(entries(domain, t.dtype, t.shape, rng))) for t, domain in pairs]
 
     def graph(self) -> Graph:
         """A graph with this one call."""
@@ -232,7 +221,7 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Failure:
-    """A misuse: building the call, or the named transform of it, raises `error` with a message like `match`."""
+    """A misuse: making the call, or the transform of it, raises `error`; the message matches `match`."""
 
     op: str
     shapes: tuple[Shape, ...]

@@ -1,0 +1,94 @@
+"""The batch rule of every op against a Python loop: all axes of all inputs, all mixes of mapped and not."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from samples.sample import Sample
+from samples.table import SAMPLES
+from tracemill.compiler.dtypes import Array, is_inexact
+from tracemill.compiler.trace import evaluate
+from tracemill.passes.vmap import vmap
+
+SIZE = 2
+PLAIN = [
+    sample
+    for sample in SAMPLES
+    if sample.shapes
+    and sample.layout == "contiguous"
+    and "special" not in sample.domains
+    and not sample.label
+]
+each_plain = pytest.mark.parametrize("sample", PLAIN, ids=lambda sample: sample.id)
+
+
+def mixes(sample: Sample) -> list[tuple[int | None, ...]]:
+    """For each input unmapped or an axis for the batch, but not all unmapped."""
+    choices = [(None, *range(len(shape) + 1)) for shape in sample.shapes]
+    return [axes for axes in product(*choices) if any(axis is not None for axis in axes)]
+
+
+def stack(examples: Sequence[Sequence[Array]], in_axes: Sequence[int | None]) -> list[Array]:
+    """The inputs of the batched function: mapped ones stacked, others from the first example."""
+    columns = zip(*examples, strict=True)
+    return [
+        column[0] if axis is None else np.stack(column, axis)
+        for column, axis in zip(columns, in_axes, strict=True)
+    ]
+
+
+def loop(sample: Sample, examples: Sequence[Sequence[Array]], in_axes: Sequence[int | None]) -> list[Any]:
+    """The outputs one example at a time."""
+    graph, runs = sample.graph(), []
+    for example in examples:
+        choices = zip(example, examples[0], in_axes, strict=True)
+        runs.append(evaluate(graph, *(first if axis is None else own for own, first, axis in choices)))
+    return [list(column) for column in zip(*runs, strict=True)]
+
+
+def assert_same(actual: Array, expected: Array) -> None:
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    if is_inexact(actual.dtype):  # sums may be taken in another order
+        wide = np.clongdouble if actual.dtype.kind == "c" else np.longdouble
+        tolerance = 1e-12 if np.dtype(actual.dtype).itemsize >= 8 else 1e-2
+        np.testing.assert_allclose(actual.astype(wide), expected.astype(wide), tolerance, tolerance)
+    else:
+        np.testing.assert_array_equal(actual, expected)
+
+
+@each_plain
+def test_vmap_equals_the_loop(sample: Sample) -> None:
+    examples = [sample.arrays(seed) for seed in range(SIZE)]
+    graph = sample.graph()
+    for turn, in_axes in enumerate(mixes(sample)):
+        out_axes = [turn % (v.ndim + 1) for v in graph.outputs]
+        batched = vmap(graph, in_axes=in_axes, size=SIZE, out_axes=out_axes)
+        outputs = evaluate(batched, *stack(examples, in_axes))
+        for output, parts, axis in zip(outputs, loop(sample, examples, in_axes), out_axes, strict=True):
+            assert_same(output, np.stack(parts, axis))
+
+
+@each_plain
+def test_vmap_of_vmap_equals_two_loops(sample: Sample) -> None:
+    """The outer batch behind the logical axes, the inner one in front."""
+    grid = [[sample.arrays(10 * i + j) for j in range(SIZE)] for i in range(3)]
+    graph = sample.graph()
+    inner, none = [0] * len(sample.shapes), [0] * len(graph.outputs)
+    outer = [len(shape) + 1 for shape in sample.shapes]
+    twice = vmap(vmap(graph, in_axes=inner, size=SIZE, out_axes=none), in_axes=outer, size=3, out_axes=none)
+    outputs = evaluate(twice, *stack([stack(row, inner) for row in grid], outer))
+    loops = [loop(sample, row, inner) for row in grid]
+    for position, output in enumerate(outputs):
+        assert_same(output, np.stack([np.stack(row[position]) for row in loops]))
+
+
+@each_plain
+def test_a_batch_of_none_has_the_right_types(sample: Sample) -> None:
+    graph, axes = sample.graph(), [0] * len(sample.shapes)
+    batched = vmap(graph, in_axes=axes, size=0, out_axes=[0] * len(graph.outputs))
+    nothing = [np.empty((0, *x.shape), x.dtype) for x in sample.arrays()]
+    outputs = evaluate(batched, *nothing)
+    assert [(x.dtype, x.shape) for x in outputs] == [(v.dtype, (0, *v.shape)) for v in graph.outputs]

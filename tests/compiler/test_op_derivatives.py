@@ -1,0 +1,136 @@
+"""The derivative rules of every op: forward by differences, transposed by pairing, second order."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from samples.differences import pairing, random_like, rate_of_change
+from samples.sample import Sample
+from samples.table import SAMPLES
+from tracemill.compiler.dtypes import Array, DType, dtype_name, is_inexact
+from tracemill.compiler.errors import NotDifferentiableError
+from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.trace import Builder, evaluate, inline, recording
+from tracemill.passes.jvp import jvp
+from tracemill.passes.linearize import linearize
+from tracemill.passes.transpose import transpose
+from tracemill.passes.vjp import vjp
+
+SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.differentiated)]
+NARROW = [sample for sample in SAMPLES if sample.generic and not sample.smooth and any(sample.differentiated)]
+each_smooth = pytest.mark.parametrize("sample", SMOOTH, ids=lambda sample: sample.id)
+
+
+def assert_close(actual: Sequence[Array], expected: Sequence[Array], tolerance: float = 1e-6) -> None:
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+        np.testing.assert_allclose(ours, theirs, tolerance, tolerance)
+
+
+def selections(sample: Sample) -> Iterator[list[bool]]:
+    """Which inputs have a tangent: all that can, and each alone."""
+    possible = list(sample.differentiated)
+    yield possible
+    if sum(possible) > 1:
+        for i in np.flatnonzero(possible):
+            yield [j == i for j in range(len(possible))]
+
+
+def chosen(wrt: Sequence[bool], arrays: Sequence[Any]) -> list[Any]:
+    return [x for x, marked in zip(arrays, wrt, strict=True) if marked]
+
+
+def spread(wrt: Sequence[bool], tangents: Sequence[Array]) -> list[Array | None]:
+    """The tangents at their inputs' places."""
+    rest = iter(tangents)
+    return [next(rest) if marked else None for marked in wrt]
+
+
+def assert_jvp_is_the_rate_of_change(graph: Graph, wrt: Sequence[bool], arrays: Sequence[Array]) -> None:
+    tangents = random_like(chosen(wrt, arrays))
+    outputs = evaluate(jvp(graph, wrt=wrt), *arrays, *tangents)[len(graph.outputs) :]
+    assert_close(outputs, rate_of_change(graph, arrays, spread(wrt, tangents)))
+
+
+def reverse_graph(graph: Graph, wrt: Sequence[bool]) -> Graph:
+    """``(inputs, cotangents) -> cotangents of the inputs``."""
+    forward, backward = vjp(graph, wrt=wrt)
+    residuals = len(forward.outputs) - len(graph.outputs)
+    inputs = tuple(Value(v.type) for v in graph.inputs)
+    cotangents = tuple(Value(v.type) for v in backward.inputs[residuals:])
+    with recording(Builder()) as builder:
+        known = inline(forward, inputs)[len(graph.outputs) :]
+        outputs = inline(backward, (*known, *cotangents))
+    return Graph(f"{graph.name}_reverse", (*inputs, *cotangents), tuple(builder.calls), outputs)
+
+
+@each_smooth
+def test_the_jvp_is_the_rate_of_change(sample: Sample) -> None:
+    for wrt in selections(sample):
+        assert_jvp_is_the_rate_of_change(sample.graph(), wrt, sample.arrays())
+
+
+@each_smooth
+def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
+    graph, arrays = sample.graph(), sample.arrays()
+    for wrt in selections(sample):
+        forward, linear = linearize(graph, wrt=wrt)
+        residuals = evaluate(forward, *arrays)[len(graph.outputs) :]
+        marked = [False] * len(residuals) + [True] * sum(wrt)
+        transposed = transpose(linear, linear=marked)
+        tangents = random_like(chosen(wrt, arrays))
+        outputs = evaluate(linear, *residuals, *tangents)
+        cotangents = random_like(outputs, seed=2)
+        back = evaluate(transposed, *residuals, *cotangents)
+        assert [(x.dtype, x.shape) for x in back] == [(x.dtype, x.shape) for x in tangents]
+        np.testing.assert_allclose(pairing(cotangents, outputs), pairing(back, tangents), 1e-9, 1e-11)
+
+
+@each_smooth
+def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> None:
+    graph, arrays, wrt = sample.graph(), sample.arrays(), sample.differentiated
+    tangents = random_like(chosen(wrt, arrays), seed=3)
+    both = [*wrt, *(True for _ in tangents)]
+    assert_jvp_is_the_rate_of_change(jvp(graph, wrt=wrt), both, [*arrays, *tangents])
+
+
+@each_smooth
+def test_the_jvp_of_the_vjp_is_the_rate_of_change_of_the_vjp(sample: Sample) -> None:
+    graph, arrays, wrt = sample.graph(), sample.arrays(), sample.differentiated
+    cotangents = random_like([out for out in evaluate(graph, *arrays) if is_inexact(out.dtype)], seed=3)
+    both = [*wrt, *(True for _ in cotangents)]
+    assert_jvp_is_the_rate_of_change(reverse_graph(graph, wrt), both, [*arrays, *cotangents])
+
+
+def widened(dtype: DType) -> DType:
+    """f64 for a real floating dtype, c128 for a complex one, others as they are."""
+    return np.dtype("c16" if dtype.kind == "c" else "f8") if is_inexact(dtype) else dtype
+
+
+@pytest.mark.parametrize("sample", NARROW, ids=lambda sample: sample.id)
+def test_the_jvp_keeps_narrow_dtypes(sample: Sample) -> None:
+    graph, arrays, wrt = sample.graph(), sample.arrays(), sample.differentiated
+    tangents = random_like(chosen(wrt, arrays))
+    outputs = evaluate(jvp(graph, wrt=wrt), *arrays, *tangents)
+    wide = replace(sample, dtypes=tuple(dtype_name(widened(t.dtype)) for t in sample.types))
+    expected = evaluate(
+        jvp(wide.graph(), wrt=wrt), *[x.astype(widened(x.dtype)) for x in (*arrays, *tangents)]
+    )
+    count = len(graph.outputs)
+    floating = [v for v in graph.outputs if is_inexact(v.dtype)]
+    for ours, theirs, output in zip(outputs[count:], expected[count:], floating, strict=True):
+        assert ours.dtype == output.dtype
+        error = np.abs(ours.astype(theirs.dtype) - theirs)
+        place = {"float16": 1e-3, "bfloat16": 8e-3}.get(ours.dtype.name, 1e-7)
+        assert np.all(error <= 32 * place * (1 + np.abs(theirs)))
+
+
+def test_inputs_without_a_derivative_are_refused() -> None:
+    for sample in SAMPLES:
+        for i, (possible, floating) in enumerate(zip(sample.differentiated, sample.floating, strict=True)):
+            if floating and not possible:
+                with pytest.raises(NotDifferentiableError, match=sample.op):
+                    jvp(sample.graph(), wrt=[j == i for j in range(len(sample.types))])
