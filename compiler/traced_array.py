@@ -82,7 +82,7 @@ class TracedArray:
             new = view.write(base, new)
         storage.write(new)
 
-    def view(self, *views: View, is_scalar: bool = False) -> "TracedArray":
+    def through(self, *views: View, is_scalar: bool = False) -> "TracedArray":
         """An array that shares this one's memory, seen through `views`."""
         value = self.value
         for step in views:
@@ -139,7 +139,7 @@ class TracedArray:
 
     @property
     def real(self) -> "TracedArray":
-        return self.view(RealPart()) if self.dtype.kind == "c" else self
+        return self.through(RealPart()) if self.dtype.kind == "c" else self
 
     @real.setter
     def real(self, new: Any) -> None:
@@ -147,7 +147,7 @@ class TracedArray:
 
     @property
     def imag(self) -> "TracedArray":
-        return self.view(ImaginaryPart()) if self.dtype.kind == "c" else np.zeros_like(self)  # type: ignore[return-value, call-overload]
+        return self.through(ImaginaryPart()) if self.dtype.kind == "c" else np.zeros_like(self)  # type: ignore[return-value, call-overload]
 
     @imag.setter
     def imag(self, new: Any) -> None:
@@ -187,7 +187,7 @@ class TracedArray:
         if selection.gather is not None:
             views = (*views, selection.gather)
         if not (selection.is_copy or selection.is_element):
-            return self.view(*views)
+            return self.through(*views)
         value = self.value
         for step in views:
             value = step.read(value)
@@ -211,7 +211,7 @@ class TracedArray:
     def at_index(self, items: list[Any], update: Value, mode: str) -> None:
         """Combine `update` into the elements that an index selects: "set", "add", "multiply" …"""
         selection = select(self.shape, items)
-        target = self.view(*selection.views)
+        target = self.through(*selection.views)
         if selection.gather is None and mode == "set":
             target.write(_fitted(convert(update, self.dtype), target.shape))
             return

@@ -1,0 +1,79 @@
+"""Joining arrays along axes that they have or that are new."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType
+from ..errors import ArgumentTypeError, DTypeError, ShapeError
+from ..functions import concatenate as concatenate_values
+from ..functions import convert
+from ..functions import expand_dims as expand_value
+from ..functions import reshape as reshape_value
+from ..ir import Shape, Value
+from ..traced_array import TracedArray, as_value, weak_or_dtype
+from .axes import normalize_axis
+from .creation import as_dtype, new_array
+from .registry import implements
+from .ufuncs import write_out
+
+
+def joined(parts: Sequence[Value], axis: int, out: Any, dtype: Any, casting: str) -> TracedArray:
+    """The parts one after another, in the dtype that they have in common or that is asked for."""
+    if out is not None and dtype is not None:
+        raise ArgumentTypeError("concatenate takes out or dtype, not both")
+    common = as_dtype(dtype, np.result_type(*[part.dtype for part in parts]))
+    return _joined_as(parts, axis, out, common, casting)
+
+
+def _joined_as(parts: Sequence[Value], axis: int, out: Any, dtype: DType, casting: str) -> TracedArray:
+    for part in parts:
+        if out is None and not np.can_cast(part.dtype, dtype, casting):  # type: ignore[arg-type]
+            raise DTypeError(f"cannot cast {part.dtype} to {dtype} with casting rule {casting!r}")
+        if _beside(part, axis) != _beside(parts[0], axis):
+            shapes = ", ".join(str(p.shape) for p in parts)
+            raise ShapeError(
+                f"arrays of shapes {shapes} cannot be joined along axis {axis}: they differ in another"
+            )
+    result = new_array(concatenate_values([convert(part, dtype) for part in parts], axis))
+    return result if out is None else write_out(out, result, casting=casting)
+
+
+def _beside(value: Value, axis: int) -> Shape:
+    return (*value.shape[:axis], *value.shape[axis + 1 :], value.ndim)
+
+
+def _values(arrays: Any) -> list[Value]:
+    values = [as_value(array) for array in arrays]
+    if not values:
+        raise ShapeError("there are no arrays to join")
+    return values
+
+
+@implements(np.concatenate)
+def concatenate(
+    arrays: Any, /, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> TracedArray:
+    items = list(arrays)
+    values = _values(items)
+    if axis is None:
+        common = np.result_type(
+            *[weak_or_dtype(item, value) for item, value in zip(items, values, strict=True)]
+        )
+        flat = [reshape_value(value, (value.type.size,)) for value in values]
+        return _joined_as(flat, 0, out, as_dtype(dtype, common), casting)
+    if any(value.ndim == 0 for value in values):
+        raise ShapeError("arrays without axes cannot be concatenated: use np.stack")
+    return joined(values, normalize_axis(axis, values[0].ndim), out, dtype, casting)
+
+
+@implements(np.stack)
+def stack(
+    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
+) -> TracedArray:
+    values = _values(arrays)
+    if len({value.shape for value in values}) > 1:
+        raise ShapeError(f"stack needs arrays of one shape, not {', '.join(str(v.shape) for v in values)}")
+    place = normalize_axis(axis, values[0].ndim + 1)
+    return joined([expand_value(value, place) for value in values], place, out, dtype, casting)

@@ -1,0 +1,271 @@
+"""Changing shape and the order of axes, with a view wherever NumPy gives one."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentTypeError, ShapeError
+from ..functions import reshape as reshape_value
+from ..ir import Shape
+from ..storage import Broadcast, Reshape, Strides, Transpose, View
+from ..traced_array import TracedArray, wrap
+from .axes import normalize_axes, normalize_axis
+from .creation import as_shape, new_array
+from .registry import implements, method
+from .ufuncs import as_array, captured
+
+
+def view_of(array: TracedArray, *views: View) -> TracedArray:
+    """`array` seen through `views`. A scalar has no memory to share: it is copied, to a scalar if 0-d."""
+    if not array.is_scalar:
+        return array.through(*views)
+    value = array.value
+    for step in views:
+        value = step.read(value)
+    return wrap(value)
+
+
+# ---- the order of axes -------------------------------------------------------------------------------
+
+
+@implements(np.transpose)
+def transpose(a: Any, axes: Any = None) -> TracedArray:
+    array = as_array(a)
+    order = tuple(reversed(range(array.ndim))) if axes is None else normalize_axes(axes, array.ndim, "axes")
+    if len(order) != array.ndim:
+        raise ShapeError(f"axes {tuple(order)} do not name each axis of an array of dimension {array.ndim}")
+    return view_of(array, Transpose(order))
+
+
+@method("transpose")
+def transpose_method(a: TracedArray, *axes: Any) -> TracedArray:
+    """``x.transpose(1, 0)``, ``x.transpose((1, 0))`` and ``x.transpose()``."""
+    return transpose(a, (axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes) or None)
+
+
+@implements(np.matrix_transpose)
+def matrix_transpose(x: Any, /) -> TracedArray:
+    array = as_array(x)
+    if array.ndim < 2:
+        raise ShapeError(f"the matrix transpose of an array needs 2 dimensions or more, not {array.ndim}")
+    return swapaxes(array, -1, -2)
+
+
+@implements(np.swapaxes)
+def swapaxes(a: Any, axis1: int, axis2: int) -> TracedArray:
+    array = as_array(a)
+    first, second = (normalize_axis(axis, array.ndim, f"axis{i}") for i, axis in enumerate((axis1, axis2), 1))
+    order = list(range(array.ndim))
+    order[first], order[second] = second, first
+    return view_of(array, Transpose(tuple(order)))
+
+
+@implements(np.moveaxis)
+def moveaxis(a: Any, source: Any, destination: Any) -> TracedArray:
+    array = as_array(a)
+    sources = normalize_axes(source, array.ndim, "source")
+    places = normalize_axes(destination, array.ndim, "destination")
+    if len(sources) != len(places):
+        raise ShapeError("source and destination must have the same number of axes")
+    order = [axis for axis in range(array.ndim) if axis not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
+    return view_of(array, Transpose(tuple(order)))
+
+
+@implements(np.rollaxis)
+def rollaxis(a: Any, axis: int, start: int = 0) -> TracedArray:
+    """Move `axis` back until it lies before `start`."""
+    array = as_array(a)
+    moved = normalize_axis(axis, array.ndim)
+    place = operator.index(start)
+    place += array.ndim if place < 0 else 0
+    if not 0 <= place <= array.ndim:
+        raise ShapeError(f"start={start} is out of bounds for an array of dimension {array.ndim}")
+    order = [one for one in range(array.ndim) if one != moved]
+    order.insert(place - (moved < place), moved)
+    return view_of(array, Transpose(tuple(order)))
+
+
+# ---- another shape -----------------------------------------------------------------------------------
+
+
+@implements(np.reshape)
+def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> TracedArray:
+    """A view if the strides allow one (or an error with ``copy=False``), else a copy."""
+    array = as_array(a)
+    wanted = completed_shape(as_shape(shape), array.size)
+    if order not in ("C", "F", "A"):
+        raise ArgumentTypeError(f"order must be 'C', 'F' or 'A', not {order!r}")
+    column_major = order == "F" or (
+        order == "A" and is_contiguous(array, "F") and not is_contiguous(array, "C")
+    )
+    views = _column_major(array.ndim, wanted) if column_major else (Reshape(wanted),)
+    if array.is_scalar:
+        return view_of(array, *views)
+    can_view = _strides_through(array, views) is not None
+    if copy is False and not can_view:
+        raise ShapeError("this reshape needs a copy, which copy=False forbids")
+    if can_view and not copy:
+        return array.through(*views)
+    value = array.value
+    for step in views:
+        value = step.read(value)
+    return new_array(value)
+
+
+@method("reshape")
+def reshape_method(a: TracedArray, *shape: Any, order: str = "C", copy: bool | None = None) -> TracedArray:
+    """``x.reshape(2, 3)`` and ``x.reshape((2, 3))``."""
+    return reshape(a, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+
+
+def completed_shape(shape: Shape, size: int) -> Shape:
+    """The shape with its −1, if there is one, replaced by what is left of `size`."""
+    known = math.prod(dim for dim in shape if dim != -1)
+    unknown = shape.count(-1)
+    fits = unknown <= 1 and min((dim for dim in shape if dim != -1), default=0) >= 0
+    if unknown == 1 and fits and known:
+        shape = tuple(size // known if dim == -1 else dim for dim in shape)
+    if not fits or -1 in shape or math.prod(shape) != size:
+        raise ShapeError(f"cannot reshape an array of size {size} into shape {tuple(shape)}")
+    return shape
+
+
+def _is_column_major(array: TracedArray, order: str) -> bool:
+    """Order "A" means "F" for column-major arrays, else "C"."""
+    return order == "F" or (order == "A" and is_contiguous(array, "F") and not is_contiguous(array, "C"))
+
+
+def _column_major(ndim: int, shape: Shape) -> tuple[View, ...]:
+    """The views of a reshape that takes and places the elements with the first axis fastest."""
+    backwards = tuple(reversed(range(ndim)))
+    return Transpose(backwards), Reshape(shape[::-1]), Transpose(tuple(reversed(range(len(shape)))))
+
+
+def _strides_through(array: TracedArray, views: Sequence[View]) -> Strides:
+    """The strides of `array` through `views`, or None if NumPy would have to copy."""
+    shape, strides = array.shape, array.element_strides
+    for view in views:
+        strides = view.strides(shape, strides)
+        if isinstance(view, Reshape):
+            shape = view.shape
+        elif isinstance(view, Transpose):
+            shape = tuple(shape[axis] for axis in view.axes)
+    return strides
+
+
+def is_contiguous(array: TracedArray, order: str) -> bool:
+    """Whether the elements lie next to each other with the last ("C") or the first ("F") axis fastest."""
+    strides = array.element_strides
+    if strides is None:
+        return False
+    step = 1
+    pairs = list(zip(array.shape, strides, strict=True))
+    for dim, stride in reversed(pairs) if order == "C" else pairs:
+        if dim != 1 and stride != step:
+            return array.size == 0
+        step *= dim
+    return True
+
+
+@implements(np.ravel)
+def ravel(a: Any, order: str = "C") -> TracedArray:
+    """All elements in a row: a view of a contiguous array, else a copy."""
+    array = as_array(a)
+    if order == "K":
+        return ravel(transpose(array, _axes_by_stride(array)))
+    if order == "A":
+        order = "F" if _is_column_major(array, order) else "C"
+    return reshape(array, -1, order) if is_contiguous(array, order) else flatten(array, order)
+
+
+def _axes_by_stride(array: TracedArray) -> tuple[int, ...]:
+    """The axes, the one with the largest stride first; equal strides keep their order."""
+    strides = array.element_strides
+    if strides is None:
+        return tuple(range(array.ndim))
+    return tuple(sorted(range(array.ndim), key=lambda axis: -abs(strides[axis])))
+
+
+@method("flatten")
+def flatten(a: TracedArray, order: str = "C") -> TracedArray:
+    """All elements in a row, always as a copy."""
+    if order == "K":
+        a = transpose(a, _axes_by_stride(a))
+    elif _is_column_major(a, order):
+        a = transpose(a)
+    value = a.value
+    return new_array(reshape_value(value, (a.size,)))
+
+
+@implements(np.squeeze)
+def squeeze(a: Any, axis: Any = None) -> TracedArray:
+    array = as_array(a)
+    if axis is None:
+        axes = tuple(i for i, dim in enumerate(array.shape) if dim == 1)
+    else:
+        axes = normalize_axes(axis, array.ndim)
+    if any(array.shape[i] != 1 for i in axes):
+        raise ShapeError(f"cannot squeeze axis {axis} of shape {array.shape}: its length is not 1")
+    return view_of(array, Reshape(tuple(dim for i, dim in enumerate(array.shape) if i not in axes)))
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> TracedArray:
+    array = as_array(a)
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    axes = normalize_axes(axis, array.ndim + count)
+    rest = iter(array.shape)
+    return view_of(array, Reshape(tuple(1 if i in axes else next(rest) for i in range(array.ndim + count))))
+
+
+def _at_least(ndim: int, function: Any, new_axes: Any) -> None:
+    """``atleast_nd``: an array that has the dimensions is returned as it is."""
+
+    @implements(function)
+    def atleast(*arrays: Any) -> Any:
+        results = tuple(
+            array if array.ndim >= ndim else view_of(array, Reshape(new_axes(array.shape)))
+            for array in map(as_array, arrays)
+        )
+        return results[0] if len(results) == 1 else results
+
+
+_at_least(1, np.atleast_1d, lambda shape: (1,))
+_at_least(2, np.atleast_2d, lambda shape: (1, *shape) if shape else (1, 1))
+_at_least(3, np.atleast_3d, lambda shape: ((1, 1, 1), (1, *shape, 1), (*shape, 1))[len(shape)])
+
+
+# ---- broadcasting ------------------------------------------------------------------------------------
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TracedArray:
+    """A read-only view."""
+    source = as_array(array)
+    wanted = as_shape(shape)
+    lead = len(wanted) - source.ndim
+    if lead < 0 or any(a not in (1, b) for a, b in zip(source.shape, wanted[lead:], strict=True)):
+        raise ShapeError(f"an array of shape {source.shape} does not broadcast to {wanted}")
+    return source.through(Broadcast(wanted))
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[TracedArray, ...]:
+    arrays = [captured(x) if isinstance(x, np.ndarray) else as_array(x) for x in args]
+    shape = broadcast_shape(*[array.shape for array in arrays])
+    if all(array.shape == shape for array in arrays):
+        return tuple(new_array(array.value) if array.is_scalar else array for array in arrays)
+    return tuple(broadcast_to(array, shape) for array in arrays)
+
+
+def broadcast_shape(*shapes: Shape) -> Shape:
+    """The shape that all broadcast to; `ShapeError` if there is none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast") from None
