@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from .dtypes import is_inexact
 from .errors import InternalError, NotDifferentiableError
-from .ir import ArrayType, Value
+from .ir import ArrayType, Call, Value, called
 
 # The rules. `params` are the call's own, by keyword. A rule of an op with one output may return it bare.
 TypeRule: TypeAlias = Callable[..., ArrayType | tuple[ArrayType, ...]]
@@ -80,6 +80,13 @@ def register(op: Op) -> Op:
 def lookup(name: str) -> Op:
     """The record of the op called `name`; KeyError if there is none."""
     return _TABLE[name]
+
+
+def has_effect(call: Call) -> bool:
+    """Whether a call, or one in a graph that it holds, does more than compute."""
+    return lookup(call.op).effect is not None or any(
+        has_effect(inner) for graph in called((call,)) for inner in graph.calls
+    )
 
 
 def all_ops() -> Mapping[str, Op]:

@@ -32,6 +32,9 @@ class Rewriter(Builder, ABC):
     def nested(self, graph: Graph) -> Graph:
         """What becomes of a graph that is a parameter of a call."""
 
+    def stands_for(self, new: Value, old: Value) -> None:
+        """Called when `new` takes the place of `old`, a value of the graph."""
+
     def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
         found = self.replace(op, inputs, params)
         if found is None:
@@ -56,6 +59,7 @@ class Rewriter(Builder, ABC):
                     if new.type != old.type:
                         raise InternalError(f"{type(self).__name__} puts {new.type} in place of a {old.type}")
                     now[old] = new
+                    self.stands_for(new, old)
         if not now and all(a is b for a, b in zip(self.calls, graph.calls, strict=True)):
             return graph
         outputs = tuple(now.get(v, v) for v in graph.outputs)

@@ -8,7 +8,7 @@ from ..compiler.op import has_effect
 from .rewrite import Rewriter
 
 COMMUTATIVE = frozenset({"add", "multiply", "equal", "not_equal", "logical_and", "logical_or", "logical_xor"})
-"""Ops whose two operands can change places without changing a bit of the result."""
+"""Ops whose two real operands can change places without changing a bit of the result."""
 
 
 def share_subexpressions(graph: Graph) -> Graph:
@@ -51,7 +51,7 @@ class _Sharer(Rewriter):
 
     def _key(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> Hashable:
         names = [self._identity(value) for value in inputs]
-        if op in COMMUTATIVE:
+        if op in COMMUTATIVE and inputs[0].dtype.kind != "c":
             names.sort(key=hash)
         return op, tuple(names), tuple((name, exact(param)) for name, param in sorted(params.items()))
 
