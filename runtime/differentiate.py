@@ -1,7 +1,6 @@
 """`jvp`, `linearize`, `vjp`, `grad` and their variants, as functions of Python functions."""
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from ..passes.linearize import linearize as linearize_graph
 from ..passes.vjp import vjp as vjp_of_graph
 from ..passes.vmap import vmap as vmap_graph
 from .argnums import Argnums
-from .transform import Tracing, run, same_tree
+from .transform import Tracing, like_function, run, same_tree
 
 
 def jvp(
@@ -71,7 +70,7 @@ def jvp(
     leaves = _floating(program, has_aux)
     if strict:
         _check_dependence(call, where, leaves)
-    pushed = jvp_of_graph(program.graph, wrt=call.wrt, of=_marked(program, leaves))
+    pushed = jvp_of_graph(program.graph, wrt=call.wrt, of=marked(program, leaves))
     results = run(pushed, [*call.inputs, *directions])
     outputs = results[:count]
     call.update_captured(outputs)
@@ -95,7 +94,7 @@ def linearize(func: Callable[..., Any], *primals: Any, has_aux: bool = False) ->
     call = _trace("linearize", func, primals, has_aux)
     program = call.program
     leaves = _floating(program, has_aux)
-    forward, linear = linearize_graph(program.graph, wrt=call.wrt, of=_marked(program, leaves))
+    forward, linear = linearize_graph(program.graph, wrt=call.wrt, of=marked(program, leaves))
     count = len(program.graph.outputs)
     results = run(forward, call.inputs)
     outputs, residuals = results[:count], results[count:]
@@ -134,9 +133,9 @@ class _Pullback:
     def __init__(self, call: Tracing, where: str, primals: tuple[Any, ...], has_aux: bool) -> None:
         self.call, self.where, self.primals, self.has_aux = call, where, primals, has_aux
         program = call.program
-        leaves = _result_leaves(program, has_aux, numbers=True)
-        _check_differentiable(program, leaves, _result_tree(program, has_aux), where)
-        self.forward, self.backward = vjp_of_graph(program.graph, wrt=call.wrt, of=_marked(program, leaves))
+        leaves = result_leaves(program, has_aux, numbers=True)
+        _check_differentiable(program, leaves, result_tree(program, has_aux), where)
+        self.forward, self.backward = vjp_of_graph(program.graph, wrt=call.wrt, of=marked(program, leaves))
         count = len(program.graph.outputs)
         results = run(self.forward, call.inputs)
         self.outputs, self.residuals = results[:count], results[count:]
@@ -159,7 +158,7 @@ class _Pullback:
 
     def _flatten(self, cotangents: Any, batched: bool) -> tuple[list[Any], int]:
         """One array per array of the output, checked; None becomes zeros."""
-        tree = _result_tree(self.call.program, self.has_aux)
+        tree = result_tree(self.call.program, self.has_aux)
         paths = path_names(tree, "cotangents")
         given = _flatten_with_none(cotangents, tree, self.where)
         sizes = {np.shape(ct)[0] for ct in given if batched and ct is not None and np.ndim(ct)}
@@ -195,7 +194,7 @@ def grad(func: Callable[..., Any], argnums: Any = None, has_aux: bool = False, *
     """
     both = _Gradient("grad", func, argnums, has_aux, argnames, holomorphic)
 
-    @_wraps(func)
+    @like_function(func)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         grads, _, aux = both(args, kwargs)
         return (grads, aux) if has_aux else grads
@@ -213,7 +212,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = None, has_aux: bool 
     """
     both = _Gradient("grad_and_value", func, argnums, has_aux, argnames, holomorphic)
 
-    @_wraps(func)
+    @like_function(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         grads, value, aux = both(args, kwargs)
         return (grads, (value, aux)) if has_aux else (grads, value)
@@ -231,7 +230,7 @@ def value_and_grad(func: Callable[..., Any], argnums: Any = None, has_aux: bool 
     """
     both = _Gradient("value_and_grad", func, argnums, has_aux, argnames, holomorphic)
 
-    @_wraps(func)
+    @like_function(func)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         grads, value, aux = both(args, kwargs)
         return ((value, aux), grads) if has_aux else (value, grads)
@@ -253,8 +252,8 @@ class _Gradient:
         chosen = self.argnums.choose(self.func, args, kwargs)
         call = Tracing(self.func, args, kwargs, chosen)
         program = call.program
-        _check_aux(program, chosen.where, self.has_aux)
-        leaves = _result_leaves(program, self.has_aux, numbers=True)
+        check_aux(program, chosen.where, self.has_aux)
+        leaves = result_leaves(program, self.has_aux, numbers=True)
         index = self._scalar_output(program, leaves, chosen.where)
         if index is None:  # a Python number: nothing depends on the arguments
             outputs = run(program.graph, call.inputs)
@@ -274,7 +273,7 @@ class _Gradient:
 
     def _scalar_output(self, program: Program, leaves: Sequence[Any], where: str) -> int | None:
         """Which output of the graph is the number to differentiate; None if it is a Python float."""
-        tree = _result_tree(program, self.has_aux)
+        tree = result_tree(program, self.has_aux)
         if len(leaves) != 1 or tree.num_nodes != 1:
             raise NonScalarOutputError(
                 f"{where}: the function must return one number, not {_shown(program, tree)}. Use has_aux=True to return "
@@ -304,22 +303,17 @@ class _Gradient:
 # ---- what these share ----------------------------------------------------------------------------------
 
 
-def _wraps(func: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`functools.wraps`, for callables without a name, too."""
-    return wraps(func, updated=()) if hasattr(func, "__name__") else wraps(func, assigned=(), updated=())
-
-
 def _trace(transform: str, func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool) -> Tracing:
     """Trace a call in which every positional argument is differentiated."""
     if not primals:
         raise TransformArgumentError(f"{transform}({describe(func)}): no primals given")
     argnums = Argnums(transform, tuple(range(len(primals))), None)
     call = Tracing(func, primals, {}, argnums.choose(func, primals, {}))
-    _check_aux(call.program, f"{transform}({describe(func)})", has_aux)
+    check_aux(call.program, f"{transform}({describe(func)})", has_aux)
     return call
 
 
-def _check_aux(program: Program, where: str, has_aux: bool) -> None:
+def check_aux(program: Program, where: str, has_aux: bool) -> None:
     if has_aux and (program.out_tree.type is not tuple or program.out_tree.num_children != 2):
         raise NonScalarOutputError(
             f"{where}: with has_aux=True the function must return a pair (output, aux), not {_shown(program, program.out_tree)}"
@@ -342,18 +336,18 @@ def _check_differentiable(program: Program, leaves: Sequence[Any], tree: Any, wh
             raise NotDifferentiableError(f"{where}: {path} has dtype {dtype_name(dtype)}, which has no derivative")
 
 
-def _result_tree(program: Program, has_aux: bool) -> Any:
+def result_tree(program: Program, has_aux: bool) -> Any:
     """The structure of the result proper, without aux."""
     return program.out_tree.children()[0] if has_aux else program.out_tree
 
 
-def _result_leaves(program: Program, has_aux: bool, *, numbers: bool = False) -> list[Any]:
+def result_leaves(program: Program, has_aux: bool, *, numbers: bool = False) -> list[Any]:
     """The leaves of the result proper; with `numbers` those that are not arrays, too."""
-    leaves = program.out_leaves[: _result_tree(program, has_aux).num_leaves]
+    leaves = program.out_leaves[: result_tree(program, has_aux).num_leaves]
     return [leaf for leaf in leaves if numbers or isinstance(leaf, ArrayOutput)]
 
 
-def _marked(program: Program, leaves: Sequence[ArrayOutput]) -> list[bool]:
+def marked(program: Program, leaves: Sequence[ArrayOutput]) -> list[bool]:
     """Which outputs of the graph these leaves of the result are."""
     chosen = {leaf.index for leaf in leaves}
     return [i in chosen for i in range(len(program.graph.outputs))]
@@ -362,7 +356,7 @@ def _marked(program: Program, leaves: Sequence[ArrayOutput]) -> list[bool]:
 def _floating(program: Program, has_aux: bool) -> list[ArrayOutput]:
     """The arrays of the result proper that have tangents."""
     return [
-        leaf for leaf in _result_leaves(program, has_aux) if is_inexact(program.graph.outputs[leaf.index].dtype)
+        leaf for leaf in result_leaves(program, has_aux) if is_inexact(program.graph.outputs[leaf.index].dtype)
     ]
 
 

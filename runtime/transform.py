@@ -1,12 +1,13 @@
 """What all transforms of Python functions share: naming arguments, tracing a call, running a graph or recording it."""
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from ..compiler.errors import TreeMismatchError
-from ..compiler.ir import Constant, Graph, Value
+from ..compiler.ir import Constant, Graph
 from ..compiler.program import (
     NAMESPACE,
     Argument,
@@ -36,10 +37,9 @@ def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
     return [wrap(value) for value in inline(graph, [as_value(x) for x in inputs])]
 
 
-def write_back(targets: Sequence[Any], program: Program, outputs: Sequence[Any]) -> None:
-    """Give the memory that the function wrote to its new elements. `targets` are what the inputs stand for."""
-    for index, output in program.mutated:
-        targets[index][...] = outputs[output]
+def like_function(func: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`functools.wraps`, for callables without a name, too."""
+    return wraps(func, updated=()) if hasattr(func, "__name__") else wraps(func, assigned=(), updated=())
 
 
 def known_value(leaf: Any) -> Known:
@@ -117,9 +117,3 @@ def same_tree(what: str, given: Any, expected: Any) -> None:
 
 def _show(tree: Any) -> str:
     return str(tree).removeprefix("PyTreeSpec(").removesuffix(")").replace(f", namespace='{NAMESPACE}'", "")
-
-
-def zeros_for(value: Any) -> Any:
-    """Zeros of the type of a graph's value."""
-    type = value.type if isinstance(value, Value) else value
-    return np.zeros(type.shape, type.dtype)
