@@ -1,0 +1,100 @@
+"""From a traced graph to a function that runs: optimise, print, cache, load."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..compiler.backends.numpy import print_module
+from ..compiler.errors import BackendError
+from ..compiler.ir import Graph
+from ..compiler.op import lookup
+from ..passes.fold_constants import fold_constants
+from ..passes.pipeline import run
+from ..passes.remove_dead_code import remove_dead_code
+from ..passes.share_subexpressions import share_subexpressions
+from ..passes.simplify import simplify
+from .cache import cache_key, default_cache
+from .load import load_module
+
+PASSES = (remove_dead_code, simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
+"""What every program goes through, in this order."""
+
+BACKENDS = ("auto", "numpy")
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Counts of this process, for tests and for the curious."""
+
+    compiled: int = 0
+    """Programs that were optimised and printed."""
+    from_disk: int = 0
+    """Programs that came from the disk cache."""
+
+
+statistics = Statistics()
+
+
+@dataclass(frozen=True)
+class Build:
+    """A program that can run, and where it came from."""
+
+    function: Callable[..., tuple[Any, ...]]
+    source: str
+    path: Path | None
+    """Where the generated source lies; None if it could not be cached."""
+    from_disk: bool = False
+    stages: list[tuple[str, Graph]] = field(default_factory=list)
+    """The graph after each pass; empty if it came from disk."""
+
+
+def optimise(graph: Graph) -> tuple[Graph, list[tuple[str, Graph]]]:
+    """The graph after all passes, and after each."""
+    stages: list[tuple[str, Graph]] = []
+    return run(graph, PASSES, check=checking(), record=stages), stages
+
+
+def checking() -> bool:
+    """Whether ``TRACEMILL_CHECK=1`` asks to verify the graph after every pass."""
+    return os.environ.get("TRACEMILL_CHECK", "0") not in ("", "0")
+
+
+def check_backend(backend: str) -> str:
+    """The backend to use; `BackendError` for a name that is none."""
+    if backend not in BACKENDS:
+        raise BackendError(f"backend {backend!r} is unknown: choose one of {', '.join(map(repr, BACKENDS))}")
+    return "numpy"
+
+
+def build(graph: Graph, backend: str) -> Build:
+    """Make `graph` runnable, from the disk cache if it is there."""
+    backend = check_backend(backend)
+    functions = python_functions(graph)
+    key = None if functions else cache_key(ir=str(graph), backend=backend)
+    cache = default_cache()
+    entry = cache.load(key) if key else None
+    if entry is not None:
+        source = entry.text("program.py")
+        statistics.from_disk += 1
+        return Build(load_module(source, graph.name), source, entry.folder / "program.py", from_disk=True)
+    optimised, stages = optimise(graph)
+    source = print_module(optimised)
+    statistics.compiled += 1
+    folder = None
+    if key:
+        members = {"program.py": source.encode(), "graph.txt": str(graph).encode()}
+        folder = cache.store(key, members, {"function": graph.name, "backend": backend})
+    function = load_module(source, graph.name, functions)
+    return Build(function, source, folder / "program.py" if folder else None, stages=stages)
+
+
+def python_functions(graph: Graph) -> dict[str, Callable[..., Any]]:
+    """The Python functions that the graph calls back; such a program is not cached, since they have no text."""
+    found: dict[str, Callable[..., Any]] = {}
+    for call in graph.calls:
+        for name, param in call.params.items():
+            if callable(param) and not isinstance(param, Graph) and lookup(call.op).effect:
+                found[f"{name}_{len(found)}"] = param
+    return found

@@ -1,0 +1,227 @@
+"""`compile`: a function that is traced once per signature and then runs as a generated program."""
+
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from functools import update_wrapper
+from types import MethodType
+from typing import Any, overload
+
+from ..compiler.errors import StaticArgumentError, TransformTypeError
+from ..compiler.program import argument_names, describe, flatten_arguments, trace
+from ..compiler.tracing import current_trace
+from .build import check_backend
+from .entry import MISS
+from .lower import Lowered
+from .signature import Signature, StaticLeaf, arguments_for, sign
+from .transform import as_argument, inputs_of, run
+from .variant import Variant
+
+
+class CompiledFunction:
+    """A function with its compiled variants. Made by `compile`; call it like the function it wraps."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        backend: str,
+        static_argnums: tuple[int, ...],
+        static_argnames: tuple[str, ...],
+        max_variants: int,
+    ) -> None:
+        self._function = function
+        self._options = {
+            "backend": backend,
+            "static_argnums": static_argnums,
+            "static_argnames": static_argnames,
+            "max_variants": max_variants,
+        }
+        self._static_argnums = static_argnums
+        self._static_argnames = frozenset(static_argnames)
+        self._has_static = bool(static_argnums or static_argnames)
+        self._variants: dict[Signature, Variant] = {}
+        self._lock = threading.RLock()
+        self._entry: Callable[..., Any] = _nothing_compiled
+        """The entry of the variant that ran last, which is tried first."""
+        update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current_trace() is None:
+            result = self._entry(args, kwargs)
+            if result is not MISS:
+                return result
+            return self._call_general(args, kwargs)
+        return self._call_traced(args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method: the instance is the first argument, and static."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled {describe(self._function)}: {len(self._variants)} variants>"
+
+    def __reduce__(self) -> Any:
+        """Pickled by name where the name leads here, else by the wrapped function and the options."""
+        module = sys.modules.get(getattr(self, "__module__", ""))
+        found: Any = module
+        for part in getattr(self, "__qualname__", "").split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return self.__qualname__
+        return _restore, (self._function, self._options)
+
+    # ---- calling -------------------------------------------------------------------------------------
+
+    def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        leaves, tree = self._flatten(args, kwargs)
+        variant = self._variant(sign(leaves, tree))
+        self._entry = variant.entry
+        return variant.run(args, kwargs, leaves)
+
+    def _call_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Inside a trace the function becomes part of the graph, with its arguments unknown as when compiled."""
+        leaves, tree = self._flatten(args, kwargs)
+        plain = [leaf.value if isinstance(leaf, StaticLeaf) else leaf for leaf in leaves]
+        names = argument_names(tree)
+        signed = sign(leaves, tree)
+        entering = [
+            as_argument(leaf, name, known=False) if spec.is_traced else fallback
+            for leaf, name, spec, fallback in zip(plain, names, signed.specs, arguments_for(signed), strict=True)
+        ]
+        program = trace(self._function, tree, entering)
+        traced = [leaf for leaf, spec in zip(plain, signed.specs, strict=True) if spec.is_traced]
+        inputs = inputs_of(program, traced)
+        outputs = run(program.graph, inputs)
+        for index, output in program.mutated:
+            inputs[index][...] = outputs[output]
+        return program.result(outputs)
+
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+        if self._has_static:
+            args, kwargs = self._wrap_static(args, kwargs)
+        return flatten_arguments(args, kwargs)
+
+    def _wrap_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Static arguments as single leaves."""
+        count = len(args)
+        positions = {n % count if -count <= n < 0 else n for n in self._static_argnums}
+        wrapped = tuple(StaticLeaf(a) if i in positions else a for i, a in enumerate(args))
+        return wrapped, {k: StaticLeaf(v) if k in self._static_argnames else v for k, v in kwargs.items()}
+
+    def _variant(self, signature: Signature) -> Variant:
+        """The variant for a signature, compiled now if it is new or stale."""
+        variant = self._variants.get(signature)
+        if variant is not None and not variant.is_stale:
+            return variant
+        with self._lock:
+            variant = self._variants.get(signature)
+            if variant is None or variant.is_stale:
+                variant = Variant(self._function, signature, self._options["backend"])  # type: ignore[arg-type]
+                self._variants.pop(signature, None)
+                self._variants[signature] = variant
+                while len(self._variants) > self._options["max_variants"]:  # type: ignore[operator]
+                    self._variants.pop(next(iter(self._variants)))
+        return variant
+
+    # ---- looking inside ------------------------------------------------------------------------------
+
+    def signatures(self) -> tuple[Signature, ...]:
+        """What the function has been compiled for, oldest first."""
+        return tuple(self._variants)
+
+    def explain_recompile(self) -> str:
+        """Why the newest variant was compiled: which argument changed, from what to what."""
+        known = self.signatures()
+        if not known:
+            return f"{describe(self._function)} has not been compiled yet"
+        if len(known) == 1:
+            return f"{describe(self._function)} was compiled once, for {known[0]}"
+        newest = known[-1]
+        nearest = min(known[:-1], key=lambda other: len(newest.changes_from(other)))
+        changes = "\n".join(f"  {line}" for line in newest.changes_from(nearest))
+        return f"{describe(self._function)} was compiled again because\n{changes}"
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The stages that a call with these arguments goes through: traced graph, passes, generated source."""
+        leaves, tree = self._flatten(args, kwargs)
+        signature = sign(leaves, tree)
+        return Lowered(self._function, signature, self._options["backend"])  # type: ignore[arg-type]
+
+
+def _nothing_compiled(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return MISS
+
+
+def _restore(function: Callable[..., Any], options: dict[str, Any]) -> CompiledFunction:
+    return compile(function, **options)
+
+
+@overload
+def compile(function: Callable[..., Any], /, **options: Any) -> CompiledFunction: ...
+
+
+@overload
+def compile(
+    function: None = None,
+    /,
+    *,
+    backend: str = ...,
+    static_argnums: int | Iterable[int] = ...,
+    static_argnames: str | Iterable[str] = ...,
+    max_variants: int = ...,
+) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
+
+
+def compile(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    backend: str = "auto",
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    max_variants: int = 32,
+) -> Any:
+    """Compile a NumPy function: the first call with new shapes or dtypes traces it, later calls run generated code.
+
+    Works as ``@tm.compile`` and ``@tm.compile(...)``, on functions, methods and ``functools.partial`` objects.
+
+    Args:
+        function: takes and returns arrays, numbers, and containers of them. Arrays that it closes over are used by
+            reference. It must not depend on anything else that changes.
+        backend: ``"auto"`` or ``"numpy"``.
+        static_argnums: positions of arguments that are settings, not data: their values are known while tracing,
+            and each new value compiles again. They must be hashable. Strings, bools and None are static anyway.
+        static_argnames: the same by keyword.
+        max_variants: how many signatures to keep; the oldest goes first.
+
+    Returns:
+        A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`
+        updates, may be called from several threads, and can be pickled if `function` can.
+
+    Raises:
+        ConcretizationError: (when called) if Python needs a value, as in ``if x > 0``.
+        BackendError, StaticArgumentError, TransformTypeError: for wrong options.
+
+    >>> import numpy as np
+    >>> @compile
+    ... def f(x):
+    ...     return np.sin(x) ** 2
+    >>> f(np.zeros(2))
+    array([0., 0.])
+    """
+    check_backend(backend)
+    argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    if not all(isinstance(n, int) and not isinstance(n, bool) for n in argnums):
+        raise StaticArgumentError(f"static_argnums must hold ints, not {static_argnums!r}")
+    if not all(isinstance(n, str) for n in argnames):
+        raise StaticArgumentError(f"static_argnames must hold strings, not {static_argnames!r}")
+    if not isinstance(max_variants, int) or max_variants < 1:
+        raise TransformTypeError(f"max_variants must be a positive int, not {max_variants!r}")
+
+    def wrap(f: Callable[..., Any]) -> CompiledFunction:
+        if not callable(f):
+            raise TransformTypeError(f"compile needs a function, not {type(f).__name__}: {f!r:.60}")
+        return CompiledFunction(f, backend, argnums, argnames, max_variants)
+
+    return wrap if function is None else wrap(function)

@@ -1,0 +1,152 @@
+"""The generated entry of a variant: check the arguments, run the program, put the result together."""
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optree
+
+from ..compiler.dtypes import dtype_name
+from ..compiler.program import ArrayOutput, Program, flatten_arguments
+from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec
+
+MISS: Any = object()
+"""What an entry returns for a call that it was not made for."""
+
+
+def generate_entry(signature: Signature, program: Program, function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """``entry(args, kwargs)`` for one signature; None if the arguments hold containers it cannot take apart."""
+    check = CheckWriter(signature)
+    if not check.write():
+        return None
+    names = {**check.names, "MISS": MISS, "run": function}
+    inputs = list(check.leaves)
+    for i, array in enumerate(program.captured):
+        names[f"c{i}"] = array
+        inputs.append(f"c{i}")
+    result = result_expression(program, names)
+    lines = [*check.lines, f"out = run({', '.join(inputs)})", f"return {result}"]
+    source = "def entry(args, kwargs):\n" + "".join(f"    {line}\n" for line in lines)
+    exec(builtins.compile(source, f"<entry of {program.graph.name}>", "exec"), names)  # noqa: S102 - text made above
+    generated: Callable[..., Any] = names["entry"]
+    return generated
+
+
+class CheckWriter:
+    """Writes the body of a function that reaches the leaves of ``args, kwargs`` and returns MISS unless they fit."""
+
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {"ndarray": np.ndarray}
+        self.leaves: list[str] = []
+        """The local variable of each traced leaf."""
+        self._count = 0
+
+    def write(self) -> bool:
+        """Fill `lines`; False if the arguments hold containers that generated code does not take apart."""
+        args, kwargs = self.signature.tree.children()
+        self._specs = iter(self.signature.specs)
+        self._miss_if(f"len(args) != {args.num_children} or len(kwargs) != {kwargs.num_children}")
+        return all(self._visit(child, f"args[{i}]") for i, child in enumerate(args.children())) and self._visit_dict(
+            kwargs, "kwargs"
+        )
+
+    def _visit(self, tree: Any, source: str) -> bool:
+        if tree.is_leaf():
+            self._leaf(next(self._specs), source)
+            return True
+        name = self._bind(source)
+        if tree.type is dict:
+            self._miss_if(f"type({name}) is not dict or len({name}) != {tree.num_children}")
+            return self._visit_dict(tree, name)
+        if tree.type in (list, tuple) or optree.is_namedtuple_class(tree.type):
+            container = f"{tree.type.__name__}_{name}"
+            self.names[container] = tree.type
+            self._miss_if(f"type({name}) is not {container} or len({name}) != {tree.num_children}")
+            return all(self._visit(child, f"{name}[{i}]") for i, child in enumerate(tree.children()))
+        if tree.type is None or tree.type is type(None):
+            self._miss_if(f"{name} is not None")
+            return True
+        return False
+
+    def _visit_dict(self, tree: Any, name: str) -> bool:
+        keys = tree.entries()
+        if not all(type(key) in (str, int) for key in keys):
+            return False
+        for key in keys:
+            self._miss_if(f"{key!r} not in {name}")
+        return all(self._visit(child, f"{name}[{key!r}]") for key, child in zip(keys, tree.children(), strict=True))
+
+    def _leaf(self, spec: Spec, source: str) -> None:
+        name = self._bind(source)
+        if isinstance(spec, ArraySpec):
+            dtype = f"d_{dtype_name(spec.dtype)}"
+            self.names[dtype] = spec.dtype
+            self._miss_if(f"type({name}) is not ndarray or {name}.dtype is not {dtype} or {name}.shape != {spec.shape!r}")
+            self.leaves.append(name)
+        elif isinstance(spec, NumberSpec):
+            type_ = spec.dtype.type if spec.type is np.generic else spec.type
+            self.names[f"t_{type_.__name__}"] = type_
+            self._miss_if(f"type({name}) is not t_{type_.__name__}")
+            self.leaves.append(name)
+        else:
+            self._static_leaf(spec, name)
+
+    def _static_leaf(self, spec: StaticSpec, name: str) -> None:
+        value, type_ = f"v_{name}", f"t_{name}"
+        self.names[value], self.names[type_] = spec.value, spec.type
+        same = f"{name} is not {value}" if spec.type is bool else f"{name} is not {value} and {name} != {value}"
+        self._miss_if(f"type({name}) is not {type_} or ({same})")
+
+    def _bind(self, source: str) -> str:
+        name = f"x{self._count}"
+        self._count += 1
+        self.lines.append(f"{name} = {source}")
+        return name
+
+    def _miss_if(self, condition: str) -> None:
+        self.lines.append(f"if {condition}: return MISS")
+
+
+def result_expression(program: Program, names: dict[str, Any]) -> str:
+    """The Python result as an expression of ``out``; what it refers to is added to `names`."""
+    leaves = iter(program.out_leaves)
+
+    def leaf_text() -> str:
+        leaf = next(leaves)
+        if isinstance(leaf, ArrayOutput):
+            return f"out[{leaf.index}][()]" if leaf.is_scalar else f"out[{leaf.index}]"
+        return named("s", leaf.value)
+
+    def named(prefix: str, value: Any) -> str:
+        name = f"{prefix}{len(names)}"
+        names[name] = value
+        return name
+
+    def text(tree: Any) -> str:
+        if tree.is_leaf():
+            return leaf_text()
+        parts = [text(child) for child in tree.children()]
+        joined = ", ".join(parts)
+        if tree.type is tuple:
+            return f"({joined},)" if parts else "()"
+        if tree.type is list:
+            return f"[{joined}]"
+        if tree.type is dict and all(type(key) in (str, int) for key in tree.entries()):
+            return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(tree.entries(), parts, strict=True)) + "}"
+        if tree.type is None or tree.type is type(None):
+            return "None"
+        return f"{named('build', _builder(tree))}({joined})"
+
+    return text(program.out_tree)
+
+
+def _builder(tree: Any) -> Callable[..., Any]:
+    """Rebuilds a container that Python has no literal for, from its children."""
+
+    def build(*children: Any) -> Any:
+        return tree.unflatten([leaf for child in children for leaf in flatten_arguments((child,), {})[0]])
+
+    return build

@@ -1,0 +1,131 @@
+"""Signatures: what a compiled variant was made for, as a key to look up and as generated code that checks a call."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..compiler.dtypes import DType, dtype_name
+from ..compiler.errors import ArgumentTypeError, StaticArgumentError
+from ..compiler.ir import ArrayType
+from ..compiler.program import Argument, Static, argument_names, is_array_like, leaf_type, weak_type
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """An array argument: ``f32[2, 3]``."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+
+    is_traced = True
+
+    def __str__(self) -> str:
+        return str(ArrayType(self.dtype, self.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSpec:
+    """A Python number (its type counts, not its value) or a NumPy scalar (its dtype counts)."""
+
+    type: type[Any]
+    dtype: DType
+
+    is_traced = True
+
+    def __str__(self) -> str:
+        return self.type.__name__ if self.type in (int, float, complex) else f"{dtype_name(self.dtype)} scalar"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticSpec:
+    """An argument whose value is part of the signature."""
+
+    type: type[Any]
+    value: Any
+
+    is_traced = False
+
+    def __str__(self) -> str:
+        return f"static {self.value!r:.60}"
+
+
+Spec = ArraySpec | NumberSpec | StaticSpec
+
+
+class StaticLeaf:
+    """Wraps a static argument while flattening, so that it counts as one leaf whatever it holds."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The structure of a call's arguments and what each leaf is. Hashable: the key of a variant."""
+
+    tree: Any
+    specs: tuple[Spec, ...]
+
+    @property
+    def paths(self) -> list[str]:
+        """How each leaf is reached: ``args[0]['w']``."""
+        return argument_names(self.tree)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{path}: {spec}" for path, spec in zip(self.paths, self.specs, strict=True)) or "no arguments"
+
+    def changes_from(self, other: "Signature") -> list[str]:
+        """What differs from another signature, a line per argument path."""
+        ours, theirs = dict(zip(self.paths, self.specs, strict=True)), dict(zip(other.paths, other.specs, strict=True))
+        lines = [f"{path}: {theirs[path]} became {ours[path]}" for path in ours if path in theirs and ours[path] != theirs[path]]
+        lines += [f"{path}: {ours[path]} is new" for path in ours if path not in theirs]
+        lines += [f"{path}: {theirs[path]} is gone" for path in theirs if path not in ours]
+        return lines or ["the containers of the arguments changed"]
+
+
+def sign(leaves: Sequence[Any], tree: Any) -> Signature:
+    """The signature of a call."""
+    return Signature(tree, tuple(_spec(leaf, tree, i) for i, leaf in enumerate(leaves)))
+
+
+def _spec(leaf: Any, tree: Any, index: int) -> Spec:
+    if type(leaf) is np.ndarray:
+        return ArraySpec(leaf.dtype, leaf.shape)
+    if type(leaf) is StaticLeaf:
+        return _static(leaf.value, tree, index)
+    if is_array_like(leaf) and not isinstance(leaf, bool):
+        type_ = leaf_type(leaf, argument_names(tree)[index])
+        if isinstance(leaf, np.ndarray):
+            return ArraySpec(type_.dtype, type_.shape)
+        return NumberSpec(weak_type(leaf) or np.generic, type_.dtype)
+    return _static(leaf, tree, index)
+
+
+def _static(value: Any, tree: Any, index: int) -> StaticSpec:
+    try:
+        hash(value)
+    except TypeError:
+        path = argument_names(tree)[index]
+        raise StaticArgumentError(
+            f"{path} is {type(value).__name__}, which cannot be hashed: a static argument is part of the signature. "
+            "Pass arrays or numbers, or a tuple instead of a list"
+        ) from None
+    return StaticSpec(type(value), value)
+
+
+def arguments_for(signature: Signature) -> list["Argument | Static"]:
+    """How the leaves of a call with this signature enter a trace."""
+    entering: list[Argument | Static] = []
+    for spec, path in zip(signature.specs, signature.paths, strict=True):
+        if isinstance(spec, ArraySpec):
+            entering.append(Argument(ArrayType(spec.dtype, spec.shape), path))
+        elif isinstance(spec, NumberSpec):
+            weak = spec.type if spec.type in (int, float, complex) else None
+            entering.append(Argument(ArrayType(spec.dtype, ()), path, weak, is_scalar=True))
+        else:
+            entering.append(Static(spec.value))
+    return entering

@@ -1,0 +1,59 @@
+"""A function compiled for one signature."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..compiler.program import Argument, trace
+from .build import build
+from .entry import MISS, generate_entry
+from .signature import Signature, arguments_for
+from .transform import inputs_of
+
+
+class Variant:
+    """The program of one signature, its build, and its generated entry."""
+
+    def __init__(self, function: Callable[..., Any], signature: Signature, backend: str) -> None:
+        self.signature = signature
+        self.function = function
+        entering = arguments_for(signature)
+        self.is_traced = [isinstance(e, Argument) for e in entering]
+        self.program = trace(function, signature.tree, entering)
+        self.build = build(self.program.graph, backend)
+        self.scalars = {leaf.index for leaf in self.program.array_outputs if leaf.is_scalar}
+        plain = not self.program.mutated and not self.program.frozen
+        entry = generate_entry(signature, self.program, self.build.function) if plain else None
+        self.entry: Callable[..., Any] = entry or _miss
+        """``entry(args, kwargs)``: the result, or MISS if the call needs the general way."""
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
+        """The general way: run on the leaves of a call that has this signature."""
+        inputs = inputs_of(self.program, [x for x, t in zip(leaves, self.is_traced, strict=True) if t])
+        for index, _ in self.program.mutated:
+            if _overlaps(inputs, index):
+                return self.function(*args, **kwargs)  # written memory is shared: run the function as it stands
+        outputs = self.build.function(*inputs)
+        for index, output in self.program.mutated:
+            inputs[index][...] = outputs[output]
+        return self.program.result([out[()] if i in self.scalars else out for i, out in enumerate(outputs)])
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a captured array whose elements the trace relied on has changed since."""
+        return any(not _equal(array, copy) for array, copy in self.program.frozen)
+
+
+def _miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return MISS
+
+
+def _overlaps(inputs: list[Any], index: int) -> bool:
+    """Whether the memory of one input may overlap that of another."""
+    others = (x for i, x in enumerate(inputs) if i != index and isinstance(x, np.ndarray))
+    return any(np.may_share_memory(inputs[index], other) for other in others)
+
+
+def _equal(array: Any, copy: Any) -> bool:
+    return bool(np.array_equal(array, copy, equal_nan=copy.dtype.kind in "fc"))
