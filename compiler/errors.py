@@ -134,6 +134,15 @@ class ArgumentTypeError(TracemillError, TypeError):
     code = "E0205"
 
 
+class ArgumentValueError(TracemillError, ValueError):
+    """An argument has a value that the function does not take: a quantile of 2, an unknown method, no bins.
+
+    Fix: the message says which values it takes.
+    """
+
+    code = "E0209"
+
+
 class RandomStateError(TracemillError, RuntimeError):
     """NumPy's global random state was used inside a traced function.
 
@@ -199,3 +208,14 @@ class RecompilationError(TracemillError, RuntimeError):
     """A compiled function was recompiled more often than allowed. `explain_recompile()` says what changed."""
 
     code = "E0403"
+
+
+class CallbackError(TracemillError, TypeError, ValueError):
+    """A Python function that a program calls gave something else than was promised.
+
+    The shapes and dtypes of its outputs are part of the program, so the function must keep to them
+    exactly; only Python numbers take the dtype that is asked for. The message names the function and
+    the output.
+    """
+
+    code = "E0404"

@@ -3,6 +3,28 @@
 Importing this package fills the tables of `registry` and of `interception`.
 """
 
-from . import creation, joining, mathematics, products, reductions, reshaping, ufuncs
+from . import (
+    composed_ufuncs,
+    creation,
+    joining,
+    mathematics,
+    operators,
+    products,
+    reductions,
+    reshaping,
+    ufunc_methods,
+    ufuncs,
+)
 
-__all__ = ["creation", "joining", "mathematics", "products", "reductions", "reshaping", "ufuncs"]
+__all__ = [
+    "composed_ufuncs",
+    "creation",
+    "joining",
+    "mathematics",
+    "operators",
+    "products",
+    "reductions",
+    "reshaping",
+    "ufunc_methods",
+    "ufuncs",
+]

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..dtypes import BOOL, INT64
 from ..errors import ShapeError
-from ..functions import convert, dot as contract, nonzero_mask, reshape, transpose
+from ..functions import convert, nonzero_mask, reshape, transpose
+from ..functions import dot as contract
 from ..ir import Shape, Value
 from ..traced_array import TracedArray, as_value, weak_or_dtype, wrap
 from .reductions import deliver

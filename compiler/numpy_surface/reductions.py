@@ -1,15 +1,13 @@
 """Reductions over axes, and running sums: NumPy's dtype rules, ``out=``, ``initial=``, ``where=``, ``keepdims=``."""
 
 import math
-import operator
-from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import BOOL, FLOAT64, DType, is_complex, is_inexact, real_dtype
-from ..errors import ArgumentTypeError, AxisError, ShapeError
+from ..errors import ArgumentTypeError, ShapeError
 from ..functions import (
     add,
     broadcast_to,
@@ -19,10 +17,7 @@ from ..functions import (
     elementwise,
     equal,
     expand_dims,
-    full,
     imag,
-    logical_and,
-    logical_or,
     make_complex,
     maximum,
     multiply,
@@ -33,11 +28,14 @@ from ..functions import (
     subtract,
     sum_,
     transpose,
+)
+from ..functions import (
     where as choose,
 )
 from ..ir import Shape, Value
 from ..trace import bind
 from ..traced_array import TracedArray, as_value, wrap
+from .axes import normalize_axes, normalize_axis
 from .registry import implements
 from .ufuncs import write_out
 
@@ -48,24 +46,11 @@ Axes = tuple[int, ...]
 # ---- axes --------------------------------------------------------------------------------------------
 
 
-def one_axis(axis: Any, ndim: int) -> int:
-    """An axis counted from the front; `AxisError` if there is none."""
-    number = operator.index(axis)
-    if not -ndim <= number < ndim:
-        raise AxisError(f"axis {number} is out of bounds for array of dimension {ndim}")
-    return number % ndim
-
-
 def some_axes(axis: Any, ndim: int) -> Axes:
-    """The axes that ``axis=`` names: all for None, one for an int, those of a tuple."""
-    if axis is None:
+    """The axes that ``axis=`` names: all for None, one for an int, those of a tuple. A 0-d array may have axis 0."""
+    if axis is None or (ndim == 0 and axis in (0, -1)):
         return tuple(range(ndim))
-    if not isinstance(axis, tuple):
-        return () if ndim == 0 and operator.index(axis) in (0, -1) else (one_axis(axis, ndim),)
-    axes = tuple(one_axis(a, ndim) for a in axis)
-    if len(set(axes)) != len(axes):
-        raise ShapeError("duplicate value in 'axis'")
-    return axes
+    return normalize_axes(axis, ndim)
 
 
 def count_along(shape: Shape, axes: Axes) -> int:
@@ -103,7 +88,7 @@ def masked(x: Value, where: Any, fill: complex) -> Value:
 # ---- sums and products -------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def summed_dtype(ufunc: Any, dtype: DType) -> DType:
     """The dtype in which NumPy adds or multiplies up entries of `dtype`."""
     if dtype.name == "bfloat16":
@@ -162,7 +147,7 @@ def _running(name: str, ufunc: Any) -> Any:
         x = convert(x, accumulator(ufunc, x.dtype, dtype, out))
         if axis is None:
             x, axis = reshape(x, (x.type.size,)), 0
-        return deliver(run_along(name, x, one_axis(axis, x.ndim)), out)
+        return deliver(run_along(name, x, normalize_axis(axis, x.ndim)), out)
 
     return running
 
@@ -299,7 +284,7 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Tra
 def _index_of(name: str, extreme_name: str) -> Any:
     def reduction(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> TracedArray:
         x = as_value(a)
-        axes = some_axes(axis, x.ndim) if axis is None else (one_axis(axis, x.ndim),)
+        axes = some_axes(axis, x.ndim) if axis is None else (normalize_axis(axis, x.ndim),)
         if count_along(x.shape, axes) == 0:
             raise ShapeError(f"attempt to get {name} of an empty sequence")
         line = in_one_axis(x, axes)

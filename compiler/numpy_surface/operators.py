@@ -1,0 +1,95 @@
+"""Python's operators on traced arrays: each is the ufunc of its meaning, in place where written so."""
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import BOOL
+from ..traced_array import PYTHON_NUMBERS, TracedArray, is_traced, wrap
+from .ufuncs import is_weak
+
+_OPERATORS = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "matmul": np.matmul,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}
+_COMPARISONS = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+_SUPPORTED_OPERANDS = (TracedArray, np.ndarray, np.generic, *PYTHON_NUMBERS, list, tuple)
+
+
+def operate(ufunc: Any, x: Any, y: Any) -> Any:
+    """A binary operator. Python numbers among themselves stay weak, as they would outside."""
+    if not (isinstance(x, _SUPPORTED_OPERANDS) and isinstance(y, _SUPPORTED_OPERANDS)):
+        return NotImplemented
+    if ufunc is np.power and isinstance(y, (int, float)) and not isinstance(y, bool) and not is_weak(x):
+        fast = _fast_power(x, y)
+        if fast is not None:
+            return fast
+    result = ufunc(x, y)
+    if is_weak(x) and is_weak(y) and result.dtype != BOOL:
+        kinds = {"i": int, "f": float, "c": complex}
+        return wrap(result.value, weak=kinds[result.dtype.kind])
+    return result
+
+
+def _fast_power(x: Any, exponent: float) -> Any:
+    """ndarray's own shortcuts for ``x ** 2`` and the like, which give other roundings than `np.power`."""
+    if not is_traced(x) or x.dtype.kind not in "fc":
+        return (
+            np.square(x)
+            if is_traced(x) and x.dtype.kind in "iu" and exponent == 2 and isinstance(exponent, int)
+            else None
+        )
+    shortcuts = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
+    function = shortcuts.get(exponent)
+    return None if function is None else function(x)
+
+
+def _install_operators() -> None:
+    for name, ufunc in _OPERATORS.items():
+        setattr(TracedArray, f"__{name}__", lambda self, other, u=ufunc: operate(u, self, other))
+        setattr(TracedArray, f"__r{name}__", lambda self, other, u=ufunc: operate(u, other, self))
+        setattr(TracedArray, f"__i{name}__", lambda self, other, u=ufunc: _in_place(u, self, other))
+    for name, ufunc in _COMPARISONS.items():
+        setattr(TracedArray, f"__{name}__", lambda self, other, u=ufunc: operate(u, self, other))
+    TracedArray.__neg__ = lambda self: _unary(np.negative, self)  # type: ignore[attr-defined]
+    TracedArray.__pos__ = lambda self: _unary(np.positive, self)  # type: ignore[attr-defined]
+    TracedArray.__abs__ = lambda self: _unary(np.absolute, self)  # type: ignore[attr-defined]
+    TracedArray.__invert__ = lambda self: np.invert(self)  # type: ignore[attr-defined]
+    TracedArray.__contains__ = lambda self, item: bool(np.any(self == item))  # type: ignore[attr-defined]
+    TracedArray.__divmod__ = lambda self, other: np.divmod(self, other)  # type: ignore[attr-defined]
+    TracedArray.__rdivmod__ = lambda self, other: np.divmod(other, self)  # type: ignore[attr-defined]
+
+
+def _unary(ufunc: Any, x: TracedArray) -> TracedArray:
+    result: TracedArray = ufunc(x)
+    return wrap(result.value, weak=x.weak) if x.weak is not None else result
+
+
+def _in_place(ufunc: Any, x: TracedArray, other: Any) -> Any:
+    """``x += y`` writes through the views of x; a scalar is rebound instead, as NumPy's are."""
+    if x.is_scalar:
+        return operate(ufunc, x, other)
+    if not isinstance(other, _SUPPORTED_OPERANDS):
+        return NotImplemented
+    return ufunc(x, other, out=(x,))
+
+
+_install_operators()
