@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .dtypes import BOOL, DType
+from .dtypes import BOOL, INT64, DType
 from .ir import Constant, Shape, Value
 from .trace import bind
 
@@ -282,3 +282,32 @@ def unbroadcast(x: Value, shape: Shape) -> Value:
     lead = x.ndim - len(shape)
     stretched = [i + lead for i, dim in enumerate(shape) if dim == 1 and x.shape[i + lead] != 1]
     return reshape(sum_(x, (*range(lead), *stretched)), shape)
+
+
+def gather(x: Value, indices: Sequence[Value], axes: Sequence[int], *, unique: bool = False) -> Value:
+    """The entries of `x` at `indices` along `axes`: the index axes, then the other axes of `x`."""
+    hint = {"unique": True} if unique else {}
+    return bind("gather", x, *indices, axes=tuple(axes), **hint)
+
+
+def scatter(
+    x: Value,
+    updates: Value,
+    indices: Sequence[Value],
+    axes: Sequence[int],
+    mode: str,
+    *,
+    unique: bool = False,
+) -> Value:
+    """`x` with `updates` written to these places by `mode`: set, add, multiply, minimum or maximum."""
+    hint = {"unique": True} if unique else {}
+    return bind("scatter", x, updates, *indices, axes=tuple(axes), mode=mode, **hint)
+
+
+def take_along_axis(x: Value, index: Value, axis: int, *, unique: bool = False) -> Value:
+    """Along `axis` the entries that `index` names, which has as many axes as `x`."""
+    indices = [
+        index if a == axis else reshape(iota(dim, INT64), (dim, *(1,) * (x.ndim - 1 - a)))
+        for a, dim in enumerate(x.shape)
+    ]
+    return gather(x, indices, range(x.ndim), unique=unique)

@@ -1,12 +1,12 @@
 """`Op`: everything Tracemill knows about one operation, in one record; and the table of all ops."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .dtypes import is_inexact
 from .errors import InternalError, NotDifferentiableError
-from .ir import ArrayType, Call, Value, called
+from .ir import ArrayType, Call, Graph, Value, called
 
 # The rules. `params` are the call's own, by keyword. A rule of an op with one output may return it bare.
 TypeRule: TypeAlias = Callable[..., ArrayType | tuple[ArrayType, ...]]
@@ -27,6 +27,19 @@ the call is linear in arrives as `Linear`: only its type is known. Others are va
 BatchRule: TypeAlias = Callable[..., Any]
 """``batch(inputs, mapped, size, **params)``: the outputs, with a new axis 0 of length ``size``.
 ``mapped[i]`` says that input i has that axis in front; at least one does."""
+
+
+# An op with a graph among its params needs the passes, which live above. Each hands itself to the op's rule
+# by the keyword ``recurse``: `passes.transpose` and `passes.vmap` as they are, jvp and linearize as:
+DifferentiateGraph: TypeAlias = Callable[[Graph, Sequence[bool], Sequence[bool]], tuple[Graph, Graph | None]]
+"""``recurse(graph, wrt, of)``: the derivative of a nested graph, from the inputs marked in `wrt` to the outputs
+marked in `of`.
+
+Joint: ``(graph, None)`` of ``(*inputs, *tangents) -> (*outputs, *tangents)``. Split, when linearizing:
+``(forward, linear)`` of ``inputs -> (*outputs, *residuals)`` and ``(*residuals, *tangents) -> tangents``.
+The JVP rule records its call anew with these, so that nothing is computed twice, and returns
+``(outputs, tangents)``.
+"""
 
 
 @dataclass(frozen=True, slots=True)

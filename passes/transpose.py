@@ -8,6 +8,7 @@ from ..compiler.functions import add, zeros_like
 from ..compiler.ir import Graph, Value
 from ..compiler.op import Linear, lookup
 from ..compiler.trace import Builder, as_tuple, depends_on, recording
+from .nested import rule_params
 
 
 def transpose(graph: Graph, *, linear: Sequence[bool]) -> Graph:
@@ -43,9 +44,11 @@ def transpose(graph: Graph, *, linear: Sequence[bool]) -> Graph:
             if all(ct is None for ct in arriving):
                 continue
             builder.location = call.location
-            full = tuple(zeros_like(v) if ct is None else ct for v, ct in zip(call.outputs, arriving, strict=True))
+            full = tuple(
+                zeros_like(v) if ct is None else ct for v, ct in zip(call.outputs, arriving, strict=True)
+            )
             inputs: tuple[Any, ...] = tuple(Linear(v.type) if v in reached else v for v in call.inputs)
-            results = as_tuple(lookup(call.op).transpose(full, inputs, **call.params))
+            results = as_tuple(lookup(call.op).transpose(full, inputs, **rule_params(call, transpose)))
             for value, result in zip(call.inputs, results, strict=True):
                 accumulate(value, result)
         wanted = [v for v, m in zip(graph.inputs, linear, strict=True) if m]

@@ -6,6 +6,7 @@ from ..compiler.functions import broadcast_to, moveaxis
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.op import lookup
 from ..compiler.trace import Builder, as_tuple, bind_all, depends_on, recording
+from .nested import rule_params
 
 
 def vmap(graph: Graph, *, in_axes: Sequence[int | None], size: int, out_axes: Sequence[int | None]) -> Graph:
@@ -21,7 +22,9 @@ def vmap(graph: Graph, *, in_axes: Sequence[int | None], size: int, out_axes: Se
             multiply_1: f64[B, 3] = multiply(x, reshape_1)
             return multiply_1
     """
-    inputs = tuple(Value(_physical(v.type, axis, size)) for v, axis in zip(graph.inputs, in_axes, strict=True))
+    inputs = tuple(
+        Value(_physical(v.type, axis, size)) for v, axis in zip(graph.inputs, in_axes, strict=True)
+    )
     mapped: set[Value] = set()
     env: dict[Value, Value] = {}
     with recording(Builder()) as builder:
@@ -34,13 +37,14 @@ def vmap(graph: Graph, *, in_axes: Sequence[int | None], size: int, out_axes: Se
             arguments = tuple(env.get(v, v) for v in call.inputs)
             which = tuple(v in mapped for v in call.inputs)
             if any(which):
-                outputs = as_tuple(lookup(call.op).batch(arguments, which, size, **call.params))
+                outputs = as_tuple(lookup(call.op).batch(arguments, which, size, **rule_params(call, vmap)))
                 mapped.update(call.outputs)
             else:
                 outputs = bind_all(call.op, *arguments, **call.params)
             env.update(zip(call.outputs, outputs, strict=True))
         results = tuple(
-            _place(env.get(v, v), v in mapped, axis, size) for v, axis in zip(graph.outputs, out_axes, strict=True)
+            _place(env.get(v, v), v in mapped, axis, size)
+            for v, axis in zip(graph.outputs, out_axes, strict=True)
         )
     return Graph(f"{graph.name}_batched", inputs, tuple(builder.calls), results, graph.input_names)
 

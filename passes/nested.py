@@ -1,0 +1,16 @@
+"""How a pass reaches the graphs that calls hold: it hands itself to the rules of their ops."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..compiler.ir import Call, called
+
+
+def holds_graph(call: Call) -> bool:
+    """Whether a graph is among the parameters of the call."""
+    return any(True for _ in called((call,)))
+
+
+def rule_params(call: Call, recurse: Callable[..., Any]) -> Mapping[str, Any]:
+    """What a rule gets by keyword: the parameters and, if one is a graph, the pass as ``recurse``."""
+    return {**call.params, "recurse": recurse} if holds_graph(call) else call.params
