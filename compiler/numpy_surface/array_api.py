@@ -1,0 +1,88 @@
+"""The Array API standard's namespace for traced and NumPy arrays: what ``x.__array_namespace__()`` returns.
+
+NumPy's main namespace follows the standard (version 2024.12) since 2.0, so every function is NumPy's,
+and constructors make traced arrays where they are called in a traced function.
+"""
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnsupportedFunctionError
+from ..interception import CONSTRUCTORS
+from ..traced_array import TracedArray, located
+from ..tracing import current_trace
+from .registry import method
+
+_STANDARD = """
+    e inf nan newaxis pi
+    bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128
+    arange asarray empty empty_like eye from_dlpack full full_like linspace meshgrid ones ones_like tril triu zeros
+    zeros_like
+    astype can_cast finfo iinfo isdtype result_type
+    abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_invert bitwise_or
+    bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp expm1 floor floor_divide greater
+    greater_equal hypot imag isfinite isinf isnan less less_equal log log1p log2 log10 logaddexp logical_and
+    logical_not logical_or logical_xor maximum minimum multiply negative nextafter not_equal positive pow real
+    reciprocal remainder round sign signbit sin sinh square sqrt subtract tan tanh trunc
+    take take_along_axis
+    matmul matrix_transpose tensordot vecdot
+    broadcast_arrays broadcast_to concat expand_dims flip moveaxis permute_dims repeat reshape roll squeeze stack tile
+    unstack
+    argmax argmin count_nonzero nonzero searchsorted where
+    unique_all unique_counts unique_inverse unique_values
+    argsort sort
+    cumulative_prod cumulative_sum max mean min prod std sum var
+    all any diff
+    linalg fft
+""".split()
+
+VERSION = "2024.12"
+
+
+def _function(name: str) -> Any:
+    """What the namespace holds under `name`."""
+    original = getattr(np, name)
+    traced = CONSTRUCTORS.get(name)
+    return original if traced is None else _constructor(name, original, traced)
+
+
+def _constructor(name: str, original: Callable[..., Any], traced: Callable[..., Any]) -> Callable[..., Any]:
+    def constructor(*args: Any, **kwargs: Any) -> Any:
+        if current_trace() is None:
+            return original(*args, **kwargs)
+        return located(traced, *args, **kwargs)
+
+    constructor.__name__ = name
+    constructor.__doc__ = original.__doc__
+    return constructor
+
+
+def _make_namespace() -> ModuleType:
+    namespace = ModuleType("tracemill.array_api", __doc__)
+    for name in _STANDARD:
+        setattr(namespace, name, _function(name))
+    namespace.__array_api_version__ = VERSION  # type: ignore[attr-defined]
+    return namespace
+
+
+array_api = _make_namespace()
+"""The namespace, as a module."""
+
+
+@method("__array_namespace__")
+def array_namespace(x: TracedArray, api_version: str | None = None) -> ModuleType:
+    """The standard's namespace for traced arrays; `UnsupportedFunctionError` for a version that NumPy lacks."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", VERSION):
+        raise UnsupportedFunctionError(f"version {api_version!r} of the Array API is unknown: use {VERSION!r}")
+    return array_api
+
+
+@method("to_device")
+def to_device(x: TracedArray, device: Any, /, *, stream: Any = None) -> TracedArray:
+    """Traced arrays are on the CPU, as NumPy's."""
+    if device != "cpu":
+        raise UnsupportedFunctionError(f"device {device!r} is unknown: only 'cpu' is there")
+    return x
