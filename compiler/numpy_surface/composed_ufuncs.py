@@ -39,16 +39,18 @@ def conjugate(x: TracedArray) -> TracedArray:
     return wrap(bind("conjugate", x.value) if is_complex(x.dtype) else x.value)
 
 
-def _scaled(name: str, factor: float) -> None:
-    @implements_ufunc(getattr(np, name))
+def _scaled(name: str) -> None:
+    """A product with NumPy's own factor, in f32 for 16-bit numbers."""
+    ufunc = getattr(np, name)
+
+    @implements_ufunc(ufunc)
     def scaled(x: TracedArray) -> TracedArray:
-        return x * factor  # type: ignore[operator, no-any-return]
+        wide = convert(x.value, FLOAT32) if x.dtype.itemsize == 2 else x.value
+        return wrap(convert(multiply(wide, constant(ufunc(np.ones((), wide.dtype)))), x.dtype))
 
 
-for _name in ("degrees", "rad2deg"):
-    _scaled(_name, 180.0 / np.pi)
-for _name in ("radians", "deg2rad"):
-    _scaled(_name, np.pi / 180.0)
+for _name in ("degrees", "rad2deg", "radians", "deg2rad"):
+    _scaled(_name)
 
 
 @implements_ufunc(np.divmod)
