@@ -128,6 +128,12 @@ class UnsupportedFunctionError(TracemillError, NotImplementedError, TypeError):
     code = "E0204"
 
 
+class UnsupportedAttributeError(UnsupportedFunctionError, AttributeError):
+    """An attribute of arrays that says where their memory is (``x.strides``, ``x.flags``): a traced array has none."""
+
+    code = "E0210"
+
+
 class ArgumentTypeError(TracemillError, TypeError):
     """An argument is not an array, a number or a container of them. The message names its path."""
 
@@ -157,6 +163,12 @@ class ImmutableScalarError(TracemillError, TypeError):
     """A NumPy scalar (``x[0]``, ``x.sum()``) was assigned into; as in NumPy, only arrays can be."""
 
     code = "E0207"
+
+
+class ReadOnlyError(TracemillError, ValueError):
+    """A read-only view (``np.broadcast_to``, ``np.diagonal``) was written to; as in NumPy, copy it first."""
+
+    code = "E0208"
 
 
 class NotDifferentiableError(TracemillError, TypeError):

@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 
 from .errors import RandomStateError
-from .traced_array import located
+from .numpy_surface.registry import FUNCTIONS
+from .traced_array import contains_traced, located
 from .tracing import current_trace, is_library, user_location
 
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {}
 """Name of a constructor in NumPy -> what it does in a traced function."""
+
+INDEXABLES: dict[str, Any] = {}
+"""Name of an object in NumPy that is indexed, such as ``r_`` -> what stands for it in a traced function."""
 
 _RANDOM_SAFE = {"default_rng", "Generator", "RandomState", "SeedSequence", "BitGenerator", "PCG64", "Philox"}
 _lock = threading.Lock()
@@ -33,6 +37,11 @@ def intercepts(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         return function
 
     return register
+
+
+def replaces(name: str, indexable: Any) -> None:
+    """Let ``np.name[…]`` mean ``indexable[…]`` in a traced function."""
+    INDEXABLES[name] = indexable
 
 
 @contextmanager
@@ -56,6 +65,12 @@ def _install() -> None:
     random_functions = np.random.__all__  # imported by NumPy on first use: before anything is replaced
     for name, traced in CONSTRUCTORS.items():
         _replace(np, name, _dispatching(name, getattr(np, name), traced))
+    for name, indexable in INDEXABLES.items():
+        _replace(np, name, _DispatchingIndexable(getattr(np, name), indexable))
+    for function in FUNCTIONS:
+        name = function.__name__
+        if name not in CONSTRUCTORS and getattr(np, name, None) is function:
+            _replace(np, name, _looking_into_lists(function))
     for name in random_functions:
         function = getattr(np.random, name)
         if name not in _RANDOM_SAFE and callable(function) and not isinstance(function, type):
@@ -81,6 +96,35 @@ def _dispatching(name: str, original: Any, traced: Callable[..., Any]) -> Any:
         return located(traced, *args, **kwargs)
 
     return constructor
+
+
+class _DispatchingIndexable:
+    """Stands for an object of NumPy that is indexed rather than called."""
+
+    def __init__(self, original: Any, traced: Any) -> None:
+        self._original = original
+        self._traced = traced
+
+    def __getitem__(self, key: Any) -> Any:
+        inside = current_trace() is not None and not is_library(sys._getframe(1).f_code.co_filename)
+        return located((self._traced if inside else self._original).__getitem__, key)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+
+def _looking_into_lists(original: Any) -> Any:
+    """``np.max([x, y])``: NumPy's protocol does not look for traced arrays inside lists."""
+
+    @wraps(original)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if current_trace() is not None:
+            for argument in args:
+                if type(argument) in (list, tuple) and contains_traced(argument):
+                    return located(FUNCTIONS[original], *args, **kwargs)
+        return original(*args, **kwargs)
+
+    return function
 
 
 def _meant_by_caller(name: str) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from .errors import TracemillError
+from .dtypes import DType
+from .errors import ReadOnlyError
 from .functions import broadcast_to, flip, imag, make_complex, real, reshape, slice_, transpose
 from .ir import Shape, Value
 from .trace import bind
@@ -14,12 +15,6 @@ if TYPE_CHECKING:
 
 Strides = tuple[int, ...] | None
 """Distances between neighbours along each axis, counted in elements; None where a view is never written through."""
-
-
-class ReadOnlyError(TracemillError, ValueError):
-    """A read-only view (``np.broadcast_to``) was written to; as in NumPy, copy it first."""
-
-    code = "E0208"
 
 
 class Storage:
@@ -131,11 +126,46 @@ class Broadcast:
         return broadcast_to(of, self.shape)
 
     def write(self, of: Value, new: Value) -> Value:
-        raise ReadOnlyError("assignment to a broadcast array, which is read-only: copy it first")
+        raise ReadOnlyError("a broadcast array is read-only: copy it before writing to it")
 
     def strides(self, shape: Shape, strides: Strides) -> Strides:
         lead = len(self.shape) - len(shape)
-        return strides and (*(0,) * lead, *(0 if dim == 1 else s for dim, s in zip(shape, strides, strict=True)))
+        return strides and (
+            *(0,) * lead,
+            *(0 if dim == 1 else s for dim, s in zip(shape, strides, strict=True)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnly:
+    """The array itself, which may not be written to through this view."""
+
+    def read(self, of: Value) -> Value:
+        return of
+
+    def write(self, of: Value, new: Value) -> Value:
+        raise ReadOnlyError(
+            "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"
+        )
+
+    def strides(self, shape: Shape, strides: Strides) -> Strides:
+        return strides
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """``x.view(dtype)`` for a dtype of the same size."""
+
+    dtype: DType
+
+    def read(self, of: Value) -> Value:
+        return of if of.dtype == self.dtype else bind("bitcast", of, dtype=self.dtype)
+
+    def write(self, of: Value, new: Value) -> Value:
+        return new if of.dtype == self.dtype else bind("bitcast", new, dtype=of.dtype)
+
+    def strides(self, shape: Shape, strides: Strides) -> Strides:
+        return strides
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +231,9 @@ def reshaped_strides(shape: Shape, strides: Sequence[int], new: Shape) -> Stride
             else:
                 size_new *= pending[0]
                 group_new.append(pending.pop(0))
-        if any(outer[1] != inner[1] * inner[0] for outer, inner in zip(group_old, group_old[1:], strict=False)):
+        if any(
+            outer[1] != inner[1] * inner[0] for outer, inner in zip(group_old, group_old[1:], strict=False)
+        ):
             return None
         last = group_old[-1][1] if group_old else 1
         result += [last * s for s in contiguous_strides(tuple(group_new))]

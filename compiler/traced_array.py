@@ -11,6 +11,7 @@ from .errors import (
     ConcretizationError,
     ImmutableScalarError,
     TracemillError,
+    UnsupportedAttributeError,
     UnsupportedFunctionError,
 )
 from .functions import broadcast_to, concatenate, convert, expand_dims, reshape
@@ -109,6 +110,20 @@ class TracedArray:
     def shape(self) -> Shape:
         return self.type.shape
 
+    @shape.setter
+    def shape(self, new: Any) -> None:
+        """The same memory in another shape, where that needs no copy."""
+        reshaped = np.reshape(self, new, copy=False)
+        self._views, self.type, self._version = reshaped._views, reshaped.type, -1  # type: ignore[attr-defined]
+
+    @property
+    def flat(self) -> Any:
+        return METHODS["flat"](self)
+
+    @flat.setter
+    def flat(self, new: Any) -> None:
+        self.flat[...] = new
+
     @property
     def dtype(self) -> DType:
         return self.type.dtype
@@ -173,6 +188,10 @@ class TracedArray:
         if function is None:
             function = _numpy_function_for_method(name)
         if function is None:
+            if name in _NO_MEMORY:
+                raise UnsupportedAttributeError(
+                    f"x.{name} cannot be traced: a traced array has no memory of its own", user_location()
+                )
             raise AttributeError(f"a traced array has no attribute {name!r}")
         return _bound(function, self)
 
@@ -324,6 +343,7 @@ def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., An
     return method
 
 
+_NO_MEMORY = frozenset(("base", "ctypes", "data", "flags", "strides"))
 _SAME_AS_FUNCTION = frozenset(
     """all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal
     dot max mean min nonzero prod ptp put ravel repeat reshape round searchsorted squeeze std sum swapaxes take

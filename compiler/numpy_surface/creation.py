@@ -1,6 +1,7 @@
 """Array creation: constructors in a traced function, with or without traced arguments."""
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from ..interception import intercepts
 from ..ir import Shape, Value
 from ..trace import bind
 from ..traced_array import TracedArray, as_value, contains_traced, is_traced, wrap
-from ..tracing import array_type
-from .registry import implements, method
+from ..tracing import array_type, require_trace
+from .registry import FUNCTIONS, implements, method
 
 
 def new_array(value: Value) -> TracedArray:
@@ -36,12 +37,15 @@ def _filled(name: str, fill: int) -> None:
     def constructor(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
         return new_array(full(as_shape(shape), fill, as_dtype(dtype)))
 
-    def like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **options: Any) -> Any:
+    def like(
+        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **options: Any
+    ) -> Any:
         type = as_value(a).type
         chosen = type.shape if shape is None else as_shape(shape)
         return new_array(full(chosen, fill, as_dtype(dtype, type.dtype)))
 
     intercepts(name)(constructor)
+    implements(getattr(np, name))(constructor)
     implements(getattr(np, f"{name}_like"))(like)
     intercepts(f"{name}_like")(like)
 
@@ -52,6 +56,7 @@ _filled("empty", 0)
 
 
 @intercepts("full")
+@implements(np.full)
 def full_(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
     fill = as_value(fill_value)
     return new_array(broadcast_to(convert(fill, as_dtype(dtype, fill.dtype)), as_shape(shape)))
@@ -67,10 +72,16 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
 
 
 @intercepts("array")
+@implements(np.array)
 def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", ndmin: int = 0,
           **options: Any) -> TracedArray:  # fmt: skip
     """A copy of anything array-like, nested sequences of traced arrays included."""
-    if is_traced(object) and not copy and (dtype is None or np.dtype(dtype) == object.dtype) and ndmin <= object.ndim:
+    if (
+        is_traced(object)
+        and not copy
+        and (dtype is None or np.dtype(dtype) == object.dtype)
+        and ndmin <= object.ndim
+    ):
         return object  # type: ignore[no-any-return]
     value = as_value(object)
     value = convert(value, as_dtype(dtype, value.dtype))
@@ -81,23 +92,56 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
 
 def _as_array(name: str) -> None:
     @intercepts(name)
-    def asarray(a: Any, dtype: Any = None, order: Any = None, **options: Any) -> Any:
-        return array(a, dtype, copy=options.get("copy", False) or False)
+    @implements(getattr(np, name))
+    def asarray(
+        a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, **options: Any
+    ) -> Any:
+        """The array itself where it is one of that dtype, else a copy."""
+        if isinstance(a, np.ndarray) and not copy and (dtype is None or np.dtype(dtype) == a.dtype):
+            return TracedArray(require_trace().storage_of_array(a), array_type(a))
+        result = array(a, dtype, copy=copy or False)
+        return np.atleast_1d(result) if name == "ascontiguousarray" else result
 
 
-for _name in ("asarray", "asanyarray", "ascontiguousarray", "asarray_chkfinite"):
+for _name in ("asarray", "asanyarray", "ascontiguousarray", "asfortranarray"):
     _as_array(_name)
 
 
-def _computed(name: str) -> None:
-    """A constructor whose arguments are known numbers: NumPy's own result, as a constant."""
-    original = getattr(np, name)
+@intercepts("require")
+@implements(np.require)
+def require(a: Any, dtype: Any = None, requirements: Any = None, **options: Any) -> Any:
+    """As `numpy.asarray`; a copy if ``"O"`` (own data) is asked for. A traced array has no other memory layout."""
+    wanted = {requirements} if isinstance(requirements, str) else set(requirements or ())
+    owns = any(str(one).upper() in ("O", "OWNDATA") for one in wanted)
+    return array(a, dtype, copy=True) if owns else FUNCTIONS[np.asarray](a, dtype)
 
-    @intercepts(name)
+
+def constants_of(result: Any) -> Any:
+    """Arrays, alone or in a tuple or list, as traced constants."""
+    if isinstance(result, (tuple, list)):
+        return type(result)(map(constants_of, result))
+    return new_array(constant(result)) if isinstance(result, np.ndarray) else result
+
+
+def intercepts_constants(*names: str) -> None:
+    """Constructors whose arguments are usually known: NumPy's own result, as constants.
+
+    With traced arguments the function that is registered for the protocol runs instead, if there is one.
+    """
+    for name in names:
+        original = getattr(np, name)
+        intercepts(name)(_constant_or_traced(original))
+
+
+def _constant_or_traced(original: Any) -> Callable[..., Any]:
     def constructor(*args: Any, **kwargs: Any) -> Any:
         if any(map(contains_traced, (*args, *kwargs.values()))):
+            if original in FUNCTIONS:
+                return FUNCTIONS[original](*args, **kwargs)
             args, kwargs = tuple(map(_known_number, args)), {k: _known_number(v) for k, v in kwargs.items()}
-        return new_array(constant(original(*args, **kwargs)))
+        return constants_of(original(*args, **kwargs))
+
+    return constructor
 
 
 def _known_number(x: Any) -> Any:
@@ -105,11 +149,8 @@ def _known_number(x: Any) -> Any:
     return operator.index(x) if is_traced(x) and x.dtype.kind in "iu" else x
 
 
-for _name in ("eye", "identity", "tri"):
-    _computed(_name)
-
-
 @intercepts("arange")
+@implements(np.arange)
 def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
     """Evenly spaced numbers; an op of its own where it counts from 0."""
     args = tuple(_known_number(x) for x in args)
@@ -133,5 +174,3 @@ def astype(x: TracedArray, dtype: Any, order: str = "K", casting: str = "unsafe"
     if not copy and chosen == x.dtype:
         return x
     return wrap(convert(x.value, chosen), is_scalar=x.is_scalar)
-
-

@@ -1,6 +1,6 @@
 """Joining arrays along axes that they have or that are new."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from ..traced_array import TracedArray, as_value, weak_or_dtype
 from .axes import normalize_axis
 from .creation import as_dtype, new_array
 from .registry import implements
-from .ufuncs import write_out
+from .reshaping import ravel
+from .ufuncs import as_array, write_out
 
 
 def joined(parts: Sequence[Value], axis: int, out: Any, dtype: Any, casting: str) -> TracedArray:
@@ -77,3 +78,76 @@ def stack(
         raise ShapeError(f"stack needs arrays of one shape, not {', '.join(str(v.shape) for v in values)}")
     place = normalize_axis(axis, values[0].ndim + 1)
     return joined([expand_value(value, place) for value in values], place, out, dtype, casting)
+
+
+@implements(np.vstack, *({np.row_stack} if hasattr(np, "row_stack") else ()))
+def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> TracedArray:
+    """Rows on top of each other."""
+    return concatenate([np.atleast_2d(as_array(x)) for x in tup], 0, dtype=dtype, casting=casting)
+
+
+@implements(np.hstack)
+def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> TracedArray:
+    """Columns next to each other; one-dimensional arrays end to end."""
+    parts = [np.atleast_1d(as_array(x)) for x in tup]
+    return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
+
+
+@implements(np.dstack)
+def dstack(tup: Any) -> TracedArray:
+    """Matrices behind each other."""
+    return concatenate([np.atleast_3d(as_array(x)) for x in tup], 2)
+
+
+@implements(np.column_stack)
+def column_stack(tup: Any) -> TracedArray:
+    """One-dimensional arrays as columns, matrices as they are."""
+    parts = map(as_array, tup)
+    return concatenate([part if part.ndim >= 2 else np.atleast_2d(part).T for part in parts], 1)
+
+
+@implements(np.block)
+def block(arrays: Any) -> TracedArray:
+    """A matrix of blocks: the innermost lists are joined along the last axis, the next along the one before."""
+    depth = _block_depth(arrays)
+    leaves = list(_block_leaves(arrays))
+    ndim = max(depth, *(leaf.ndim for leaf in leaves))
+    dtype = np.result_type(*[leaf.dtype for leaf in leaves])
+    return new_array(convert(_block_value(arrays, depth, ndim), dtype))
+
+
+def _block_depth(arrays: Any) -> int:
+    """How deep the lists are nested; an error unless all leaves are equally deep."""
+    if isinstance(arrays, tuple):
+        raise ArgumentTypeError("np.block takes nested lists, not tuples")
+    if not isinstance(arrays, list):
+        return 0
+    depths = {_block_depth(part) for part in arrays}
+    if len(depths) != 1:
+        raise ShapeError("the lists of np.block must not be empty and must all be equally deep")
+    return depths.pop() + 1
+
+
+def _block_leaves(arrays: Any) -> Iterator[Value]:
+    if isinstance(arrays, list):
+        for part in arrays:
+            yield from _block_leaves(part)
+    else:
+        yield as_value(arrays)
+
+
+def _block_value(arrays: Any, depth: int, ndim: int) -> Value:
+    if depth:
+        parts = [_block_value(part, depth - 1, ndim) for part in arrays]
+        return joined(parts, ndim - depth, None, None, "same_kind").value
+    value = as_value(arrays)
+    return reshape_value(value, (*(1,) * (ndim - value.ndim), *value.shape))
+
+
+@implements(np.append)
+def append(arr: Any, values: Any, axis: int | None = None) -> TracedArray:
+    """Always a copy; without an axis both are flattened."""
+    array, more = as_array(arr), as_array(values)
+    if axis is None:
+        array, more, axis = ravel(array), ravel(more), 0
+    return concatenate((array, more), axis)

@@ -1,0 +1,147 @@
+"""Adding, removing and replacing elements: insert, delete, resize, trim_zeros, copyto."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import Array
+from ..errors import DataDependentShapeError, DTypeError, OutOfBoundsError, ShapeError
+from ..functions import broadcast_to, concatenate, convert, moveaxis, where
+from ..functions import reshape as reshape_value
+from ..ir import Value
+from ..traced_array import TracedArray, as_value, contains_traced, weak_or_dtype
+from ..tracing import require_trace
+from .axes import axes_or_all, normalize_axis
+from .creation import as_shape, new_array
+from .registry import implements
+from .reshaping import broadcast_shape, ravel
+from .taking import take_known
+from .ufuncs import as_array, captured
+
+
+def known_places(obj: Any, function: str) -> Any:
+    """The places that `insert` or `delete` was asked for, as NumPy takes them; an error if they are not known."""
+    if not contains_traced(obj):
+        return obj
+    known = require_trace().concrete(as_value(obj))
+    if known is None:
+        raise DataDependentShapeError(
+            f"np.{function} needs places that are known while tracing: np.where(keep, x, fill) keeps the shape"
+        )
+    return known if known.ndim else known.item()
+
+
+def _flat_or_axis(arr: Any, axis: int | None) -> tuple[TracedArray, int]:
+    """The array and the axis to edit; without an axis the flattened array."""
+    array = as_array(arr)
+    if axis is None:
+        return (array if array.ndim == 1 else ravel(array)), 0
+    return array, normalize_axis(axis, array.ndim)
+
+
+def _edited(function: Any, length: int, obj: Any, *fill: Any) -> Array:
+    """What NumPy's `function` makes of the positions 0 … length − 1."""
+    try:
+        edited: Array = function(np.arange(length), obj, *fill)
+    except IndexError as error:
+        raise OutOfBoundsError(str(error)) from None
+    except ValueError as error:
+        raise ShapeError(str(error)) from None
+    return edited
+
+
+@implements(np.delete)
+def delete(arr: Any, obj: Any, axis: int | None = None) -> TracedArray:
+    array, place = _flat_or_axis(arr, axis)
+    kept = _edited(np.delete, array.shape[place], known_places(obj, "delete"))
+    return new_array(take_known(array.value, kept, place))
+
+
+@implements(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> TracedArray:
+    array, place = _flat_or_axis(arr, axis)
+    length = array.shape[place]
+    at = known_places(obj, "insert")
+    places = len(_edited(np.insert, length, at, 0)) - length
+    new = convert(as_value(values), array.dtype)
+    if (
+        not isinstance(at, slice) and np.ndim(at) == 0
+    ):  # one place: as many entries as `values` has along its first axis
+        new = reshape_value(new, (*(1,) * (array.ndim - new.ndim), *new.shape))
+        new = moveaxis(new, 0, place)
+        count = new.shape[place]
+    elif places == 1:
+        new = reshape_value(new, (*(1,) * (array.ndim - new.ndim), *new.shape))
+        count = new.shape[place]
+    else:
+        count = places
+    shape = (*array.shape[:place], count, *array.shape[place + 1 :])
+    broadcast_shape(new.shape, shape)
+    both = concatenate([array.value, broadcast_to(new, shape)], place)
+    order = _edited(np.insert, length, at, np.arange(length, length + count))
+    return new_array(take_known(both, order, place))
+
+
+@implements(np.resize)
+def resize(a: Any, new_shape: Any) -> TracedArray:
+    """The elements in another shape, repeated as often as it takes."""
+    shape = as_shape(new_shape)
+    if min(shape, default=0) < 0:
+        raise ShapeError("all lengths of new_shape must be 0 or more")
+    return new_array(recycled(as_value(a), shape))
+
+
+def recycled(value: Value, shape: tuple[int, ...]) -> Value:
+    """``np.resize(value, shape)``; zeros if `value` is empty."""
+    size = math.prod(shape)
+    flat = reshape_value(value, (value.type.size,))
+    if not value.type.size:
+        return np.zeros_like(new_array(flat), shape=shape).value  # type: ignore[call-overload, no-any-return]
+    rows = -(-size // value.type.size)
+    tiled = reshape_value(broadcast_to(flat, (rows, value.type.size)), (rows * value.type.size,))
+    return reshape_value(take_known(tiled, np.arange(size), 0), shape)
+
+
+@implements(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> TracedArray:
+    """Without leading and trailing zeros; the elements must be known while tracing."""
+    array = as_array(filt)
+    known = array.concrete()
+    if known is None:
+        raise DataDependentShapeError(
+            "np.trim_zeros gives an array whose shape depends on values: keep the zeros, or trim outside of the trace"
+        )
+    found = np.argwhere(known)
+    index = [slice(None)] * array.ndim
+    for i in axes_or_all(axis, array.ndim):
+        low, high = (found[:, i].min(), found[:, i].max() + 1) if len(found) else (0, 0)
+        index[i] = slice(
+            int(low) if "f" in trim.lower() else None,
+            int(high) if "b" in trim.lower() or not len(found) else None,
+        )
+    return array[tuple(index)]  # type: ignore[no-any-return]
+
+
+@implements(np.copyto)
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """``dst[...] = src``, perhaps only where a mask holds."""
+    target = dst if isinstance(dst, TracedArray) else captured(dst)
+    given = weak_or_dtype(src, as_value(src))
+    weak = not isinstance(given, np.dtype)
+    fits = (
+        np.result_type(given, target.dtype) == target.dtype
+        if weak
+        else np.can_cast(given, target.dtype, casting)
+    )  # type: ignore[arg-type]
+    if not fits:
+        raise DTypeError(
+            f"cannot cast {np.result_type(given)} to {target.dtype} with casting rule {casting!r}"
+        )
+    new = as_value(src, target.dtype)
+    target[...] = new if where is True else _chosen(as_value(where), new, target)
+
+
+def _chosen(mask: Value, new: Value, target: TracedArray) -> Value:
+    broadcast_shape(mask.shape, target.shape)
+    return where(mask, broadcast_to(convert(new, target.dtype), target.shape), target.value)

@@ -1,0 +1,339 @@
+"""Indexing routines: taking, putting and choosing entries; positions of entries."""
+
+import math
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import INT64, Array
+from ..errors import ArgumentTypeError, DataDependentShapeError, DTypeError, OutOfBoundsError, ShapeError
+from ..functions import (
+    add,
+    broadcast_to,
+    constant,
+    convert,
+    elementwise,
+    equal,
+    iota,
+    multiply,
+    nonzero_mask,
+    reshape,
+    where,
+)
+from ..ir import Shape, Value
+from ..traced_array import TracedArray, as_value, is_traced, weak_or_dtype, wrap
+from ..tracing import require_trace
+from .axes import normalize_axis
+from .creation import as_shape, constants_of, intercepts_constants, new_array
+from .editing import recycled
+from .registry import implements
+from .reshaping import broadcast_shape, ravel
+from .ufuncs import as_array, captured, write_out
+
+intercepts_constants("diag_indices", "tril_indices", "triu_indices", "mask_indices", "ix_")
+
+
+def target_of(a: Any) -> TracedArray:
+    """What is written to: a traced array, or a NumPy array that the function closes over."""
+    return a if is_traced(a) else captured(a)
+
+
+def as_positions(indices: Any) -> Value:
+    """Indices as int64; `DTypeError` unless they are integers or bools (0 and 1)."""
+    value = as_value(
+        np.asarray(indices, np.intp) if isinstance(indices, (list, tuple)) and not indices else indices
+    )
+    if value.dtype.kind not in "iub":
+        raise DTypeError(f"indices must be integers, not {value.type}")
+    return convert(value, INT64)
+
+
+def in_mode(places: Value, length: int, mode: str) -> Value:
+    """Positions made to lie in the axis: "wrap" counts around, "clip" takes the nearest, "raise" leaves them."""
+    if mode == "raise":
+        return places
+    if mode == "wrap":
+        return elementwise("remainder", places, max(length, 1))
+    if mode == "clip":
+        return elementwise("clip", places, 0, max(length - 1, 0))
+    raise ArgumentTypeError(f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}")
+
+
+# ---- taking ------------------------------------------------------------------------------------------
+
+
+@implements(np.take)
+def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> TracedArray:
+    array = as_array(a)
+    if axis is None:
+        array, axis = ravel(array), 0
+    place = normalize_axis(axis, array.ndim)
+    index = in_mode(as_positions(indices), array.shape[place], mode)
+    found: TracedArray = array[(*(slice(None),) * place, wrap(index))]
+    result = found if found.ndim == 0 else new_array(found.value)
+    return result if out is None else write_out(out, result)
+
+
+def _along_axis(shape: Shape, indices: Any, axis: int) -> tuple[Any, ...]:
+    """The index expression of `take_along_axis`: positions along the other axes, `indices` along this one."""
+    places = as_value(indices)
+    if places.dtype.kind not in "iu":
+        raise ArgumentTypeError("`indices` must be an integer array")
+    if places.ndim != len(shape):
+        raise ShapeError("`indices` and `arr` must have the same number of dimensions")
+    grids = [
+        reshape(iota(dim, INT64), tuple(dim if i == j else 1 for j in range(len(shape))))
+        for i, dim in enumerate(shape)
+    ]
+    return tuple(wrap(places if i == axis else grid, is_scalar=False) for i, grid in enumerate(grids))
+
+
+@implements(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> TracedArray:
+    array = as_array(arr)
+    if axis is None:
+        array, axis = ravel(array), 0
+    return array[_along_axis(array.shape, indices, normalize_axis(axis, array.ndim))]  # type: ignore[no-any-return]
+
+
+@implements(np.put_along_axis)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+    array = target_of(arr)
+    if axis is None:
+        places = as_value(indices)
+        if places.ndim != 1:
+            raise ShapeError("when axis=None, `indices` must have a single dimension")
+        array.flat[wrap(places)] = values
+        return
+    array[_along_axis(array.shape, indices, normalize_axis(axis, array.ndim))] = values
+
+
+@implements(np.compress)
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> TracedArray:
+    """The entries along an axis where a known condition holds."""
+    mask = as_value(condition)
+    if mask.ndim != 1:
+        raise ShapeError("condition must be a 1-d array")
+    (places,) = known_nonzero(mask, "compress")
+    return take(a, places, axis, out)
+
+
+@implements(np.extract)
+def extract(condition: Any, arr: Any) -> TracedArray:
+    (places,) = known_nonzero(ravel(condition).value, "extract")
+    return take(ravel(arr), places, 0)
+
+
+# ---- choosing ----------------------------------------------------------------------------------------
+
+
+@implements(np.where)
+def where_(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    """``x`` where the condition holds, else ``y``; with the condition alone, the positions where it holds."""
+    mask = nonzero_mask(as_value(condition))
+    if x is None and y is None:
+        return nonzero(condition)
+    if x is None or y is None:
+        raise ArgumentTypeError("np.where takes both x and y, or neither")
+    dtype = np.result_type(*[weak_or_dtype(choice, as_value(choice)) for choice in (x, y)])
+    yes, no = (convert(as_value(choice, dtype), dtype) for choice in (x, y))
+    return new_array(where(mask, yes, no))
+
+
+@implements(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> TracedArray:
+    """For each entry the choice of the first condition that holds."""
+    conditions = [as_value(c) for c in condlist]
+    if len(conditions) != len(choicelist) or not conditions:
+        raise ShapeError("select needs as many conditions as choices, and at least one")
+    if any(c.dtype.kind != "b" for c in conditions):
+        raise ArgumentTypeError("the conditions of np.select must be boolean arrays")
+    items = [*choicelist, default]
+    dtype = np.result_type(*[weak_or_dtype(x, as_value(x)) for x in items])
+    *choices, result = (convert(as_value(x, dtype), dtype) for x in items)
+    shape = broadcast_shape(*[v.shape for v in (*conditions, *choices, result)])
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        result = where(condition, choice, result)
+    return new_array(broadcast_to(result, shape))
+
+
+@implements(np.choose)
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> TracedArray:
+    """``choices[a[i]][i]`` for each position; an unknown index outside takes the nearest choice."""
+    options = [as_value(c) for c in choices]
+    which = as_positions(a)
+    known = require_trace().concrete(which)
+    if mode == "raise" and known is not None and ((known < 0) | (known >= len(options))).any():
+        raise OutOfBoundsError("invalid entry in choice array")
+    which = in_mode(which, len(options), "clip" if mode == "raise" else mode)
+    dtype = np.result_type(*[option.dtype for option in options])
+    shape = broadcast_shape(which.shape, *[option.shape for option in options])
+    result = convert(options[-1], dtype)
+    for number, option in reversed(list(enumerate(options[:-1]))):
+        result = where(equal(which, number), convert(option, dtype), result)
+    chosen = wrap(broadcast_to(result, shape))
+    return chosen if out is None else write_out(out, chosen)
+
+
+# ---- putting -----------------------------------------------------------------------------------------
+
+
+@implements(np.put)
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """``a.flat[ind] = v``, with `v` repeated or cut to the number of indices."""
+    array = target_of(a)
+    places = in_mode(ravel(wrap(as_positions(ind))).value, array.size, mode)
+    new = as_value(v, array.dtype)
+    if not new.type.size or not places.type.size:
+        return
+    array.flat[wrap(places)] = wrap(recycled(new, places.shape))
+
+
+@implements(np.putmask)
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """``a.flat[n] = values.flat[n % len(values)]`` where the mask holds."""
+    array = target_of(a)
+    chosen, new = nonzero_mask(as_value(mask)), as_value(values, array.dtype)
+    if chosen.type.size != array.size:
+        raise ShapeError(f"putmask: the mask has shape {chosen.shape}, the array {array.shape}")
+    if new.type.size:
+        spread = recycled(convert(new, array.dtype), array.shape)
+        array[...] = where(reshape(chosen, array.shape), spread, array.value)
+
+
+@implements(np.place)
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """The n-th place where the mask holds gets the n-th of `vals`, which start again when they are used up."""
+    array = target_of(arr)
+    chosen, new = nonzero_mask(as_value(mask)), as_value(vals, array.dtype)
+    count = new.type.size
+    if chosen.type.size != array.size:
+        raise ShapeError(f"place: the mask has shape {chosen.shape}, the array {array.shape}")
+    if not count:
+        raise ShapeError("place cannot insert from an empty array")
+    flat, line = reshape(chosen, (array.size,)), reshape(convert(new, array.dtype), (count,))
+    if count > 1:
+        rank = as_value(np.cumsum(wrap(convert(flat, INT64))))  # type: ignore[call-overload]
+        line = take(wrap(line), wrap(elementwise("remainder", add(rank, -1), count))).value
+    spread = broadcast_to(line, (array.size,))
+    array[...] = reshape(where(flat, spread, ravel(array).value), array.shape)
+
+
+@implements(np.fill_diagonal)
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """Write to the main diagonal, which starts again below a tall matrix with ``wrap=True``."""
+    array = target_of(a)
+    if array.ndim < 2:
+        raise ShapeError("array must be at least 2-d")
+    end = array.size
+    if array.ndim == 2:
+        step = array.shape[1] + 1
+        end = end if wrap else min(array.shape[1] ** 2, end)
+    elif len(set(array.shape)) > 1:
+        raise ShapeError("All dimensions of input must be of equal length")
+    else:
+        step = 1 + sum(math.prod(array.shape[:i]) for i in range(1, array.ndim))
+    array.flat[:end:step] = val
+
+
+# ---- positions ---------------------------------------------------------------------------------------
+
+
+def known_nonzero(value: Value, function: str) -> tuple[Array, ...]:
+    """Where a known array is not zero; `DataDependentShapeError` if it is not known while tracing."""
+    known = require_trace().concrete(value)
+    if known is None:
+        raise DataDependentShapeError(
+            f"np.{function} gives an array whose shape depends on values: np.where(mask, x, fill) keeps the shape, and "
+            f"tracemill.numpy.{function}(…, size=) has a fixed one"
+        )
+    return np.nonzero(known)
+
+
+@implements(np.nonzero)
+def nonzero(a: Any) -> Any:
+    array = as_array(a)
+    if array.ndim == 0:
+        raise ShapeError("nonzero of a 0-d array: use np.atleast_1d first")
+    return constants_of(known_nonzero(array.value, "nonzero"))
+
+
+@implements(np.flatnonzero)
+def flatnonzero(a: Any) -> Any:
+    return constants_of(known_nonzero(ravel(a).value, "flatnonzero")[0])
+
+
+@implements(np.argwhere)
+def argwhere(a: Any) -> Any:
+    array = as_array(a)
+    if array.ndim == 0:
+        (found,) = known_nonzero(reshape(array.value, (1,)), "argwhere")
+        return constants_of(np.empty((len(found), 0), np.int64))
+    return constants_of(np.stack(known_nonzero(array.value, "argwhere"), 1))
+
+
+def _indices_from(function: Any, original: Callable[..., Any]) -> None:
+    """Positions that follow from the shape alone."""
+
+    @implements(function)
+    def indices_from(arr: Any, *args: Any, **kwargs: Any) -> Any:
+        return constants_of(original(np.empty(np.shape(arr), bool), *args, **kwargs))
+
+
+for _function in (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from):
+    _indices_from(_function, _function)
+
+
+@implements(np.ix_)
+def ix_(*args: Any) -> tuple[TracedArray, ...]:
+    """Index arrays that select the product of several sequences."""
+    grids = []
+    for place, arg in enumerate(args):
+        value = as_value(np.asarray(arg, np.intp) if isinstance(arg, (list, tuple)) and not arg else arg)
+        if value.ndim != 1:
+            raise ShapeError("Cross index must be 1 dimensional")
+        if value.dtype.kind == "b":
+            value = constant(known_nonzero(value, "ix_")[0])
+        shape = tuple(value.shape[0] if i == place else 1 for i in range(len(args)))
+        grids.append(new_array(reshape(value, shape)))
+    return tuple(grids)
+
+
+@implements(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[TracedArray, ...]:
+    """Flat positions as one position per axis."""
+    dims = as_shape(shape)
+    places = as_positions(indices)
+    _check_positions(places, math.prod(dims), "unravel_index")
+    result: list[TracedArray] = []
+    for dim in reversed(dims) if order == "C" else dims:
+        result.append(wrap(elementwise("remainder", places, max(dim, 1))))
+        places = elementwise("floor_divide", places, max(dim, 1))
+    return tuple(reversed(result) if order == "C" else result)
+
+
+@implements(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> TracedArray:
+    """One position per axis as flat positions."""
+    shape = as_shape(dims)
+    columns = [as_positions(column) for column in multi_index]
+    if len(columns) != len(shape):
+        raise ShapeError(f"ravel_multi_index needs one index array for each of the {len(shape)} axes")
+    modes = (mode,) * len(shape) if isinstance(mode, str) else mode
+    flat: list[Value] = []
+    strides = np.cumprod([1, *(shape[:0:-1] if order == "C" else shape[:-1])]).tolist()
+    for column, dim, how, stride in zip(
+        columns, shape, modes, strides[::-1] if order == "C" else strides, strict=True
+    ):
+        if how == "raise":
+            _check_positions(column, dim, "ravel_multi_index")
+        flat.append(multiply(in_mode(column, dim, how), stride))
+    return wrap(reduce(add, flat))
+
+
+def _check_positions(places: Value, length: int, function: str) -> None:
+    known = require_trace().concrete(places)
+    if known is not None and ((known < 0) | (known >= length)).any():
+        raise OutOfBoundsError(f"{function}: an index is out of bounds for {length} entries")

@@ -1,0 +1,74 @@
+"""Methods of arrays that no function of NumPy has, and those that have no meaning for a traced array."""
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import is_supported
+from ..errors import ArgumentTypeError, DTypeError, ShapeError, UnsupportedFunctionError
+from ..storage import Bits
+from ..traced_array import TracedArray, as_value
+from .creation import as_dtype, new_array
+from .refused import FILES, MEMORY
+from .registry import method
+from .reshaping import view_of
+
+
+@method("fill")
+def fill(a: TracedArray, value: Any) -> None:
+    """Write one number to every element."""
+    new = as_value(value, a.dtype)
+    if new.type.size != 1:
+        raise ShapeError("fill takes one number")
+    a[...] = np.reshape(new_array(new), ())  # type: ignore[call-overload]
+
+
+@method("view")
+def view(a: TracedArray, dtype: Any = None, type: Any = None) -> TracedArray:
+    """The same memory, perhaps with its bits read as another dtype of the same size."""
+    if type is not None or (isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)):
+        raise UnsupportedFunctionError(
+            "x.view(type=…) cannot be traced: there are no subclasses of traced arrays"
+        )
+    if dtype is None:
+        return view_of(a)
+    wanted = as_dtype(dtype)
+    if wanted.itemsize != a.itemsize or not is_supported(wanted):
+        raise DTypeError(
+            f"x.view({wanted}) of {a.type} cannot be traced: the two dtypes must have the same size"
+        )
+    return view_of(a, Bits(wanted))
+
+
+@method("sort")
+def sort(
+    a: TracedArray, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
+) -> None:
+    """Sort in place."""
+    a[...] = np.sort(a, axis=axis, kind=kind, order=order, stable=stable)  # type: ignore[call-overload]
+
+
+@method("partition")
+def partition(a: TracedArray, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
+    """Partition in place."""
+    a[...] = np.partition(a, kth, axis=axis, kind=kind, order=order)  # type: ignore[call-overload]
+
+
+@method("to_device")
+def to_device(a: TracedArray, device: str, /, *, stream: Any = None) -> TracedArray:
+    if device != "cpu" or stream is not None:
+        raise ArgumentTypeError(f"NumPy arrays have the device 'cpu', not {device!r}")
+    return a
+
+
+def _refuse(name: str, reason: str) -> None:
+    @method(name)
+    def refused(a: TracedArray, *args: Any, **kwargs: Any) -> Any:
+        raise UnsupportedFunctionError(f"x.{name} cannot be traced: {reason}")
+
+
+for _name in ("tofile", "dump", "dumps"):
+    _refuse(_name, FILES)
+for _name in ("tobytes", "byteswap", "resize", "setflags", "getfield", "setfield"):
+    _refuse(_name, MEMORY)

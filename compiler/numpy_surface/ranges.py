@@ -1,0 +1,219 @@
+"""Numerical ranges and grids, also with traced end points: linspace, logspace, meshgrid, indices, mgrid, r_."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import INT64
+from ..errors import ArgumentTypeError, ShapeError
+from ..functions import broadcast_to, concatenate, constant, convert, iota
+from ..functions import reshape as reshape_value
+from ..interception import intercepts, replaces
+from ..ir import Shape, Value
+from ..traced_array import TracedArray, as_value, weak_or_dtype
+from .axes import normalize_axis
+from .creation import as_dtype, as_shape, constants_of, intercepts_constants, new_array
+from .registry import implements
+from .reshaping import broadcast_arrays, broadcast_shape, moveaxis
+from .reshaping import reshape as reshape_array
+from .ufuncs import as_array
+
+intercepts_constants("linspace", "logspace", "geomspace", "hanning", "hamming", "blackman", "bartlett")
+
+
+@implements(np.linspace)
+def linspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """Evenly spaced numbers: ``start + i·step``, and exactly `stop` at the end."""
+    count = operator.index(num)
+    if count < 0:
+        raise ShapeError(f"the number of samples must not be negative, but is {count}")
+    ends = [as_value(x) for x in (start, stop)]
+    common = np.result_type(*map(weak_or_dtype, (start, stop), ends), 0.0)
+    first, last = (as_array(convert(x, common)) for x in ends)
+    delta = last - first
+    steps = count - 1 if endpoint else count
+    step = delta / steps if steps > 0 else np.nan
+    numbers = new_array(reshape_value(convert(iota(count, INT64), common), (count, *(1,) * delta.ndim)))
+    points = numbers * (step if steps > 0 else delta) + first
+    if endpoint and count > 1:
+        points[-1, ...] = last
+    wanted = as_dtype(dtype, common)
+    if wanted.kind in "iu":
+        points = np.floor(points)
+    result = moveaxis(points.astype(wanted), 0, normalize_axis(axis, points.ndim))
+    result = new_array(result.value)
+    return (result, step) if retstep else result
+
+
+@implements(np.logspace)
+def logspace(
+    start: Any,
+    stop: Any,
+    num: Any = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> TracedArray:
+    """Numbers whose logarithms are evenly spaced: ``base ** linspace(start, stop)``."""
+    if np.ndim(base):
+        ndim = len(broadcast_shape(*map(np.shape, (start, stop, base))))
+        start, stop, base = (
+            x
+            if np.ndim(x) == ndim
+            else reshape_array(as_array(x), (*(1,) * (ndim - np.ndim(x)), *np.shape(x)))
+            for x in (start, stop, base)
+        )
+        base = np.expand_dims(base, axis)
+    powers = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return new_array(powers.value if dtype is None else convert(powers.value, as_dtype(dtype)))
+
+
+@implements(np.geomspace)
+def geomspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> TracedArray:
+    """Numbers that grow by a constant factor. The signs, or complex directions, of the ends are taken out first."""
+    ends = [as_value(x) for x in (start, stop)]
+    common = np.result_type(*map(weak_or_dtype, (start, stop), ends), float(num), as_dtype(dtype))
+    for end in ends:
+        known = as_array(end).concrete()
+        if known is not None and (known == 0).any():
+            raise ArgumentTypeError("a geometric sequence cannot include zero")
+    first, last = (as_array(convert(x, common)) for x in ends)
+    direction = np.sign(first)
+    first, last = first / direction, last / direction
+    count = operator.index(num)
+    points = as_array(logspace(np.log10(first), np.log10(last), count, endpoint, base=10.0, dtype=common))
+    if count > 0:
+        points[0] = first
+        if count > 1 and endpoint:
+            points[-1] = last
+    result = moveaxis(points * direction, 0, normalize_axis(axis, points.ndim))
+    return new_array(convert(result.value, as_dtype(dtype, common)))
+
+
+@implements(np.meshgrid)
+def meshgrid(
+    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> tuple[TracedArray, ...]:
+    """Coordinate matrices from coordinate vectors."""
+    if indexing not in ("xy", "ij"):
+        raise ArgumentTypeError("Valid values for `indexing` are 'xy' and 'ij'.")
+    count = len(xi)
+    order = [1, 0, *range(2, count)] if indexing == "xy" and count > 1 else list(range(count))
+    grids = []
+    for place, x in zip(order, map(as_array, xi), strict=True):
+        grids.append(reshape_array(x, tuple(-1 if i == place else 1 for i in range(count))))
+    whole = grids if sparse else broadcast_arrays(*grids)
+    return tuple(new_array(grid.value) if copy else grid for grid in whole)
+
+
+# ---- grids of positions -------------------------------------------------------------------------------
+
+
+def _along(length: int, axis: int, ndim: int) -> Value:
+    """The positions along one axis, aligned with it."""
+    return reshape_value(iota(length, INT64), tuple(length if i == axis else 1 for i in range(ndim)))
+
+
+def positions(shape: Shape, dtype: Any) -> list[Value]:
+    """For each axis the positions along it, not broadcast."""
+    return [convert(_along(length, axis, len(shape)), dtype) for axis, length in enumerate(shape)]
+
+
+@intercepts("indices")
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+    """The positions along every axis as one array, or as a tuple of broadcastable ones."""
+    shape = as_shape(dimensions)
+    grids = positions(shape, as_dtype(dtype))
+    if sparse:
+        return tuple(map(new_array, grids))
+    if not grids:
+        return new_array(constant(np.empty(0), as_dtype(dtype)))
+    return new_array(
+        concatenate([broadcast_to(reshape_value(g, (1, *g.shape)), (1, *shape)) for g in grids], 0)
+    )
+
+
+@intercepts("fromfunction")
+@implements(np.fromfunction)
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: Any = float, like: Any = None, **kwargs: Any
+) -> Any:
+    """``function(i, j, …)`` of the positions along every axis."""
+    return function(*indices(shape, dtype), **kwargs)
+
+
+class KnownGrid:
+    """``np.mgrid`` and ``np.ogrid`` in a traced function: constants."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+
+    def __getitem__(self, key: Any) -> Any:
+        return constants_of(self._original[key])
+
+
+class Rows:
+    """``np.r_`` and ``np.c_``: slices, numbers and arrays, traced or not, joined along an axis."""
+
+    def __init__(self, axis: int, ndim: int, at: int) -> None:
+        self._settings = (axis, ndim, at)
+
+    def __getitem__(self, key: Any) -> TracedArray:
+        items = list(key) if isinstance(key, tuple) else [key]
+        axis, ndim, at = self._settings
+        if items and isinstance(items[0], str):
+            axis, ndim, at = self._directive(items.pop(0))
+        parts = [_row_part(item) for item in items]
+        common = np.result_type(*[given for given, _ in parts])
+        values = [convert(_row_shape(value, ndim, at), common) for _, value in parts]
+        return new_array(concatenate(values, normalize_axis(axis, values[0].ndim)))
+
+    def _directive(self, text: str) -> tuple[int, int, int]:
+        """``"axis"``, ``"axis,ndim"`` or ``"axis,ndim,at"``, where new axes go so that old ones start at `at`."""
+        try:
+            numbers = [int(part) for part in text.split(",")]
+        except ValueError:
+            raise ArgumentTypeError(f"np.r_[{text!r}, …] makes a np.matrix, which cannot be traced") from None
+        axis, ndim, at = self._settings
+        return (*numbers, *(axis, ndim, at)[len(numbers) :])[:3]  # type: ignore[return-value]
+
+
+def _row_part(item: Any) -> tuple[Any, Value]:
+    """What takes part in the promotion, and the value."""
+    if isinstance(item, slice):
+        value: Value = constant(np.r_[item])
+        return value.dtype, value
+    value = as_value(item)
+    return weak_or_dtype(item, value), value
+
+
+def _row_shape(value: Value, ndim: int, at: int) -> Value:
+    """With at least `ndim` axes; the old ones start at axis `at` (negative: counted so that −1 puts them last)."""
+    new = ndim - value.ndim
+    if new <= 0:
+        return value
+    if value.ndim == 0:
+        return reshape_value(value, (1,) * ndim)
+    start = at if at >= 0 else new + at + 1
+    return reshape_value(value, (*(1,) * start, *value.shape, *(1,) * (new - start)))
+
+
+replaces("mgrid", KnownGrid(np.mgrid))
+replaces("ogrid", KnownGrid(np.ogrid))
+replaces("r_", Rows(0, 1, -1))
+replaces("c_", Rows(-1, 2, 0))

@@ -1,0 +1,82 @@
+"""Splitting an array into views of its parts."""
+
+import operator
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentTypeError, ShapeError
+from ..traced_array import TracedArray
+from .axes import normalize_axis
+from .registry import implements
+from .reshaping import moveaxis
+from .ufuncs import as_array
+
+
+@implements(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[TracedArray]:
+    """Parts whose lengths differ by at most one, or parts between given places."""
+    array = as_array(ary)
+    place = normalize_axis(axis, array.ndim)
+    length = array.shape[place]
+    if np.ndim(indices_or_sections):
+        bounds = [0, *(operator.index(i) for i in indices_or_sections), length]
+    else:
+        bounds = _equal_bounds(length, operator.index(indices_or_sections))
+    before = (slice(None),) * place
+    return [array[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
+
+
+def _equal_bounds(length: int, sections: int) -> Sequence[int]:
+    if sections <= 0:
+        raise ArgumentTypeError(f"the number of sections must be larger than 0, not {sections}")
+    each, longer = divmod(length, sections)
+    return [i * each + min(i, longer) for i in range(sections + 1)]
+
+
+@implements(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[TracedArray]:
+    """As `array_split`, but a number of sections must divide the length."""
+    array = as_array(ary)
+    if not np.ndim(indices_or_sections):
+        length, sections = array.shape[normalize_axis(axis, array.ndim)], operator.index(indices_or_sections)
+        if sections <= 0 or length % sections:
+            raise ShapeError(
+                f"an axis of length {length} cannot be split into {sections} equal parts: np.array_split can"
+            )
+    return array_split(array, indices_or_sections, axis)
+
+
+@implements(np.hsplit)
+def hsplit(ary: Any, indices_or_sections: Any) -> list[TracedArray]:
+    array = _with_axes(ary, 1, "hsplit")
+    return split(array, indices_or_sections, 1 if array.ndim > 1 else 0)
+
+
+@implements(np.vsplit)
+def vsplit(ary: Any, indices_or_sections: Any) -> list[TracedArray]:
+    return split(_with_axes(ary, 2, "vsplit"), indices_or_sections, 0)
+
+
+@implements(np.dsplit)
+def dsplit(ary: Any, indices_or_sections: Any) -> list[TracedArray]:
+    return split(_with_axes(ary, 3, "dsplit"), indices_or_sections, 2)
+
+
+def _with_axes(ary: Any, ndim: int, name: str) -> TracedArray:
+    array = as_array(ary)
+    if array.ndim < ndim:
+        raise ShapeError(f"{name} only works on arrays of {ndim} or more dimensions")
+    return array
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[TracedArray, ...]:
+    """The slices along an axis, which disappears."""
+    array = _with_axes(x, 1, "unstack")
+    return tuple(moveaxis(array, axis, 0))
+
+
+if hasattr(np, "unstack"):  # NumPy 2.1
+    implements(np.unstack)(unstack)
