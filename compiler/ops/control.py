@@ -199,7 +199,7 @@ register(
         spelling=None,
         effect="calls Python",
         doc="The results of a Python function of NumPy arrays, one per (dtype, shape) of `types`. Each of "
-        "`loops` (length, which inputs have it as an axis in front) runs it once per entry and stacks the results.",
+        "`loops` (length, which inputs have it as an axis in front) runs it per entry, stacking the results.",
     )
 )
 

@@ -44,10 +44,11 @@ def _from_the_front(rule: Forward) -> JvpRule:
     def jvp(
         inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value], axis: int, reverse: bool
     ) -> Value:
-        arrays = (inputs[0], tangents[0], outputs[0])
+        (x,), (dx,), (out,) = inputs, tangents, outputs
         if not reverse:
-            return rule(*arrays, axis)
-        return flip(rule(*(flip(array, (axis,)) for array in arrays), axis), (axis,))
+            return rule(x, dx, out, axis)
+        x, dx, out = (flip(value, (axis,)) for value in (x, dx, out))
+        return flip(rule(x, dx, out, axis), (axis,))
 
     return jvp
 

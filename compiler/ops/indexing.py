@@ -215,7 +215,7 @@ def _scatter_numpy(x: Any, updates: Any, *indices: Any, axes: Any, mode: Any, un
     out = np.array(np.transpose(x, order), order="C")
     table = out.reshape(rows, width)
 
-    flat = np.zeros((), np.intp)
+    flat: Any = np.zeros((), np.intp)
     inside = np.ones((), bool)
     for index, axis in zip(indices, axes, strict=True):
         inside = inside & (index >= 0) & (index < x.shape[axis])
@@ -433,7 +433,7 @@ register(
         spelling=None,
         effect=None,
         doc="x with updates set, added, … at integer indices along `axes`; the index axes of the updates "
-        "come first. Writes outside are dropped; of several updates set at one place the last in row-major order stays.",
+        "come first. Writes outside are dropped; of several set at one place the last one stays.",
     )
 )
 
@@ -523,7 +523,7 @@ register(
         _dynamic_slice_batch,
         spelling=None,
         effect=None,
-        doc="The part of x of shape `sizes` that begins at `starts`, an integer per axis, moved so that it fits.",
+        doc="The part of x of shape `sizes` that begins at `starts`, one per axis, moved so that it fits.",
     )
 )
 

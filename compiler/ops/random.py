@@ -80,7 +80,7 @@ register(
         _random_bits_batch,
         spelling=None,
         effect=None,
-        doc="Uniform u32 or u64 integers of `shape`, per key u32[…, 2] and counter u32[…, 4]. Block i of four "
+        doc="Random u32 or u64 numbers of `shape`, per key u32[…, 2] and counter u32[…, 4]. Block i of four "
         "words is Philox 4×32-10 of the counter with i added to its first two words (one 64-bit number, low "
         "word first); a u64 is two words, the low one first.",
     )

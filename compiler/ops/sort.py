@@ -35,7 +35,9 @@ def _sort_numpy(*operands: Any, axis: Any, num_keys: Any, descending: Any) -> An
     # Keys in bf16 are compared as f32, which is exact: NumPy cannot order their NaNs.
     keys = [key.astype(np.float32) if key.dtype.kind == "V" else key for key in operands[:num_keys]]
     if len(operands) == 1:
-        ordered = np.sort(keys[0], axis=axis).astype(operands[0].dtype, copy=False)
+        # The fast sort of f16 leaves NaNs that raise a warning when they are used.
+        ordered = np.sort(keys[0], axis=axis, kind="stable" if keys[0].dtype == np.float16 else "quicksort")
+        ordered = ordered.astype(operands[0].dtype, copy=False)
         return (np.flip(ordered, axis) if descending else ordered,)
     if descending:  # turned over twice, so that equal entries keep their order
         keys = [np.flip(key, axis) for key in keys]
@@ -128,6 +130,7 @@ register(
         lambda inputs, mapped, size, k, axis: bind_all("top_k", inputs[0], k=k, axis=axis + 1),
         spelling=None,
         effect=None,
-        doc="The k largest entries along `axis`, the largest first, and their indices; of equal ones the first.",
+        doc="The k largest entries along `axis`, the largest first, and their indices; of equal ones the "
+        "first.",
     )
 )

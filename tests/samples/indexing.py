@@ -1,14 +1,24 @@
 """Reading and writing at places known at run time: gather, scatter, dynamic slices."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from samples.sample import Failure, Interval, Points, Sample, Shape
+from samples.sample import Failure, Interval, Points, Sample
 from tracemill.compiler.dtypes import dtype_named, dtype_names
 from tracemill.compiler.errors import DTypeError, InternalError, OutOfBoundsError, ShapeError
+from tracemill.compiler.ir import Shape
 from tracemill.compiler.ops.elementwise import kind
 from tracemill.compiler.ops.indexing import MODES
+
+COMBINE: dict[str, Callable[[Any, Any], Any]] = {
+    "set": lambda old, new: new,
+    "add": np.add,
+    "multiply": np.multiply,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+}
 
 
 def _places(indices: Any) -> Any:
@@ -35,10 +45,7 @@ def _gather(x: Any, *indices: Any, axes: Shape, unique: bool = False) -> Any:
 
 
 def _scatter(x: Any, updates: Any, *indices: Any, axes: Shape, mode: str, unique: bool = False) -> Any:
-    combine = {
-        "set": lambda old, new: new, "add": np.add, "multiply": np.multiply,
-        "minimum": np.minimum, "maximum": np.maximum,
-    }[mode]  # fmt: skip
+    combine = COMBINE[mode]
     out = x.copy()
     for at, place in _places(indices):
         if all(0 <= i < x.shape[axis] for i, axis in zip(place, axes, strict=True)):
@@ -62,7 +69,7 @@ def _dynamic_update_slice(x: Any, y: Any, *starts: Any) -> Any:
     return out
 
 
-REFERENCES = {
+REFERENCES: dict[str, Callable[..., Any]] = {
     "gather": _gather,
     "scatter": _scatter,
     "dynamic_slice": _dynamic_slice,
@@ -71,7 +78,7 @@ REFERENCES = {
 
 
 def _sample(op: str, shapes: tuple[Shape, ...], params: dict[str, Any], floating: int, **more: Any) -> Sample:
-    """A call whose inputs after the first `floating` are indices; those are drawn from −6 … 6, also outside."""
+    """A call whose inputs after the first `floating` are indices: from −6 … 6, so also outside."""
     dtype, index = more.pop("dtype", "f64"), more.pop("index", "i64")
     dtypes = (dtype,) * floating + (index,) * (len(shapes) - floating)
     if "domain" in more:
@@ -124,12 +131,18 @@ SAMPLES: tuple[Sample, ...] = (
         for x, indices, axes in GATHERS[2:7]
         for layout in ("reversed", "strided", "fortran")
     ),
-    *(_sample("gather", ((5,), (12,)), {"axes": (0,)}, 1, index=i, domain=("real", "special")) for i in INTEGERS),
+    *(
+        _sample("gather", ((5,), (12,)), {"axes": (0,)}, 1, index=i, domain=("real", "special"))
+        for i in INTEGERS
+    ),
     *(
         _sample("gather", ((3, 4), (12,), (1, 12)), {"axes": (0, 1)}, 1, index=i, domain=("real", "special"))
         for i in INTEGERS
     ),
-    *(_sample("gather", ((4, 3), (2,)), {"axes": (0,)}, 1, dtype=name, label="each") for name in dtype_names()),
+    *(
+        _sample("gather", ((4, 3), (2,)), {"axes": (0,)}, 1, dtype=name, label="each")
+        for name in dtype_names()
+    ),
     _sample("gather", ((5, 2), (5,)), {"axes": (0,), "unique": True}, 1, domain=("real", INSIDE)),
     _sample("gather", ((4, 3), (2, 2)), {"axes": (0,)}, 1, dtype="c128"),
     *(_scatters(*gather, mode) for gather in GATHERS for mode in MODES),
@@ -149,7 +162,9 @@ SAMPLES: tuple[Sample, ...] = (
     ),
     *(_scatters((4, 2), ((6,),), (0,), mode, dtype="c128", ulps=8) for mode in ("set", "add", "multiply")),
     *(
-        _scatters((2,), ((4,),), (0,), mode, domain=(Points((3, 0)), Points((0, 2, 5, 0)), Points((0, 0, 1, 1))))
+        _scatters(
+            (2,), ((4,),), (0,), mode, domain=(Points((3, 0)), Points((0, 2, 5, 0)), Points((0, 0, 1, 1)))
+        )
         for mode in MODES
     ),
     *(_sample("dynamic_slice", (x, *((),) * len(x)), {"sizes": sizes}, 1) for x, sizes in WINDOWS),
@@ -179,23 +194,44 @@ FAILURES: tuple[Failure, ...] = (
     Failure("gather", ((3,), (2,)), ("f64", "bool"), DTypeError, "integer dtype", {"axes": (0,)}),
     Failure("gather", ((0,), (2,)), ("f64", "i64"), OutOfBoundsError, "no entry to read", {"axes": (0,)}),
     Failure(
-        "gather", ((3, 3), (2,), (3,)), ("f64", "i64", "i64"), ShapeError, "do not broadcast", {"axes": (0, 1)}
+        "gather",
+        ((3, 3), (2,), (3,)),
+        ("f64", "i64", "i64"),
+        ShapeError,
+        "do not broadcast",
+        {"axes": (0, 1)},
     ),
     Failure(
-        "scatter", ((3,), (2,), (2,)), ("f64", "f64", "i64"), InternalError, "none of set",
+        "scatter",
+        ((3,), (2,), (2,)),
+        ("f64", "f64", "i64"),
+        InternalError,
+        "none of set",
         {"axes": (0,), "mode": "put"},
     ),
     Failure(
-        "scatter", ((3,), (1,), (2,)), ("f64", "f64", "i64"), ShapeError, "the updates are",
+        "scatter",
+        ((3,), (1,), (2,)),
+        ("f64", "f64", "i64"),
+        ShapeError,
+        "the updates are",
         {"axes": (0,), "mode": "set"},
     ),
     Failure(
-        "scatter", ((3,), (2,), (2,)), ("f64", "f32", "i64"), DTypeError, "not defined for",
+        "scatter",
+        ((3,), (2,), (2,)),
+        ("f64", "f32", "i64"),
+        DTypeError,
+        "not defined for",
         {"axes": (0,), "mode": "set"},
     ),
     *(
         Failure(
-            "scatter", ((3,), (2,), (2,)), ("c64", "c64", "i64"), DTypeError, "not defined for",
+            "scatter",
+            ((3,), (2,), (2,)),
+            ("c64", "c64", "i64"),
+            DTypeError,
+            "not defined for",
             {"axes": (0,), "mode": mode},
         )
         for mode in ("minimum", "maximum")
@@ -207,4 +243,4 @@ FAILURES: tuple[Failure, ...] = (
     Failure("dynamic_update_slice", ((3,), (4,), ()), ("f64", "f64", "i64"), ShapeError, "does not fit"),
     Failure("dynamic_update_slice", ((3,), (), ()), ("f64", "f64", "i64"), ShapeError, "0 axes"),
     Failure("dynamic_update_slice", ((3,), (2,), ()), ("f64", "f32", "i64"), DTypeError, "not defined for"),
-)  # fmt: skip
+)

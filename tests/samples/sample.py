@@ -1,5 +1,6 @@
 """`Sample`: a call of one op with the arrays to run it on; `Failure`: a call that must be refused."""
 
+import inspect
 import math
 import zlib
 from collections.abc import Callable, Mapping
@@ -245,4 +246,6 @@ class Failure:
 def _shown(param: Any) -> str:
     if isinstance(param, np.dtype):
         return dtype_name(param)
-    return param.name if isinstance(param, Graph) else str(param)
+    if isinstance(param, Graph):
+        return param.name
+    return param.__name__ if inspect.isfunction(param) else str(param)
