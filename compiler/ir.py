@@ -4,11 +4,12 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from .dtypes import Array, DType, dtype_name
+from .identifiers import identifier, unique_identifiers
 
 if TYPE_CHECKING:
     from .nodes import Node
@@ -18,7 +19,7 @@ Dim: TypeAlias = int
 Shape: TypeAlias = tuple[Dim, ...]
 
 # What a call may be parameterised by: plain immutable data, nested graphs, and Python callbacks.
-Param: TypeAlias = "None | bool | int | float | str | DType | Graph | Callable[..., Any] | tuple[Any, ...]"
+Param: TypeAlias = "bool | int | float | str | DType | Graph | Callable[..., Any] | tuple[Any, ...] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +88,23 @@ class Value:
 class Constant(Value):
     """A value known while tracing. Holds a read-only array of its own."""
 
-    __slots__ = ("array",)
+    __slots__ = ("_digest", "array")
 
     def __init__(self, array: Any) -> None:
         own = np.array(array, order="C")
         own.flags.writeable = False
         super().__init__(ArrayType(own.dtype, own.shape))
         self.array: Array = own
+        self._digest: str | None = None
 
     @property
     def digest(self) -> str:
-        """Names the bytes, dtype and shape: ``sha256:…``."""
-        head = f"{self.type};".encode()
-        return f"sha256:{hashlib.sha256(head + self.array.tobytes()).hexdigest()}"
+        """Names the bytes, dtype and shape: ``sha256:…``. Computed once."""
+        if self._digest is None:
+            content = hashlib.sha256(f"{self.type};".encode())
+            content.update(self.array.reshape(-1).view(np.uint8).data)
+            self._digest = f"sha256:{content.hexdigest()}"
+        return self._digest
 
     def same_as(self, other: "Constant") -> bool:
         """Equal bit for bit, so that NaN equals itself and −0 differs from 0."""
@@ -117,13 +122,28 @@ class Call:
     location: Location | None = None
 
 
+@dataclass(frozen=True)
+class Faces:
+    """How a graph shows itself: functions of files above this one, which the package hands to `Graph`."""
+
+    text: "Callable[[Graph], str]"
+    code: "Callable[[Graph], str]"
+    nodes: "Callable[[Graph], tuple[Node, ...]]"
+    tabular: "Callable[[Graph], str]"
+    mermaid: "Callable[[Graph], str]"
+    check: "Callable[[Graph], None]"
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A function: typed inputs, calls in an order in which they can run, outputs.
 
     Printing gives short typed Python that `parse` reads back; equality is equality up to the
-    identity of values and the user's source lines.
+    identity of values, the user's source lines and the names of nested graphs. Names become identifiers,
+    those of the inputs different ones.
     """
+
+    faces: ClassVar[Faces]
 
     name: str
     inputs: tuple[Value, ...]
@@ -132,16 +152,12 @@ class Graph:
     input_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.input_names and self.inputs:
-            object.__setattr__(self, "input_names", tuple(f"x{i}" for i in range(len(self.inputs))))
-
-    # The faces of a graph live with their concept and are imported when asked for, so that
-    # this file stays at the bottom of the house.
+        names = self.input_names or tuple(f"x{i}" for i in range(len(self.inputs)))
+        object.__setattr__(self, "name", identifier(self.name))
+        object.__setattr__(self, "input_names", unique_identifiers(names))
 
     def __str__(self) -> str:
-        from .text import to_text
-
-        return to_text(self)
+        return self.faces.text(self)
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self.calls)} calls>"
@@ -149,34 +165,24 @@ class Graph:
     @property
     def code(self) -> str:
         """The text of the graph without its version line."""
-        from .text import to_code
-
-        return to_code(self)
+        return self.faces.code(self)
 
     @property
     def nodes(self) -> "tuple[Node, ...]":
         """The graph as FX shows it: placeholder, constant, call and output nodes, in order."""
-        from .nodes import nodes
-
-        return nodes(self)
+        return self.faces.nodes(self)
 
     def print_tabular(self) -> None:
         """Print one row per node: opcode, name, type, op, inputs, params, source line."""
-        from .nodes import tabular
-
-        print(tabular(self))
+        print(self.faces.tabular(self))
 
     def to_mermaid(self) -> str:
         """The graph as a Mermaid flowchart."""
-        from .nodes import mermaid
-
-        return mermaid(self)
+        return self.faces.mermaid(self)
 
     def lint(self) -> None:
-        """Raise `InvalidGraphError` unless every value is made once, before its use, and every type is right."""
-        from .check import check
-
-        check(self)
+        """Raise `InvalidGraphError` unless every value is made once, before its use, with the right type."""
+        self.faces.check(self)
 
     def __iter__(self) -> Iterator[Call]:
         return iter(self.calls)
@@ -194,16 +200,27 @@ class Graph:
 
 
 def called(calls: Sequence[Call]) -> Iterator[Graph]:
-    """The graphs that are parameters of `calls`, outermost first."""
+    """The graphs that are parameters of `calls`, or stand in tuples there, in order."""
     for call in calls:
         for param in call.params.values():
-            if isinstance(param, Graph):
-                yield param
+            yield from _graphs_in(param)
+
+
+def _graphs_in(param: Param) -> Iterator[Graph]:
+    if isinstance(param, Graph):
+        yield param
+    elif isinstance(param, tuple):
+        for item in param:
+            yield from _graphs_in(item)
 
 
 def _same_graph(left: Graph, right: Graph) -> bool:
+    return left.name == right.name and _same_body(left, right)
+
+
+def _same_body(left: Graph, right: Graph) -> bool:
     """Equality up to renaming: walk both in step, pairing the values that they make."""
-    if left.name != right.name or left.input_names != right.input_names or len(left.calls) != len(right.calls):
+    if left.input_names != right.input_names or len(left.calls) != len(right.calls):
         return False
     pair: dict[Value, Value] = {}
 
@@ -222,8 +239,23 @@ def _same_graph(left: Graph, right: Graph) -> bool:
     if not made(left.inputs, right.inputs):
         return False
     for ours, theirs in zip(left.calls, right.calls, strict=True):
-        if ours.op != theirs.op or dict(ours.params) != dict(theirs.params):
+        if ours.op != theirs.op or not same_params(ours.params, theirs.params):
             return False
         if not (used(ours.inputs, theirs.inputs) and made(ours.outputs, theirs.outputs)):
             return False
     return used(left.outputs, right.outputs)
+
+
+def same_params(ours: Mapping[str, Param], theirs: Mapping[str, Param]) -> bool:
+    """Equal name by name: 1, 1.0 and True differ, NaN equals itself, nested graphs need not share a name."""
+    return ours.keys() == theirs.keys() and all(_same_param(ours[name], theirs[name]) for name in ours)
+
+
+def _same_param(ours: Param, theirs: Param) -> bool:
+    if isinstance(ours, Graph) and isinstance(theirs, Graph):
+        return ours is theirs or _same_body(ours, theirs)
+    if isinstance(ours, tuple) and isinstance(theirs, tuple):
+        return len(ours) == len(theirs) and all(map(_same_param, ours, theirs))
+    if type(ours) is not type(theirs):
+        return False
+    return repr(ours) == repr(theirs) if isinstance(ours, float) else ours == theirs

@@ -1,0 +1,417 @@
+"""Text to graph: reads what `to_text` prints, and refuses everything else with `ParseError`.
+
+Nothing in the text is executed, so it may come from anyone: lines, nesting and sizes are bounded, types are
+checked against the ops' type rules, and large constants against their digest.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .check import MOST_AXES, output_types, shape_problem
+from .dtypes import Array, DType, dtype_named, dtype_names
+from .errors import ParseError
+from .ir import ArrayType, Call, Constant, Graph, Location, Param, Shape, Value
+from .literals import LONGEST_NUMBER, read_numbers
+from .naming import INLINE_SIZE, RESERVED
+from .op import all_ops
+from .text import HEADER, INDENT
+from .tokens import Line, lines
+
+DEEPEST = 32  # nested definitions, and nested tuples
+
+_COMMENT = re.compile(r"# (.+?):([0-9]{1,9})(?:  (.*))?")
+_WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "inf": math.inf, "nan": math.nan}
+_DTYPES = frozenset(dtype_names())
+
+
+def parse(
+    text: str,
+    constants: Mapping[str, Array] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> Graph:
+    """The graph that `text` describes: ``parse(str(graph)) == graph``.
+
+    `constants` holds the arrays that the text names by their digest (`graph_constants` gives them), and
+    `functions` the Python functions that it names (`graph_functions`). Raises `ParseError`, which says
+    the line and what was expected there, for every other text.
+
+    >>> graph = parse('''# tracemill ir 1
+    ... def f(x: f32[3]) -> f32[3]:
+    ...     sin_1: f32[3] = sin(x)
+    ...     return sin_1''')
+    """
+    return _Reader(text, constants or {}, functions or {}).read()
+
+
+# ---- the grammar -----------------------------------------------------------------------------------
+
+
+@dataclass
+class _Scope:
+    """What the lines of one definition may refer to."""
+
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+    graphs: dict[str, Graph] = field(default_factory=dict[str, Graph])
+    calls: list[Call] = field(default_factory=list[Call])
+    location: Location | None = None
+
+    def define(self, name: str, value: Value, line: Line) -> None:
+        if name in self.values:
+            raise line.error(f"{name} is made twice")
+        self.values[name] = value
+
+
+class _Reader:
+    """Reads definitions from the lines of a text."""
+
+    def __init__(
+        self, text: str, constants: Mapping[str, Array], functions: Mapping[str, Callable[..., Any]]
+    ) -> None:
+        self.constants = constants
+        self.functions = functions
+        first, _, _ = text.partition("\n")
+        if first.rstrip() != HEADER:
+            raise ParseError(f"line 1: expected {HEADER!r}, found {first[:40]!r}")
+        self.lines = lines(text)
+        self.last = 1
+
+    def read(self) -> Graph:
+        line = self.next_line("a definition")
+        if line.indent or not line.at("def"):
+            raise line.expected("'def' without indentation")
+        _, graph = self.definition(line, 0)
+        extra = next(self.lines, None)
+        if extra is not None:
+            raise extra.expected("the end of the text")
+        return graph
+
+    def next_line(self, expected: str) -> Line:
+        line = next(self.lines, None)
+        if line is None:
+            raise ParseError(f"line {self.last}: expected {expected} after it, found the end of the text")
+        self.last = line.number
+        return line
+
+    def definition(self, line: Line, depth: int) -> tuple[str, Graph]:
+        """A ``def``, whose first line is `line`: the name that it has in the text, and the graph."""
+        if depth > DEEPEST:
+            raise line.error(f"definitions are nested more than {DEEPEST} deep")
+        scope = _Scope()
+        line.expect("def")
+        name = line.take_identifier("the name of the graph")
+        line.expect("(")
+        while not line.accept(")"):
+            input_name = line.take_identifier("the name of an input, or ')'")
+            line.expect(":")
+            scope.define(input_name, Value(_type(line)), line)
+            if not line.at(")"):
+                line.expect(",")
+        line.expect("->")
+        returned = _return_types(line)
+        line.expect(":")
+        _end(line)
+        inputs = dict(scope.values)
+        outputs = self.body(scope, returned, depth)
+        return name, Graph(name, tuple(inputs.values()), tuple(scope.calls), outputs, tuple(inputs))
+
+    def body(self, scope: _Scope, returned: tuple[ArrayType, ...], depth: int) -> tuple[Value, ...]:
+        """The lines of a definition up to its ``return``: the outputs."""
+        indent = len(INDENT) * (depth + 1)
+        while True:
+            line = self.next_line("'return'")
+            if line.indent != indent:
+                raise line.error(f"expected an indentation of {indent}, found {line.indent}")
+            if line.at("def"):
+                name, graph = self.definition(line, depth + 1)
+                if name in scope.graphs or name in RESERVED:
+                    raise line.error(f"a nested graph cannot be called {name} here")
+                scope.graphs[name] = graph
+            elif line.accept("return"):
+                return self.outputs(line, scope, returned)
+            else:
+                self.statement(line, scope)
+
+    def outputs(self, line: Line, scope: _Scope, returned: tuple[ArrayType, ...]) -> tuple[Value, ...]:
+        values: list[Value] = []
+        if line.accept("("):
+            line.expect(")")
+        else:
+            values.append(_value(line, scope))
+            while line.accept(","):
+                values.append(_value(line, scope))
+        _end(line)
+        types = tuple(value.type for value in values)
+        if types != returned:
+            raise line.error(
+                f"expected values of the types that the definition returns, found {_shown(types)}"
+            )
+        return tuple(values)
+
+    def statement(self, line: Line, scope: _Scope) -> None:
+        """A call or a constant."""
+        names: list[str] = []
+        types: list[ArrayType] = []
+        op = line.take_identifier("a name")
+        if not line.at("("):
+            names.append(op)
+            line.expect(":")
+            types.append(_type(line))
+            while line.accept(","):
+                names.append(line.take_identifier("a name"))
+                line.expect(":")
+                types.append(_type(line))
+            line.expect("=")
+            op = line.take_identifier("an op")
+        if op == "constant" and len(types) == 1:
+            scope.define(names[0], self.constant(line, types[0]), line)
+            return
+        call = self.call(line, scope, op, tuple(map(Value, types)))
+        for name, value in zip(names, call.outputs, strict=True):
+            scope.define(name, value, line)
+        scope.calls.append(call)
+
+    def call(self, line: Line, scope: _Scope, op: str, outputs: tuple[Value, ...]) -> Call:
+        """A call from its bracket on."""
+        if op not in all_ops():
+            line.position -= 1
+            raise line.expected("the name of an op")
+        line.expect("(")
+        inputs: list[Value] = []
+        params: dict[str, Param] = {}
+        while not line.accept(")"):
+            if line.tokens[line.position + 1] == ("symbol", "="):
+                name = line.take_identifier("the name of a parameter")
+                if name in params:
+                    raise line.error(f"parameter {name} is given twice")
+                line.expect("=")
+                params[name] = self.param(line, scope, 0)
+            elif params:
+                raise line.expected("a parameter, as 'name=…', or ')'")
+            else:
+                inputs.append(_value(line, scope))
+            if not line.at(")"):
+                line.expect(",")
+        _end(line)
+        scope.location = _location(line.comment) or scope.location
+        call = Call(op, tuple(inputs), params, outputs, scope.location)
+        _check_types(line, call)
+        return call
+
+    def param(self, line: Line, scope: _Scope, depth: int) -> Param:
+        """The value of a parameter."""
+        if depth > DEEPEST:
+            raise line.error(f"tuples are nested more than {DEEPEST} deep")
+        if line.accept("("):
+            return self.tuple(line, scope, depth)
+        kind, text = line.tokens[line.position]
+        if kind == "number":
+            line.position += 1
+            return _number(line, text)
+        if kind == "string":
+            return _string(line)
+        name = line.take("name", "the value of a parameter")
+        if name in _WORDS:
+            return _WORDS[name]  # type: ignore[no-any-return]
+        if name in _DTYPES:
+            return dtype_named(name)
+        if name == "callable":
+            return self.function(line)
+        if name in scope.graphs:
+            return scope.graphs[name]
+        line.position -= 1
+        raise line.expected("a number, a string, a dtype or a nested graph")
+
+    def tuple(self, line: Line, scope: _Scope, depth: int) -> tuple[Any, ...]:
+        items: list[Any] = []
+        while not line.accept(")"):
+            items.append(self.param(line, scope, depth + 1))
+            if not (line.at(")") and len(items) > 1):
+                line.expect(",")
+        return tuple(items)
+
+    def function(self, line: Line) -> Callable[..., Any]:
+        line.expect("(")
+        name = _string(line)
+        line.expect(")")
+        if name not in self.functions:
+            raise line.error(f"expected the Python function {name[:200]!r} in functions=")
+        return self.functions[name]
+
+    def constant(self, line: Line, type: ArrayType) -> Constant:
+        """A constant from its bracket on: nested lists, or the digest of one that was given."""
+        line.expect("(")
+        if line.tokens[line.position][0] == "string":
+            constant = self.given_constant(line, type)
+        else:
+            constant = Constant(_array(line, type))
+        line.expect(")")
+        _end(line)
+        return constant
+
+    def given_constant(self, line: Line, type: ArrayType) -> Constant:
+        digest = _string(line)
+        if digest not in self.constants:
+            raise line.error(f"expected the array {digest[:80]!r} in constants=")
+        array = np.asarray(self.constants[digest])
+        if ArrayType(array.dtype, array.shape) != type:
+            raise line.error(f"expected {type} in constants=, found {array.dtype}{list(array.shape)}")
+        constant = Constant(array)
+        if constant.digest != digest:
+            raise line.error(
+                f"expected an array with the digest {digest} in constants=, found {constant.digest}"
+            )
+        return constant
+
+
+# ---- the leaves of the grammar -----------------------------------------------------------------------
+
+
+def _end(line: Line) -> None:
+    if line.tokens[line.position][0] != "end":
+        raise line.expected("the end of the line")
+
+
+def _type(line: Line) -> ArrayType:
+    """``f32[2, 3]``."""
+    dtype = _dtype(line)
+    line.expect("[")
+    shape: list[int] = []
+    while not line.accept("]"):
+        dim = line.take("number", "a dimension, or ']'")
+        if not dim.isdecimal() or len(dim) > 15:
+            raise line.error(f"expected a dimension from 0 to 2**48 − 1, found {dim[:40]}")
+        shape.append(int(dim))
+        if not line.at("]"):
+            line.expect(",")
+    if problem := shape_problem(tuple(shape)):
+        raise line.error(problem)
+    return ArrayType(dtype, tuple(shape))
+
+
+def _dtype(line: Line) -> DType:
+    name = line.take("name", "a dtype")
+    if name not in _DTYPES:
+        line.position -= 1
+        raise line.expected(f"a dtype ({', '.join(dtype_names())})")
+    return dtype_named(name)
+
+
+def _return_types(line: Line) -> tuple[ArrayType, ...]:
+    if not line.accept("("):
+        return (_type(line),)
+    types: list[ArrayType] = []
+    while not line.accept(")"):
+        types.append(_type(line))
+        if not line.at(")"):
+            line.expect(",")
+    return tuple(types)
+
+
+def _value(line: Line, scope: _Scope) -> Value:
+    """The name of a value, or a number: ``f32(0.5)``."""
+    name = line.take("name", "a value")
+    if name in _DTYPES and line.accept("("):
+        dtype = dtype_named(name)
+        texts = _entry(line, dtype)
+        line.expect(")")
+        return Constant(_read(line, texts, dtype).reshape(()))
+    if name not in scope.values:
+        line.position -= 1
+        raise line.expected("a value that is made before")
+    return scope.values[name]
+
+
+def _entry(line: Line, dtype: DType) -> list[str]:
+    """The texts of one number: two, with a comma, for a complex one."""
+    texts = [_number_text(line)]
+    if dtype.kind == "c":
+        line.expect(",")
+        texts.append(_number_text(line))
+    return texts
+
+
+def _number_text(line: Line) -> str:
+    kind, text = line.tokens[line.position]
+    if kind != "number" and text not in ("True", "False", "inf", "nan"):
+        raise line.expected("a number")
+    line.position += 1
+    return text
+
+
+def _read(line: Line, texts: list[str], dtype: DType) -> Array:
+    try:
+        return read_numbers(texts, dtype)
+    except ValueError as error:
+        raise line.error(f"expected numbers of the dtype {dtype}: {error}") from error
+
+
+def _array(line: Line, type: ArrayType) -> Array:
+    """The nested lists of a small constant of this type."""
+    if type.size > INLINE_SIZE:
+        raise line.expected(f"a digest, as more than {INLINE_SIZE} elements have one")
+    if type.size == 0:
+        line.expect("[")
+        line.expect("]")
+        return np.zeros(type.shape, type.dtype)
+    return _read(line, _entries(line, type.dtype, type.shape), type.dtype).reshape(type.shape)
+
+
+def _entries(line: Line, dtype: DType, shape: Shape) -> list[str]:
+    assert len(shape) <= MOST_AXES  # bounds the recursion
+    if not shape:
+        in_pair = dtype.kind == "c"
+        if in_pair:
+            line.expect("(")
+        texts = _entry(line, dtype)
+        if in_pair:
+            line.expect(")")
+        return texts
+    texts = []
+    for index in range(shape[0]):
+        line.expect("," if index else "[")
+        texts += _entries(line, dtype, shape[1:])
+    line.expect("]")
+    return texts
+
+
+def _number(line: Line, text: str) -> int | float:
+    """A number among parameters."""
+    if len(text) > LONGEST_NUMBER or text.startswith(("0x", "-0x")):
+        raise line.error(f"expected a decimal number of at most {LONGEST_NUMBER} digits, found {text[:40]}")
+    return int(text) if text.removeprefix("-").isdecimal() else float(text)
+
+
+def _string(line: Line) -> str:
+    text = line.take("string", "a string")
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise line.error(f"expected a string as in JSON: {error}") from error
+    return str(found)
+
+
+def _location(comment: str) -> Location | None:
+    """The source line that a comment names."""
+    match = _COMMENT.fullmatch(comment)
+    return Location(match[1], int(match[2]), match[3] or "") if match else None
+
+
+def _check_types(line: Line, call: Call) -> None:
+    """The outputs' types are those that the op's type rule gives."""
+    try:
+        types = output_types(call.op, call.inputs, call.params)
+    except Exception as error:  # a rule may stumble over parameters that are not the op's
+        raise ParseError(f"line {line.number}: expected what {call.op} takes: {error}") from error
+    given = tuple(value.type for value in call.outputs)
+    if types != given:
+        raise line.error(f"expected {_shown(types)} as the result of {call.op}, found {_shown(given)}")
+
+
+def _shown(types: tuple[ArrayType, ...]) -> str:
+    return ", ".join(map(str, types)) or "none"

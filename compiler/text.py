@@ -1,0 +1,171 @@
+"""A graph as text: short typed Python that `parse` reads back."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .dtypes import Array, dtype_name
+from .ir import Call, Constant, Graph, Location, Param, Value, called
+from .literals import array_text
+from .naming import INLINE_SIZE, Naming
+
+HEADER = "# tracemill ir 1"
+INDENT = "    "
+COMMENT_COLUMN = 80  # a longer line does not push the comments of the others to the right
+LONGEST_COMMENT = 160
+LONGEST_LINE = 240  # a longer one is folded after commas
+FOLDED_WIDTH = 110
+
+_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|, ')
+
+
+def to_text(graph: Graph, *, locations: bool = True) -> str:
+    """The graph as text with its version line; `locations` adds the user's source lines as comments."""
+    return f"{HEADER}\n{to_code(graph, locations=locations)}"
+
+
+def to_code(graph: Graph, *, locations: bool = True) -> str:
+    """`to_text` without the version line."""
+    return "\n".join(_Printer(locations).definition(graph, graph.name, ""))
+
+
+def graph_constants(graph: Graph) -> dict[str, Array]:
+    """The arrays that the text of `graph` names by their digest alone, those of nested graphs included."""
+    found: dict[str, Array] = {}
+    for value in (*(v for call in graph.calls for v in call.inputs), *graph.outputs):
+        if isinstance(value, Constant) and value.type.size > INLINE_SIZE:
+            found.setdefault(value.digest, value.array)
+    for nested in called(graph.calls):
+        found.update(graph_constants(nested))
+    return found
+
+
+def graph_functions(graph: Graph) -> dict[str, Callable[..., Any]]:
+    """The Python functions that the text of `graph` names, by the name that it gives them."""
+    printer = _Printer(locations=False)
+    printer.definition(graph, graph.name, "")
+    return printer.functions
+
+
+def param_text(param: Param, names: Mapping[Graph, str], functions: dict[str, Callable[..., Any]]) -> str:
+    """One parameter of a call. `names` names nested graphs; Python functions are added to `functions`."""
+    if param is None or isinstance(param, bool | int | float):
+        return repr(param)
+    if isinstance(param, str):
+        return json.dumps(param)
+    if isinstance(param, np.dtype):
+        return dtype_name(param)
+    if isinstance(param, Graph):
+        return names.get(param, param.name)
+    if isinstance(param, tuple):
+        items = [param_text(item, names, functions) for item in param]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+    if callable(param):
+        return f"callable({json.dumps(_function_name(param, functions))})"
+    return f"<{type(param).__name__}>"  # not allowed in a graph; `check` says so
+
+
+def _function_name(function: Callable[..., Any], functions: dict[str, Callable[..., Any]]) -> str:
+    """``module:qualname``, numbered where several functions of one text share it."""
+    described: Any = function if hasattr(function, "__qualname__") else type(function)
+    stem = f"{described.__module__}:{described.__qualname__}"
+    number, name = 1, stem
+    while functions.setdefault(name, function) is not function:
+        number += 1
+        name = f"{stem}#{number}"
+    return name
+
+
+def location_text(location: Location) -> str:
+    """``train.py:14  h = x @ w``, on one line and of bounded length."""
+    text = "".join(char if char.isprintable() else " " for char in str(location))
+    return text if len(text) <= LONGEST_COMMENT else f"{text[: LONGEST_COMMENT - 1]}…"
+
+
+Line: TypeAlias = tuple[str, str | None]  # code and comment; None where a nested definition has finished it
+
+
+class _Printer:
+    """Prints a graph and those nested in it; the names of Python functions hold for the whole text."""
+
+    def __init__(self, locations: bool) -> None:
+        self.locations = locations
+        self.functions: dict[str, Callable[..., Any]] = {}
+
+    def definition(self, graph: Graph, name: str, indent: str) -> list[str]:
+        """The lines of one ``def``."""
+        scope = Naming(graph)
+        pairs = zip(graph.inputs, graph.input_names, strict=False)
+        inputs = ", ".join(f"{name}: {value.type}" for value, name in pairs)
+        lines: list[Line] = [(f"{indent}def {name}({inputs}) -> {_return_type(graph)}:", "")]
+        lines += self._body(graph, scope, indent + INDENT)
+        return list(_align(lines))
+
+    def _body(self, graph: Graph, scope: Naming, indent: str) -> Iterator[Line]:
+        graphs: dict[Graph, str] = {}
+        shown: Location | None = None
+        for call in graph.calls:
+            yield from _constants(scope, call.inputs, indent)
+            for nested in called((call,)):
+                if nested not in graphs:
+                    graphs[nested] = scope.claim(nested.name)
+                    yield from ((line, None) for line in self.definition(nested, graphs[nested], indent))
+            comment = ""
+            if self.locations and call.location is not None and call.location != shown:
+                shown, comment = call.location, location_text(call.location)
+            yield f"{indent}{self._call(call, scope, graphs)}", comment
+        yield from _constants(scope, graph.outputs, indent)
+        yield f"{indent}return {', '.join(map(scope.use, graph.outputs)) or '()'}", ""
+
+    def _call(self, call: Call, scope: Naming, graphs: Mapping[Graph, str]) -> str:
+        arguments = [scope.use(value) for value in call.inputs]
+        for key, param in call.params.items():
+            arguments.append(f"{key}={param_text(param, graphs, self.functions)}")
+        names = scope.make(call)
+        outputs = ", ".join(f"{name}: {value.type}" for name, value in zip(names, call.outputs, strict=True))
+        right = f"{call.op}({', '.join(arguments)})"
+        return f"{outputs} = {right}" if outputs else right
+
+
+def _constants(scope: Naming, values: Sequence[Value], indent: str) -> Iterator[Line]:
+    for name, constant in scope.introduce(values):
+        yield f"{indent}{name}: {constant.type} = constant({constant_text(constant)})", ""
+
+
+def constant_text(constant: Constant) -> str:
+    """The entries of a small constant, the digest of a large one."""
+    return array_text(constant.array) if constant.type.size <= INLINE_SIZE else f'"{constant.digest}"'
+
+
+def _return_type(graph: Graph) -> str:
+    types = [str(value.type) for value in graph.outputs]
+    return types[0] if len(types) == 1 else f"({', '.join(types)})"
+
+
+def _align(lines: Sequence[Line]) -> Iterator[str]:
+    """Fold long lines and put the comments of a definition under each other."""
+    widths = (len(code) for code, comment in lines if comment)
+    column = max((width for width in widths if width <= COMMENT_COLUMN), default=0)
+    for code, comment in lines:
+        *before, last = [code] if comment is None else _fold(code)
+        yield from before
+        yield f"{last:{column}}  # {comment}" if comment else last
+
+
+def _fold(line: str) -> Iterator[str]:
+    """Break a very long line after commas: a line that ends in a comma goes on in the next."""
+    if len(line) <= LONGEST_LINE:
+        yield line
+        return
+    indent = " " * (len(line) - len(line.lstrip()) + 2 * len(INDENT))
+    start, end = 0, 0  # of the piece that is being filled
+    for comma in _COMMA.finditer(line):
+        if comma.group() == ", ":
+            if comma.end() - start > FOLDED_WIDTH and end > start:
+                yield f"{indent if start else ''}{line[start:end].rstrip()}"
+                start = end
+            end = comma.end()
+    yield f"{indent if start else ''}{line[start:]}"
