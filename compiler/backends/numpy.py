@@ -1,0 +1,230 @@
+"""The NumPy backend: a graph as one readable Python module that needs NumPy alone."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from ..identifiers import identifier
+from ..ir import Call, Graph
+from ..memory_plan import plan_memory
+from ..op import lookup
+
+# Importing these enters their forms into the table.
+from . import numpy_contraction, numpy_elementwise, numpy_indexing, numpy_layout, numpy_reduction
+from .numpy_form import Module, Scope, form, shape_text, writing
+from .numpy_function import LARGE, Function, definition, has_effects
+from .numpy_self_check import self_check, self_check_names
+from .python_literals import array_text, dtype_text, packed_text, unpacking_text
+from .python_text import bare_tuple, wrapped
+from .quoted_meaning import function_text
+
+__all__ = [
+    "callbacks",
+    "entry_name",
+    "numpy_contraction",
+    "numpy_elementwise",
+    "numpy_indexing",
+    "numpy_layout",
+    "numpy_reduction",
+    "print_module",
+]
+
+
+def print_module(graph: Graph, *, check: bool = True) -> str:
+    """The source of a module with a function ``entry_name(graph)`` from the inputs to the tuple of outputs.
+
+    Inputs are arrays of exactly the types of the graph's inputs, in any memory layout; those without axes
+    may be NumPy numbers. Outputs are new arrays, and NumPy numbers where they have no axes: none shares
+    memory with another, with an input, or with what the module keeps. The function may be called from
+    several threads, and from within itself. Floating-point errors give NaN and infinity without a warning.
+
+    With `check` the module, when it is run, compares itself with the meanings of the ops, one by one, on
+    random inputs, and times itself. The same graph gives the same text, byte by byte.
+    """
+    module = _module(graph)
+    name, effects = entry_name(graph), has_effects(graph)
+    parameters = _parameters(graph, module)
+    main = Function(graph, module, parameters, plan_memory(graph, writing, smallest=LARGE))
+    main.write()
+    bodies = [main.text("statements", _first_parameters(effects))]
+    if check and not effects:
+        plain = Function(graph, module, parameters, None)
+        plain.write()
+        bodies.append(plain.text("reference", (), "The meaning of every operation, one by one."))
+        bodies += self_check(graph, name, module)
+    functions = [
+        *_helpers(module),
+        *_nested(module),
+        _workspace(main),
+        _entry(graph, name, parameters, effects),
+        *bodies,
+    ]
+    # The imports come last because they depend on all else.
+    sections = [
+        _header(graph, name),
+        _imports(module, check and not effects),
+        _constants(module) + module.known,
+    ]
+    blocks = ["\n".join(section) for section in sections if section]
+    return "\n\n".join(blocks) + "\n\n\n" + "\n\n\n".join("\n".join(lines) for lines in functions) + "\n"
+
+
+def entry_name(graph: Graph) -> str:
+    """What the function of the module is called: like the graph."""
+    return Module().names.claim(identifier(graph.name))
+
+
+def callbacks(graph: Graph) -> Mapping[str, Callable[..., Any]]:
+    """The Python functions that the module calls, by the global variables in which it looks for them."""
+    module = _module(graph)
+    parameters = _parameters(graph, module)
+    Function(graph, module, parameters, plan_memory(graph, writing, smallest=LARGE)).write()
+    _nested(module)
+    return {name: partial(lookup(call.op).numpy, **call.params) for name, call in module.callbacks}
+
+
+def _module(graph: Graph) -> Module:
+    module = Module(fixed_names=[entry_name(graph), "idle", "workspace", "statements", *self_check_names()])
+    for name in module.fixed_names:
+        module.names.claim(name)
+    return module
+
+
+def _parameters(graph: Graph, module: Module) -> list[str]:
+    return [module.names.claim(identifier(name)) for name in graph.input_names]
+
+
+def _first_parameters(effects: bool) -> tuple[str, ...]:
+    return ("mine", "outside") if effects else ("mine",)
+
+
+# ---- the parts of a module -------------------------------------------------------------------------
+
+
+def _header(graph: Graph, name: str) -> list[str]:
+    return [
+        f'"""{name}: NumPy statements made by Tracemill from the function of that name.',
+        "",
+        "Needs only NumPy. Run this file to check it against the meaning of every operation and to time it.",
+        '"""',
+    ]
+
+
+def _imports(module: Module, check: bool) -> list[str]:
+    packed = any(array_text(constant.array) is None for _, constant in module.constants.values())
+    standard = ["base64"] * packed + ["contextvars"] + ["sys", "time"] * check
+    others = ["import ml_dtypes"] * module.uses_bfloat16 + ["import numpy as np"]
+    return [*(f"import {name}" for name in standard), "", *others]
+
+
+def _constants(module: Module) -> list[str]:
+    lines: list[str] = []
+    for name, constant in module.constants.values():
+        text = array_text(constant.array)
+        if text is None:
+            bytes_name = f"{name}_bytes"
+            lines += [f'{bytes_name} = """', *packed_text(constant.array), '"""']
+            text = unpacking_text(bytes_name, constant.array)
+        lines.append(f"{name} = {text}")
+    lines += [
+        f"{name} = None  # a Python function, set by whoever loads this module"
+        for name, _ in module.callbacks
+    ]
+    return lines
+
+
+def _helpers(module: Module) -> list[list[str]]:
+    return [function_text(op, name) for op, name in module.helpers.items()]
+
+
+def _nested(module: Module) -> list[list[str]]:
+    """Functions for the graphs that are called; writing one may find more."""
+    functions: list[list[str]] = []
+    done = 0
+    while done < len(module.nested):
+        graph, name = list(module.nested.items())[done]
+        parameters = [identifier(each) for each in graph.input_names]
+        function = Function(graph, module, parameters, plan_memory(graph, writing, smallest=1 << 62))
+        function.write()
+        functions.append(function.text(name, ("outside",) if has_effects(graph) else ()))
+        done += 1
+    return functions
+
+
+def _workspace(main: Function) -> list[str]:
+    """Makes what one call needs; ``idle`` keeps it from call to call."""
+    assert main.plan is not None
+    lines = [
+        "idle = []  # workspaces that no call is using now: each thread and each nested call takes its own",
+        "",
+        "",
+        "def workspace():",
+        '    """A context that ignores floating-point errors, and memory for results in between."""',
+        "    quiet = contextvars.copy_context()",
+        '    quiet.run(np.seterr, all="ignore")',
+    ]
+    if not main.buffers:
+        return [*lines, "    return (quiet,)"]
+    lines.append(f"    memory = np.empty({main.plan.arena_bytes}, np.uint8)")
+    views = [
+        f"np.ndarray({shape_text(type.shape)}, {dtype_text(type.dtype)}, memory, {offset})"
+        for offset, type in main.buffer_types
+    ]
+    return [*lines, "    return (", "        quiet,", *(f"        {view}," for view in views), "    )"]
+
+
+def _entry(graph: Graph, name: str, parameters: list[str], effects: bool) -> list[str]:
+    inputs = [f"{p}: {v.type}" for p, v in zip(parameters, graph.inputs, strict=True)]
+    outputs = [f"{v.type}" for v in graph.outputs]
+    first = ["statements", "mine", *(["outside"] if effects else [])]
+    return [
+        *definition(name, parameters),
+        f'    """Inputs: {", ".join(inputs) or "none"}. Outputs: {", ".join(outputs) or "none"}."""',
+        *(
+            ["    outside = contextvars.copy_context()  # in which the Python functions run"]
+            if effects
+            else []
+        ),
+        "    try:",
+        "        mine = idle.pop()",
+        "    except IndexError:",
+        "        mine = workspace()",
+        *wrapped("outputs = mine[0].run(", [*first, *parameters], ")"),
+        "    idle.append(mine)",
+        "    return outputs",
+    ]
+
+
+# ---- calls of graphs and of Python ------------------------------------------------------------------
+
+
+def _assigned_outputs(call: Call, scope: Scope, text: str) -> list[str]:
+    """``call_1, call_2 = text``."""
+    names = []
+    for output in call.outputs:
+        scope.of[output] = scope.names.numbered(call.op)
+        names.append(scope.of[output])
+    return bare_tuple("", names, f" = {text}") if names else [f"    {text}"]
+
+
+@form("call")
+def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
+    graph: Any = call.params["graph"]
+    module = scope.module
+    if graph not in module.nested:
+        module.nested[graph] = module.names.claim(identifier(graph.name))
+    first = ["outside"] if has_effects(graph) else []
+    arguments = ", ".join([*first, *map(scope.array, call.inputs)])
+    return _assigned_outputs(call, scope, f"{module.nested[graph]}({arguments})")
+
+
+@form("callback")
+def _callback(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """The meaning, with its parameters bound, is put into a global variable; see `callbacks`."""
+    module = scope.module
+    name = module.names.claim(f"callback_{len(module.callbacks) + 1}")
+    module.callbacks.append((name, call))
+    arguments = ", ".join([name, *map(scope.array, call.inputs)])
+    numbers = [v for v in call.outputs if v.ndim == 0]
+    lines = _assigned_outputs(call, scope, f"outside.run({arguments})")
+    return [*lines, *(f"    {scope.of[v]} = {scope.of[v]}[()]" for v in numbers)]

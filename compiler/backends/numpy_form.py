@@ -1,0 +1,251 @@
+"""How a call becomes NumPy statements: the table of forms, and what a form sees while it writes."""
+
+import builtins
+import keyword
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from ..dtypes import DType
+from ..ir import ArrayType, Call, Constant, Graph, Value
+from ..memory_plan import Writing
+from ..op import lookup
+from .python_literals import dtype_text, number_name, number_text
+from .python_text import Names, wrapped
+from .quoted_meaning import expression
+
+OPAQUE = frozenset({"call", "callback"})
+"""Ops whose meaning cannot be quoted."""
+
+RESERVED = (*keyword.kwlist, *dir(builtins), "np", "ml_dtypes", "base64", "contextvars", "sys", "time")
+
+
+@dataclass(slots=True)
+class Module:
+    """What the functions of a generated module share: names, constants, quoted meanings, nested graphs."""
+
+    names: Names = field(default_factory=lambda: Names(RESERVED))
+    constants: dict[bytes, tuple[str, Constant]] = field(default_factory=dict[bytes, "tuple[str, Constant]"])
+    """By dtype, shape and bytes."""
+    helpers: dict[str, str] = field(default_factory=dict[str, str])
+    """The name of the function that holds the meaning of an op."""
+    callbacks: list[tuple[str, Call]] = field(default_factory=list["tuple[str, Call]"])
+    nested: dict[Graph, str] = field(default_factory=dict[Graph, str])
+    uses_bfloat16: bool = False
+    fixed_names: Sequence[str] = ()
+    """Names of the module's own functions."""
+    known: list[str] = field(default_factory=list[str])
+    """Statements that are run once, when the module is loaded."""
+
+    def constant(self, value: Constant) -> str:
+        """The variable that holds a constant array."""
+        self.note_dtype(value.dtype)
+        key = f"{value.type}".encode() + value.array.tobytes()
+        if key not in self.constants:
+            if value.array.size == 1 and number_text(value.array.reshape(())):
+                wanted = number_name(value.array.reshape(())) + "".join(f"_x{dim}" for dim in value.shape)
+            else:
+                wanted = f"constant_{len(self.constants) + 1}"
+            self.constants[key] = self.names.claim(wanted), value
+        return self.constants[key][0]
+
+    def helper(self, op: str) -> str:
+        """The function that holds the meaning of an op."""
+        if op not in self.helpers:
+            self.helpers[op] = self.names.claim(f"{op}_" if op in RESERVED else op)
+        return self.helpers[op]
+
+    def note_dtype(self, dtype: DType) -> None:
+        self.uses_bfloat16 |= dtype.name == "bfloat16"
+
+    def meaning(self, call: Call, inputs: Sequence[str], params: dict[str, str]) -> str:
+        """The meaning of a call as an expression."""
+        text = expression(call.op, inputs, params)
+        if text is None:
+            text = f"{self.helper(call.op)}({', '.join([*inputs, *(f'{k}={v}' for k, v in params.items())])})"
+        return text
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names of the values within one function."""
+
+    module: Module
+    names: Names
+    of: dict[Value, str] = field(default_factory=dict[Value, str])
+
+    def array(self, value: Value) -> str:
+        """An expression for an operand; its dtype is that of the value also if it is a constant."""
+        return self.module.constant(value) if isinstance(value, Constant) else self.of[value]
+
+    def number(self, value: Value) -> str:
+        """A number beside another operand that has the dtype: constants are plain Python numbers."""
+        if isinstance(value, Constant) and value.dtype.name != "bfloat16":
+            return number_text(value.array) or self.array(value)
+        return self.array(value)
+
+    def scalar(self, value: Value) -> str:
+        """A number of NumPy's own type: ``np.float32(0.5)``."""
+        if not isinstance(value, Constant):
+            return self.array(value)
+        text = number_text(value.array)
+        return f"{self.dtype(value.dtype)}({text})" if text else f"{self.array(value)}[()]"
+
+    def name(self, call: Call) -> str:
+        """A name for the output of a call: that of the IR."""
+        (output,) = call.outputs
+        self.of[output] = self.names.numbered(call.op)
+        return self.of[output]
+
+    def dtype(self, dtype: DType) -> str:
+        self.module.note_dtype(dtype)
+        return dtype_text(dtype)
+
+    def type(self, type: ArrayType) -> str:
+        """``(2, 3), np.float32``."""
+        return f"{shape_text(type.shape)}, {self.dtype(type.dtype)}"
+
+
+def shape_text(shape: Iterable[int]) -> str:
+    """``(2, 3)``."""
+    dims = list(shape)
+    return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(map(str, dims))})"
+
+
+def assigned(name: str, function: str, arguments: Sequence[str]) -> list[str]:
+    """``name = function(arguments)``."""
+    return wrapped(f"{name} = {function}(", arguments, ")")
+
+
+Write: TypeAlias = Callable[[Call, Scope, str | None], list[str]]
+"""``write(call, scope, target)``: statements that assign the output's name. `target` is an expression for the
+memory to write into, or None for new memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the calls of one op are written."""
+
+    write: Write
+    into: bool = False
+    """It can write into given memory."""
+    overwrites: tuple[int, ...] = ()
+    """Inputs whose memory it can write into while reading them."""
+
+
+FORMS: dict[str, Form] = {}
+"""The form of each op that is not written as its meaning."""
+
+
+def form(*ops: str, into: bool = False, overwrites: tuple[int, ...] = ()) -> Callable[[Write], Write]:
+    """Enter a function into the table as the form of `ops`."""
+
+    def enter(write: Write) -> Write:
+        for op in ops:
+            FORMS[op] = Form(write, into, overwrites)
+        return write
+
+    return enter
+
+
+def form_of(call: Call) -> Form:
+    """The form of a call: its own, that of all ufuncs, or its meaning."""
+    found = FORMS.get(call.op)
+    if found is not None:
+        return found
+    meaning = lookup(call.op).numpy
+    if isinstance(meaning, np.ufunc) and meaning.nout == 1 and meaning.signature is None:
+        return UFUNC_FORMS[meaning.nin]
+    return AS_MEANING
+
+
+def writing(call: Call) -> Writing:
+    """What the form of a call can do with memory."""
+    found = form_of(call)
+    return Writing(found.into, found.overwrites)
+
+
+# ---- ufuncs ----------------------------------------------------------------------------------------
+
+OPERATORS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "equal": "==",
+    "not_equal": "!=",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+}
+"""How two NumPy numbers are combined ten times faster than by the ufunc, with the same result."""
+
+
+def _has_operators(dtype: DType) -> bool:
+    return dtype.kind in "iu" or dtype.name in ("float32", "float64")
+
+
+def _write_ufunc(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """``np.multiply(x, y, out=target)``; numbers by operators."""
+    function = f"np.{lookup(call.op).numpy.__name__}"
+    if call.outputs[0].ndim == 0 and _has_operators(call.inputs[0].dtype):
+        known = all(isinstance(value, Constant) for value in call.inputs)
+        if call.op in OPERATORS and not known:
+            x, y = map(scope.number, call.inputs)
+            return [f"    {scope.name(call)} = {x} {OPERATORS[call.op]} {y}"]
+        if call.op == "negative" and not known:
+            (x,) = map(scope.number, call.inputs)
+            return [f"    {scope.name(call)} = -{x}"]
+    arguments = [scope.array(value) for value in call.inputs]
+    return assigned(scope.name(call), function, arguments + ([f"out={target}"] if target else []))
+
+
+UFUNC_FORMS = {nin: Form(_write_ufunc, into=True, overwrites=tuple(range(nin))) for nin in (1, 2, 3)}
+
+
+# ---- the rest --------------------------------------------------------------------------------------
+
+
+def params_text(call: Call, scope: Scope) -> dict[str, str]:
+    """The parameters of a call as expressions."""
+    return {name: param_expression(param, scope) for name, param in call.params.items()}
+
+
+def param_expression(param: object, scope: Scope) -> str:
+    """A parameter as an expression; dtypes as NumPy's instances, because meanings ask for their kind."""
+    if isinstance(param, np.dtype):
+        return f"np.dtype({scope.dtype(param)})"
+    if isinstance(param, tuple):
+        items = [param_expression(item, scope) for item in param]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+    if isinstance(param, str):
+        return f'"{param}"'
+    return repr(param)
+
+
+def _write_meaning(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """The meaning as it stands in the op's record: an expression, or a call of a quoted function."""
+    inputs = [scope.array(value) for value in call.inputs]
+    text = scope.module.meaning(call, inputs, params_text(call, scope))
+    if len(call.outputs) == 1 and not _returns_tuple(call):
+        is_function = text.startswith("np.") and isinstance(lookup(call.op).numpy, np.ufunc)
+        end = "[()]" if call.outputs[0].ndim == 0 and not is_function else ""
+        return [f"    {scope.name(call)} = {text}{end}"]
+    names = []
+    for output in call.outputs:
+        scope.of[output] = scope.names.numbered(call.op)
+        names.append(scope.of[output])
+    left = f"({names[0]},)" if len(names) == 1 else ", ".join(names)
+    numbers = [f"    {scope.of[v]} = {scope.of[v]}[()]" for v in call.outputs if v.ndim == 0]
+    return [f"    {left} = {text}", *numbers]
+
+
+def _returns_tuple(call: Call) -> bool:
+    types = lookup(call.op).type(*[value.type for value in call.inputs], **call.params)
+    return isinstance(types, tuple)
+
+
+AS_MEANING = Form(_write_meaning)

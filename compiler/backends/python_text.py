@@ -1,0 +1,59 @@
+"""Writing Python as the formatter would: calls that wrap where a line is full."""
+
+from collections.abc import Sequence
+
+WIDTH = 110
+"""The longest line, the same as in our own sources, which generated modules quote."""
+
+
+def wrapped(head: str, items: Sequence[str], tail: str, *, indent: int = 4) -> list[str]:
+    """``head`` + comma-separated items + ``tail`` on one line; or the items on one; or one line each."""
+    space = " " * indent
+    joined = ", ".join(items)
+    if len(space + head + joined + tail) <= WIDTH or not items:
+        return [space + head + joined + tail]
+    if len(space) + 4 + len(joined) <= WIDTH:
+        return [space + head, f"{space}    {joined}", space + tail]
+    return [space + head, *(f"{space}    {item}," for item in items), space + tail]
+
+
+def tuple_text(items: Sequence[object]) -> str:
+    """``(1, 2)``, ``(1,)``, ``()``."""
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(map(str, items))})"
+
+
+def bare_tuple(head: str, items: Sequence[str], tail: str = "", *, indent: int = 4) -> list[str]:
+    """A tuple without its parentheses where it fits on the line: ``return a, b``, ``a, b = c``."""
+    space = " " * indent
+    inner = f"{items[0]}," if len(items) == 1 else ", ".join(items)
+    if head and len(items) == 1:
+        inner = f"({inner})"
+    line = f"{space}{head}{inner}{tail}"
+    if len(line) <= WIDTH:
+        return [line]
+    return [f"{space}{head}(", *(f"{space}    {item}," for item in items), f"{space}){tail}"]
+
+
+class Names:
+    """Identifiers, each given once."""
+
+    def __init__(self, taken: Sequence[str] = ()) -> None:
+        self._taken = set(taken)
+        self._next: dict[str, int] = {}
+
+    def claim(self, wanted: str) -> str:
+        """`wanted`, or with an underscore and a number behind it if that is taken."""
+        name, number = wanted, self._next.get(wanted, 2)
+        while name in self._taken:
+            name, number = f"{wanted}_{number}", number + 1
+            self._next[wanted] = number
+        self._taken.add(name)
+        return name
+
+    def numbered(self, stem: str) -> str:
+        """``stem_1``, ``stem_2``, …"""
+        while True:
+            number = self._next[f"{stem}_"] = self._next.get(f"{stem}_", 0) + 1
+            if (name := f"{stem}_{number}") not in self._taken:
+                self._taken.add(name)
+                return name

@@ -1,0 +1,205 @@
+"""Where the arrays of a graph live: which are views, which replace another, which share an arena."""
+
+from bisect import insort
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from .ir import Call, Graph, Value
+from .op import has_effect
+
+VIEWS = frozenset(
+    {
+        "bitcast",
+        "broadcast_to",
+        "dynamic_slice",
+        "flip",
+        "imag",
+        "real",
+        "reshape",
+        "slice",
+        "stop_gradient",
+        "transpose",
+    }
+)
+"""Ops whose result may be a view of their first input. Results of all others are new memory."""
+
+WHOLE_VIEWS = frozenset({"bitcast", "flip", "reshape", "stop_gradient", "transpose"})
+"""Those that show every element once."""
+
+ALIGNMENT = 64
+"""Offsets in the arena are multiples of a cache line."""
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Memory that holds one value after another, from the first call that writes it to the last."""
+
+    nbytes: int
+    first: int
+    last: int
+    in_arena: bool
+    offset: int = 0
+
+
+@dataclass(slots=True)
+class MemoryPlan:
+    """For every value that a call makes, its memory."""
+
+    root: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    """The value whose memory a view, or a result that is written in place, lies in; itself for all others."""
+    block: dict[Value, Block] = field(default_factory=dict[Value, Block])
+    """The memory of each root that a call makes."""
+    whole: set[Value] = field(default_factory=set[Value])
+    """Values that show every element of their memory once."""
+    overwritten: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    """For a result that is written in place: the operand that it replaces."""
+    arena_bytes: int = 0
+    dying: dict[int, list[Value]] = field(default_factory=dict[int, "list[Value]"])
+    """Per call: the values outside the arena that nothing needs after it."""
+
+    def block_of(self, value: Value) -> Block | None:
+        """The memory that a value lies in; None for inputs, constants, numbers and views of those."""
+        return self.block.get(self.root.get(value, value))
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What a backend can do with the memory of a call's result."""
+
+    into: bool
+    """It can be told where to write."""
+    overwrites: tuple[int, ...]
+    """Inputs that may be overwritten by the result, if they have its type and die here."""
+
+
+def plan_memory(graph: Graph, writing: Callable[[Call], Writing], *, smallest: int = 0) -> MemoryPlan:
+    """Decide where every result lives.
+
+    A result takes the place of an operand that dies with the call, if it can; else it goes into
+    the arena, if the call can be told where to write, the result has at least `smallest` bytes, and nobody
+    outside sees it. What is returned or handed to a call with an effect is new memory of its own.
+    """
+    plan = MemoryPlan()
+    last = _last_uses(graph)
+    held = set(graph.outputs)
+    for call in graph.calls:
+        if has_effect(call):
+            held.update(call.inputs)
+    alive_until: dict[Value, int] = {}  # per root: the last use of all that lies in it so far
+    for index, call in enumerate(graph.calls):
+        operand = _overwritten(call, writing(call), index, plan, alive_until)
+        for output in call.outputs:
+            root = plan.root[output] = _root(call, output, operand, plan)
+            if root is output and output.ndim and not has_effect(call):
+                into = writing(call).into and output.type.nbytes >= smallest and len(call.outputs) == 1
+                plan.block[root] = Block(output.type.nbytes, index, index, into)
+            if (
+                root is output
+                or operand is not None
+                or (call.op in WHOLE_VIEWS and call.inputs[0] in plan.whole)
+            ):
+                plan.whole.add(output)
+            if operand is not None:
+                plan.overwritten[output] = operand
+            until = len(graph.calls) if output in held else last.get(output, index)
+            alive_until[root] = max(alive_until.get(root, index), until)
+    for root, block in plan.block.items():
+        block.last = alive_until[root]
+        if block.last == len(graph.calls):
+            block.in_arena = False
+    plan.arena_bytes = _place(plan.block.values())
+    plan.dying = _dying(graph, plan)
+    return plan
+
+
+def _root(call: Call, output: Value, operand: Value | None, plan: MemoryPlan) -> Value:
+    """The value in whose memory `output` lies. Numbers lie nowhere: reading one from an array copies it."""
+    if operand is None and (call.op not in VIEWS or output.ndim == 0):
+        return output
+    source = call.inputs[0] if operand is None else operand
+    return plan.root.get(source, source)
+
+
+def _last_uses(graph: Graph) -> dict[Value, int]:
+    return {value: index for index, call in enumerate(graph.calls) for value in call.inputs}
+
+
+def _overwritten(
+    call: Call, writing: Writing, index: int, plan: MemoryPlan, alive_until: Mapping[Value, int]
+) -> Value | None:
+    """The operand whose memory the result can take: a whole block that dies here, and no other operand's."""
+    if len(call.outputs) != 1:
+        return None
+    (output,) = call.outputs
+    for place in writing.overwrites:
+        operand = call.inputs[place]
+        root = plan.root.get(operand, operand)
+        block = plan.block.get(root)
+        if block is None or operand not in plan.whole or operand.type != output.type:
+            continue
+        shared = any(other is not operand and plan.root.get(other, other) is root for other in call.inputs)
+        if alive_until[root] <= index and not shared:
+            return operand
+    return None
+
+
+def _place(blocks: Iterable[Block]) -> int:
+    """Give the blocks of the arena their offsets, in the order in which they are made; the size of the arena.
+
+    A block takes the smallest gap that holds it. Gaps that touch become one.
+    """
+    gaps = _Gaps()
+    ending: list[tuple[int, int, Block]] = []
+    for number, block in enumerate(block for block in blocks if block.in_arena):
+        while ending and ending[0][0] < block.first:
+            done = ending.pop(0)[2]
+            gaps.give_back(done.offset, _rounded(done.nbytes))
+        block.offset = gaps.take(_rounded(block.nbytes))
+        insort(ending, (block.last, number, block))
+    return gaps.end
+
+
+def _rounded(nbytes: int) -> int:
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+class _Gaps:
+    """The unused parts of an arena that grows as needed."""
+
+    def __init__(self) -> None:
+        self.end = 0
+        self.gaps: list[tuple[int, int]] = []
+        """(offset, size), by rising offset, not touching each other."""
+
+    def take(self, size: int) -> int:
+        fitting = [(length, offset) for offset, length in self.gaps if length >= size]
+        if fitting:
+            length, offset = min(fitting)
+            self.gaps.remove((offset, length))
+            if length > size:
+                insort(self.gaps, (offset + size, length - size))
+            return offset
+        if self.gaps and sum(self.gaps[-1]) == self.end:  # stretch the last gap over the end
+            offset, _ = self.gaps.pop()
+        else:
+            offset = self.end
+        self.end = offset + size
+        return offset
+
+    def give_back(self, offset: int, size: int) -> None:
+        before = [gap for gap in self.gaps if sum(gap) == offset]
+        after = [gap for gap in self.gaps if gap[0] == offset + size]
+        for gap in (*before, *after):
+            self.gaps.remove(gap)
+            offset, size = min(offset, gap[0]), size + gap[1]
+        insort(self.gaps, (offset, size))
+
+
+def _dying(graph: Graph, plan: MemoryPlan) -> dict[int, list[Value]]:
+    """Every value that lies in memory of its own is listed at the last call that reads that memory."""
+    dying: dict[int, list[Value]] = {}
+    for value, root in plan.root.items():
+        block = plan.block.get(root)
+        if block is not None and not block.in_arena and block.last < len(graph.calls):
+            dying.setdefault(block.last, []).append(value)
+    return dying
