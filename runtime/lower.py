@@ -1,6 +1,7 @@
 """`Lowered`: every stage between a Python function and its generated source, to look at."""
 
 from collections.abc import Callable
+from typing import Any
 
 from ..compiler.backends.numpy import print_module
 from ..compiler.ir import Graph

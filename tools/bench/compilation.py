@@ -1,0 +1,86 @@
+"""What compiling costs: time from the function to a callable, its growth with the graph, and memory."""
+
+import os
+import time
+import tracemalloc
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from math import log
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ...runtime.compile import compile
+from .timing import Measurement
+
+SIZES = (30, 100, 1000, 10_000)  # nodes of the graph
+FITTED = SIZES[1:]
+
+
+def chain(nodes: int) -> Callable[[Any], Any]:
+    """A function whose graph is a chain of that many different calls."""
+
+    def function(x: Any) -> Any:
+        start = x
+        for number in range(nodes // 2):
+            x = np.sin(x) if number % 2 else np.tanh(x)
+            x = x + start
+        return x
+
+    return function
+
+
+def measure(rounds: int) -> Iterator[Measurement]:
+    """Seconds per size, the slope of time against size, and the peak of memory."""
+    argument = np.ones(8, np.float32)
+    seconds: dict[int, float] = {}
+    with _disk_cache_off():
+        _compile(SIZES[0], argument)
+        for nodes in SIZES:
+            repeats = max(1, rounds * SIZES[0] // nodes)
+            seconds[nodes] = median(_compile(nodes, argument) for _ in range(repeats))
+            how = f"trace to callable, without the disk cache; median of {repeats}"
+            yield Measurement("compile", f"{nodes} nodes", 1e3 * seconds[nodes], "ms", how)
+        slope = _slope([log(n) for n in FITTED], [log(seconds[n]) for n in FITTED])
+        yield Measurement(
+            "compile", "growth", slope, "", "time grows as nodes to this power, fitted to the last three"
+        )
+        peak = _peak_memory(FITTED[-1], argument)
+        yield Measurement(
+            "compile", f"{FITTED[-1]} nodes, memory", peak / 2**20, "MiB", "peak of Python's allocations"
+        )
+
+
+def _compile(nodes: int, argument: Any) -> float:
+    lowered = compile(chain(nodes))
+    started = time.perf_counter()
+    lowered(argument)
+    return time.perf_counter() - started
+
+
+def _peak_memory(nodes: int, argument: Any) -> int:
+    tracemalloc.start()
+    try:
+        _compile(nodes, argument)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def _slope(x: list[float], y: list[float]) -> float:
+    """Of the straight line with the least squares."""
+    return float(np.polynomial.Polynomial.fit(x, y, 1).convert().coef[1])
+
+
+@contextmanager
+def _disk_cache_off() -> Generator[None, None, None]:
+    before = os.environ.get("TRACEMILL_CACHE")
+    os.environ["TRACEMILL_CACHE"] = "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TRACEMILL_CACHE"]
+        else:
+            os.environ["TRACEMILL_CACHE"] = before

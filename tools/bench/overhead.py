@@ -1,0 +1,45 @@
+"""What a call of a compiled function costs beyond the NumPy statements that it runs."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...runtime.compile import compile
+from .timing import Measurement, seconds_in_turn
+
+SIZE = 16
+CALLS = 2000
+
+
+def one(a: Any) -> Any:
+    return a + a
+
+
+def two(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def four(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return (a + b) + (c + d)
+
+
+def five_in_a_dict(tree: dict[str, Any]) -> Any:
+    return ((tree["a"] + tree["b"]) + (tree["c"] + tree["d"])) + tree["e"]
+
+
+def measure(rounds: int) -> Iterator[Measurement]:
+    """A row per number of arguments: a compiled call less the same statements as a plain function."""
+    arrays = [np.arange(SIZE, dtype=np.float32) + i for i in range(5)]
+    cases: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
+        ("1 array", one, tuple(arrays[:1])),
+        ("2 arrays", two, tuple(arrays[:2])),
+        ("4 arrays", four, tuple(arrays[:4])),
+        ("dict of 5 arrays", five_in_a_dict, (dict(zip("abcde", arrays, strict=True)),)),
+    ]
+    for name, function, args in cases:
+        pair = (partial(compile(function), *args), partial(function, *args))
+        compiled, plain = seconds_in_turn(pair, rounds=rounds, calls=CALLS)
+        how = f"a call, {1e9 * compiled:.0f} ns, less its statements, {1e9 * plain:.0f} ns; f32[{SIZE}]"
+        yield Measurement("overhead", name, 1e9 * (compiled - plain), "ns", how)

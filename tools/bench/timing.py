@@ -1,0 +1,58 @@
+"""Timing functions against each other in one run, and the rows that a benchmark reports."""
+
+import gc
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A row of a benchmark's table."""
+
+    benchmark: str
+    case: str
+    value: float
+    unit: str
+    how: str
+    """What the number is, in words."""
+
+
+def seconds_in_turn(functions: Sequence[Callable[[], Any]], *, rounds: int, calls: int) -> list[float]:
+    """The median time of one call of each function, in seconds.
+
+    In every round each function is called `calls` times in a row, and every other round runs backwards, so
+    that a change of the machine's speed meets all of them.
+    """
+    times: list[list[float]] = [[] for _ in functions]
+    for function in functions:
+        function()
+    with _no_garbage_collection():
+        for number in range(rounds):
+            order = range(len(functions))
+            for index in order if number % 2 else reversed(order):
+                times[index].append(_seconds(functions[index], calls) / calls)
+    return [median(column) for column in times]
+
+
+def _seconds(function: Callable[[], Any], calls: int) -> float:
+    repeats = range(calls)
+    started = time.perf_counter()
+    for _ in repeats:
+        function()
+    return time.perf_counter() - started
+
+
+@contextmanager
+def _no_garbage_collection() -> Generator[None, None, None]:
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,87 @@
+"""``tracemill bench``: Tracemill's own costs on this machine, as a table and as JSON."""
+
+import json
+import os
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from .bench import compilation, overhead, training_step
+from .bench.timing import Measurement
+
+BENCHMARKS: dict[str, Callable[[int], Iterator[Measurement]]] = {
+    "overhead": overhead.measure,
+    "compile": compilation.measure,
+    "step": training_step.measure,
+}
+
+
+@click.command("bench")
+@click.argument("names", nargs=-1, metavar="[overhead] [compile] [step]", type=click.Choice(list(BENCHMARKS)))
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=31,
+    show_default=True,
+    help="Of which the median is shown.",
+)
+@click.option(
+    "--json",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the table to this file, too.",
+)
+def bench(names: tuple[str, ...], rounds: int, file: Path | None) -> None:
+    """Measure what a call, a compilation and a training step cost here.
+
+    Numbers are medians; what is compared runs in turn. Leave the machine alone meanwhile.
+    """
+    console = Console()
+    machine = machine_text()
+    rows: list[Measurement] = []
+    with console.status("measuring"):  # silent in a pipe
+        for name in names or BENCHMARKS:
+            rows += BENCHMARKS[name](rounds)
+    console.print(machine, style="dim", highlight=False, soft_wrap=True)
+    console.print(_table(rows))
+    if file is not None:
+        document = {"machine": machine, "rounds": rounds, "measurements": [asdict(row) for row in rows]}
+        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def machine_text() -> str:
+    """What was measured on, and when."""
+    computer = f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+    return f"{date.today()}, {computer}, Python {platform.python_version()}, NumPy {np.__version__}"
+
+
+def _processor() -> str:
+    """The processor's name: Linux tells it in a file only."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next(
+        (line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine()
+    )
+
+
+def _table(rows: list[Measurement]) -> Table:
+    table = Table("benchmark", "case", "", "", "what it is", box=None, pad_edge=False, header_style="dim")
+    table.columns[2].justify = "right"
+    for row in rows:
+        table.add_row(
+            row.benchmark,
+            row.case,
+            f"{row.value:.2f}" if row.value < 10 else f"{row.value:,.0f}",
+            row.unit,
+            row.how,
+        )
+    return table

@@ -1,0 +1,132 @@
+"""The command ``tracemill``."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from rich.console import Console
+
+from ..compiler.errors import TracemillError
+from ..runtime.lower import Lowered
+from .argument_specs import parse_spec, read_example, signature_of_call
+from .bench_command import bench
+from .cache_commands import cache
+from .demo import EPOCHS, QUICK_EPOCHS, run_demo
+from .inspection import as_rows, choose, show, stages_of
+from .named_function import find_function
+from .transform_text import apply_transforms
+
+FAILED, INTERRUPTED = 1, 130
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="tracemill", message="%(prog)s %(version)s")
+@click.pass_context
+def tracemill(context: click.Context) -> None:
+    """Derivatives, batching and compiled kernels for plain NumPy functions."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+tracemill.add_command(cache)
+tracemill.add_command(bench)
+
+
+@tracemill.command("demo")
+@click.option("--quick", is_flag=True, help=f"Train for {QUICK_EPOCHS} epochs only.")
+@click.option("--epochs", type=click.IntRange(min=1), help=f"How often to see every image ({EPOCHS}).")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Starts the random numbers."
+)
+def demo(quick: bool, epochs: int | None, seed: int) -> None:
+    """Train a network to read digits, and compare it with NumPy written by hand."""
+    run_demo(Console(), seed=seed, epochs=epochs or (QUICK_EPOCHS if quick else EPOCHS))
+
+
+@tracemill.command("inspect")
+@click.argument("function")
+@click.option(
+    "--in", "described", multiple=True, metavar="ARGUMENT", help='As "x: f32[4, 784]"; repeat for each.'
+)
+@click.option("--example", type=click.Path(path_type=Path), help="A .npz file with arrays for the arguments.")
+@click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".')
+@click.option("--stage", default="all", show_default=True, help="One of traced, after:PASS, numpy, all.")
+@click.option("--diff", "as_diff", is_flag=True, help="Show what each pass changed.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def inspect_(
+    function: str,
+    described: tuple[str, ...],
+    example: Path | None,
+    transform: str | None,
+    stage: str,
+    as_diff: bool,
+    as_json: bool,
+) -> None:
+    """Show the graph of FUNCTION, what each pass makes of it, and the generated source.
+
+    FUNCTION is package.module:function or path/file.py:function. Arguments are described in the IR's words:
+
+    \b
+      x: f32[4, 784]             an array
+      x: f64[]                   a NumPy scalar
+      n: int                     a Python number: int, float, complex
+      axis = -1                  a setting, known while tracing
+      layers.0.w: f32[784, 10]   an array inside a list inside a dict
+      f32[4, 784]                the next argument, whatever its name
+
+    The code of FUNCTION's module is run.
+    """
+    found = find_function(function)
+    specs = [parse_spec(text) for text in described] + (read_example(example) if example else [])
+    signature = signature_of_call(found, specs)
+    lowered = Lowered(apply_transforms(transform, found) if transform else found, signature, "auto")
+    stages = choose(stages_of(lowered), stage)
+    if as_json:
+        click.echo(
+            json.dumps({"function": function, "signature": str(signature), "stages": list(as_rows(stages))})
+        )
+    else:
+        show(stages, Console(soft_wrap=True), as_diff=as_diff)
+
+
+def main() -> NoReturn:
+    """Run the command. Exits with 0 if it worked, 1 and a line that says why if not, 2 if it was misused.
+
+    ``TRACEMILL_DEBUG=1`` shows tracebacks.
+    """
+    _print_what_the_stream_can()
+    if os.environ.get("TRACEMILL_DEBUG", "0") not in ("", "0"):
+        sys.exit(tracemill.main(prog_name="tracemill", standalone_mode=False))
+    try:
+        status = tracemill.main(prog_name="tracemill", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        status = _complain(error.format_message(), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        status = _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:  # such as `tracemill … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = FAILED
+    except TracemillError as error:
+        status = _complain(f"{type(error).__name__}: {error}", FAILED)
+    except Exception as error:
+        status = _complain(f"{type(error).__name__}: {error}", FAILED)
+    sys.exit(status)
+
+
+def _complain(reason: str, status: int) -> int:
+    """One line, whatever the reason holds."""
+    line = " ".join(reason.split())
+    click.echo(f"tracemill: {line}", err=True)
+    return status
+
+
+def _print_what_the_stream_can() -> None:
+    """A pipe with a small character set gets question marks instead of a failure."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")

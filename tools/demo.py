@@ -1,0 +1,230 @@
+"""``tracemill demo``: a network in plain NumPy learns to read digits, with gradients made by Tracemill."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from ..runtime.compile import CompiledFunction, compile
+from ..runtime.gradient import grad, value_and_grad
+from ..runtime.vectorize import vmap
+from .digit_network import (
+    Floats,
+    Parameters,
+    initial_parameters,
+    loss,
+    loss_and_gradients_by_hand,
+    scores,
+    targets_of,
+)
+from .digits import Digits, load_digits
+from .drawing import bar, picture, side_by_side
+
+BATCH = 64
+EPOCHS, QUICK_EPOCHS = 60, 20
+RATE, MOMENTUM = np.float32(0.1), np.float32(0.9)
+HARDEST = 4  # images that are drawn
+LARGEST_DIFFERENCE = 0.01  # between losses; the order of sums alone explains this much after many steps
+
+INSPECT = """\
+tracemill inspect tracemill.tools.digit_network:loss --transform value_and_grad \\
+    --in "parameters.w1: f32[64, 128]" --in "parameters.b1: f32[128]" \\
+    --in "parameters.w2: f32[128, 10]" --in "parameters.b2: f32[10]" \\
+    --in "images: f32[64, 64]" --in "targets: f32[64, 10]\""""
+
+Gradients = Callable[[Parameters, Floats, Floats], tuple[Any, Parameters]]
+
+
+@dataclass
+class Training:
+    """A network on its way: stochastic gradient descent with momentum (B. T. Polyak, 1964)."""
+
+    loss_and_gradients: Gradients
+    parameters: Parameters
+    velocity: Parameters = field(init=False)
+    losses: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    """What each call of `loss_and_gradients` took."""
+
+    def __post_init__(self) -> None:
+        self.velocity = {name: np.zeros_like(array) for name, array in self.parameters.items()}
+
+    def step(self, images: Floats, targets: Floats) -> None:
+        """Learn from one batch."""
+        started = time.perf_counter()
+        value, gradients = self.loss_and_gradients(self.parameters, images, targets)
+        self.seconds.append(time.perf_counter() - started)
+        self.losses.append(float(value))
+        for name, gradient in gradients.items():
+            velocity = self.velocity[name]
+            velocity *= MOMENTUM
+            velocity -= RATE * gradient
+            self.parameters[name] += velocity
+
+
+def run_demo(console: Console, *, seed: int, epochs: int) -> None:
+    """Train, look at every image's gradient, compare with gradients by hand, and say where to look next."""
+    digits = load_digits()
+    say = _Voice(console)
+    say.introduction(digits)
+
+    generated = compile(value_and_grad(loss))
+    ours = Training(generated, initial_parameters(seed))
+    theirs = Training(loss_and_gradients_by_hand, initial_parameters(seed))
+    compile_seconds = _compile(generated, ours, digits)
+    accuracy = _train(console, ours, theirs, digits, seed, epochs)
+    say.trained(accuracy, len(digits.test), compile_seconds)
+
+    say.gradients(ours.parameters, digits)
+    say.comparison(ours, theirs)
+    say.where_next(_source_of(generated, ours, digits))
+
+
+def _compile(generated: CompiledFunction, training: Training, digits: Digits) -> float:
+    """The seconds that the first call takes, which compiles."""
+    images, targets = _batch(digits, digits.train[:BATCH])
+    started = time.perf_counter()
+    generated(training.parameters, images, targets)
+    return time.perf_counter() - started
+
+
+def _train(
+    console: Console, ours: Training, theirs: Training, digits: Digits, seed: int, epochs: int
+) -> float:
+    """Both trainings step by step on the same batches; the accuracy of ours on the test images."""
+    random = np.random.default_rng(seed)
+    accuracy = 0.0
+    columns = (BarColumn(34, complete_style="cyan", finished_style="green"), TextColumn("{task.description}"))
+    with Progress(TextColumn(" "), *columns, console=console, disable=not console.is_terminal) as progress:
+        bar_ = progress.add_task("", total=epochs)
+        for epoch in range(1, epochs + 1):
+            order = random.permutation(digits.train)
+            for start in range(0, len(order) - BATCH + 1, BATCH):
+                images, targets = _batch(digits, order[start : start + BATCH])
+                pair = (ours, theirs) if len(ours.losses) % 2 else (theirs, ours)
+                for training in pair:  # in turn, so that a change of the machine's speed meets both
+                    training.step(images, targets)
+            accuracy = float(np.mean(_read(ours.parameters, digits) == digits.labels[digits.test]))
+            text = f"epoch {epoch} of {epochs}   loss {ours.losses[-1]:.4f}   test {accuracy:.1%}"
+            progress.update(bar_, completed=epoch, description=text)
+    return accuracy
+
+
+def _batch(digits: Digits, rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    return digits.images[rows], targets_of(digits.labels[rows])
+
+
+def _read(parameters: Parameters, digits: Digits) -> NDArray[np.int64]:
+    """The digits that the network sees in the test images."""
+    found: NDArray[np.int64] = np.argmax(scores(parameters, digits.images[digits.test]), axis=-1)
+    return found
+
+
+def _source_of(generated: CompiledFunction, training: Training, digits: Digits) -> Path | None:
+    """Where the generated code lies."""
+    return generated.lower(training.parameters, *_batch(digits, digits.train[:BATCH])).compile().build.path
+
+
+class _Voice:
+    """What the demo prints."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def line(self, text: str = "", style: str = "") -> None:
+        self.console.print(
+            f"  {text}" if text else "", style=style, highlight=False, markup=False, soft_wrap=True
+        )
+
+    def title(self, text: str, code: str = "") -> None:
+        self.console.print(
+            f"\n[bold]{text}[/bold]" + (f"   [cyan]{code}[/cyan]" if code else ""), highlight=False
+        )
+        self.line()
+
+    def introduction(self, digits: Digits) -> None:
+        count = sum(array.size for array in initial_parameters(0).values())
+        self.title("A network learns to read digits")
+        train, test = len(digits.train), len(digits.test)
+        self.line(f"{train} images of 8 × 8 pixels to learn from, {test} others to be tested on.")
+        self.line(f"The network is plain NumPy with {count} parameters: tanh(images @ w1 + b1) @ w2 + b2")
+        self.title("Train it", "step = tm.compile(tm.value_and_grad(loss))")
+
+    def trained(self, accuracy: float, count: int, compile_seconds: float) -> None:
+        if self.console.is_terminal:
+            self.line()
+        self.line(f"It reads {round(accuracy * count)} of {count} test images right: {accuracy:.1%}.")
+        self.line(f"The first call traced and compiled the function in {1000 * compile_seconds:.0f} ms.")
+
+    def gradients(self, parameters: Parameters, digits: Digits) -> None:
+        """The norm of every test image's gradient, and the images with the largest."""
+        images, targets = _batch(digits, digits.test)
+        per_sample = compile(vmap(grad(loss), in_dims=(None, 0, 0)))
+        gradients = per_sample(parameters, images, targets)
+        squares = [np.sum(array.reshape(len(images), -1) ** 2, axis=1) for array in gradients.values()]
+        norms = np.sqrt(np.sum(squares, axis=0))
+
+        self.title(
+            "Look at each image's own gradient", "tm.compile(tm.vmap(tm.grad(loss), in_dims=(None, 0, 0)))"
+        )
+        self.line("A long gradient: the network is unsure, or wrong. Test images by the length of theirs:")
+        self.line()
+        self.histogram(norms)
+        self.line()
+        self.line("The hardest images:")
+        self.line()
+        hardest = np.argsort(norms)[::-1][:HARDEST]
+        self.pictures(
+            images[hardest], digits.labels[digits.test][hardest], _read(parameters, digits)[hardest]
+        )
+
+    def histogram(self, norms: Floats) -> None:
+        edges = [0.0, 0.001, 0.01, 0.1, 1.0, np.inf]
+        names = ["below 0.001", "0.001 to 0.01", "0.01 to 0.1", "0.1 to 1", "above 1"]
+        counts = [int(np.sum((norms >= low) & (norms < high))) for low, high in pairwise(edges)]
+        for name, count in zip(names, counts, strict=True):
+            self.line(f"{name:>15}  {bar(count / max(counts), 40)} {count}")
+
+    def pictures(self, images: Floats, labels: NDArray[np.int64], found: NDArray[np.int64]) -> None:
+        captions = [
+            f"{label}, read as {digit}" if label != digit else f"{label}, barely right"
+            for label, digit in zip(labels, found, strict=True)
+        ]
+        blocks = [
+            [*picture(image.reshape(8, 8)), "", name] for image, name in zip(images, captions, strict=True)
+        ]
+        for row in side_by_side(blocks, gap=4):
+            self.line(row)
+
+    def comparison(self, ours: Training, theirs: Training) -> None:
+        difference = max(abs(a - b) / max(b, 1e-3) for a, b in zip(ours.losses, theirs.losses, strict=True))
+        if not difference < LARGEST_DIFFERENCE:
+            raise click.ClickException(
+                f"the losses differ from those of the code written by hand by {difference:.0e}"
+            )
+        generated, by_hand = median(ours.seconds), median(theirs.seconds)
+        self.title("Compare with gradients written by hand")
+        self.line(f"by Tracemill   {1e6 * generated:6.0f} µs a step")
+        self.line(f"by hand        {1e6 * by_hand:6.0f} µs a step   ratio {generated / by_hand:.2f}")
+        self.line()
+        steps = len(ours.seconds)
+        self.line(f"A step: the loss of {BATCH} images and its gradients. Medians of {steps} steps, in turn,")
+        self.line(f"on the same batches. The losses of both trainings agree to {difference:.0e}.")
+
+    def where_next(self, source: Path | None) -> None:
+        self.title("Look inside")
+        self.line(f"The generated code:  {source or 'not kept, because the disk cache is off'}")
+        self.line("Every stage of it:")
+        self.line()
+        for line in INSPECT.splitlines():
+            self.line(f"  {line}", style="cyan")
+        self.line()

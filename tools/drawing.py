@@ -1,0 +1,45 @@
+"""Small pictures in characters: bars, and images in shades."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_SHADES = " ░▒▓█"
+
+
+def bar(part: float, width: int) -> str:
+    """A bar of ``part`` (0 to 1) of ``width`` characters, to an eighth of one; what is not nothing shows.
+
+    >>> bar(0.5, 3), bar(0.001, 3), bar(0.0, 3)
+    ('█▌', '▏', '')
+    """
+    eighths = round(part * width * 8)
+    if part > 0:
+        eighths = max(eighths, 1)
+    return (_EIGHTHS[8] * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
+
+
+def picture(image: NDArray[np.float32]) -> list[str]:
+    """An image, float of shape (height, width) from 0 to 1, as lines: two characters per pixel.
+
+    >>> picture(np.array([[0.0, 0.5, 1.0]], np.float32))
+    ['  ▒▒██']
+    """
+    levels = np.rint(image * (len(_SHADES) - 1)).astype(int)
+    return ["".join(2 * _SHADES[level] for level in row) for row in levels]
+
+
+def side_by_side(blocks: Sequence[Sequence[str]], gap: int) -> list[str]:
+    """Blocks of as many lines each, next to each other.
+
+    >>> side_by_side([["a", "bb"], ["c", "d"]], gap=2)
+    ['a   c', 'bb  d']
+    """
+    widths = [max(map(len, block)) for block in blocks]
+    rows = zip(*blocks, strict=True)
+    return [
+        (" " * gap).join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
