@@ -6,25 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import BOOL, FLOAT64, DType, is_complex, is_inexact, real_dtype
+from ..dtypes import BOOL, DType, is_complex
 from ..errors import ArgumentTypeError, ShapeError
 from ..functions import (
-    add,
     broadcast_to,
     constant,
     convert,
-    divide,
     elementwise,
     equal,
     expand_dims,
     imag,
     make_complex,
-    maximum,
-    multiply,
     nonzero_mask,
     real,
     reshape,
-    sqrt,
     subtract,
     sum_,
     transpose,
@@ -306,109 +301,3 @@ def _index_of(name: str, extreme_name: str) -> Any:
 
 implements(np.argmax)(_index_of("argmax", "max"))
 implements(np.argmin)(_index_of("argmin", "min"))
-
-
-# ---- means and variances -----------------------------------------------------------------------------
-
-
-def _count(x: Value, where: Any, axes: Axes) -> Value:
-    """How many entries each reduced entry stands for, with its axes kept, as f64 (exact)."""
-    if where is True or where is NO_VALUE:
-        return constant(count_along(x.shape, axes), FLOAT64)
-    counted = broadcast_to(convert(as_value(where), FLOAT64), x.shape)
-    return kept(sum_(counted, axes), x.shape, axes)
-
-
-def _mean_dtypes(given: DType, dtype: Any) -> tuple[DType, DType]:
-    """The dtype in which a mean adds up, and that of the mean."""
-    if dtype is not None:
-        chosen = np.dtype(dtype)
-        return chosen, chosen if is_inexact(chosen) else FLOAT64
-    if given.kind in "biu":
-        return FLOAT64, FLOAT64
-    if given.itemsize == 2:
-        return np.dtype(np.float32), given
-    return given, given
-
-
-def _kept_mean(x: Value, axes: Axes, where: Any, dtype: Any) -> Value:
-    """The mean over `axes`, which stay as axes of length 1."""
-    wide, result = _mean_dtypes(x.dtype, dtype)
-    x = convert(x, wide)
-    total = kept(fold_all("sum", masked(x, where, 0), axes), x.shape, axes)
-    return divide_by_count(
-        convert(total, result if total.dtype.kind in "biu" else total.dtype), _count(x, where, axes), result
-    )
-
-
-def divide_by_count(total: Value, count: Value, dtype: DType) -> Value:
-    """``total / count`` as `dtype`: one division in the dtype of the total."""
-    return convert(divide(total, convert(count, total.dtype)), dtype)
-
-
-@implements(np.mean)
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
-         where: Any = True) -> TracedArray:  # fmt: skip
-    x = as_value(a)
-    x = _spread_over(x, where)
-    axes = some_axes(axis, x.ndim)
-    result = _kept_mean(x, axes, where, dtype)
-    return deliver(_without(result, axes), out, x.shape, axes, keepdims)
-
-
-def _spread_over(x: Value, where: Any) -> Value:
-    """`x` broadcast with the mask of ``where=``."""
-    if where is True or where is NO_VALUE:
-        return x
-    return broadcast_to(x, np.broadcast_shapes(x.shape, as_value(where).shape))
-
-
-def _without(x: Value, axes: Axes) -> Value:
-    return reshape(x, tuple(dim for axis, dim in enumerate(x.shape) if axis not in axes))
-
-
-def variance(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = NO_VALUE,
-    correction: Any = NO_VALUE,
-    root: bool = False,
-) -> TracedArray:
-    """The mean of |x − mean|², dividing by the count less ``ddof``; its square root for `root`."""
-    if correction is not NO_VALUE:
-        if ddof != 0:
-            raise ArgumentTypeError("ddof and correction can't be provided simultaneously")
-        ddof = correction
-    x = _spread_over(as_value(a), where)
-    axes = some_axes(axis, x.ndim)
-    wide = np.dtype(dtype) if dtype is not None else FLOAT64 if x.dtype.kind in "biu" else x.dtype
-    x = convert(x, np.dtype(np.result_type(x.dtype, wide)))
-    if mean is NO_VALUE:
-        total = kept(sum_(masked(convert(x, wide), where, 0), axes), x.shape, axes)
-        centre = divide_by_count(total, _count(x, where, axes), wide)
-    else:
-        centre = as_value(mean)
-    apart = (wrap(x) - wrap(centre)).value  # type: ignore[operator]
-    if is_complex(apart.dtype):
-        squares = add(multiply(real(apart), real(apart)), multiply(imag(apart), imag(apart)))
-        wide = real_dtype(wide)
-    else:
-        squares = multiply(apart, apart)
-    total = kept(sum_(masked(convert(squares, wide), where, 0), axes), squares.shape, axes)
-    freedom = maximum(subtract(_count(x, where, axes), as_value(ddof, FLOAT64)), 0)
-    result = divide_by_count(total, freedom, wide)
-    return deliver(_without(sqrt(result) if root else result, axes), out, x.shape, axes, keepdims)
-
-
-implements(np.var)(variance)
-
-
-@implements(np.std)
-def std(*args: Any, **kwargs: Any) -> TracedArray:
-    return variance(*args, root=True, **kwargs)

@@ -1,0 +1,153 @@
+"""Reductions and running sums that leave out NaN."""
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import is_complex, is_inexact
+from ..errors import ArgumentValueError
+from ..traced_array import TracedArray
+from .reductions import NO_VALUE, deliver
+from .registry import implements
+from .ufuncs import as_array
+
+
+def _without_nan(a: Any, fill: complex) -> Any:
+    """The array with `fill` for NaN; itself if its dtype has none."""
+    x: Any = as_array(a)
+    if not is_inexact(x.dtype):
+        return x
+    return np.where(np.isnan(x), np.asarray(fill, x.dtype), x)
+
+
+def _as_the_plain_one(name: str, fill: complex) -> None:
+    """The function without ``nan`` in its name, of the array with its identity for NaN."""
+    plain = getattr(np, name)
+
+    @implements(getattr(np, f"nan{name}"))
+    def reduction(a: Any, *args: Any, **kwargs: Any) -> Any:
+        return plain(_without_nan(a, fill), *args, **kwargs)
+
+
+for _name, _fill in (("sum", 0), ("prod", 1), ("cumsum", 0), ("cumprod", 1)):
+    _as_the_plain_one(_name, _fill)
+
+
+def _extremum(name: str, fill: float) -> None:
+    plain = getattr(np, name)
+
+    @implements(getattr(np, f"nan{name}"))
+    def reduction(
+        a: Any,
+        axis: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = NO_VALUE,
+        where: Any = True,
+    ) -> Any:
+        """NaN only where all entries are NaN."""
+        x: Any = as_array(a)
+        worst = complex(fill, fill) if is_complex(x.dtype) else fill
+        result = plain(
+            _without_nan(x, worst), axis=axis, keepdims=_given(keepdims), initial=initial, where=where
+        )
+        if is_inexact(x.dtype) and initial is NO_VALUE:
+            nothing = np.all(np.isnan(x), axis=axis, keepdims=_given(keepdims))
+            result = np.where(nothing, np.asarray(np.nan, x.dtype), result)
+        return deliver(result.value, out)
+
+
+_extremum("max", -np.inf)
+_extremum("min", np.inf)
+
+
+def _given(keepdims: Any) -> bool:
+    return keepdims is not NO_VALUE and bool(keepdims)
+
+
+def _index(name: str, fill: float) -> None:
+    plain = getattr(np, name)
+
+    @implements(getattr(np, f"nan{name}"))
+    def reduction(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        """NumPy refuses lines of NaN alone; so does this where the values are known, else it gives 0."""
+        x: Any = as_array(a)
+        if is_inexact(x.dtype):
+            known = np.all(np.isnan(x), axis=axis).concrete()
+            if known is not None and known.any():
+                raise ArgumentValueError("All-NaN slice encountered")
+        worst = complex(fill, fill) if is_complex(x.dtype) else fill
+        return plain(_without_nan(x, worst), axis=axis, out=out, keepdims=_given(keepdims))
+
+
+_index("argmax", -np.inf)
+_index("argmin", np.inf)
+
+
+# ---- means -------------------------------------------------------------------------------------------
+
+
+def _present(x: Any, where: Any) -> Any:
+    mask = ~np.isnan(x)
+    return mask if where is True or where is NO_VALUE else mask & where
+
+
+@implements(np.nanmean)
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> TracedArray:
+    x: Any = as_array(a)
+    keep = _given(keepdims)
+    if not is_inexact(x.dtype):
+        return np.mean(x, axis=axis, dtype=dtype, out=out, keepdims=keep, where=where)  # type: ignore[return-value]
+    count = np.sum(_present(x, where), axis=axis, dtype=np.intp, keepdims=keep)
+    total = np.sum(_without_nan(x, 0), axis=axis, dtype=dtype, keepdims=keep, where=where)
+    return deliver((total / count.astype(total.dtype)).value, out)
+
+
+def _variance(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = NO_VALUE,
+    correction: Any = NO_VALUE,
+    root: bool = False,
+) -> TracedArray:
+    if correction is not NO_VALUE:
+        if ddof != 0:
+            raise ArgumentValueError("ddof and correction can't be provided simultaneously")
+        ddof = correction
+    x: Any = as_array(a)
+    keep = _given(keepdims)
+    if not is_inexact(x.dtype):
+        plain: Any = np.std if root else np.var
+        kwargs = {} if mean is NO_VALUE else {"mean": mean}
+        return plain(x, axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keep, where=where, **kwargs)  # type: ignore[no-any-return]
+    present = _present(x, where)
+    count = np.sum(present, axis=axis, dtype=np.intp, keepdims=True)
+    filled = _without_nan(x, 0)
+    if mean is NO_VALUE:
+        centre = np.sum(filled, axis=axis, dtype=dtype, keepdims=True, where=where)
+        centre = centre / count.astype(centre.dtype)
+    else:
+        centre = as_array(mean)
+    apart = np.where(present, filled - centre, 0)
+    squares = (apart * np.conj(apart)).real if is_complex(apart.dtype) else apart * apart
+    total = np.sum(squares, axis=axis, dtype=dtype, keepdims=keep, where=where)
+    freedom = np.reshape(count, total.shape) - ddof
+    result = total / np.where(freedom > 0, freedom, 0).astype(total.dtype)
+    result = np.where(freedom > 0, result, np.asarray(np.nan, result.dtype))
+    return deliver((np.sqrt(result) if root else result).value, out)
+
+
+implements(np.nanvar)(_variance)
+
+
+@implements(np.nanstd)
+def nanstd(*args: Any, **kwargs: Any) -> TracedArray:
+    return _variance(*args, root=True, **kwargs)
