@@ -1,14 +1,20 @@
-"""Recording calls into a graph (`Builder`, `bind`) and running a graph (`evaluate`, `Interpreter`, `Transformer`)."""
+"""Recording calls into a graph (`Builder`, `bind`); running one (`evaluate`, `Interpreter`, `Transformer`)."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
 
 from .dtypes import Array
-from .errors import InternalError, TracemillError
+from .errors import (
+    ArgumentTypeError,
+    InternalError,
+    TracemillError,
+    TransformArgumentError,
+    TransformTypeError,
+)
 from .ir import ArrayType, Call, Constant, Graph, Location, Param, Value
 from .op import lookup
 
@@ -50,8 +56,8 @@ def current_builder() -> Builder | None:
 
 
 @contextmanager
-def recording(builder: B) -> Iterator[B]:
-    """Make `bind` record into `builder` in this thread; restores the previous one, also after an exception."""
+def recording(builder: B) -> Generator[B]:
+    """Make `bind` record into `builder` in this thread; restores the one before, also after an exception."""
     previous = _current.builder
     _current.builder = builder
     try:
@@ -61,7 +67,7 @@ def recording(builder: B) -> Iterator[B]:
 
 
 @contextmanager
-def not_recording() -> Iterator[None]:
+def not_recording() -> Generator[None]:
     """Run what follows for real in this thread, as outside of any trace."""
     previous = _current.builder
     _current.builder = None
@@ -124,10 +130,12 @@ class Interpreter:
     def run(self, *inputs: Any) -> tuple[Any, ...]:
         """The outputs for these inputs. Intermediate arrays are released after their last use."""
         graph = self.graph
+        if len(inputs) != len(graph.inputs):
+            raise ArgumentTypeError(f"{graph.name} takes {len(graph.inputs)} inputs, not {len(inputs)}")
         env: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
         dying = last_uses(graph)
         for index, call in enumerate(graph.calls):
-            outputs = self.call(call, [self.value(v, env) for v in call.inputs])
+            outputs = _one_per_output(call, self.call(call, [self.value(v, env) for v in call.inputs]))
             env.update(zip(call.outputs, outputs, strict=True))
             for value in dying.get(index, ()):
                 del env[value]
@@ -140,6 +148,16 @@ class Interpreter:
     def call(self, call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs of one call."""
         return run_call(call, inputs)
+
+
+def _one_per_output(call: Call, result: Any) -> tuple[Any, ...]:
+    """What an overridden `call` gave, which may be bare if it is one thing."""
+    outputs = as_tuple(result)
+    if len(outputs) != len(call.outputs):
+        raise TransformArgumentError(
+            f"{call.op} has {len(call.outputs)} outputs, but `call` gave {len(outputs)} for it", call.location
+        )
+    return outputs
 
 
 def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
@@ -160,7 +178,7 @@ def evaluate(graph: Graph, *inputs: Any) -> tuple[Array, ...]:
 
 
 class Transformer(Interpreter):
-    """Rebuilds a graph call by call. Override `call` to emit something else.
+    """Rebuilds a graph call by call. Override `call` to emit something else: it gets and gives values.
 
     >>> class SineToCosine(Transformer):
     ...     def call(self, call, inputs):
@@ -181,10 +199,18 @@ class Transformer(Interpreter):
             env: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
             for call in graph.calls:
                 builder.location = call.location
-                outputs = self.call(call, [self.value(v, env) for v in call.inputs])
+                outputs = _one_per_output(call, self.call(call, [self.value(v, env) for v in call.inputs]))
+                _require_values(call, outputs)
                 env.update(zip(call.outputs, outputs, strict=True))
             outputs = tuple(self.value(v, env) for v in graph.outputs)
         return Graph(graph.name, inputs, tuple(builder.calls), outputs, graph.input_names)
+
+
+def _require_values(call: Call, outputs: Sequence[Any]) -> None:
+    for output in outputs:
+        if not isinstance(output, Value):
+            kind = type(output).__name__
+            raise TransformTypeError(f"`call` gave a {kind} for {call.op}, not a Value", call.location)
 
 
 def last_uses(graph: Graph) -> dict[int, list[Value]]:
