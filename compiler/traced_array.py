@@ -345,7 +345,7 @@ def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., An
 
 _NO_MEMORY = frozenset(("base", "ctypes", "data", "flags", "strides"))
 _SAME_AS_FUNCTION = frozenset(
-    """all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal
+    """all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal
     dot max mean min nonzero prod ptp put ravel repeat reshape round searchsorted squeeze std sum swapaxes take
     trace transpose var""".split()
 )
@@ -404,7 +404,7 @@ def stack_nested(items: Any) -> Value:
             raise ArgumentTypeError("arrays of Python objects cannot be traced", user_location())
         return Constant(array)
     parts = [as_value(item) for item in items]
-    dtype = np.result_type(*[weak_or_dtype(item, part) for item, part in zip(items, parts, strict=True)])
+    dtype = np.result_type(*[part.dtype for part in parts])
     return concatenate([expand_dims(convert(part, dtype), 0) for part in parts], 0)
 
 

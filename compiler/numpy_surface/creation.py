@@ -105,6 +105,7 @@ def _as_array(name: str) -> None:
 
 for _name in ("asarray", "asanyarray", "ascontiguousarray", "asfortranarray"):
     _as_array(_name)
+_asarray = FUNCTIONS[np.asarray]  # kept, because `np.asarray` is intercepted during a trace
 
 
 @intercepts("require")
@@ -113,7 +114,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, **options: Any)
     """As `numpy.asarray`; a copy if ``"O"`` (own data) is asked for. A traced array has no other memory layout."""
     wanted = {requirements} if isinstance(requirements, str) else set(requirements or ())
     owns = any(str(one).upper() in ("O", "OWNDATA") for one in wanted)
-    return array(a, dtype, copy=True) if owns else FUNCTIONS[np.asarray](a, dtype)
+    return array(a, dtype, copy=True) if owns else _asarray(a, dtype)
 
 
 def constants_of(result: Any) -> Any:

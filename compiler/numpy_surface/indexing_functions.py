@@ -28,7 +28,7 @@ from ..tracing import require_trace
 from .axes import normalize_axis
 from .creation import as_shape, constants_of, intercepts_constants, new_array
 from .editing import recycled
-from .registry import implements
+from .registry import implements, method
 from .reshaping import broadcast_shape, ravel
 from .ufuncs import as_array, captured, write_out
 
@@ -118,6 +118,12 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
         raise ShapeError("condition must be a 1-d array")
     (places,) = known_nonzero(mask, "compress")
     return take(a, places, axis, out)
+
+
+@method("compress")
+def compress_method(a: TracedArray, condition: Any, axis: int | None = None, out: Any = None) -> TracedArray:
+    """`compress` with the array in front."""
+    return compress(condition, a, axis, out)
 
 
 @implements(np.extract)

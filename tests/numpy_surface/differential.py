@@ -30,10 +30,11 @@ def run_traced(function: Function, *args: Any) -> Any:
     ]
     program = trace(function, tree, arguments)
     inputs = [*map(np.asarray, leaves), *program.captured]
-    outputs = evaluate(program.graph, *inputs)
+    outputs = [output.copy() for output in evaluate(program.graph, *inputs)]  # before inputs are written to
     for place, output in program.mutated:
         inputs[place][...] = outputs[output]
-    return program.result(outputs)
+    scalars = {leaf.index for leaf in program.array_outputs if leaf.is_scalar}
+    return program.result([x[()] if i in scalars else x for i, x in enumerate(outputs)])
 
 
 def run_numpy(function: Function, *args: Any) -> Any:
@@ -48,6 +49,7 @@ def assert_same(expected: Any, actual: Any, rtol: float = 0.0, atol: float = 0.0
     actual_leaves, actual_tree = optree.tree_flatten(actual)
     assert len(expected_leaves) == len(actual_leaves), (expected_tree, actual_tree)
     for want, got in zip(expected_leaves, actual_leaves, strict=True):
+        assert isinstance(want, np.ndarray) == isinstance(got, np.ndarray), (want, got)
         want, got = np.asarray(want), np.asarray(got)
         assert (want.dtype, want.shape) == (got.dtype, got.shape), (want, got)
         if want.dtype.name == "bfloat16":  # whose NaNs NumPy does not know
