@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..compiler.backends.numpy import print_module
+from ..compiler.backends.numpy import callbacks, entry_name, print_module
 from ..compiler.errors import BackendError
 from ..compiler.ir import Graph
-from ..compiler.op import lookup
 from ..passes.fold_constants import fold_constants
 from ..passes.pipeline import run
 from ..passes.remove_dead_code import remove_dead_code
@@ -71,14 +70,16 @@ def check_backend(backend: str) -> str:
 def build(graph: Graph, backend: str) -> Build:
     """Make `graph` runnable, from the disk cache if it is there."""
     backend = check_backend(backend)
-    functions = python_functions(graph)
-    key = None if functions else cache_key(ir=str(graph), backend=backend)
+    # A program that calls back into Python is not cached: a Python function has no text to know it by.
+    key = None if callbacks(graph) else cache_key(ir=str(graph), backend=backend)
     cache = default_cache()
     entry = cache.load(key) if key else None
     if entry is not None:
         source = entry.text("program.py")
         statistics.from_disk += 1
-        return Build(load_module(source, graph.name), source, entry.folder / "program.py", from_disk=True)
+        return Build(
+            load_module(source, entry_name(graph)), source, entry.folder / "program.py", from_disk=True
+        )
     optimised, stages = optimise(graph)
     source = print_module(optimised)
     statistics.compiled += 1
@@ -86,15 +87,5 @@ def build(graph: Graph, backend: str) -> Build:
     if key:
         members = {"program.py": source.encode(), "graph.txt": str(graph).encode()}
         folder = cache.store(key, members, {"function": graph.name, "backend": backend})
-    function = load_module(source, graph.name, functions)
+    function = load_module(source, entry_name(graph), callbacks(optimised))
     return Build(function, source, folder / "program.py" if folder else None, stages=stages)
-
-
-def python_functions(graph: Graph) -> dict[str, Callable[..., Any]]:
-    """The Python functions that the graph calls back; such a program is not cached, since they have no text."""
-    found: dict[str, Callable[..., Any]] = {}
-    for call in graph.calls:
-        for name, param in call.params.items():
-            if callable(param) and not isinstance(param, Graph) and lookup(call.op).effect:
-                found[f"{name}_{len(found)}"] = param
-    return found

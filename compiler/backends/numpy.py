@@ -222,7 +222,7 @@ def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
 def _callback(call: Call, scope: Scope, target: str | None) -> list[str]:
     """The meaning, with its parameters bound, is put into a global variable; see `callbacks`."""
     module = scope.module
-    name = module.names.claim(f"callback_{len(module.callbacks) + 1}")
+    name = module.names.numbered("python")
     module.callbacks.append((name, call))
     arguments = ", ".join([name, *map(scope.array, call.inputs)])
     numbers = [v for v in call.outputs if v.ndim == 0]

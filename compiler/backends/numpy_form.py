@@ -54,7 +54,7 @@ class Module:
     def helper(self, op: str) -> str:
         """The function that holds the meaning of an op."""
         if op not in self.helpers:
-            self.helpers[op] = self.names.claim(f"{op}_" if op in RESERVED else op)
+            self.helpers[op] = self.names.claim(op)
         return self.helpers[op]
 
     def note_dtype(self, dtype: DType) -> None:

@@ -137,4 +137,6 @@ def _copied(name: str, x: str, value: Value, target: str | None) -> list[str]:
 @form("iota")
 def _iota(call: Call, scope: Scope, target: str | None) -> list[str]:
     (output,) = call.outputs
-    return wrapped(f"{scope.name(call)} = np.arange(", [str(output.shape[0]), scope.dtype(output.dtype)], ")")
+    return wrapped(
+        f"{scope.name(call)} = np.arange(", [str(output.shape[0]), f"dtype={scope.dtype(output.dtype)}"], ")"
+    )

@@ -42,18 +42,16 @@ class Names:
         self._next: dict[str, int] = {}
 
     def claim(self, wanted: str) -> str:
-        """`wanted`, or with an underscore and a number behind it if that is taken."""
-        name, number = wanted, self._next.get(wanted, 2)
-        while name in self._taken:
-            name, number = f"{wanted}_{number}", number + 1
-            self._next[wanted] = number
-        self._taken.add(name)
-        return name
+        """`wanted`, or with underscores behind it if that is taken."""
+        while wanted in self._taken:
+            wanted += "_"
+        self._taken.add(wanted)
+        return wanted
 
     def numbered(self, stem: str) -> str:
         """``stem_1``, ``stem_2``, …"""
         while True:
-            number = self._next[f"{stem}_"] = self._next.get(f"{stem}_", 0) + 1
+            number = self._next[stem] = self._next.get(stem, 0) + 1
             if (name := f"{stem}_{number}") not in self._taken:
                 self._taken.add(name)
                 return name
