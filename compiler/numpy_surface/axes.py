@@ -16,7 +16,7 @@ def normalize_axis(axis: Any, ndim: int, name: str = "axis") -> int:
 
 def normalize_axes(axis: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
     """One axis or several different ones, in the order given."""
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    given = tuple(axis) if isinstance(axis, (tuple, list, range)) else (axis,)
     axes = tuple(normalize_axis(one, ndim, name) for one in given)
     if len(set(axes)) != len(axes):
         raise ShapeError(f"repeated axis in {name}: {tuple(given)}")

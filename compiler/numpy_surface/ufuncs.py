@@ -305,11 +305,11 @@ def _generalized(
             raise ArgumentValueError(
                 f"axes= of {ufunc.__name__}: operand {place} needs {count} axes, not {axes[place]}"
             )
-        arrays[place] = np.moveaxis(arrays[place], axes[place], range(-count, 0))
+        arrays[place] = np.moveaxis(arrays[place], axes[place], tuple(range(-count, 0)))
     result = function(*arrays)
     if keepdims:
         return np.moveaxis(np.expand_dims(result, -1), -1, axes[-1][0])
-    return np.moveaxis(result, range(-outer, 0), axes[-1]) if outer else result  # type: ignore[no-any-return]
+    return np.moveaxis(result, tuple(range(-outer, 0)), axes[-1]) if outer else result  # type: ignore[no-any-return]
 
 
 def _core_axes(signature: str) -> tuple[list[int], int]:

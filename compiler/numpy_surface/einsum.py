@@ -1,0 +1,249 @@
+"""Einstein summation: NumPy's syntax, contracted pair by pair in the order of `numpy.einsum_path`."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentValueError, DTypeError, ShapeError
+from ..functions import constant, convert, gather, multiply, reshape, transpose
+from ..indexing import Gather
+from ..ir import Value
+from ..storage import Storage, Transpose
+from ..traced_array import TracedArray, as_value, wrap
+from ..tracing import require_trace
+from .products import in_common_dtype, sum_of_products
+from .reductions import deliver, fold_all
+from .registry import implements
+from .ufuncs import as_array
+
+Labels = tuple[Any, ...]
+"""One label per axis: a letter, or a number for an axis that the ellipsis stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """An operand and the labels of its axes."""
+
+    value: Value
+    labels: Labels
+
+
+# ---- reading the subscripts --------------------------------------------------------------------------
+
+
+def _letters(sublist: Sequence[Any]) -> str:
+    """A list of labels as a string: 0 is A, 26 is a."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    return "".join("..." if label is Ellipsis else alphabet[int(label)] for label in sublist)
+
+
+def _as_string(operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    """Subscripts and arrays, from ``einsum("ij,jk", x, y)`` or ``einsum(x, [0, 1], y, [1, 2], [0, 2])``."""
+    if not operands:
+        raise ArgumentValueError("must specify the einstein sum subscripts string and at least one operand")
+    if isinstance(operands[0], str):
+        return operands[0].replace(" ", ""), list(operands[1:])
+    pairs = len(operands) // 2
+    arrays = list(operands[: 2 * pairs : 2])
+    subscripts = ",".join(_letters(sublist) for sublist in operands[1 : 2 * pairs : 2])
+    if len(operands) % 2:
+        subscripts += "->" + _letters(operands[-1])
+    return subscripts, arrays
+
+
+def _labels(term: str, extra: int) -> Labels:
+    """The labels of a term whose ellipsis stands for `extra` axes, numbered so that the last is −1."""
+    before, dots, after = term.partition("...")
+    if "." in before + after or not all(c.isalpha() and c.isascii() for c in before + after):
+        raise ArgumentValueError(f"einsum: {term!r} is not made of letters and at most one ellipsis")
+    return (*before, *(range(-extra, 0) if dots else ()), *after)
+
+
+def parsed(subscripts: str, ndims: Sequence[int]) -> tuple[list[Labels], Labels]:
+    """The labels of each operand and of the result."""
+    left, arrow, right = subscripts.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ndims):
+        raise ArgumentValueError(f"einsum: {len(terms)} terms in {subscripts!r} for {len(ndims)} operands")
+    extras = [ndim - len(term.replace("...", "")) for term, ndim in zip(terms, ndims, strict=True)]
+    for term, extra, ndim in zip(terms, extras, ndims, strict=True):
+        if extra < 0 or (extra and "..." not in term):
+            raise ShapeError(f"einsum: an operand with {ndim} axes does not fit the term {term!r}")
+    inputs = [_labels(term, extra) for term, extra in zip(terms, extras, strict=True)]
+    dots = max((extra for term, extra in zip(terms, extras, strict=True) if "..." in term), default=0)
+    if arrow:
+        output = _labels(right, dots)
+    else:  # labels that occur once, in alphabetical order, after the axes of the ellipsis
+        counts = Counter(label for labels in inputs for label in labels if isinstance(label, str))
+        output = (*range(-dots, 0), *sorted(label for label, count in counts.items() if count == 1))
+    known = {label for labels in inputs for label in labels}
+    if len(set(output)) != len(output) or not set(output) <= known:
+        raise ArgumentValueError(
+            f"einsum: the result {right!r} repeats a label or has one that no operand has"
+        )
+    return inputs, output
+
+
+# ---- contracting -------------------------------------------------------------------------------------
+
+
+def _sizes(terms: Sequence[_Term]) -> dict[Any, int]:
+    """The length of each label's axes; an axis of length 1 is repeated."""
+    sizes: dict[Any, int] = {}
+    for term in terms:
+        for label, dim in zip(term.labels, term.value.shape, strict=True):
+            known = sizes.setdefault(label, dim)
+            if known != dim and 1 not in (known, dim):
+                raise ShapeError(f"einsum: the axes labelled {label!r} have lengths {known} and {dim}")
+            sizes[label] = dim if known == 1 else known
+    return sizes
+
+
+def _diagonal(term: _Term) -> _Term:
+    """The entries where axes of the same label have the same index: one axis per label."""
+    value, labels = term.value, term.labels
+    for label in [label for label, count in Counter(labels).items() if count > 1]:
+        axes = tuple(axis for axis, one in enumerate(labels) if one == label)
+        lengths = {value.shape[axis] for axis in axes}
+        if len(lengths) > 1:
+            raise ShapeError(
+                f"einsum: the axes of one operand labelled {label!r} have lengths {sorted(lengths)}"
+            )
+        index = constant(np.arange(lengths.pop()))
+        value = gather(value, [index] * len(axes), axes)
+        labels = (label, *(one for axis, one in enumerate(labels) if axis not in axes))
+    return _Term(value, labels)
+
+
+def _without_repeated(term: _Term, sizes: dict[Any, int]) -> _Term:
+    """The operand without axes of length 1 that other operands have longer."""
+    kept = [axis for axis, label in enumerate(term.labels) if term.value.shape[axis] == sizes[label]]
+    shape = tuple(term.value.shape[axis] for axis in kept)
+    return _Term(reshape(term.value, shape), tuple(term.labels[axis] for axis in kept))
+
+
+def _sum_over(term: _Term, needed: set[Any]) -> _Term:
+    """The operand summed over the axes whose labels nothing else needs."""
+    gone = tuple(axis for axis, label in enumerate(term.labels) if label not in needed)
+    return _Term(fold_all("sum", term.value, gone), tuple(label for label in term.labels if label in needed))
+
+
+def _contract(x: _Term, y: _Term, needed: set[Any]) -> _Term:
+    """The two operands as one, summed over the labels that are needed no more."""
+    x = _sum_over(x, needed | set(y.labels))
+    y = _sum_over(y, needed | set(x.labels))
+    both = [label for label in x.labels if label in y.labels]
+    batch = [label for label in both if label in needed]
+    over = [label for label in both if label not in needed]
+
+    def axes(term: _Term, labels: list[Any]) -> tuple[int, ...]:
+        return tuple(term.labels.index(label) for label in labels)
+
+    if not over and len(batch) == len(x.labels) == len(y.labels):  # nothing is summed: a plain product
+        return _Term(multiply(x.value, transpose(y.value, axes(y, list(x.labels)))), x.labels)
+    value = sum_of_products(
+        x.value, y.value, (axes(x, over), axes(y, over)), (axes(x, batch), axes(y, batch))
+    )
+    free = [label for term in (x, y) for label in term.labels if label not in both]
+    return _Term(value, (*batch, *free))
+
+
+def _path(terms: Sequence[_Term], output: Labels, optimize: Any) -> list[tuple[int, ...]]:
+    """Which operands to contract, step by step."""
+    if isinstance(optimize, (list, tuple)) and optimize and optimize[0] == "einsum_path":
+        return [tuple(step) for step in optimize[1:]]
+    if len(terms) < 3:
+        return [tuple(range(len(terms)))]
+    numbers = {label: number for number, label in enumerate({x for term in terms for x in term.labels})}
+    args: list[Any] = []
+    for term in terms:
+        args += [_stand_in(term.value.shape), [numbers[label] for label in term.labels]]
+    strategy = "greedy" if optimize is False or optimize is True else optimize
+    path, _ = np.einsum_path(*args, [numbers[label] for label in output], optimize=strategy)
+    return [tuple(step) for step in path[1:]]
+
+
+def _stand_in(shape: Sequence[int]) -> Any:
+    """An array of that shape that takes no memory."""
+    return np.broadcast_to(np.zeros((), np.int8), shape)
+
+
+@implements(np.einsum)
+def einsum(
+    *operands: Any,
+    out: Any = None,
+    optimize: Any = False,
+    dtype: Any = None,
+    order: str = "K",
+    casting: str = "safe",
+) -> TracedArray:
+    subscripts, given = _as_string(operands)
+    arrays = [as_array(x) for x in given]
+    inputs, output = parsed(subscripts, [x.ndim for x in arrays])
+    if (
+        len(arrays) == 1
+        and out is None
+        and dtype is None
+        and sorted(map(str, set(inputs[0]))) == sorted(map(str, output))
+    ):
+        return _view(arrays[0], inputs[0], output)
+    values = in_common_dtype(*given) if dtype is None else [x.value for x in arrays]
+    if dtype is not None:
+        for value in values:
+            if not np.can_cast(value.dtype, dtype, casting):  # type: ignore[arg-type]
+                raise DTypeError(
+                    f"einsum: cannot cast {value.dtype} to {dtype} with casting rule {casting!r}"
+                )
+        values = [convert(value, np.dtype(dtype)) for value in values]
+    terms = [_diagonal(_Term(v, labels)) for v, labels in zip(values, inputs, strict=True)]
+    sizes = _sizes(terms)
+    terms = [_without_repeated(term, sizes) for term in terms]
+    for step in _path(terms, output, optimize):
+        chosen = [terms[i] for i in sorted(step)]
+        terms = [term for i, term in enumerate(terms) if i not in step]
+        joined = chosen[0]
+        for index, other in enumerate(chosen[1:], 1):
+            later = [*terms, *chosen[index + 1 :]]
+            joined = _contract(joined, other, set(output).union(*[term.labels for term in later]))
+        terms.append(joined)
+    (last,) = terms
+    last = _sum_over(last, set(output))
+    return deliver(_in_order(last, output, sizes), out)
+
+
+def _in_order(term: _Term, output: Labels, sizes: dict[Any, int]) -> Value:
+    """The axes in the order of the result, with those of length 1 that no operand has any more."""
+    present = [label for label in output if label in term.labels]
+    value = transpose(term.value, [term.labels.index(label) for label in present])
+    return reshape(value, tuple(sizes[label] for label in output))
+
+
+def _view(x: TracedArray, labels: Labels, output: Labels) -> TracedArray:
+    """A diagonal or transpose of one operand: in NumPy a view, which can be written through."""
+    if x.is_scalar:
+        return x
+    steps: list[Any] = []
+    repeated = [label for label, count in Counter(labels).items() if count > 1]
+    for label in repeated:
+        axes = tuple(axis for axis, one in enumerate(labels) if one == label)
+        lengths = {x.shape[axis] for axis in axes}
+        if len(lengths) > 1 or len(repeated) > 1:
+            return wrap(
+                _in_order(_diagonal(_Term(x.value, labels)), output, _sizes([_Term(x.value, labels)]))
+            )
+        index = Storage(require_trace(), constant(np.arange(lengths.pop())))
+        steps.append(Gather((index,) * len(axes), axes, 0))
+        labels = (label, *(one for axis, one in enumerate(labels) if axis not in axes))
+    steps.append(Transpose(tuple(labels.index(label) for label in output)))
+    return x.through(*steps)
+
+
+@implements(np.einsum_path)
+def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
+    """NumPy's own, which needs the shapes only."""
+    subscripts, given = _as_string(operands)
+    shapes = [as_value(x).shape for x in given]
+    return np.einsum_path(subscripts, *map(_stand_in, shapes), optimize=optimize)

@@ -1,0 +1,140 @@
+"""The part of `numpy.linalg` that needs no factorization: norms, traces, diagonals."""
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import is_inexact
+from ..errors import ArgumentValueError, ShapeError
+from .axes import normalize_axis
+from .registry import REFUSED, implements
+from .ufuncs import as_array
+
+_FACTORIZED = frozenset(
+    [
+        "cholesky",
+        "cond",
+        "det",
+        "eig",
+        "eigh",
+        "eigvals",
+        "eigvalsh",
+        "inv",
+        "lstsq",
+        "matrix_rank",
+        "pinv",
+        "qr",
+        "slogdet",
+        "solve",
+        "svd",
+        "svdvals",
+        "tensorinv",
+        "tensorsolve",
+    ]
+)
+for _name in _FACTORIZED:
+    REFUSED.setdefault(_name, "it needs a factorization of matrices, and Tracemill traces products only")
+for _name in (name for name in np.fft.__all__ if "shift" not in name):
+    REFUSED.setdefault(_name, "Tracemill does not trace Fourier transforms")
+
+
+def _squares(x: Any) -> Any:
+    return x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
+
+
+def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
+    """The norm along one axis, or several as if they were one."""
+    if order is None or order == 2:
+        return np.sqrt(np.sum(_squares(x), axis=axis, keepdims=keepdims))
+    if isinstance(order, str):
+        raise ArgumentValueError(f"Invalid norm order '{order}' for vectors")
+    size = np.abs(x)
+    if order == np.inf:
+        return np.max(size, axis=axis, keepdims=keepdims)
+    if order == -np.inf:
+        return np.min(size, axis=axis, keepdims=keepdims)
+    if order == 0:
+        return np.sum((x != 0).astype(size.dtype), axis=axis, keepdims=keepdims)
+    if order == 1:
+        return np.sum(size, axis=axis, keepdims=keepdims)
+    total = np.sum(size**order, axis=axis, keepdims=keepdims)
+    return total ** np.reciprocal(np.asarray(order, total.dtype))[()]
+
+
+def _matrix_norm(x: Any, order: Any, axes: tuple[int, int], keepdims: bool) -> Any:
+    row, column = axes
+    if row == column:
+        raise ArgumentValueError("Duplicate axes given.")
+    if order in (None, "fro", "f"):
+        result = np.sqrt(np.sum(_squares(x), axis=axes))
+    elif order in (1, -1, np.inf, -np.inf):
+        summed, other = (row, column) if order in (1, -1) else (column, row)
+        sums = np.sum(np.abs(x), axis=summed)
+        place = other - (other > summed)
+        result = np.max(sums, axis=place) if order > 0 else np.min(sums, axis=place)
+    elif order in (2, -2, "nuc"):
+        values: Any = np.linalg.svd(np.moveaxis(x, axes, (-2, -1)), compute_uv=False)
+        reduce: Any = {2: np.max, -2: np.min, "nuc": np.sum}[order]
+        result = reduce(values, axis=-1)
+    else:
+        raise ArgumentValueError("Invalid norm order for matrices.")
+    if keepdims:
+        shape = tuple(1 if axis in axes else dim for axis, dim in enumerate(x.shape))
+        return np.reshape(result, shape)
+    return result
+
+
+def _floating(a: Any) -> Any:
+    x: Any = as_array(a)
+    return x if is_inexact(x.dtype) else x.astype(float)
+
+
+@implements(np.linalg.norm)
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    a = _floating(x)
+    if axis is None:
+        if ord is None or (a.ndim == 1 and ord == 2) or (a.ndim == 2 and ord in ("fro", "f")):
+            flat: Any = np.ravel(a)
+            result: Any = np.sqrt(np.sum(_squares(flat)))
+            return np.reshape(result, (1,) * a.ndim) if keepdims else result
+        axes = tuple(range(a.ndim))
+    else:
+        axes = tuple(normalize_axis(one, a.ndim) for one in (axis if isinstance(axis, tuple) else (axis,)))
+    if len(axes) == 1:
+        return _vector_norm(a, ord, axes[0], keepdims)
+    if len(axes) == 2:
+        return _matrix_norm(a, ord, (axes[0], axes[1]), keepdims)
+    raise ShapeError("Improper number of dimensions to norm.")
+
+
+@implements(np.linalg.vector_norm)
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    return _vector_norm(_floating(x), ord, axis, keepdims)
+
+
+@implements(np.linalg.matrix_norm)
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    a = _floating(x)
+    if a.ndim < 2:
+        raise ShapeError(f"matrix_norm needs matrices, not an array of {a.ndim} axes")
+    return _matrix_norm(a, ord, (a.ndim - 2, a.ndim - 1), keepdims)
+
+
+@implements(np.trace)
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    return np.sum(np.diagonal(as_array(a), offset, axis1, axis2), axis=-1, dtype=dtype, out=out)  # type: ignore[call-overload]
+
+
+@implements(np.linalg.trace)
+def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    return np.trace(as_array(x), offset, -2, -1, dtype)  # type: ignore[call-overload]
+
+
+@implements(np.linalg.diagonal)
+def linalg_diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    return np.diagonal(as_array(x), offset, -2, -1)  # type: ignore[call-overload]
+
+
+@implements(np.linalg.matrix_transpose)
+def linalg_matrix_transpose(x: Any, /) -> Any:
+    return np.swapaxes(as_array(x), -1, -2)  # type: ignore[call-overload]
