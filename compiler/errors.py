@@ -231,3 +231,13 @@ class CallbackError(TracemillError, TypeError, ValueError):
     """
 
     code = "E0404"
+
+
+class CallbackLoopWarning(UserWarning):
+    """A Python function that a mapped program calls runs once per example, in a loop.
+
+    Opaque code has no batch, so `vmap` has no other way; the printed graph shows the loop as ``loops=``. Fix:
+    write the function with NumPy, so that it can be traced, or call it outside of `vmap` on the whole batch.
+    """
+
+    code = "W0001"

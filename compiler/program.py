@@ -1,7 +1,8 @@
 """Tracing a user's function: from a Python call to a `Program`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ class Argument:
     is_scalar: bool = False
     known: Known | None = None
     """Gives the concrete value, if tracing may look at it."""
-    identity: int | None = None
+    identity: Hashable | None = None
     """Arguments with the same identity are the same memory."""
 
 
@@ -96,7 +97,7 @@ def trace(function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | 
 
 def _fill(record: Trace, leaves: Sequence["Argument | Static"]) -> list[Any]:
     """Traced arrays for the arguments; the same memory for arguments that are the same array."""
-    shared: dict[int, Storage] = {}
+    shared: dict[Hashable, Storage] = {}
     filled: list[Any] = []
     for leaf in leaves:
         if isinstance(leaf, Static):
@@ -187,14 +188,18 @@ def weak_type(leaf: Any) -> "type[Any] | None":
 
 
 def function_name(function: Any) -> str:
-    """The name of a function for graphs and messages; a `functools.partial` is named after what it wraps."""
-    while hasattr(function, "func") and not hasattr(function, "__name__"):
-        function = function.func
-    name = getattr(function, "__name__", type(function).__name__)
+    """The name of a function for graphs; a `functools.partial` is named after what it wraps."""
+    name = _plain_name(function)
     return name if name.isidentifier() else "function"
 
 
 def describe(function: Any) -> str:
     """A function's name in messages; a `functools.partial` is shown as such."""
-    name = function_name(function)
-    return f"partial({name})" if hasattr(function, "func") and hasattr(function, "keywords") else name
+    name = _plain_name(function)
+    return f"partial({name})" if isinstance(function, partial) else name
+
+
+def _plain_name(function: Any) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))

@@ -14,7 +14,7 @@ from .build import check_backend
 from .entry import MISS
 from .lower import Lowered
 from .signature import Signature, StaticLeaf, arguments_for, sign
-from .transform import as_argument, inputs_of, run
+from .transform import as_argument, inputs_of, overwrite, run
 from .variant import Variant
 
 
@@ -93,7 +93,7 @@ class CompiledFunction:
         inputs = inputs_of(program, traced)
         outputs = run(program.graph, inputs)
         for index, output in program.mutated:
-            inputs[index][...] = outputs[output]
+            overwrite(inputs[index], outputs[output])
         return program.result(outputs)
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:

@@ -1,30 +1,35 @@
-"""`jacfwd`, `jacrev` and `hessian`: all derivatives of all outputs, by mapping a basis through `jvp` or `vjp`."""
+"""`jacfwd`, `jacrev` and `hessian`: all derivatives of all outputs, by mapping a basis through one pass."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import optree
 
-from ..compiler.dtypes import dtype_name, is_complex, is_inexact
-from ..compiler.errors import NotDifferentiableError
 from ..compiler.functions import constant
 from ..compiler.ir import ArrayType, Constant
-from ..compiler.program import ArrayOutput, leaf_type, path_names
+from ..compiler.program import ArrayOutput, leaf_type
 from ..passes.linearize import linearize
 from ..passes.vjp import vjp
 from ..passes.vmap import vmap
-from .argnums import Argnums, Chosen
-from .differentiate import check_aux, marked, result_leaves, result_tree
-from .transform import Tracing, like_function, run
+from .argnums import Argnums
+from .differentiated_call import DifferentiatedCall
+from .gradient import Names, Numbers
+from .transform import like_function, run
 
 
-def jacrev(func: Callable[..., Any], argnums: Any = None, has_aux: bool = False, *, argnames: Any = None,
-           holomorphic: bool = False) -> Callable[..., Any]:  # fmt: skip
+def jacrev(
+    func: Callable[..., Any],
+    argnums: Numbers = None,
+    has_aux: bool = False,
+    *,
+    argnames: Names = None,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
     """The Jacobian of `func`, one row (output element) per pass: for few outputs.
 
-    A leaf has the shape of the output followed by the shape of the input; the tree is the output's tree of the
-    chosen arguments' trees. Arguments as of `grad`; keyword arguments are passed on.
+    A leaf has the shape of the output followed by the shape of the input; the tree is the output's tree of
+    the chosen arguments' trees. Arguments and errors as of `grad`; keyword arguments are passed on.
 
     >>> import numpy as np
     >>> jacrev(lambda x: x**2)(np.array([1.0, 2.0]))
@@ -34,8 +39,14 @@ def jacrev(func: Callable[..., Any], argnums: Any = None, has_aux: bool = False,
     return _jacobian("jacrev", _rows, func, argnums, has_aux, argnames, holomorphic)
 
 
-def jacfwd(func: Callable[..., Any], argnums: Any = None, has_aux: bool = False, *, argnames: Any = None,
-           holomorphic: bool = False) -> Callable[..., Any]:  # fmt: skip
+def jacfwd(
+    func: Callable[..., Any],
+    argnums: Numbers = None,
+    has_aux: bool = False,
+    *,
+    argnames: Names = None,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
     """The Jacobian of `func`, one column (input element) per pass: for few inputs. As `jacrev` otherwise.
 
     >>> import numpy as np
@@ -45,30 +56,38 @@ def jacfwd(func: Callable[..., Any], argnums: Any = None, has_aux: bool = False,
     return _jacobian("jacfwd", _columns, func, argnums, has_aux, argnames, holomorphic)
 
 
-def hessian(func: Callable[..., Any], argnums: Any = None, has_aux: bool = False, *, argnames: Any = None,
-            holomorphic: bool = False) -> Callable[..., Any]:  # fmt: skip
-    """The matrix of second derivatives, ``jacfwd(jacrev(func))``. For a dict argument a dict of dicts.
+def hessian(
+    func: Callable[..., Any],
+    argnums: Numbers = None,
+    has_aux: bool = False,
+    *,
+    argnames: Names = None,
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """The second derivatives, ``jacfwd(jacrev(func))``: a leaf has shape output + input + input.
+
+    For a dict argument a dict of dicts. Arguments and errors as of `grad`.
 
     >>> import numpy as np
     >>> hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
     array([[ 6.,  0.],
            [ 0., 12.]])
     """
-    options = {"argnums": argnums, "has_aux": has_aux, "argnames": argnames, "holomorphic": holomorphic}
-    return jacfwd(jacrev(func, **options), **options)
+    first = jacrev(func, argnums, has_aux, argnames=argnames, holomorphic=holomorphic)
+    return jacfwd(first, argnums, has_aux, argnames=argnames, holomorphic=holomorphic)
 
 
-_Blocks = list[list[Any]]
+Blocks: TypeAlias = list[list[Any]]
 """For each output leaf, for each input leaf, an array of shape output + input."""
 
 
 def _jacobian(
     name: str,
-    blocks_of: Callable[..., tuple[list[Any], _Blocks]],
+    blocks_of: Callable[[DifferentiatedCall, list[ArrayOutput]], tuple[list[Any], Blocks]],
     func: Callable[..., Any],
-    argnums: Any,
+    argnums: Numbers,
     has_aux: bool,
-    argnames: Any,
+    argnames: Names,
     holomorphic: bool,
 ) -> Callable[..., Any]:
     choice = Argnums(name, argnums, argnames)
@@ -76,33 +95,51 @@ def _jacobian(
     @like_function(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.choose(func, args, kwargs)
-        call = Tracing(func, args, kwargs, chosen)
-        check_aux(call.program, chosen.where, has_aux)
-        leaves = _differentiable_leaves(call, chosen, has_aux, holomorphic)
+        call = DifferentiatedCall(func, args, kwargs, chosen, has_aux)
+        leaves = call.differentiable()
+        call.check_complex(leaves, holomorphic=holomorphic)
         outputs, blocks = blocks_of(call, leaves)
-        call.update_captured(outputs)
-        tree = result_tree(call.program, has_aux)
-        jacobians = optree.tree_unflatten(tree, [chosen.rebuild(row) for row in blocks])
-        return (jacobians, call.program.result(outputs)[1]) if has_aux else jacobians
+        jacobians = optree.tree_unflatten(call.out_tree, [chosen.rebuild(row) for row in blocks])
+        return (jacobians, call.value(outputs)[1]) if has_aux else jacobians
 
     return jacobian
 
 
-def _differentiable_leaves(call: Tracing, chosen: Chosen, has_aux: bool, holomorphic: bool) -> list[ArrayOutput]:
-    """The array outputs; errors for outputs without a derivative and for complex numbers that were not asked for."""
-    program = call.program
-    leaves = result_leaves(program, has_aux, numbers=True)
-    for leaf, path in zip(leaves, path_names(result_tree(program, has_aux), "output"), strict=True):
-        if not isinstance(leaf, ArrayOutput):
-            raise NotDifferentiableError(f"{chosen.where}: {path} is {type(leaf.value).__name__}, not an array")
-        dtype = program.graph.outputs[leaf.index].dtype
-        if not is_inexact(dtype):
-            raise NotDifferentiableError(f"{chosen.where}: {path} has dtype {dtype_name(dtype)}, which has no derivative")
-        if is_complex(dtype) and not holomorphic:
-            raise NotDifferentiableError(f"{chosen.where}: {path} is complex: pass holomorphic=True if the function is")
-    for leaf in call.differentiated:
-        chosen.check(leaf, "an argument", holomorphic=holomorphic)
-    return leaves
+def _rows(call: DifferentiatedCall, leaves: list[ArrayOutput]) -> tuple[list[Any], Blocks]:
+    """Reverse mode: one vectorised pull per output leaf."""
+    forward, backward = vjp(call.graph, wrt=call.wrt, of=call.marked(leaves))
+    outputs, residuals = call.run_forward(forward)
+    types = [call.type_of(leaf) for leaf in leaves]
+    blocks: Blocks = []
+    for row, type in enumerate(types):
+        cotangents = [_basis(t) if i == row else _zeros(t) for i, t in enumerate(types)]
+        axes = [None] * len(residuals) + [0 if i == row else None for i in range(len(types))]
+        mapped = vmap(backward, in_axes=axes, size=type.size, out_axes=[0] * len(call.primals))
+        pulled = run(mapped, [*residuals, *cotangents])
+        if type.dtype.kind == "c":  # vjp gives the direction uphill, the conjugate of the derivative
+            pulled = list(map(np.conjugate, pulled))
+        blocks.append(
+            [_reshaped(p, (*type.shape, *np.shape(x))) for p, x in zip(pulled, call.primals, strict=True)]
+        )
+    return outputs, blocks
+
+
+def _columns(call: DifferentiatedCall, leaves: list[ArrayOutput]) -> tuple[list[Any], Blocks]:
+    """Forward mode: one vectorised push per input leaf; the pushed axis moves to the end."""
+    forward, linear = linearize(call.graph, wrt=call.wrt, of=call.marked(leaves))
+    outputs, residuals = call.run_forward(forward)
+    out_types = [call.type_of(leaf) for leaf in leaves]
+    in_types = [leaf_type(x, path) for x, path in zip(call.primals, call.primal_paths, strict=True)]
+    columns: Blocks = []
+    for column, type in enumerate(in_types):
+        tangents = [_basis(t) if i == column else _zeros(t) for i, t in enumerate(in_types)]
+        axes = [None] * len(residuals) + [0 if i == column else None for i in range(len(in_types))]
+        mapped = vmap(linear, in_axes=axes, size=type.size, out_axes=[t.ndim for t in out_types])
+        pushed = run(mapped, [*residuals, *tangents])
+        columns.append(
+            [_reshaped(p, (*t.shape, *type.shape)) for p, t in zip(pushed, out_types, strict=True)]
+        )
+    return outputs, [list(row) for row in zip(*columns, strict=True)]
 
 
 def _basis(type: ArrayType) -> Constant:
@@ -114,44 +151,7 @@ def _zeros(type: ArrayType) -> Constant:
     return constant(np.zeros(type.shape, type.dtype))
 
 
-def _rows(call: Tracing, leaves: list[ArrayOutput]) -> tuple[list[Any], _Blocks]:
-    """Reverse mode: one vectorised pull per output leaf."""
-    program = call.program
-    forward, backward = vjp(program.graph, wrt=call.wrt, of=marked(program, leaves))
-    count = len(program.graph.outputs)
-    results = run(forward, call.inputs)
-    outputs, residuals = results[:count], results[count:]
-    types = [program.graph.outputs[leaf.index].type for leaf in leaves]
-    in_shapes = [leaf_type(x, "").shape for x in call.differentiated]
-    blocks: _Blocks = []
-    for row, type in enumerate(types):
-        cotangents = [_basis(t) if i == row else _zeros(t) for i, t in enumerate(types)]
-        axes = [None] * len(residuals) + [0 if i == row else None for i in range(len(types))]
-        mapped = vmap(backward, in_axes=axes, size=type.size, out_axes=[0] * len(in_shapes))
-        pulled = run(mapped, [*residuals, *cotangents])
-        blocks.append([np.reshape(p, (*type.shape, *shape)) for p, shape in zip(pulled, in_shapes, strict=True)])
-    return outputs, [[_scalar(block) for block in row] for row in blocks]
-
-
-def _columns(call: Tracing, leaves: list[ArrayOutput]) -> tuple[list[Any], _Blocks]:
-    """Forward mode: one vectorised push per input leaf; the pushed axis moves to the end."""
-    program = call.program
-    forward, linear = linearize(program.graph, wrt=call.wrt, of=marked(program, leaves))
-    count = len(program.graph.outputs)
-    results = run(forward, call.inputs)
-    outputs, residuals = results[:count], results[count:]
-    out_types = [program.graph.outputs[leaf.index].type for leaf in leaves]
-    in_types = [leaf_type(x, "") for x in call.differentiated]
-    columns = []
-    for column, type in enumerate(in_types):
-        tangents = [_basis(t) if i == column else _zeros(t) for i, t in enumerate(in_types)]
-        axes = [None] * len(residuals) + [0 if i == column else None for i in range(len(in_types))]
-        mapped = vmap(linear, in_axes=axes, size=type.size, out_axes=[t.ndim for t in out_types])
-        pushed = run(mapped, [*residuals, *tangents])
-        columns.append([np.reshape(p, (*t.shape, *type.shape)) for p, t in zip(pushed, out_types, strict=True)])
-    return outputs, [[_scalar(column[row]) for column in columns] for row in range(len(out_types))]
-
-
-def _scalar(x: Any) -> Any:
-    """0-d results are scalars, as NumPy's."""
-    return x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x
+def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` in another shape; a 0-d result is a scalar, as NumPy's are."""
+    reshaped = np.reshape(x, shape)
+    return reshaped if shape else reshaped[()]

@@ -1,13 +1,14 @@
 """`vmap`: a function of one example becomes a function of a batch."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import optree
 
-from ..compiler.errors import TransformArgumentError
-from ..compiler.ir import ArrayType
+from ..compiler.errors import CallbackLoopWarning, TransformArgumentError, TreeMismatchError
+from ..compiler.ir import ArrayType, Call, Graph, called
 from ..compiler.program import (
     NAMESPACE,
     Argument,
@@ -20,12 +21,12 @@ from ..compiler.program import (
     path_names,
     trace,
 )
-from ..compiler.traced_array import TracedArray
-from ..passes.vmap import mapped_outputs
+from ..compiler.trace import depends_on
 from ..passes.vmap import vmap as vmap_graph
-from .transform import as_argument, inputs_of, like_function, run
+from .transform import as_argument, inputs_of, is_array, like_function, overwrite, run
+from .trees import show, spread
 
-Dim = int | None
+Dim: TypeAlias = int | None
 
 
 def vmap(
@@ -33,25 +34,29 @@ def vmap(
     in_dims: Any = 0,
     out_dims: Any = 0,
     *,
-    kw_dims: dict[str, Any] | None = None,
+    kw_dims: Mapping[str, Any] | None = None,
     axis_size: int | None = None,
 ) -> Callable[..., Any]:
     """Map `func` over an axis of its arguments, as a loop over the slices would, without the loop.
 
     Args:
         func: a function of arrays (or pytrees of them) for one example.
-        in_dims: which axis of each argument is the batch: an int for all, or a tuple with an entry per positional
-            argument; an entry is an int, None (not mapped), or a tree of these that is a prefix of the argument.
+        in_dims: which axis of each argument is the batch: an int for all, or a tuple with an entry per
+            positional argument; an entry is an int, None (not mapped), or a tree of these that is a prefix of
+            the argument.
         out_dims: where the batch axis goes in each output: an int, None (the output does not depend on the
-            batch), or a tree that is a prefix of the output. Negative numbers count from the end of the result.
+            batch), or a tree that is a prefix of the output. Negative numbers count from the end of the
+            result.
         kw_dims: the same for keyword arguments, by name; those not named are not mapped.
         axis_size: the batch size, needed only if no argument is mapped.
 
     Returns:
-        A function of the batched arguments. Value, shape and dtype equal those of the stacked results of the loop.
+        A function of the batched arguments. Value, shape and dtype equal those of the stacked results of the
+        loop. What `func` writes to its mapped arguments is written to the caller's arrays.
 
     Raises:
         TransformArgumentError: (a ValueError) for dims that do not fit the arguments or the outputs.
+        TreeMismatchError: (a ValueError) for trees of dims that do not fit.
 
     >>> import numpy as np
     >>> vmap(np.dot)(np.ones((3, 2)), np.ones((3, 2)))
@@ -60,42 +65,38 @@ def vmap(
 
     @like_function(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        return _Mapping(func, in_dims, out_dims, kw_dims or {}, axis_size, args, kwargs).result()
+        batch = _Batch(f"vmap({describe(func)})", in_dims, out_dims, kw_dims or {}, axis_size, args, kwargs)
+        return _Mapping(batch, func).result()
 
     return mapped
 
 
-class _Mapping:
-    """One call of a mapped function."""
+class _Batch:
+    """The arguments of one call of a mapped function with the batch axis of each leaf, checked."""
 
     def __init__(
         self,
-        func: Callable[..., Any],
+        where: str,
         in_dims: Any,
         out_dims: Any,
-        kw_dims: dict[str, Any],
+        kw_dims: Mapping[str, Any],
         axis_size: int | None,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
-        self.where = f"vmap({describe(func)})"
+        self.where = where
         self.out_dims = out_dims
         self._check_out_dims()
-        self._check_in_dims(in_dims, kw_dims, args, kwargs, axis_size)
-        self.leaves, tree = flatten_arguments(args, kwargs)
-        self.names = argument_names(tree)
-        self.dims = self._leaf_dims(in_dims, kw_dims, args, kwargs)
-        self.size = self._batch_size(axis_size)
-        entering = [
-            self._enter(leaf, name, dim) for leaf, name, dim in zip(self.leaves, self.names, self.dims, strict=True)
+        self._check_in_dims(in_dims, kw_dims, axis_size)
+        self._check_inputs(args, kwargs, kw_dims, axis_size)
+        self.leaves, self.tree = flatten_arguments(args, kwargs)
+        self.names = argument_names(self.tree)
+        given = self._spread_in_dims(in_dims, kw_dims)
+        self.dims = [
+            self._checked(dim, leaf, name)
+            for dim, leaf, name in zip(given, self.leaves, self.names, strict=True)
         ]
-        self.program = trace(func, tree, entering)
-        traced = [isinstance(e, Argument) for e in entering]
-        self.inputs = inputs_of(self.program, [x for x, t in zip(self.leaves, traced, strict=True) if t])
-        self.in_axes: list[Dim] = [d for d, t in zip(self.dims, traced, strict=True) if t]
-        self.in_axes += [None] * len(self.program.captured)
-
-    # ---- checks before the function runs ---------------------------------------------------------
+        self.size = self._size(axis_size)
 
     def _check_out_dims(self) -> None:
         for dim in optree.tree_leaves(self.out_dims, none_is_leaf=True, namespace=NAMESPACE):
@@ -104,144 +105,167 @@ class _Mapping:
                     f"{self.where}: out_dims must hold ints and None, not {type(dim).__name__}: {dim!r}"
                 )
 
-    def _check_in_dims(
-        self, in_dims: Any, kw_dims: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any], axis_size: int | None
+    def _check_in_dims(self, in_dims: Any, kw_dims: Mapping[str, Any], axis_size: int | None) -> None:
+        is_possible = isinstance(in_dims, (tuple, list)) or _is_dim(in_dims)
+        if not is_possible or (in_dims is None and axis_size is None and not kw_dims):
+            raise TransformArgumentError(
+                f"{self.where}: in_dims must be an int or a tuple with one entry per argument, "
+                f"not {type(in_dims).__name__}: {in_dims!r}"
+            )
+        if not isinstance(kw_dims, Mapping):
+            raise TransformArgumentError(
+                f"{self.where}: kw_dims must be a dict of dims by name, not {type(kw_dims).__name__}: "
+                f"{kw_dims!r}"
+            )
+        if axis_size is not None and (not _is_dim(axis_size) or axis_size < 0):
+            raise TransformArgumentError(
+                f"{self.where}: axis_size must be an int of at least 0, not {axis_size!r}"
+            )
+
+    def _check_inputs(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], kw_dims: Mapping[str, Any], axis_size: int | None
     ) -> None:
-        if isinstance(in_dims, bool) or not isinstance(in_dims, (int, np.integer, tuple, list)):
-            if not (in_dims is None and (axis_size is not None or kw_dims)):
-                raise TransformArgumentError(
-                    f"{self.where}: in_dims must be an int or a tuple with one entry per argument, "
-                    f"not {type(in_dims).__name__}: {in_dims!r}"
-                )
         if not args and not kw_dims and axis_size is None:
-            raise TransformArgumentError(f"{self.where}: no inputs: vmap needs a positional argument to map over")
+            raise TransformArgumentError(
+                f"{self.where}: no inputs: vmap needs a positional argument to map over"
+            )
         for name in kw_dims:
             if name not in kwargs:
-                raise TransformArgumentError(f"{self.where}: kw_dims has {name!r}, which the call does not pass")
+                raise TransformArgumentError(
+                    f"{self.where}: kw_dims has {name!r}, which the call does not pass"
+                )
 
-    def _leaf_dims(
-        self, in_dims: Any, kw_dims: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> list[Dim]:
-        """The dim of each leaf of the arguments."""
-        per_argument = tuple(in_dims) if isinstance(in_dims, (tuple, list)) else (in_dims,) * len(args)
-        if len(per_argument) != len(args):
-            raise self._mismatch("in_dims", in_dims, args)
-        dims: list[Dim] = []
-        for i, (dim, arg) in enumerate(zip(per_argument, args, strict=True)):
-            dims += self._spread(dim, arg, f"args[{i}]", "in_dims", in_dims, args)
-        for name in _in_tree_order(kwargs):
-            dims += self._spread(kw_dims.get(name), kwargs[name], f"kwargs[{name!r}]", "kw_dims", kw_dims, kwargs)
+    def _spread_in_dims(self, in_dims: Any, kw_dims: Mapping[str, Any]) -> list[Any]:
+        """What `in_dims` and `kw_dims` say of each leaf of the arguments."""
+        args, kwargs = self.tree.children()
+        per_argument = tuple(in_dims) if isinstance(in_dims, list) else in_dims
+        per_name = {name: kw_dims.get(name) for name in kwargs.entries()}
         return [
-            self._checked(dim, leaf, path) for dim, leaf, path in zip(dims, self.leaves, self.names, strict=True)
+            *_spread(per_argument, args, f"{self.where}: in_dims"),
+            *_spread(per_name, kwargs, f"{self.where}: kw_dims"),
         ]
 
-    def _spread(self, dims: Any, tree: Any, path: str, what: str, all_dims: Any, all_trees: Any) -> list[Any]:
-        """A tree of dims that is a prefix of `tree`, as one dim per leaf."""
-        if dims is None or isinstance(dims, (int, np.integer)) or _is_leaf(dims):
-            if not _is_dim(dims):
-                raise TransformArgumentError(f"{self.where}: {what} for {path} must be an int or None, not {dims!r}")
-            return [dims] * optree.tree_structure(tree, namespace=NAMESPACE).num_leaves
-        if _is_leaf(tree) or type(dims) is not type(tree) or _entries(dims) != _entries(tree):
-            raise self._mismatch(what, all_dims, all_trees)
-        spread: list[Any] = []
-        for entry, dim, part in zip(_entries(tree), _children(dims), _children(tree), strict=True):
-            spread += self._spread(dim, part, f"{path}[{entry!r}]", what, all_dims, all_trees)
-        return spread
-
-    def _mismatch(self, what: str, dims: Any, tree: Any) -> TransformArgumentError:
-        shown = str(optree.tree_structure(tree, namespace=NAMESPACE)).removeprefix("PyTreeSpec(")
-        shown = shown.removesuffix(")").replace(f", namespace='{NAMESPACE}'", "")
-        return TransformArgumentError(f"{self.where}: {what}={dims!r} does not fit the structure {shown}")
-
-    def _checked(self, dim: Dim, leaf: Any, path: str) -> Dim:
+    def _checked(self, dim: Any, leaf: Any, path: str) -> Dim:
         """A dim in range for its array, wrapped to be non-negative."""
+        if not _is_dim(dim):
+            raise TransformArgumentError(
+                f"{self.where}: the dim of {path} must be an int or None, not {type(dim).__name__}: {dim!r}"
+            )
         if dim is None:
             return None
-        if not isinstance(leaf, (np.ndarray, TracedArray)):
+        if not is_array(leaf):
             raise TransformArgumentError(
-                f"{self.where}: {path} has in_dim {dim} but is {type(leaf).__name__}, not an array: use None"
+                f"{self.where}: {path} has dim {dim} but is {type(leaf).__name__}, not an array: use None"
             )
         if not -leaf.ndim <= dim < leaf.ndim:
-            valid = f"the valid range is {-leaf.ndim} to {leaf.ndim - 1}" if leaf.ndim else "it is 0-d: use None"
-            raise TransformArgumentError(
-                f"{self.where}: in_dim {dim} is out of range for {path} of shape {tuple(leaf.shape)}; {valid}"
+            valid = (
+                f"the valid range is {-leaf.ndim} to {leaf.ndim - 1}" if leaf.ndim else "it is 0-d: use None"
             )
-        return int(dim) % leaf.ndim
+            raise TransformArgumentError(
+                f"{self.where}: dim {dim} is out of range for {path} of shape {leaf.shape}; {valid}"
+            )
+        return int(dim) % int(leaf.ndim)
 
-    def _batch_size(self, axis_size: int | None) -> int:
-        sizes = {
-            name: leaf.shape[dim]
-            for name, leaf, dim in zip(self.names, self.leaves, self.dims, strict=True)
-            if dim is not None
-        }
+    def _size(self, axis_size: int | None) -> int:
+        leaves = zip(self.names, self.leaves, self.dims, strict=True)
+        sizes = {name: leaf.shape[dim] for name, leaf, dim in leaves if dim is not None}
         if not sizes and axis_size is None:
-            raise TransformArgumentError(f"{self.where}: every in_dim is None: map at least one argument or give axis_size")
+            raise TransformArgumentError(
+                f"{self.where}: every dim is None: map at least one argument or give axis_size"
+            )
         distinct = {*sizes.values(), *(() if axis_size is None else (axis_size,))}
         if len(distinct) > 1:
             found = ", ".join(f"{name} has {size}" for name, size in sizes.items())
-            given = "" if axis_size is None else f", axis_size is {axis_size}"
-            raise TransformArgumentError(f"{self.where}: the mapped axes have different sizes: {found}{given}")
-        return distinct.pop()
+            given = "" if axis_size is None else f"; axis_size is {axis_size}"
+            raise TransformArgumentError(
+                f"{self.where}: the mapped axes have different sizes: {found}{given}"
+            )
+        return int(distinct.pop())
 
-    def _enter(self, leaf: Any, name: str, dim: Dim) -> "Argument | Static":
-        """A mapped leaf enters as one example of it; an unmapped array as it is; anything else unchanged."""
-        if dim is None:
-            is_array = isinstance(leaf, (np.ndarray, TracedArray))
-            return as_argument(leaf, name, known=False) if is_array else Static(leaf)
-        whole = as_argument(leaf, name, known=False)
-        shape = whole.type.shape[:dim] + whole.type.shape[dim + 1 :]
-        # A slice of a 1-d array is a scalar, as in the loop.
-        return Argument(ArrayType(whole.type.dtype, shape), name, None, not shape, None, whole.identity)
+    def arguments(self) -> "list[Argument | Static]":
+        """A mapped array enters as one example of it; an unmapped one as it is; anything else unchanged."""
+        return [
+            _example(leaf, name, dim) if is_array(leaf) else Static(leaf)
+            for leaf, name, dim in zip(self.leaves, self.names, self.dims, strict=True)
+        ]
 
-    # ---- running -----------------------------------------------------------------------------------
+
+class _Mapping:
+    """A function traced for one example, ready to run on the batch."""
+
+    def __init__(self, batch: _Batch, func: Callable[..., Any]) -> None:
+        self.batch, self.where = batch, batch.where
+        self.program: Program = trace(func, batch.tree, batch.arguments())
+        self.graph = self.program.graph
+        arrays = [(x, dim) for x, dim in zip(batch.leaves, batch.dims, strict=True) if is_array(x)]
+        self.inputs = inputs_of(self.program, [x for x, _ in arrays])
+        self.in_axes: list[Dim] = [dim for _, dim in arrays] + [None] * len(self.program.captured)
+        self.reached = depends_on(self.graph, [axis is not None for axis in self.in_axes])
 
     def result(self) -> Any:
         """The batched result; arrays that the function wrote to are updated."""
-        program = self.program
-        mapped = mapped_outputs(program.graph, self.in_axes)
-        out_axes: list[Dim] = [None] * len(program.graph.outputs)
-        for leaf, dim, path in zip(program.out_leaves, self._output_dims(), self._output_paths(), strict=True):
-            if isinstance(leaf, ArrayOutput):
-                out_axes[leaf.index] = self._output_axis(program, leaf, dim, mapped[leaf.index], path)
+        program, batch = self.program, self.batch
+        out_axes = self._out_axes()
         for index, output in program.mutated:
-            self._check_mutation(index, mapped[output])
+            self._check_mutation(index)
             out_axes[output] = self.in_axes[index]
-        graph = vmap_graph(program.graph, in_axes=self.in_axes, size=self.size, out_axes=out_axes)
+        for call in looped_callbacks(self.graph, self.reached):
+            at = "" if call.location is None else f" at {call.location}"
+            warnings.warn(
+                f"{self.where}: {describe(call.params['function'])}{at} is opaque Python code, which has no "
+                f"batch: it will run {batch.size} times, once per example",
+                CallbackLoopWarning,
+                stacklevel=3,
+            )
+        graph = vmap_graph(self.graph, in_axes=self.in_axes, size=batch.size, out_axes=out_axes)
         outputs = run(graph, self.inputs)
         for index, output in program.mutated:
-            self.inputs[index][...] = outputs[output]
+            overwrite(self.inputs[index], outputs[output])
         return program.result(outputs)
 
-    def _output_paths(self) -> list[str]:
-        return path_names(self.program.out_tree, "output")
+    def _out_axes(self) -> list[Dim]:
+        """Where the batch goes in each output of the graph."""
+        program = self.program
+        axes: list[Dim] = [None] * len(self.graph.outputs)
+        dims = _spread(self.batch.out_dims, program.out_tree, f"{self.where}: out_dims")
+        paths = path_names(program.out_tree, "output")
+        for leaf, dim, path in zip(program.out_leaves, dims, paths, strict=True):
+            if isinstance(leaf, ArrayOutput):
+                axes[leaf.index] = self._out_axis(leaf, dim, path)
+        return axes
 
-    def _output_dims(self) -> Sequence[Any]:
-        """The out_dim of each leaf of the result."""
-        placeholders = optree.tree_unflatten(self.program.out_tree, list(range(self.program.out_tree.num_leaves)))
-        return self._spread(self.out_dims, placeholders, "output", "out_dims", self.out_dims, placeholders)
-
-    def _output_axis(self, program: Program, leaf: ArrayOutput, dim: Dim, is_mapped: bool, path: str) -> Dim:
+    def _out_axis(self, leaf: ArrayOutput, dim: Dim, path: str) -> Dim:
+        value = self.graph.outputs[leaf.index]
         if dim is None:
-            if is_mapped:
+            if value in self.reached:
                 raise TransformArgumentError(
-                    f"{self.where}: {path} depends on the batch, so its out_dim cannot be None: say where the axis goes"
+                    f"{self.where}: {path} depends on the batch, so its out_dim cannot be None: say where "
+                    "the axis goes"
                 )
             return None
-        ndim = program.graph.outputs[leaf.index].ndim + 1
+        ndim = value.ndim + 1
         if not -ndim <= dim < ndim:
             raise TransformArgumentError(
-                f"{self.where}: out_dim {dim} is out of range for {path}, which has {ndim} axes with the batch; "
-                f"the valid range is {-ndim} to {ndim - 1}"
+                f"{self.where}: out_dim {dim} is out of range for {path}, which has {ndim} axes with the "
+                f"batch; the valid range is {-ndim} to {ndim - 1}"
             )
         return int(dim) % ndim
 
-    def _check_mutation(self, index: int, is_mapped: bool) -> None:
-        """A loop would write to an unmapped array once per example, in order: that is not one batched write."""
-        if self.in_axes[index] is None:
-            name = self.program.graph.input_names[index]
+    def _check_mutation(self, index: int) -> None:
+        """Examples may write to their own slices only: a loop would run into what earlier examples wrote."""
+        axis, target = self.in_axes[index], self.inputs[index]
+        name = self.graph.input_names[index]
+        if axis is None:
+            if name.startswith("captured"):
+                name = f"an array {self.graph.inputs[index].type} from outside"
             raise TransformArgumentError(
-                f"{self.where}: the function writes to {name}, which is not mapped: every example would overwrite it. "
-                "Map it, or return the new value instead"
+                f"{self.where}: the function writes to {name}, which is not mapped: every example would "
+                "overwrite it. Map it, or return the new value instead"
+            )
+        if any(x is target and other != axis for x, other in zip(self.inputs, self.in_axes, strict=True)):
+            raise TransformArgumentError(
+                f"{self.where}: the function writes to {name}, which it also reaches along another axis or "
+                "as a whole: examples would see each other's writes. Pass a copy"
             )
 
 
@@ -249,18 +273,34 @@ def _is_dim(dim: Any) -> bool:
     return dim is None or (isinstance(dim, (int, np.integer)) and not isinstance(dim, bool))
 
 
-def _is_leaf(tree: Any) -> bool:
-    return optree.tree_is_leaf(tree, none_is_leaf=True, namespace=NAMESPACE)
+def _spread(dims: Any, tree: Any, what: str) -> list[Any]:
+    """A tree of dims that is a prefix of `tree`, as one dim per leaf."""
+    try:
+        return spread(
+            dims, tree, lambda part, _: optree.tree_is_leaf(part, none_is_leaf=True, namespace=NAMESPACE)
+        )
+    except LookupError:
+        raise TreeMismatchError(f"{what}={dims!r} is no prefix of the structure {show(tree)}") from None
 
 
-def _children(tree: Any) -> list[Any]:
-    return list(optree.tree_flatten_one_level(tree, none_is_leaf=True, namespace=NAMESPACE)[0])
+def _example(leaf: Any, name: str, dim: Dim) -> Argument:
+    """One example of an array; a slice of a 1-d array is a scalar, as in the loop."""
+    whole = as_argument(leaf, name, known=dim is None)
+    if dim is None:
+        return whole
+    shape = whole.type.shape[:dim] + whole.type.shape[dim + 1 :]
+    return Argument(ArrayType(whole.type.dtype, shape), name, None, not shape, None, (whole.identity, dim))
 
 
-def _entries(tree: Any) -> list[Any]:
-    return list(optree.tree_flatten_one_level(tree, none_is_leaf=True, namespace=NAMESPACE)[2])
+def looped_callbacks(graph: Graph, reached: Sequence[Any] | set[Any]) -> list[Call]:
+    """The calls of the user's Python that depend on a mapped value, also those in nested graphs."""
+    found: list[Call] = []
+    for call in graph.calls:
+        if any(v in reached for v in call.inputs):
+            found += _callbacks(call)
+    return found
 
 
-def _in_tree_order(kwargs: dict[str, Any]) -> list[str]:
-    """Keyword names in the order in which a tree holds them."""
-    return sorted(kwargs)
+def _callbacks(call: Call) -> list[Call]:
+    inner = [found for graph in called((call,)) for nested in graph.calls for found in _callbacks(nested)]
+    return [call, *inner] if call.op == "callback" else inner

@@ -1,0 +1,92 @@
+"""`pure_callback`: call Python code from a traced function, at the time when it runs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optree
+
+from ..compiler.errors import TransformTypeError
+from ..compiler.ir import ArrayType, Graph, Value
+from ..compiler.program import describe, leaf_type, path_names
+from ..compiler.trace import Builder, bind_all, recording
+from .transform import run
+from .trees import check_same_structure, flatten
+
+
+def pure_callback(function: Callable[..., Any], result_spec: Any, *args: Any) -> Any:
+    """What `function` returns for the values of `args`: Python code that tracing cannot look into.
+
+    The function gets read-only NumPy arrays in the structure of `args`. It must be pure: it may run any
+    number of times, or not at all if nothing needs its result. Under `vmap` it runs once per example, and a
+    `CallbackLoopWarning` says so. It has no derivative; `stop_gradient` of the arguments says that none is
+    wanted.
+
+    Args:
+        function: any Python function.
+        result_spec: what it returns: a pytree of things with a ``shape`` and a ``dtype``, such as
+            ``np.empty(3)``; a dtype stands for a scalar.
+        args: arrays, numbers, and pytrees of them.
+
+    Returns:
+        The results, in the structure of `result_spec`, as arrays of exactly these shapes and dtypes.
+
+    Raises:
+        CallbackError: the function returned other shapes or dtypes.
+        TreeMismatchError: (a ValueError) the function returned another structure.
+
+    >>> import math
+    >>> pure_callback(math.gamma, np.float64, 5.0)
+    np.float64(24.0)
+    """
+    leaves, tree = flatten(args)
+    specs, spec_tree = flatten(result_spec)
+    where = f"pure_callback({describe(function)})"
+    types = [
+        _spec_type(spec, f"{where}: {path}")
+        for spec, path in zip(specs, path_names(spec_tree, "result_spec"), strict=True)
+    ]
+    inputs = [
+        Value(leaf_type(x, f"{where}: {path}"))
+        for x, path in zip(leaves, path_names(tree, "args"), strict=True)
+    ]
+    with recording(Builder()) as builder:
+        outputs = bind_all(
+            "callback",
+            *inputs,
+            function=_FlatFunction(function, tree, spec_tree),
+            types=tuple((type.dtype, type.shape) for type in types),
+        )
+    graph = Graph("pure_callback", tuple(inputs), tuple(builder.calls), outputs)
+    return optree.tree_unflatten(spec_tree, run(graph, leaves))
+
+
+class _FlatFunction:
+    """A function of trees as one of flat arrays. Equal if the function and the trees are."""
+
+    def __init__(self, function: Callable[..., Any], arguments: Any, result: Any) -> None:
+        self._parts = (function, arguments, result)
+        self.__name__ = self.__qualname__ = describe(function)
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        function, arguments, result = self._parts
+        returned = function(*optree.tree_unflatten(arguments, arrays))
+        leaves, found = flatten(returned)
+        check_same_structure(f"callback of {self.__name__}: the result", found, result)
+        return tuple(leaves)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _FlatFunction) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash(self._parts)
+
+
+def _spec_type(spec: Any, where: str) -> ArrayType:
+    if isinstance(spec, (type, np.dtype)):
+        return ArrayType(np.dtype(spec), ())
+    if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
+        raise TransformTypeError(
+            f"{where} must have a shape and a dtype, {type(spec).__name__} has not: {spec!r:.60}"
+        )
+    return ArrayType(np.dtype(spec.dtype), tuple(spec.shape))

@@ -1,0 +1,218 @@
+"""`DifferentiatedCall`: one call of a function, traced so that it can be differentiated."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from ..compiler.dtypes import dtype_name, is_complex, is_inexact
+from ..compiler.errors import DTypeError, NotDifferentiableError, ShapeError, TreeMismatchError
+from ..compiler.ir import ArrayType, Graph
+from ..compiler.program import (
+    Argument,
+    ArrayOutput,
+    Static,
+    argument_names,
+    flatten_arguments,
+    leaf_type,
+    path_names,
+    trace,
+    weak_type,
+)
+from ..compiler.trace import depends_on
+from ..compiler.traced_array import PYTHON_NUMBERS, is_traced
+from .argnums import Chosen
+from .transform import as_argument, inputs_of, is_array, overwrite, run
+from .trees import check_same_structure, flatten, show, structure
+
+
+class DifferentiatedCall:
+    """One call under a differentiating transform: its program, its primals, the result that counts.
+
+    The values of the arguments are known while tracing, so that Python control flow on them works. The
+    function gets copies: what it writes to its arguments stays inside, what it writes to arrays that it
+    closes over does not.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        chosen: Chosen,
+        has_aux: bool,
+    ) -> None:
+        self.where = chosen.where
+        self.has_aux = has_aux
+        self.primals: list[Any] = []
+        """The leaves that are differentiated, in order."""
+        self.primal_paths: list[str] = []
+        self.wrt: list[bool] = []
+        """Which inputs of the graph these are."""
+        leaves, tree = flatten_arguments(args, kwargs)
+        entering: list[Argument | Static] = []
+        traced: list[Any] = []
+        for leaf, path, is_chosen in zip(leaves, argument_names(tree), chosen.leaves(tree), strict=True):
+            if is_chosen:
+                chosen.check(leaf, path)
+                self.primals.append(leaf)
+                self.primal_paths.append(path)
+            if is_chosen or is_array(leaf):
+                entering.append(as_argument(leaf, path, known=True, shared=False))
+                traced.append(leaf)
+                self.wrt.append(is_chosen)
+            else:
+                entering.append(Static(leaf))
+        self._given = len(traced)
+        self.program = trace(function, tree, entering)
+        self.graph = self.program.graph
+        self.inputs = inputs_of(self.program, traced)
+        self.wrt += [False] * len(self.program.captured)
+        self.out_tree = self._result_tree()
+        self.out_leaves = self.program.out_leaves[: self.out_tree.num_leaves]
+        self.out_paths = path_names(self.out_tree, "output")
+
+    def _result_tree(self) -> Any:
+        """The structure of the result proper, without aux."""
+        tree = self.program.out_tree
+        if not self.has_aux:
+            return tree
+        if tree.type is not tuple or tree.num_children != 2:
+            raise TreeMismatchError(
+                f"{self.where}: with has_aux=True the function must return a pair (output, aux), not "
+                f"{show(tree)}"
+            )
+        return tree.children()[0]
+
+    # ---- outputs -----------------------------------------------------------------------------------------
+
+    def type_of(self, leaf: ArrayOutput) -> ArrayType:
+        return self.graph.outputs[leaf.index].type
+
+    def marked(self, leaves: Sequence[ArrayOutput]) -> list[bool]:
+        """Which outputs of the graph these leaves of the result are."""
+        chosen = {leaf.index for leaf in leaves}
+        return [i in chosen for i in range(len(self.graph.outputs))]
+
+    def floating(self) -> list[ArrayOutput]:
+        """The outputs that have tangents. Other numbers and arrays have zeros; other objects are an error."""
+        for leaf, path in zip(self.out_leaves, self.out_paths, strict=True):
+            if isinstance(leaf, Static) and not isinstance(leaf.value, PYTHON_NUMBERS):
+                raise self._not_an_array(leaf, path)
+        arrays = [leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput)]
+        return [leaf for leaf in arrays if is_inexact(self.type_of(leaf).dtype)]
+
+    def differentiable(self) -> list[ArrayOutput]:
+        """The outputs, all of which must be floating arrays; at least one."""
+        if not self.out_leaves:
+            raise NotDifferentiableError(
+                f"{self.where}: the function returns {show(self.out_tree)}, which holds no array"
+            )
+        leaves = []
+        for leaf, path in zip(self.out_leaves, self.out_paths, strict=True):
+            if isinstance(leaf, Static):
+                raise self._not_an_array(leaf, path)
+            dtype = self.type_of(leaf).dtype
+            if not is_inexact(dtype):
+                raise NotDifferentiableError(
+                    f"{self.where}: {path} has dtype {dtype_name(dtype)}, which has no derivative"
+                )
+            leaves.append(leaf)
+        return leaves
+
+    def _not_an_array(self, leaf: Static, path: str) -> NotDifferentiableError:
+        return NotDifferentiableError(
+            f"{self.where}: {path} is {type(leaf.value).__name__}, not an array. Return it as aux, with "
+            "has_aux=True"
+        )
+
+    def check_complex(self, leaves: Sequence[ArrayOutput], *, holomorphic: bool) -> None:
+        """Complex primals and outputs need ``holomorphic=True``, which needs nothing but complex ones."""
+        dtypes = [leaf_type(x, path).dtype for x, path in zip(self.primals, self.primal_paths, strict=True)]
+        dtypes += [self.type_of(leaf).dtype for leaf in leaves]
+        for dtype, path in zip(dtypes, [*self.primal_paths, *self.out_paths], strict=True):
+            if is_complex(dtype) and not holomorphic:
+                raise NotDifferentiableError(
+                    f"{self.where}: {path} is complex: pass holomorphic=True if the function is"
+                )
+            if holomorphic and not is_complex(dtype):
+                raise NotDifferentiableError(
+                    f"{self.where}: holomorphic=True needs complex arguments and results, but {path} has "
+                    f"dtype {dtype_name(dtype)}"
+                )
+
+    def check_dependence(self, leaves: Sequence[ArrayOutput]) -> None:
+        """Every output must depend on the primals."""
+        reached = depends_on(self.graph, self.wrt)
+        depending = {leaf.index for leaf in leaves if self.graph.outputs[leaf.index] in reached}
+        for leaf, path in zip(self.out_leaves, self.out_paths, strict=True):
+            if isinstance(leaf, Static) or leaf.index not in depending:
+                raise NotDifferentiableError(
+                    f"{self.where}: {path} does not depend on the primals (strict=True)"
+                )
+
+    # ---- running -----------------------------------------------------------------------------------------
+
+    def run_forward(self, forward: Graph) -> tuple[list[Any], list[Any]]:
+        """``(outputs, residuals)`` of a graph that computes what the function does, and then some."""
+        return self.split(run(forward, self.inputs))
+
+    def split(self, results: list[Any]) -> tuple[list[Any], list[Any]]:
+        """The outputs of the function and what follows them; captured arrays get what was written to them."""
+        count = len(self.graph.outputs)
+        outputs, rest = results[:count], results[count:]
+        for index, output in self.program.mutated:
+            if index >= self._given:
+                overwrite(self.inputs[index], outputs[output])
+        return outputs, rest
+
+    def value(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
+        """``(result, aux)``; aux is None unless asked for."""
+        result = self.program.result(outputs)
+        return result if self.has_aux else (result, None)
+
+    # ---- tangents ----------------------------------------------------------------------------------------
+
+    def tangent_tree(self, leaves: Sequence[ArrayOutput], tangents: Sequence[Any]) -> Any:
+        """Tangents of `leaves` in the structure of the result, with zeros for the other outputs."""
+        given = {leaf.index: tangent for leaf, tangent in zip(leaves, tangents, strict=True)}
+
+        def tangent(leaf: "ArrayOutput | Static") -> Any:
+            if isinstance(leaf, Static):
+                return type(leaf.value)(0)
+            type_ = self.type_of(leaf)
+            return given[leaf.index] if leaf.index in given else np.zeros(type_.shape, type_.dtype)[()]
+
+        return optree.tree_unflatten(self.out_tree, list(map(tangent, self.out_leaves)))
+
+    def directions(self, tangents: tuple[Any, ...], primals: tuple[Any, ...]) -> list[Any]:
+        """Tangents as a flat list; they must have the structure, shapes and dtypes of the primals."""
+        flat, tree = flatten(tangents)
+        check_same_structure(f"{self.where}: tangents", tree, structure(primals))
+        fitted = []
+        for tangent, primal, path in zip(flat, self.primals, path_names(tree, "tangents"), strict=True):
+            type_ = leaf_type(primal, path)
+            fitted.append(fitting(tangent, type_, type_.shape, f"{self.where}: {path}", casting="no"))
+        return fitted
+
+
+def fitting(given: Any, type: ArrayType, shape: tuple[int, ...], where: str, *, casting: Any) -> Any:
+    """A tangent or cotangent of exactly this shape, and of this dtype or one that `casting` lets through.
+
+    Python numbers fit every dtype that can hold them.
+    """
+    found = leaf_type(given, where)
+    if found.shape != shape:
+        raise ShapeError(f"{where} has shape {found.shape}, expected {shape}")
+    if found.dtype == type.dtype:
+        return given
+    weak = weak_type(given)
+    fits = (
+        np.can_cast(found.dtype, type.dtype, casting)
+        if weak is None
+        else np.result_type(weak(0), type.dtype) == type.dtype
+    )
+    if not fits:
+        raise DTypeError(f"{where} has dtype {dtype_name(found.dtype)}, expected {dtype_name(type.dtype)}")
+    return given.astype(type.dtype) if is_traced(given) else np.asarray(given, type.dtype)

@@ -1,0 +1,48 @@
+"""Pytrees beside each other: equal structures, prefixes of a structure, and both in messages."""
+
+from collections.abc import Callable
+from typing import Any
+
+import optree
+
+from ..compiler.errors import TreeMismatchError
+from ..compiler.program import NAMESPACE
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves of a pytree and its structure."""
+    return optree.tree_flatten(tree, namespace=NAMESPACE)
+
+
+def structure(tree: Any) -> Any:
+    """The structure of a pytree, without its leaves."""
+    return optree.tree_structure(tree, namespace=NAMESPACE)
+
+
+def show(structure: Any) -> str:
+    """A structure in messages: ``{'w': *, 'b': *}``."""
+    text = str(structure).removeprefix("PyTreeSpec(").removesuffix(")")
+    return text.replace(f", namespace='{NAMESPACE}'", "")
+
+
+def check_same_structure(what: str, found: Any, expected: Any) -> None:
+    """`TreeMismatchError` unless two structures are equal; the message shows both."""
+    if found != expected:
+        raise TreeMismatchError(f"{what}: expected the structure {show(expected)}, found {show(found)}")
+
+
+def spread(prefix: Any, structure: Any, stands_for: Callable[[Any, Any], bool]) -> list[Any]:
+    """For each leaf of `structure` the part of `prefix` that stands for it.
+
+    ``stands_for(part, structure)`` says where the walk down `prefix` ends. Above that, containers must agree
+    in type and keys; a list is not a tuple. Raises `LookupError`, to which the caller adds what was compared.
+    """
+    if stands_for(prefix, structure):
+        return [prefix] * structure.num_leaves
+    if optree.tree_is_leaf(prefix, none_is_leaf=True, namespace=NAMESPACE):
+        raise LookupError
+    children, _, keys, _ = optree.tree_flatten_one_level(prefix, none_is_leaf=True, namespace=NAMESPACE)
+    if type(prefix) is not structure.type or list(keys) != structure.entries():
+        raise LookupError
+    parts = zip(children, structure.children(), strict=True)
+    return [leaf for child, below in parts for leaf in spread(child, below, stands_for)]
