@@ -46,6 +46,9 @@ class ArrayOutput:
 
     index: int
     is_scalar: bool
+    """NumPy's function would give a scalar rather than an array."""
+    weak: "type[Any] | None" = None
+    """The Python type of a number that was computed from Python numbers alone."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
     for leaf in found:
         if isinstance(leaf, (TracedArray, np.ndarray, np.generic)):
             scalar = leaf.is_scalar if is_traced(leaf) else isinstance(leaf, np.generic)
-            leaves.append(ArrayOutput(len(outputs), scalar))
+            leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))
             outputs.append(as_value(leaf))
         else:
             leaves.append(Static(leaf))
@@ -167,6 +170,10 @@ def leaf_type(leaf: Any, path: str) -> ArrayType:
     if is_traced(leaf):
         return leaf.type
     if isinstance(leaf, np.ndarray):
+        if type(leaf) not in (np.ndarray, np.memmap):
+            raise ArgumentTypeError(
+                f"{path} is a {type(leaf).__name__}, whose rules differ from a plain array's: pass np.asarray of it"
+            )
         return array_type(leaf)
     if isinstance(leaf, (np.generic, *PYTHON_NUMBERS)):
         return Constant(leaf).type

@@ -17,7 +17,7 @@ class Pass:
     function: Callable[[Graph], Graph]
 
 
-Record: TypeAlias = "list[tuple[str, Graph]] | Callable[[str, Graph], Any]"
+Record: TypeAlias = list[tuple[str, Graph]] | Callable[[str, Graph], Any]
 
 
 def run(

@@ -152,6 +152,14 @@ def _nothing_compiled(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return MISS
 
 
+def _as_tuple(option: str, given: Any, of: type[Any]) -> tuple[Any, ...]:
+    """One or several ints or strings as a tuple."""
+    items = (given,) if isinstance(given, of) else tuple(given) if isinstance(given, Iterable) else (given,)
+    if not all(isinstance(item, of) and not isinstance(item, bool) for item in items):
+        raise StaticArgumentError(f"{option} must be {of.__name__} or a tuple of them, not {given!r}")
+    return items
+
+
 def _restore(function: Callable[..., Any], options: dict[str, Any]) -> CompiledFunction:
     return compile(function, **options)
 
@@ -210,12 +218,8 @@ def compile(
     array([0., 0.])
     """
     check_backend(backend)
-    argnums = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    if not all(isinstance(n, int) and not isinstance(n, bool) for n in argnums):
-        raise StaticArgumentError(f"static_argnums must hold ints, not {static_argnums!r}")
-    if not all(isinstance(n, str) for n in argnames):
-        raise StaticArgumentError(f"static_argnames must hold strings, not {static_argnames!r}")
+    argnums = _as_tuple("static_argnums", static_argnums, int)
+    argnames = _as_tuple("static_argnames", static_argnames, str)
     if not isinstance(max_variants, int) or max_variants < 1:
         raise TransformTypeError(f"max_variants must be a positive int, not {max_variants!r}")
 

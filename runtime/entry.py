@@ -20,7 +20,7 @@ def generate_entry(signature: Signature, program: Program, function: Callable[..
     check = CheckWriter(signature)
     if not check.write():
         return None
-    names = {**check.names, "MISS": MISS, "run": function}
+    names = {**check.names, "MISS": MISS, "run": function, "asarray": np.asarray}
     inputs = list(check.leaves)
     for i, array in enumerate(program.captured):
         names[f"c{i}"] = array
@@ -90,7 +90,8 @@ class CheckWriter:
             type_ = spec.dtype.type if spec.type is np.generic else spec.type
             self.names[f"t_{type_.__name__}"] = type_
             self._miss_if(f"type({name}) is not t_{type_.__name__}")
-            self.leaves.append(name)
+            self.names[f"n_{dtype_name(spec.dtype)}"] = spec.dtype.type
+            self.leaves.append(name if spec.type is np.generic else f"n_{dtype_name(spec.dtype)}({name})")
         else:
             self._static_leaf(spec, name)
 
@@ -116,9 +117,12 @@ def result_expression(program: Program, names: dict[str, Any]) -> str:
 
     def leaf_text() -> str:
         leaf = next(leaves)
-        if isinstance(leaf, ArrayOutput):
-            return f"out[{leaf.index}][()]" if leaf.is_scalar else f"out[{leaf.index}]"
-        return named("s", leaf.value)
+        if not isinstance(leaf, ArrayOutput):
+            return named("s", leaf.value)
+        if leaf.weak is not None:
+            return f"out[{leaf.index}].item()"
+        is_array = program.graph.outputs[leaf.index].ndim or leaf.is_scalar
+        return f"out[{leaf.index}]" if is_array else f"asarray(out[{leaf.index}])"
 
     def named(prefix: str, value: Any) -> str:
         name = f"{prefix}{len(names)}"

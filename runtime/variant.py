@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.program import Argument, trace
+from ..compiler.program import trace
 from .build import build
 from .entry import MISS, generate_entry
-from .signature import Signature, arguments_for
+from .signature import NumberSpec, Signature, arguments_for
 from .transform import inputs_of
 
 
@@ -18,11 +18,9 @@ class Variant:
     def __init__(self, function: Callable[..., Any], signature: Signature, backend: str) -> None:
         self.signature = signature
         self.function = function
-        entering = arguments_for(signature)
-        self.is_traced = [isinstance(e, Argument) for e in entering]
-        self.program = trace(function, signature.tree, entering)
+        self.program = trace(function, signature.tree, arguments_for(signature))
         self.build = build(self.program.graph, backend)
-        self.scalars = {leaf.index for leaf in self.program.array_outputs if leaf.is_scalar}
+        self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         plain = not self.program.mutated and not self.program.frozen
         entry = generate_entry(signature, self.program, self.build.function) if plain else None
         self.entry: Callable[..., Any] = entry or _miss
@@ -30,14 +28,28 @@ class Variant:
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """The general way: run on the leaves of a call that has this signature."""
-        inputs = inputs_of(self.program, [x for x, t in zip(leaves, self.is_traced, strict=True) if t])
+        arrays = [
+            spec.dtype.type(leaf) if isinstance(spec, NumberSpec) else leaf
+            for leaf, spec in zip(leaves, self.signature.specs, strict=True)
+            if spec.is_traced
+        ]
+        inputs = inputs_of(self.program, arrays)
         for index, _ in self.program.mutated:
             if _overlaps(inputs, index):
                 return self.function(*args, **kwargs)  # written memory is shared: run the function as it stands
         outputs = self.build.function(*inputs)
         for index, output in self.program.mutated:
             inputs[index][...] = outputs[output]
-        return self.program.result([out[()] if i in self.scalars else out for i, out in enumerate(outputs)])
+        return self.program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
+
+    def _as_numpy_gives(self, index: int, output: Any) -> Any:
+        """0-d results as the function would give them: arrays, NumPy scalars, or Python numbers."""
+        if np.ndim(output):
+            return output
+        leaf = self.zero_d.get(index)
+        if leaf is None or not leaf.is_scalar:
+            return np.asarray(output)
+        return output[()] if leaf.weak is None else output.item()
 
     @property
     def is_stale(self) -> bool:

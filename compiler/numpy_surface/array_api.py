@@ -36,7 +36,7 @@ _STANDARD = """
     argsort sort
     cumulative_prod cumulative_sum max mean min prod std sum var
     all any diff
-    linalg fft
+    linalg
 """.split()
 
 VERSION = "2024.12"
@@ -60,10 +60,18 @@ def _constructor(name: str, original: Callable[..., Any], traced: Callable[..., 
     return constructor
 
 
+def _late(name: str) -> Any:
+    """NumPy loads its ``fft`` when it is first asked for; so do we."""
+    if name == "fft":
+        return np.fft
+    raise AttributeError(f"tracemill.array_api has no {name!r}")
+
+
 def _make_namespace() -> ModuleType:
     namespace = ModuleType("tracemill.array_api", __doc__)
     for name in _STANDARD:
         setattr(namespace, name, _function(name))
+    namespace.__getattr__ = _late  # type: ignore[method-assign, assignment]
     namespace.__array_api_version__ = VERSION  # type: ignore[attr-defined]
     return namespace
 
