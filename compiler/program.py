@@ -1,5 +1,7 @@
 """Tracing a user's function: from a Python call to a `Program`."""
 
+import inspect
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -90,7 +92,7 @@ def trace(function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | 
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
     with recording(record), intercepted():
         try:
-            filled = _fill(record, leaves)
+            filled = _fill(record, leaves, partial(users_name, function))
             args, kwargs = optree.tree_unflatten(tree, filled)
             result = function(*args, **kwargs)
             return _finish(record, arguments, filled, result)
@@ -98,7 +100,7 @@ def trace(function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | 
             record.alive = False
 
 
-def _fill(record: Trace, leaves: Sequence["Argument | Static"]) -> list[Any]:
+def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[str], str]) -> list[Any]:
     """Traced arrays for the arguments; the same memory for arguments that are the same array."""
     shared: dict[Hashable, Storage] = {}
     filled: list[Any] = []
@@ -108,11 +110,11 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"]) -> list[Any]:
             continue
         storage = None if leaf.identity is None else shared.get(leaf.identity)
         if storage is None:
-            storage = record.add_input(Value(leaf.type), leaf.name, leaf.known)
+            storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known)
             if leaf.identity is not None:
                 shared[leaf.identity] = storage
         else:
-            record.add_input(Value(leaf.type), leaf.name, leaf.known)
+            record.add_input(Value(leaf.type), name(leaf.name), leaf.known)
         filled.append(TracedArray(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak))
     return filled
 
@@ -158,6 +160,27 @@ def argument_names(tree: Any) -> list[str]:
     """How the leaves of a call's arguments are reached: ``args[0]['w']``, ``kwargs['scale']``."""
     return [name.replace("[0]", "args", 1) if name.startswith("[0]") else name.replace("[1]", "kwargs", 1)
             for name in path_names(tree, "")]  # fmt: skip
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def users_name(function: Callable[..., Any], name: str) -> str:
+    """An argument's name by the function's own parameters: ``args[0]['w']`` is ``weights['w']``.
+
+    >>> users_name(lambda weights, x: x, "args[0]['w']"), users_name(np.sin, "kwargs['where']")
+    ("weights['w']", 'where')
+    """
+    if keyword := re.match(r"kwargs\['(\w+)'\]", name):
+        return keyword[1] + name[keyword.end() :]
+    if position := re.match(r"args\[(\d+)\]", name):
+        try:
+            parameters = list(inspect.signature(function).parameters.values())[: int(position[1]) + 1]
+        except (TypeError, ValueError):  # written in C, without a signature
+            return name
+        if len(parameters) > int(position[1]) and all(p.kind in _POSITIONAL for p in parameters):
+            return parameters[-1].name + name[position.end() :]
+    return name
 
 
 def path_names(tree: Any, root: str) -> list[str]:
