@@ -2,6 +2,7 @@
 
 from . import (
     arithmetic,
+    bessel,
     comparison,
     contraction,
     control,
@@ -9,15 +10,19 @@ from . import (
     creation,
     cumulative,
     elementary,
+    gamma,
+    incomplete,
     indexing,
     layout,
     random,
     reduction,
     sort,
+    special,
 )
 
 __all__ = [
     "arithmetic",
+    "bessel",
     "comparison",
     "contraction",
     "control",
@@ -25,9 +30,12 @@ __all__ = [
     "creation",
     "cumulative",
     "elementary",
+    "gamma",
+    "incomplete",
     "indexing",
     "layout",
     "random",
     "reduction",
     "sort",
+    "special",
 ]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, complex_dtype, dtype_name, is_complex, is_inexact, real_dtype
+from ..dtypes import DType, complex_dtype, dtype_name, is_complex, is_inexact, is_supported, real_dtype
 from ..errors import DTypeError
 from ..functions import conjugate, convert, imag, make_complex, negative, real, unbroadcast, zeros_like
 from ..ir import ArrayType, Value
@@ -13,6 +13,12 @@ from ..trace import bind
 from .elementwise import batch_elementwise, elementwise, transpose_of
 
 FAMILY = "conversion"
+
+
+def _convert_type(x: ArrayType, dtype: DType) -> ArrayType:
+    if not is_supported(dtype):
+        raise DTypeError(f"convert of {x} to {dtype}: there are no arrays of that dtype")
+    return ArrayType(dtype, x.shape)
 
 
 def _convert_numpy(x: Any, dtype: Any) -> Any:
@@ -32,7 +38,7 @@ register(
     Op(
         name="convert",
         family=FAMILY,
-        type=lambda x, dtype: ArrayType(dtype, x.shape),
+        type=_convert_type,
         numpy=_convert_numpy,
         jvp=_convert_jvp,
         transpose=_convert_transpose,
@@ -45,8 +51,8 @@ register(
 
 
 def _bitcast_type(x: ArrayType, dtype: DType) -> ArrayType:
-    if x.dtype.itemsize != dtype.itemsize:
-        raise DTypeError(f"bitcast of {x} to {dtype}: the sizes of the elements differ")
+    if not is_supported(dtype) or x.dtype.itemsize != dtype.itemsize:
+        raise DTypeError(f"bitcast of {x} to {dtype}: the sizes of the elements differ, or there are no such arrays")
     return ArrayType(dtype, x.shape)
 
 

@@ -1,13 +1,11 @@
 """Arrays out of nothing."""
 
-from typing import Any
-
 import numpy as np
 
 from ..dtypes import BOOL, DType
 from ..errors import DTypeError, ShapeError
 from ..ir import ArrayType
-from ..op import Op, not_linear, register, zero_derivative
+from ..op import Op, never_batched, not_linear, register, zero_derivative
 
 FAMILY = "creation"
 
@@ -20,10 +18,6 @@ def _iota_type(length: int, dtype: DType) -> ArrayType:
     return ArrayType(dtype, (length,))
 
 
-def _never_batched(*args: Any, **params: Any) -> Any:
-    raise AssertionError("an op without inputs is never mapped")
-
-
 register(
     Op(
         "iota",
@@ -32,7 +26,7 @@ register(
         lambda length, dtype: np.arange(length, dtype=dtype),
         zero_derivative,
         not_linear,
-        _never_batched,
+        never_batched,
         spelling=None,
         effect=None,
         doc="0, 1, …, length − 1.",

@@ -72,6 +72,9 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("complex", ((17, 1), (1, 17)), "f64", domain="special", reference=np.vectorize(complex)),
 )  # fmt: skip
 FAILURES: tuple[Failure, ...] = (
+    Failure("convert", ((2,),), "i64", DTypeError, "no arrays of that dtype", {"dtype": np.dtype("M8[s]")}),
+    Failure("convert", ((2,),), "i64", DTypeError, "no arrays of that dtype", {"dtype": np.dtype(">i4")}),
+    Failure("bitcast", ((2,),), "i64", DTypeError, "no such arrays", {"dtype": np.dtype("M8[s]")}),
     Failure(
         "bitcast", ((2,),), "f64", DTypeError, "sizes of the elements differ", {"dtype": dtype_named("i32")}
     ),

@@ -1,6 +1,6 @@
 """The samples that every elementwise op has: mixes of shapes, layouts, dtypes with their special values."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -29,9 +29,13 @@ def elementwise(
     widened: bool = True,
     signed_zeros: bool = True,
     ulps: float = 2,
+    params: Mapping[str, Any] | None = None,
+    wrt: tuple[bool, ...] | None = None,
 ) -> Iterator[Sample]:
     """The samples of an op on operands of one dtype of `kinds`; special values of kinds `special`."""
     shared: dict[str, Any] = {
+        "params": params or {},
+        "wrt": wrt,
         "domain": domain,
         "reference": reference,
         "signed_zeros": signed_zeros,
@@ -48,9 +52,8 @@ def elementwise(
     for name in dtype_names():
         dtype = dtype_named(name)
         if kind(dtype) in kinds:
-            complex_ = (
-                dtype.kind == "c"
-            )  # where parts are special, C's Annex G leaves freedom: NumPy's is the word
+            # Where parts are special, C's Annex G leaves freedom: NumPy's own answer is the reference.
+            complex_ = dtype.kind == "c"
             accuracy = 4 * ulps if complex_ else ulps
             yield Sample(
                 op, ((5,),) * arity, name, widened=widened, label="each", **{**shared, "ulps": accuracy}
@@ -62,18 +65,24 @@ def elementwise(
                 yield replace(sample, domain="special", ulps=accuracy)
 
 
-def misuse(op: str, arity: int, kinds: str) -> Iterator[Failure]:
+def misuse(op: str, arity: int, kinds: str, params: Mapping[str, Any] | None = None) -> Iterator[Failure]:
     """What an elementwise op refuses: other dtypes, unequal dtypes, unlike shapes, another arity."""
+    given = params or {}
     for name in dtype_names():
         if kind(dtype_named(name)) not in kinds:
-            yield Failure(op, ((2,),) * arity, name, DTypeError, rf"{op} is not defined for \({name}")
+            yield Failure(op, ((2,),) * arity, name, DTypeError, rf"{op} is not defined for \({name}", given)
     widest = next(WIDEST[k] for k in "fiubc" if k in kinds)
     yield Failure(
-        op, ((2,),) * (arity + 1), widest, DTypeError, f"{op} takes {arity} operands, not {arity + 1}"
+        op, ((2,),) * (arity + 1), widest, DTypeError, f"{op} takes {arity} operands, not {arity + 1}", given
     )
     if arity > 1:
         mixed = (widest, *("i8" for _ in range(arity - 1)))
-        yield Failure(op, ((2,),) * arity, mixed, DTypeError, f"{op} is not defined for")
+        yield Failure(op, ((2,),) * arity, mixed, DTypeError, f"{op} is not defined for", given)
         yield Failure(
-            op, ((2,), *((3,),) * (arity - 1)), widest, ShapeError, f"{op} of .*: shapes do not broadcast"
+            op,
+            ((2,), *((3,),) * (arity - 1)),
+            widest,
+            ShapeError,
+            f"{op} of .*: shapes do not broadcast",
+            given,
         )

@@ -12,7 +12,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 import tracemill.compiler.ops  # noqa: F401  (fills the table of ops)
-from tracemill.compiler.dtypes import Array, DType, dtype_name, dtype_named, is_inexact, real_dtype
+from tracemill.compiler.dtypes import (
+    Array,
+    DType,
+    dtype_name,
+    dtype_named,
+    is_inexact,
+    is_supported,
+    real_dtype,
+)
 from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
 from tracemill.compiler.trace import Builder, bind_all, recording
 
@@ -78,7 +86,8 @@ def _drawn(domain: Interval | str, rng: np.random.Generator, shape: Shape) -> Ar
     if domain == "integers":
         return rng.integers(1, 6, shape).astype(float)
     if domain == "away_from_zero":
-        return rng.uniform(0.4, 2.5, shape) * rng.choice([-1.0, 1.0], shape)
+        signs: Array = rng.choice([-1.0, 1.0], shape)
+        return signs * rng.uniform(0.4, 2.5, shape)
     if domain == "away_from_integers":
         return rng.integers(-4, 4, shape) + rng.uniform(0.2, 0.8, shape)
     if domain == "away_from_ties":  # no two entries are closer than 0.1, nor is one near 0
@@ -245,7 +254,7 @@ class Failure:
 
 def _shown(param: Any) -> str:
     if isinstance(param, np.dtype):
-        return dtype_name(param)
+        return dtype_name(param) if is_supported(param) else str(param)
     if isinstance(param, Graph):
         return param.name
     return param.__name__ if inspect.isfunction(param) else str(param)

@@ -1,0 +1,119 @@
+"""The table of ops is complete: every op has every rule, samples, misuse, a doc; the matrix says which."""
+
+import builtins
+import dis
+import inspect
+from types import CodeType
+
+import numpy as np
+import pytest
+
+from samples.table import FAILURES, FAMILIES, SAMPLES
+from tracemill.compiler.dtypes import is_inexact
+from tracemill.compiler.op import Op, all_ops
+from tracemill.tools.coverage import COLUMNS, coverage, render, totals
+
+each_op = pytest.mark.parametrize("op", all_ops().values(), ids=lambda op: op.name)
+
+
+@each_op
+def test_an_op_has_a_doc_of_whole_sentences(op: Op) -> None:
+    assert op.doc.endswith(".")
+    assert len(op.doc) >= 3
+
+
+@each_op
+def test_an_op_has_samples_in_the_file_of_its_family(op: Op) -> None:
+    (family,) = [module for module in FAMILIES if module.__name__ == f"samples.{op.family}"]
+    assert any(sample.op == op.name for sample in family.SAMPLES)
+
+
+@each_op
+def test_an_op_refuses_something(op: Op) -> None:
+    assert any(failure.op == op.name for failure in FAILURES)
+
+
+@each_op
+def test_an_op_with_floating_inputs_and_outputs_is_differentiated_somewhere(op: Op) -> None:
+    ours = [sample for sample in SAMPLES if sample.op == op.name]
+    floating = [
+        sample
+        for sample in ours
+        if any(sample.floating) and any(is_inexact(v.dtype) for v in sample.graph().outputs)
+    ]
+    if any(any(sample.differentiated) for sample in floating):
+        # stop_gradient is the one op whose derivative is meant to differ from the rate of change.
+        assert any(sample.generic for sample in floating) != (op.name == "stop_gradient")
+    else:
+        assert all(not sample.floating or sample.wrt is not None for sample in floating)
+
+
+@each_op
+def test_an_elementwise_op_is_spelled_for_every_backend(op: Op) -> None:
+    assert op.spelling is None or {"c", "triton"} <= set(op.spelling)
+
+
+QUOTED = [
+    op for op in all_ops().values() if op.family != "control"
+]  # the others run the graphs that they hold
+
+
+def code_objects(code: CodeType) -> list[CodeType]:
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return [code, *(nested for one in inner for nested in code_objects(one))]
+
+
+@pytest.mark.parametrize("op", QUOTED, ids=lambda op: op.name)
+def test_a_meaning_refers_to_nothing_but_numpy_and_its_arguments(op: Op) -> None:
+    if not inspect.isfunction(op.numpy):
+        assert isinstance(op.numpy, np.ufunc) or op.numpy.__module__.startswith("numpy")
+        return
+    assert not op.numpy.__code__.co_freevars
+    names = {
+        instruction.argval
+        for code in code_objects(op.numpy.__code__)
+        for instruction in dis.get_instructions(code)
+        if instruction.opname == "LOAD_GLOBAL"
+    }
+    assert {name for name in names if not hasattr(builtins, name)} <= {"np"}
+
+
+def test_every_sample_and_failure_is_of_a_known_op_and_has_a_name_of_its_own() -> None:
+    assert {sample.op for sample in SAMPLES} == set(all_ops())
+    for table in (SAMPLES, FAILURES):
+        assert len({entry.id for entry in table}) == len(table)
+
+
+def test_the_matrix_has_every_op_and_only_known_entries() -> None:
+    rows = coverage()
+    assert [row.op for row in sorted(rows, key=lambda row: row.op)] == sorted(all_ops())
+    known = {"yes", "linear", "zero", "header", "—"}
+    for row in rows:
+        assert tuple(row.rules) == COLUMNS
+        assert all(entry in known or entry.startswith("none: ") for entry in row.rules.values()), row
+
+
+def test_the_matrix_counts_what_it_shows() -> None:
+    rows = coverage()
+    counts = totals(rows)
+    assert all(sum(counts[column].values()) == len(rows) for column in COLUMNS)
+    assert counts["type"] == counts["numpy"] == {"yes": len(rows)}
+
+
+def test_the_matrix_prints_a_line_per_op_and_the_totals() -> None:
+    text = render(coverage())
+    print(text)
+    lines = text.splitlines()
+    assert all(any(line.startswith(f"{name} ") for line in lines) for name in all_ops())
+    assert f"-- {len(all_ops())} ops in" in text
+
+
+def test_a_piecewise_constant_op_shows_as_zero_and_a_linear_one_as_linear() -> None:
+    rules = {row.op: row.rules for row in coverage()}
+    assert rules["floor"]["jvp"] == "zero"
+    assert rules["sin"]["jvp"] == "yes"
+    assert rules["sin"]["transpose"] == "none: not linear in any input"
+    assert rules["reshape"]["transpose"] == "linear"
+    assert rules["iota"]["vmap"] == "none: it has no inputs"
+    assert rules["exp"]["C"] == "yes"
+    assert rules["sum"]["C"] == "—"
