@@ -17,7 +17,6 @@ from ..op import (
     Meaning,
     Op,
     TransposeRule,
-    TypeRule,
     not_linear,
     register,
     zero_derivative,
@@ -59,7 +58,7 @@ def bool_dtype(dtype: DType) -> DType:
     return BOOL
 
 
-def elementwise_type(op: str, arity: int, kinds: str, result: ResultDType) -> TypeRule:
+def elementwise_type(op: str, arity: int, kinds: str, result: ResultDType) -> Callable[..., ArrayType]:
     """Operands of one dtype of the given kinds, broadcast. `result` may refuse a dtype by a `DTypeError`."""
 
     def rule(*types: ArrayType) -> ArrayType:

@@ -29,7 +29,7 @@ def _gammaln(x: Any) -> Any:
     # Γ(y) by recurrence from 3/2 … 5/2, where log Γ(2 + d) = d·P(d), interpolated on [−1/2, 1/2]
     steps = np.clip(np.ceil(y - 2.5), 0.0, 6.0)
     d = np.clip(np.where(y < 0.5, y, np.where(y < 1.5, y - 1.0, y - steps - 2.0)), -0.5, 0.5)
-    near, up = 0.0, np.ones_like(y)
+    near, up = np.zeros_like(y), np.ones_like(y)
     for c in (
         -1.341570273460026e-07, 2.7880013392491846e-07, -4.303234692956732e-07, 9.199898075671394e-07,
         -2.044935323180052e-06, 4.3847319318293745e-06, -9.438454884054723e-06, 2.0505584372896933e-05,
@@ -42,7 +42,7 @@ def _gammaln(x: Any) -> Any:
         up = np.where(k <= steps, up * (y - k), up)
     near = d * near + np.where(y < 1.5, -np.log(y), np.log(up)) - np.log1p(np.where(y < 0.5, y, 0.0))
     # Stirling's series, DLMF 5.11.1
-    b, far = np.maximum(y, 8.0), 0.0
+    b, far = np.maximum(y, 8.0), np.zeros_like(y)
     for c in (
         -0.02955065359477124, 0.006410256410256411, -0.0019175269175269174, 0.0008417508417508418,
         -0.0005952380952380952, 0.0007936507936507937, -0.002777777777777778, 0.08333333333333333,
@@ -62,7 +62,7 @@ def _digamma(x: Any) -> Any:
     # by recurrence from 1 … 2, where ψ(1.5 + d) = (1.5 + d − root)·P(d), interpolated on [−1/2, 1/2]
     steps = np.clip(np.floor(y - 1.0), 0.0, 8.0)
     d = np.clip(np.where(y < 1.0, y - 0.5, y - steps - 1.5), -0.5, 0.5)
-    near = 0.0
+    near = np.zeros_like(y)
     for c in (
         -8.401289563760489e-05, 0.00012241591000024265, -5.76048865255672e-05, 9.158816882117e-05,
         -0.00022008418201681154, 0.00032689316473621455, -0.00045917430083105225, 0.0006899428514219089,
@@ -77,7 +77,7 @@ def _digamma(x: Any) -> Any:
         near = near + np.where(k <= steps, 1.0 / (y - np.where(k <= steps, k, 0.0)), 0.0)
     near = near - np.where(y < 1.0, 1.0 / y, 0.0)
     # DLMF 5.11.2
-    b, far = np.maximum(y, 10.0), 0.0
+    b, far = np.maximum(y, 10.0), np.zeros_like(y)
     for c in (
         -0.4432598039215686, 0.08333333333333334, -0.02109279609279609, 0.007575757575757576,
         -0.004166666666666667, 0.003968253968253968, -0.008333333333333333, 0.08333333333333333,

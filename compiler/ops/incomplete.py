@@ -25,7 +25,7 @@ def _gammainc(a: Any, x: Any, upper: Any) -> Any:
     p, z = np.where(inside, a, 1.0), np.where(inside, x, 1.0)
     # zᵖ e⁻ᶻ / Γ(p + 1) for p < 8: Γ by recurrence from log Γ(2 + d) = d·P(d), interpolated on [−1/2, 1/2]
     steps = np.clip(np.ceil(p - 1.5), 0.0, 7.0)
-    d, near, up = np.clip(np.where(p < 0.5, p, p - steps - 1.0), -0.5, 0.5), 0.0, 1.0
+    d, near, up = np.clip(np.where(p < 0.5, p, p - steps - 1.0), -0.5, 0.5), np.zeros_like(p), np.ones_like(p)
     for c in (
         -1.341570273460026e-07, 2.7880013392491846e-07, -4.303234692956732e-07, 9.199898075671394e-07,
         -2.044935323180052e-06, 4.3847319318293745e-06, -9.438454884054723e-06, 2.0505584372896933e-05,
@@ -39,7 +39,7 @@ def _gammainc(a: Any, x: Any, upper: Any) -> Any:
     log_gamma = d * near - np.log1p(np.where(p < 0.5, p, 0.0))  # of p + 1, for p < 3/2
     front = np.exp(-z) * np.minimum(z, 1e30) ** np.minimum(p, 8.0) / (up * np.exp(log_gamma))
     # for p ≥ 8: (z/p)ᵖ eᵖ⁻ᶻ by log(1 + m) − m, over Stirling's series of Γ, DLMF 5.11.1
-    b, far, tail = np.maximum(p, 8.0), 0.0, 0.0
+    b, far, tail = np.maximum(p, 8.0), np.zeros_like(p), np.zeros_like(p)
     m = (z - b) / b
     u = m / (2.0 + m)
     for k in range(33, 1, -2):
@@ -71,7 +71,7 @@ def _gammainc(a: Any, x: Any, upper: Any) -> Any:
         fraction = np.where(active, fraction * above * below, fraction)
         active = active & (np.abs(above * below - 1.0) > 2e-16) & (n < 100000)
     # Q for p < 1 and small z without cancellation: 1 − zᵖ / Γ(p + 1) · Σ (−z)ⁿ p / (n! (p + n)), DLMF 8.7.1
-    v, power, rest = np.minimum(z, 1.5), 1.0, 0.0
+    v, power, rest = np.minimum(z, 1.5), np.ones_like(p), np.zeros_like(p)
     for n in range(1, 26):
         power = -power * v / n
         rest = rest + power * p / (p + n)
@@ -104,7 +104,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     for y in (low, high, low + high):
         steps = np.clip(np.ceil(y - 2.5), 0.0, 6.0)
         d = np.clip(np.where(y < 0.5, y, np.where(y < 1.5, y - 1.0, y - steps - 2.0)), -0.5, 0.5)
-        near, up, far, t = 0.0, 1.0, 0.0, np.maximum(y, 8.0)
+        near, up, far, t = np.zeros_like(y), np.ones_like(y), np.zeros_like(y), np.maximum(y, 8.0)
         for c in (
         -1.341570273460026e-07, 2.7880013392491846e-07, -4.303234692956732e-07, 9.199898075671394e-07,
         -2.044935323180052e-06, 4.3847319318293745e-06, -9.438454884054723e-06, 2.0505584372896933e-05,
@@ -135,7 +135,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     exponent = series[2] - series[1] - series[0]
     for v, other, part in ((p, z * q - w * p, z), (q, w * p - z * q, w)):
         m = other / v
-        u, tail = m / (2.0 + m), 0.0
+        u, tail = m / (2.0 + m), np.zeros_like(p)
         for k in range(33, 1, -2):
             tail = tail * u * u + 1.0 / k
         direct = np.log(part * ((p + q) / v)) - m

@@ -55,7 +55,7 @@ def _erf(x: Any) -> Any:
     z = np.asarray(x, np.float64)
     a = np.abs(z)
     # erf(z) / z for |z| < 1, interpolated in z² on [0, 1]
-    s, near = np.minimum(z * z, 1.0), 0.0
+    s, near = np.minimum(z * z, 1.0), np.zeros_like(z)
     for c in (
         5.958930743134941e-11, -1.1373902296430911e-09, 1.4660051998394848e-08, -1.6350354461959655e-07,
         1.6461004480962034e-06, -1.4925595519506043e-05, 0.00012055331122299266, -0.0008548326981129666,
@@ -65,7 +65,7 @@ def _erf(x: Any) -> Any:
         near = near * s + c
     # (1 + 2a) exp(a²) erfc(a) in (a − 3.75) / (a + 3.75), interpolated; Shepherd and Laframboise (1981)
     b = np.clip(a, 1.0, 6.0)
-    t, far = (b - 3.75) / (b + 3.75), 0.0
+    t, far = (b - 3.75) / (b + 3.75), np.zeros_like(z)
     for c in (
         4.2514714447963895e-10, 3.1114333809799254e-10, -5.1739902140113095e-09, -3.744210080962018e-09,
         3.8675334242222354e-08, 2.3263508708859124e-08, -2.5866850716155884e-07, -5.7218230603224086e-08,
@@ -84,7 +84,7 @@ def _erfc(x: Any) -> Any:
     z = np.asarray(x, np.float64)
     a = np.abs(z)
     # erf(z) / z for |z| < 1/2, interpolated in z² on [0, 1]
-    s, near = np.minimum(z * z, 0.25), 0.0
+    s, near = np.minimum(z * z, 0.25), np.zeros_like(z)
     for c in (
         5.958930743134941e-11, -1.1373902296430911e-09, 1.4660051998394848e-08, -1.6350354461959655e-07,
         1.6461004480962034e-06, -1.4925595519506043e-05, 0.00012055331122299266, -0.0008548326981129666,
@@ -94,7 +94,7 @@ def _erfc(x: Any) -> Any:
         near = near * s + c
     # (1 + 2a) exp(a²) erfc(a) in (a − 3.75) / (a + 3.75), interpolated; Shepherd and Laframboise (1981)
     b = np.clip(a, 0.5, 28.0)
-    t, far = (b - 3.75) / (b + 3.75), 0.0
+    t, far = (b - 3.75) / (b + 3.75), np.zeros_like(z)
     for c in (
         4.2514714447963895e-10, 3.1114333809799254e-10, -5.1739902140113095e-09, -3.744210080962018e-09,
         3.8675334242222354e-08, 2.3263508708859124e-08, -2.5866850716155884e-07, -5.7218230603224086e-08,
@@ -115,7 +115,7 @@ def _erfcx(x: Any) -> Any:
     z = np.asarray(x, np.float64)
     # (1 + 2b) exp(b²) erfc(b) in (b − 3.75) / (b + 3.75), interpolated; Shepherd and Laframboise (1981)
     b = np.where(np.isinf(z), 1.0, np.abs(z))
-    t, out = (b - 3.75) / (b + 3.75), 0.0
+    t, out = (b - 3.75) / (b + 3.75), np.zeros_like(z)
     for c in (
         4.2514714447963895e-10, 3.1114333809799254e-10, -5.1739902140113095e-09, -3.744210080962018e-09,
         3.8675334242222354e-08, 2.3263508708859124e-08, -2.5866850716155884e-07, -5.7218230603224086e-08,
@@ -139,7 +139,7 @@ def _log_ndtr(x: Any) -> Any:
     z = np.asarray(x, np.float64)
     # (1 + 2b) exp(b²) erfc(b) in (b − 3.75) / (b + 3.75), interpolated; Shepherd and Laframboise (1981)
     b = np.minimum(np.abs(z) * 0.5**0.5, 1e150)
-    t, out = (b - 3.75) / (b + 3.75), 0.0
+    t, out = (b - 3.75) / (b + 3.75), np.zeros_like(z)
     for c in (
         4.2514714447963895e-10, 3.1114333809799254e-10, -5.1739902140113095e-09, -3.744210080962018e-09,
         3.8675334242222354e-08, 2.3263508708859124e-08, -2.5866850716155884e-07, -5.7218230603224086e-08,
@@ -162,7 +162,7 @@ def _erfinv(x: Any) -> Any:
     y = np.asarray(x, np.float64)
     # The normal quantile by M. J. Wichura's algorithm AS 241, PPND16 (1988), in terms of y = 2p − 1
     q = 0.5 * y
-    r, up, down = np.maximum(0.180625 - q * q, 0.0), 0.0, 0.0
+    r, up, down = np.maximum(0.180625 - q * q, 0.0), np.zeros_like(y), np.zeros_like(y)
     for c, d in (
         (2509.0809287301227, 5226.495278852854), (33430.57558358813, 28729.085735721943),
         (67265.7709270087, 39307.89580009271), (45921.95393154987, 21213.794301586597),
@@ -172,7 +172,7 @@ def _erfinv(x: Any) -> Any:
         up, down = up * r + c, down * r + d
     center = y * (0.5 * up / down)
     r = np.sqrt(-np.log(0.5 - np.abs(q)))
-    s, up, down = np.minimum(r, 5.0) - 1.6, 0.0, 0.0
+    s, up, down = np.minimum(r, 5.0) - 1.6, np.zeros_like(y), np.zeros_like(y)
     for c, d in (
         (0.0007745450142783414, 1.0507500716444169e-09), (0.022723844989269184, 0.0005475938084995345),
         (0.2417807251774506, 0.015198666563616457), (1.2704582524523684, 0.14810397642748008),
@@ -181,7 +181,7 @@ def _erfinv(x: Any) -> Any:
     ):  # fmt: skip
         up, down = up * s + c, down * s + d
     middle = up / down
-    s, up, down = np.minimum(r, 1e3) - 5.0, 0.0, 0.0
+    s, up, down = np.minimum(r, 1e3) - 5.0, np.zeros_like(y), np.zeros_like(y)
     for c, d in (
         (2.0103343992922881e-07, 2.0442631033899397e-15), (2.7115555687434876e-05, 1.421511758316446e-07),
         (0.0012426609473880784, 1.8463183175100548e-05), (0.026532189526576124, 0.0007868691311456133),
@@ -197,7 +197,7 @@ def _ndtri(x: Any) -> Any:
     p = np.asarray(x, np.float64)
     # M. J. Wichura's algorithm AS 241, PPND16 (1988)
     q = p - 0.5
-    r, up, down = np.maximum(0.180625 - q * q, 0.0), 0.0, 0.0
+    r, up, down = np.maximum(0.180625 - q * q, 0.0), np.zeros_like(p), np.zeros_like(p)
     for c, d in (
         (2509.0809287301227, 5226.495278852854), (33430.57558358813, 28729.085735721943),
         (67265.7709270087, 39307.89580009271), (45921.95393154987, 21213.794301586597),
@@ -207,7 +207,7 @@ def _ndtri(x: Any) -> Any:
         up, down = up * r + c, down * r + d
     center = q * up / down
     r = np.sqrt(-np.log(np.where(q < 0, p, 1.0 - p)))
-    s, up, down = np.minimum(r, 5.0) - 1.6, 0.0, 0.0
+    s, up, down = np.minimum(r, 5.0) - 1.6, np.zeros_like(p), np.zeros_like(p)
     for c, d in (
         (0.0007745450142783414, 1.0507500716444169e-09), (0.022723844989269184, 0.0005475938084995345),
         (0.2417807251774506, 0.015198666563616457), (1.2704582524523684, 0.14810397642748008),
@@ -216,7 +216,7 @@ def _ndtri(x: Any) -> Any:
     ):  # fmt: skip
         up, down = up * s + c, down * s + d
     middle = up / down
-    s, up, down = np.minimum(r, 1e3) - 5.0, 0.0, 0.0
+    s, up, down = np.minimum(r, 1e3) - 5.0, np.zeros_like(p), np.zeros_like(p)
     for c, d in (
         (2.0103343992922881e-07, 2.0442631033899397e-15), (2.7115555687434876e-05, 1.421511758316446e-07),
         (0.0012426609473880784, 1.8463183175100548e-05), (0.026532189526576124, 0.0007868691311456133),

@@ -44,7 +44,7 @@ def assert_close(actual: Array, expected: Array, sample: Sample) -> None:
         zero = (rounded == 0) & (actual == 0)
         np.testing.assert_array_equal(np.signbit(actual[zero]), np.signbit(rounded[zero]))
     half = (
-        np.maximum(np.abs(rounded.real), np.abs(rounded.imag)) / 2
+        np.maximum(np.abs(np.real(rounded)), np.abs(np.imag(rounded))) / 2
         if wide is np.clongdouble
         else abs(rounded) / 2
     )

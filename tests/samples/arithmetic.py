@@ -16,8 +16,13 @@ def _reference_sign(x: Any) -> Any:
     return np.where(x == 0, 0, x / np.abs(np.where(x == 0, 1, x))) if x.dtype.kind == "c" else np.sign(x)
 
 
-SIGN = {"domain": "away_from_zero", "reference": _reference_sign, "special": "iuf", "signed_zeros": False}
-CLIP = {"domain": ("real", "unit", "positive"), "reference": np.clip, "signed_zeros": False}
+SIGN: dict[str, Any] = {
+    "domain": "away_from_zero",
+    "reference": _reference_sign,
+    "special": "iuf",
+    "signed_zeros": False,
+}
+CLIP: dict[str, Any] = {"domain": ("real", "unit", "positive"), "reference": np.clip, "signed_zeros": False}
 
 # op, arity, kinds, and what differs from the usual
 ROWS: tuple[tuple[str, int, str, dict[str, Any]], ...] = (

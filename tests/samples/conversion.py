@@ -18,7 +18,7 @@ def _reference_convert(x: Any, dtype: DType) -> Any:
     ]
     out = np.empty(x.size, dtype)
     for i, number in enumerate(numbers):
-        part = number.real if isinstance(number, complex) and dtype.kind not in "cb" else number
+        part: Any = number.real if isinstance(number, complex) and dtype.kind not in "cb" else number
         if dtype.kind == "b":
             out[i] = part != 0
         elif dtype.kind in "iu":

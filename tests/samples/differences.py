@@ -40,4 +40,4 @@ def random_like(arrays: Sequence[Array], seed: int = 1) -> list[Array]:
 
 def pairing(left: Sequence[Array], right: Sequence[Array]) -> float:
     """The sum of Re(a · b): what a transpose keeps."""
-    return float(sum(np.sum((a * b).real) for a, b in zip(left, right, strict=True)))
+    return float(sum(np.sum(np.real(a * b)) for a, b in zip(left, right, strict=True)))

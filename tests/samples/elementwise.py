@@ -48,16 +48,15 @@ def elementwise(
         yield Sample(op, ((2, 3),) * arity, widest, layout=layout, widened=widened, **shared)
     if "c" in kinds and widest != "c128":
         for shapes in SHAPES[arity][:4]:
-            yield Sample(op, shapes, "c128", widened=widened, **{**shared, "ulps": 4 * ulps})
+            yield replace(Sample(op, shapes, "c128", widened=widened, **shared), ulps=4 * ulps)
     for name in dtype_names():
         dtype = dtype_named(name)
         if kind(dtype) in kinds:
             # Where parts are special, C's Annex G leaves freedom: NumPy's own answer is the reference.
             complex_ = dtype.kind == "c"
             accuracy = 4 * ulps if complex_ else ulps
-            yield Sample(
-                op, ((5,),) * arity, name, widened=widened, label="each", **{**shared, "ulps": accuracy}
-            )
+            plain = Sample(op, ((5,),) * arity, name, widened=widened, label="each", **shared)
+            yield replace(plain, ulps=accuracy)
             if kind(dtype) in (kinds if special is None else special):
                 count = len(special_values(dtype))
                 shapes = tuple((1,) * i + (count,) + (1,) * (arity - 1 - i) for i in range(arity))

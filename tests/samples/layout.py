@@ -1,5 +1,6 @@
 """Moving elements without computing: shapes, axes, slices, padding, joining."""
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -65,7 +66,7 @@ def _concatenate(*parts: Any, axis: int) -> Any:
     return np.moveaxis(np.array(rows, parts[0].dtype).reshape(-1, *np.delete(parts[0].shape, axis)), 0, axis)
 
 
-REFERENCES = {
+REFERENCES: dict[str, Callable[..., Any]] = {
     "broadcast_to": _broadcast, "reshape": _reshape, "transpose": _transpose, "slice": _slice,
     "update_slice": _update_slice, "flip": _flip, "pad": _pad, "concatenate": _concatenate,
 }  # fmt: skip

@@ -73,7 +73,7 @@ def _folds() -> list[Sample]:
             if kind(dtype_named(name)) in kinds:
                 wide = dtype_named(name).kind == "c"
                 samples.append(Sample(op, ((2, 3),), name, {"axes": (1,)}, label="each", **shared))
-                special = {**shared, "domain": "special", "widened": not wide}
+                special: dict[str, Any] = {**shared, "domain": "special", "widened": not wide}
                 samples.append(Sample(op, ((7, 2),), name, {"axes": (1,)}, **special))
     return samples
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-import tracemill.compiler.ops  # noqa: F401  (fills the table of ops)
+import tracemill.compiler.ops  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the table of ops)
 from tracemill.compiler.dtypes import (
     Array,
     DType,
