@@ -89,10 +89,10 @@ def _clip(x: Value, low: Value, high: Value) -> Value:
 
 @register_decomposition("sign")
 def _sign(x: Value) -> Value | None:
-    """NaN is its own sign; that of −0 is 0."""
+    """NaN is its own sign; that of −0 is 0, in bf16 −0."""
     if x.dtype.kind == "c":
         return None
-    known = where(equal(x, 0), 0, x)
+    known = x if x.dtype.name == "bfloat16" else where(equal(x, 0), 0, x)
     if x.dtype.kind != "u":
         known = where(less(x, 0), -1, known)
     return where(greater(x, 0), 1, known)

@@ -229,7 +229,7 @@ def _divide_power_of_two(site: Site) -> Value | None:
     if divisor is None or y.dtype.name not in ("float32", "float64"):
         return None
     fraction, exponent = math.frexp(float(divisor))
-    if abs(fraction) != 0.5 or abs(exponent) > -np.finfo(y.dtype).minexp:
+    if abs(fraction) != 0.5 or abs(exponent - 1) > -np.finfo(y.dtype).minexp:
         return None
     return multiply(x, constant(np.broadcast_to(1 / divisor, y.shape), y.dtype))
 

@@ -7,12 +7,15 @@ WIDTH = 110
 
 
 def wrapped(head: str, items: Sequence[str], tail: str, *, indent: int = 4) -> list[str]:
-    """``head`` + comma-separated items + ``tail`` on one line; or the items on one; or one line each."""
+    """``head`` + comma-separated items + ``tail`` on one line; or the items on one; or one line each.
+
+    The formatter knows the second form for calls only, not for lists.
+    """
     space = " " * indent
     joined = ", ".join(items)
     if len(space + head + joined + tail) <= WIDTH or not items:
         return [space + head + joined + tail]
-    if len(space) + 4 + len(joined) <= WIDTH:
+    if len(space) + 4 + len(joined) <= WIDTH and head.endswith("("):
         return [space + head, f"{space}    {joined}", space + tail]
     return [space + head, *(f"{space}    {item}," for item in items), space + tail]
 

@@ -1,0 +1,293 @@
+"""Each rule fires where it should, only there, and keeps every value: NaN, infinities, −0, overflow."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from random_graphs import graphs
+from recording import assert_same, drawn, ops, recorded
+from tracemill.compiler import functions as fn
+from tracemill.compiler.dtypes import dtype_named
+from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.trace import bind, evaluate
+from tracemill.passes.remove_dead_code import remove_dead_code
+from tracemill.passes.simplify import EVERY_ELEMENTWISE, RULES, simplify
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function that a rule simplifies to these ops."""
+
+    rule: str
+    function: Callable[..., Any]
+    types: tuple[str, ...]
+    ops: str = ""
+    domain: str = "special"
+
+    @property
+    def id(self) -> str:
+        return f"{self.rule}-{','.join(self.types)}-{self.ops}"
+
+    def graph(self) -> Graph:
+        return recorded(self.function, *self.types)
+
+
+def call(op: str, *inputs: Value, **params: Any) -> Value:
+    return bind(op, *inputs, **params)
+
+
+def convert(x: Value, *names: str) -> Value:
+    for name in names:
+        x = fn.convert(x, dtype_named(name))
+    return x
+
+
+def unary(*names: str) -> Callable[[Value], Value]:
+    def chain(x: Value) -> Value:
+        for name in names:
+            x = bind(name, x)
+        return x
+
+    return chain
+
+
+def reshape(x: Value, *shapes: tuple[int, ...]) -> Value:
+    for shape in shapes:
+        x = bind("reshape", x, shape=shape)
+    return x
+
+
+def pad(x: Value, low: tuple[int, ...], high: tuple[int, ...], fill: float = 0) -> Value:
+    return fn.pad(x, low, high, fill=fill)
+
+
+def update(x: Value, y: Value, start: int, stop: int) -> Value:
+    return bind("update_slice", x, y, start=(start,), stop=(stop,), step=(1,))
+
+
+def dot(x: Value, y: Value) -> Value:
+    return fn.dot(x, y, ((x.ndim - 1,), (y.ndim - 2,)))
+
+
+V, M = "f32[17]", "f32[3, 5]"
+
+CASES = (
+    Case("x * 1 → x", lambda x: fn.multiply(x, 1), (V,)),
+    Case("x * 1 → x", lambda x: fn.multiply(1, x), ("f16[17]",)),
+    Case("x * 1 → x", lambda x: fn.multiply(x, 1), ("bf16[17]",)),
+    Case("x * 1 → x", lambda x: fn.multiply(x, 1), ("bool[2]",)),
+    Case("x * 1 → x", lambda x: fn.multiply(x, fn.constant(np.ones((4, 1)), x.dtype)), (V,), "broadcast_to"),
+    Case("x / 1 → x, x ** 1 → x, x // 1 → x", lambda x: fn.divide(x, 1), (V,)),
+    Case("x / 1 → x, x ** 1 → x, x // 1 → x", lambda x: fn.power(x, 1), (V,)),
+    Case("x / 1 → x, x ** 1 → x, x // 1 → x", lambda x: fn.power(x, 1), ("i8[12]",)),
+    Case("x / 1 → x, x ** 1 → x, x // 1 → x",
+         lambda x: call("floor_divide", x, fn.constant(1, x.dtype)), ("i8[12]",)),
+    Case("x + (−0) → x", lambda x: fn.add(x, -0.0), (V,)),
+    Case("x + (−0) → x", lambda x: fn.add(x, 0), ("u8[12]",)),
+    Case("x + (−0) → x", lambda x: fn.add(x, 0), ("bool[2]",)),
+    Case("x − 0 → x", lambda x: fn.subtract(x, 0.0), (V,)),
+    Case("x − 0 → x", lambda x: fn.subtract(x, 0), ("i32[12]",)),
+    Case("n * 0 → 0 for integers", lambda x: fn.multiply(x, 0), ("i32[12]",), "broadcast_to"),
+    Case("x * (−1) → −x", lambda x: fn.multiply(x, -1), (V,), "negative"),
+    Case("x * (−1) → −x", lambda x: fn.multiply(x, -1), ("i8[12]",), "negative"),
+    Case("x ** 2 → x²", lambda x: fn.power(x, 2), (V,), "square"),
+    Case("x ** 2 → x²", lambda x: fn.power(x, 2), ("f64[17]",), "square"),
+    Case("x ** 2 → x²", lambda x: fn.power(x, 2), ("f16[17]",), "square"),
+    Case("x ** 2 → x²", lambda x: fn.power(x, 2), ("i8[12]",), "square"),
+    Case("x / 2ⁿ → x * 2⁻ⁿ", lambda x: fn.divide(x, 8), (V,), "multiply"),
+    Case("x / 2ⁿ → x * 2⁻ⁿ", lambda x: fn.divide(x, -(2.0**126)), (V,), "multiply"),
+    Case("−(−x) → x", unary("negative", "negative"), (V,)),
+    Case("−(−x) → x", unary("negative", "negative"), ("u8[12]",)),
+    Case("conj(conj(x)) → x", unary("conjugate", "conjugate"), ("c64[49]",)),
+    Case("not not x → x", unary("logical_not", "logical_not"), ("bool[2]",)),
+    Case("not not x → x", unary("invert", "invert"), ("i8[12]",)),
+    Case("x + (−y) → x − y", lambda x, y: fn.add(x, fn.negative(y)), ("f32[17, 1]", V), "subtract"),
+    Case("x + (−y) → x − y", lambda x, y: fn.add(fn.negative(x), y), ("f32[17, 1]", V), "subtract"),
+    Case("x − (−y) → x + y", lambda x, y: fn.subtract(x, fn.negative(y)), ("f32[17, 1]", V), "add"),
+    Case("(−x) * (−y) → x * y",
+         lambda x, y: fn.multiply(fn.negative(x), fn.negative(y)), ("f32[17, 1]", V), "multiply"),
+    Case("(−x) * (−y) → x * y",
+         lambda x, y: fn.divide(fn.negative(x), fn.negative(y)), ("f32[17, 1]", V), "divide"),
+    Case("|−x| → |x|", unary("negative", "absolute"), (V,), "absolute"),
+    Case("|−x| → |x|", unary("negative", "absolute"), ("i8[12]",), "absolute"),
+    Case("|−x| → |x|", unary("absolute", "square"), (V,), "square"),
+    Case("|−x| → |x|", unary("negative", "square"), ("c128[49]",), "square"),
+    Case("max(x, x) → x", lambda x: fn.maximum(x, x), (V,)),
+    Case("max(x, x) → x", lambda x: fn.logical_and(x, x), ("bool[2]",)),
+    Case("where(c, x, x) → x", lambda c, x: fn.where(c, x, x), ("bool[17]", V)),
+    Case("where(True, x, y) → x", lambda x, y: fn.where(fn.constant(True), x, y), (V, V)),
+    Case("where(True, x, y) → x", lambda x, y: fn.where(fn.constant([[False]]), x, y), (V, V), "reshape"),
+    Case("where(not c, x, y) → where(c, y, x)", lambda c, x, y: fn.where(fn.logical_not(c), x, y),
+         ("bool[17]", V, V), "where"),
+    Case("c and True → c, c or False → c", lambda c: fn.logical_and(c, fn.constant(True)), ("bool[2]",)),
+    Case("c and True → c, c or False → c", lambda c: fn.logical_or(fn.constant(False), c), ("bool[2]",)),
+    Case("c and True → c, c or False → c",
+         lambda c: fn.logical_or(c, fn.constant(True)), ("bool[2]",), "broadcast_to"),
+    Case("not x = y → x ≠ y", lambda x, y: fn.logical_not(fn.equal(x, y)), ("f32[17, 1]", V), "not_equal"),
+    Case("x as its own dtype → x", lambda x: call("convert", x, dtype=x.dtype), (V,)),
+    Case("x as its own dtype → x", lambda x: call("bitcast", x, dtype=x.dtype), (V,)),
+    Case("x as wider as narrower → x as narrower", lambda x: convert(x, "f64", "f32"), (V,)),
+    Case("x as wider as narrower → x as narrower", lambda x: convert(x, "f64", "f16"), (V,), "convert"),
+    Case("x as wider as narrower → x as narrower", lambda x: convert(x, "c128", "f64"), (V,), "convert"),
+    Case("x as wider as narrower → x as narrower", lambda x: convert(x, "i64", "u8"), ("i8[12]",), "convert"),
+    Case("x as wider as narrower → x as narrower",
+         lambda x: convert(x, "bf16", "f64"), ("u8[12]",), "convert"),
+    Case("bits of bits of x → bits of x",
+         lambda x: call("bitcast", call("bitcast", x, dtype=dtype_named("i32")), dtype=dtype_named("u32")),
+         (V,), "bitcast"),
+    Case("real(complex(x, y)) → x", lambda x, y: fn.real(fn.make_complex(x, y)), (V, V)),
+    Case("real(complex(x, y)) → x",
+         lambda x, y: fn.imag(fn.make_complex(x, y)), ("f32[17, 1]", V), "broadcast_to"),
+    Case("real(conj(x)) → real(x)", unary("conjugate", "real"), ("c64[49]",), "real"),
+    Case("real(conj(x)) → real(x)", unary("conjugate", "imag"), ("c64[49]",), "imag negative"),
+    Case("complex(real(x), imag(x)) → x", lambda x: fn.make_complex(fn.real(x), fn.imag(x)), ("c64[49]",)),
+    Case("reshape to its own shape → x", lambda x: reshape(x, (3, 5)), (M,)),
+    Case("reshape of reshape → reshape", lambda x: reshape(x, (15,), (5, 3)), (M,), "reshape"),
+    Case("reshape of reshape → reshape", lambda x: fn.broadcast_to(fn.broadcast_to(x, (3, 5)), (2, 3, 5)),
+         ("f32[5]",), "broadcast_to"),
+    Case("broadcast that repeats nothing → reshape",
+         lambda x: fn.broadcast_to(x, (1, 3, 5)), (M,), "reshape"),
+    Case("transpose that moves nothing → x", lambda x: call("transpose", x, axes=(0, 1)), (M,)),
+    Case("transpose of transpose → transpose",
+         lambda x: fn.transpose(fn.transpose(x, (2, 0, 1)), (0, 2, 1)), ("f32[2, 3, 4]",), "transpose"),
+    Case("transpose of transpose → transpose",
+         lambda x: fn.transpose(fn.transpose(x, (2, 0, 1)), (1, 2, 0)), ("f32[2, 3, 4]",)),
+    Case("transpose of axes of length 1 → reshape",
+         lambda x: fn.transpose(x, (1, 0)), ("f32[1, 5]",), "reshape"),
+    Case("flip of flip → flip", lambda x: fn.flip(fn.flip(x, (0, 1)), (1,)), (M,), "flip"),
+    Case("flip of flip → flip", lambda x: fn.flip(fn.flip(x, (1,)), (1,)), (M,)),
+    Case("flip of flip → flip", lambda x: fn.flip(x, (0,)), ("f32[1, 5]",)),
+    Case("slice of all → x", lambda x: call("slice", x, start=(0, 0), stop=(3, 5), step=(1, 1)), (M,)),
+    Case("slice of slice → slice",
+         lambda x: fn.slice_(fn.slice_(x, (2,), (17,), (2,)), (1,), (7,), (3,)), (V,), "slice"),
+    Case("slice of concatenate → slice of a part",
+         lambda x, y: fn.slice_axis(fn.concatenate([x, y], 0), 4, 7, 0), (M, "f32[9, 5]"), "slice"),
+    Case("slice of concatenate → slice of a part",
+         lambda x, y: fn.slice_axis(fn.concatenate([x, y], 0), 0, 3, 0), (M, M)),
+    Case("slice of pad → slice", lambda x: fn.slice_(pad(x, (2, 1), (0, 3)), (2, 2), (4, 5)), (M,), "slice"),
+    Case("slice of update → the update",
+         lambda x, y: fn.slice_(update(x, y, 2, 5), (2,), (5,)), (V, "f32[3]")),
+    Case("update of all → the update", lambda x, y: update(x, y, 0, 17), (V, V)),
+    Case("update over an update → the last", lambda x, y: update(update(x, y, 2, 5), fn.sin(y), 2, 5),
+         (V, "f32[3]"), "sin update_slice"),
+    Case("pad with nothing → x", lambda x: pad(x, (0, 0), (0, 0)), (M,)),
+    Case("pad of pad → pad", lambda x: pad(pad(x, (1, 0), (0, 2)), (0, 3), (1, 1)), (M,), "pad"),
+    Case("concatenate without empty parts", lambda x, y: fn.concatenate([x, y], 0), (M, "f32[0, 5]")),
+    Case("concatenate without empty parts", lambda x, y, z: fn.concatenate([x, y, z], 0),
+         (M, "f32[0, 5]", M), "concatenate"),
+    Case("sum over axes of length 1 → reshape", lambda x: fn.sum_(x, (0,)), ("f32[1, 17]",), "reshape add"),
+    Case("sum over axes of length 1 → reshape", lambda x: fn.sum_(x, (0,)), ("i32[1, 12]",), "reshape"),
+    Case("sum over axes of length 1 → reshape", lambda x: fn.sum_(x, (0, 1)), ("f32[1, 17]",), "reshape sum"),
+    Case("max over axes of length 1 → reshape",
+         lambda x: call("max", x, axes=(1,)), ("f32[17, 1]",), "reshape"),
+    Case("max over axes of length 1 → reshape",
+         lambda x: call("prod", x, axes=(1,)), ("f32[17, 1]",), "reshape"),
+    Case("dot of transposes → dot along other axes", lambda x, y: dot(x, fn.transpose(y, (1, 0))),
+         (M, "f32[4, 5]"), "dot", "real"),
+    Case("dot of transposes → dot along other axes",
+         lambda x, y: fn.dot(fn.transpose(x, (1, 0, 2)), y, ((2,), (1,)), ((1,), (0,))),
+         ("f32[2, 3, 5]", "f32[2, 5, 4]"), "dot", "real"),
+    Case("transpose of a dot → the dot the other way round", lambda x, y: fn.transpose(dot(x, y), (1, 0)),
+         (M, "f32[5, 4]"), "dot", "integers"),
+    Case("f(repeated x) → repeated f(x)",
+         lambda x, y: fn.multiply(fn.broadcast_to(x, (3, 5)), y), ("f32[5]", M), "multiply"),
+    Case("f(repeated x) → repeated f(x)",
+         lambda x: fn.sin(fn.broadcast_to(x, (3, 5))), ("f32[5]",), "sin broadcast_to"),
+    Case("f(repeated x) → repeated f(x)", lambda x, y: fn.add(reshape(x, (1, 5)), y), ("f32[5]", M), "add"),
+    Case("f(repeated x) → repeated f(x)", lambda x: convert(fn.broadcast_to(x, (3, 5)), "f64"), ("f32[5]",),
+         "convert broadcast_to"),
+)  # fmt: skip
+
+UNCHANGED = {
+    "x * 0 may be NaN": (lambda x: fn.multiply(x, 0), V),
+    "x * 0 may be NaN, complex": (lambda x: fn.multiply(x, 0), "c64[49]"),
+    "−0 + 0 is 0": (lambda x: fn.add(x, 0.0), V),
+    "−0 − (−0) is 0": (lambda x: fn.subtract(x, -0.0), V),
+    "∞ times a complex 1 has NaN": (lambda x: fn.multiply(x, 1), "c64[49]"),
+    "0 − x is 0 at 0": (lambda x: fn.subtract(0, x), V),
+    "1/3 is not exact": (lambda x: fn.divide(x, 3), V),
+    "1/2¹²⁷ is no normal number": (lambda x: fn.divide(x, 2.0**127), V),
+    "f64 as f32 as f64 rounds": (lambda x: convert(x, "f32", "f64"), "f64[17]"),
+    "i64 as f64 as i64 rounds": (lambda x: convert(x, "f64", "i64"), "i64[12]"),
+    "i8 as u8 as i16 wraps": (lambda x: convert(x, "u8", "i16"), "i8[12]"),
+    "f32 as f64 as i8 is another overflow": (lambda x: convert(x, "f64", "i8"), V),
+    "not x < y is true for NaN": (lambda x: fn.logical_not(fn.less(x, 0)), V),
+    "powers by an array are rounded by pow": (
+        lambda x: fn.power(x, fn.constant(np.arange(17.0), x.dtype)),
+        V,
+    ),
+    "√x is NaN below 0, x ** 0.5 not": (lambda x: fn.power(x, 0.5), V),
+    "a slice over two parts": (lambda x: fn.slice_axis(fn.concatenate([x, x], 0), 16, 18, 0), V),
+    "a slice over the border of a pad": (lambda x: fn.slice_(pad(x, (2,), (0,)), (1,), (4,)), V),
+    "pads with other numbers": (lambda x: pad(pad(x, (1,), (0,)), (1,), (0,), fill=1), V),
+    "pads with 0 and −0": (lambda x: pad(pad(x, (1,), (0,)), (1,), (0,), fill=-0.0), V),
+    "a transposed dot that is used twice": (
+        lambda x: (product := dot(x, fn.transpose(x, (1, 0))), fn.transpose(product, (1, 0)))[:2],
+        "f32[3, 5]",
+    ),
+}
+
+
+def rule_names() -> set[str]:
+    return {name for rules in (*RULES.values(), EVERY_ELEMENTWISE) for name, _ in rules}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_rule_fires_and_keeps_every_value(case: Case) -> None:
+    before = case.graph()
+    fired: list[str] = []
+    after = simplify(before, fired=fired)
+    after.lint()
+    assert case.rule in fired
+    assert ops(after) == case.ops.split()
+    arrays = drawn(before, case.domain)
+    assert_same(evaluate(after, *arrays), evaluate(before, *arrays))
+    assert simplify(after) is after
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {case.rule for case in CASES} == rule_names()
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_a_rule_does_not_fire_where_values_would_change(name: str) -> None:
+    function, type = UNCHANGED[name]
+    graph = recorded(function, type)
+    fired: list[str] = []
+    simplify(graph, fired=fired)
+    assert set(fired) <= {"dot of transposes → dot along other axes"}
+
+
+def test_rules_apply_to_what_other_rules_leave_behind() -> None:
+    def f(x: Value, y: Value) -> Value:
+        ones = fn.broadcast_to(fn.constant(1, x.dtype), (3,))
+        return fn.add(y, fn.negative(fn.multiply(x, ones)))
+
+    after = simplify(recorded(f, "f64[3]", "f64[3]"))
+    assert ops(after) == ["subtract"]
+
+
+def test_nested_graphs_are_simplified_too() -> None:
+    inner = recorded(lambda x: fn.negative(fn.negative(x)), V)
+    after = simplify(recorded(lambda x: bind("call", x, graph=inner), V))
+    (call_left,) = after.calls
+    assert isinstance(call_left.params["graph"], Graph)
+    assert not call_left.params["graph"].calls
+
+
+def test_a_graph_that_no_rule_fits_is_returned_itself() -> None:
+    graph = recorded(fn.sin, V)
+    assert simplify(graph) is graph
+
+
+@given(graph=graphs())
+def test_random_graphs_keep_their_values_and_simplify_once(graph: Graph) -> None:
+    after = simplify(graph)
+    after.lint()
+    assert simplify(after) is after
+    arrays = drawn(graph, "special")
+    assert_same(evaluate(after, *arrays), evaluate(remove_dead_code(graph), *arrays))
