@@ -7,6 +7,7 @@ import numpy as np
 import optree
 
 from ..compiler.errors import ShapeError, TransformArgumentError, TransformTypeError
+from ..compiler.ir import ArrayType
 from ..compiler.program import describe, is_array_like, path_names
 from ..passes.jvp import jvp as jvp_of_graph
 from ..passes.linearize import linearize as linearize_graph
@@ -14,7 +15,7 @@ from ..passes.vjp import vjp as vjp_of_graph
 from ..passes.vmap import vmap as vmap_graph
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall, fitting
-from .transform import run
+from .transform import run, zeros
 from .trees import check_same_structure, spread, structure
 
 
@@ -168,15 +169,12 @@ class _Pullback:
 
     def _fitted(self, given: Sequence[Any], batch: tuple[int, ...]) -> list[Any]:
         """Arrays of the outputs' types behind `batch`; None becomes zeros."""
-        fitted = []
-        for cotangent, type, path in zip(given, self.out_types, self._paths(), strict=True):
-            shape = (*batch, *type.shape)
-            fitted.append(
-                np.zeros(shape, type.dtype)
-                if cotangent is None
-                else fitting(cotangent, type, shape, f"{self.call.where}: {path}", casting="safe")
-            )
-        return fitted
+        return [
+            zeros(ArrayType(type.dtype, (*batch, *type.shape)))
+            if cotangent is None
+            else fitting(cotangent, type, (*batch, *type.shape), f"{self.call.where}: {path}", casting="safe")
+            for cotangent, type, path in zip(given, self.out_types, self._paths(), strict=True)
+        ]
 
     def _paths(self) -> list[str]:
         return path_names(self.call.out_tree, "cotangents")

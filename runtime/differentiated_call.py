@@ -8,6 +8,7 @@ import optree
 
 from ..compiler.dtypes import dtype_name, is_complex, is_inexact
 from ..compiler.errors import DTypeError, NotDifferentiableError, ShapeError, TreeMismatchError
+from ..compiler.functions import convert
 from ..compiler.ir import ArrayType, Graph
 from ..compiler.program import (
     Argument,
@@ -21,9 +22,10 @@ from ..compiler.program import (
     weak_type,
 )
 from ..compiler.trace import depends_on
-from ..compiler.traced_array import PYTHON_NUMBERS, is_traced
+from ..compiler.traced_array import PYTHON_NUMBERS, as_value
+from ..compiler.tracing import current_trace
 from .argnums import Chosen
-from .transform import as_argument, inputs_of, is_array, overwrite, run
+from .transform import as_argument, inputs_of, is_array, overwrite, run, zeros
 from .trees import check_same_structure, flatten, show, structure
 
 
@@ -69,6 +71,9 @@ class DifferentiatedCall:
         self.graph = self.program.graph
         self.inputs = inputs_of(self.program, traced)
         self.wrt += [False] * len(self.program.captured)
+        self.primal_types = [
+            leaf_type(x, path) for x, path in zip(self.primals, self.primal_paths, strict=True)
+        ]
         self.out_tree = self._result_tree()
         self.out_leaves = self.program.out_leaves[: self.out_tree.num_leaves]
         self.out_paths = path_names(self.out_tree, "output")
@@ -129,7 +134,7 @@ class DifferentiatedCall:
 
     def check_complex(self, leaves: Sequence[ArrayOutput], *, holomorphic: bool) -> None:
         """Complex primals and outputs need ``holomorphic=True``, which needs nothing but complex ones."""
-        dtypes = [leaf_type(x, path).dtype for x, path in zip(self.primals, self.primal_paths, strict=True)]
+        dtypes = [type.dtype for type in self.primal_types]
         dtypes += [self.type_of(leaf).dtype for leaf in leaves]
         for dtype, path in zip(dtypes, [*self.primal_paths, *self.out_paths], strict=True):
             if is_complex(dtype) and not holomorphic:
@@ -181,8 +186,7 @@ class DifferentiatedCall:
         def tangent(leaf: "ArrayOutput | Static") -> Any:
             if isinstance(leaf, Static):
                 return type(leaf.value)(0)
-            type_ = self.type_of(leaf)
-            return given[leaf.index] if leaf.index in given else np.zeros(type_.shape, type_.dtype)[()]
+            return given[leaf.index] if leaf.index in given else zeros(self.type_of(leaf))
 
         return optree.tree_unflatten(self.out_tree, list(map(tangent, self.out_leaves)))
 
@@ -190,11 +194,10 @@ class DifferentiatedCall:
         """Tangents as a flat list; they must have the structure, shapes and dtypes of the primals."""
         flat, tree = flatten(tangents)
         check_same_structure(f"{self.where}: tangents", tree, structure(primals))
-        fitted = []
-        for tangent, primal, path in zip(flat, self.primals, path_names(tree, "tangents"), strict=True):
-            type_ = leaf_type(primal, path)
-            fitted.append(fitting(tangent, type_, type_.shape, f"{self.where}: {path}", casting="no"))
-        return fitted
+        return [
+            fitting(tangent, type, type.shape, f"{self.where}: {path}", casting="no")
+            for tangent, type, path in zip(flat, self.primal_types, path_names(tree, "tangents"), strict=True)
+        ]
 
 
 def fitting(given: Any, type: ArrayType, shape: tuple[int, ...], where: str, *, casting: Any) -> Any:
@@ -215,4 +218,4 @@ def fitting(given: Any, type: ArrayType, shape: tuple[int, ...], where: str, *, 
     )
     if not fits:
         raise DTypeError(f"{where} has dtype {dtype_name(found.dtype)}, expected {dtype_name(type.dtype)}")
-    return given.astype(type.dtype) if is_traced(given) else np.asarray(given, type.dtype)
+    return np.asarray(given, type.dtype) if current_trace() is None else convert(as_value(given), type.dtype)

@@ -7,11 +7,12 @@ import numpy as np
 
 from ..compiler.dtypes import dtype_name, is_complex, is_inexact
 from ..compiler.errors import NonScalarOutputError, NotDifferentiableError
-from ..compiler.program import ArrayOutput, leaf_type
+from ..compiler.functions import constant
+from ..compiler.program import ArrayOutput
 from ..passes.vjp import vjp
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall
-from .transform import like_function, run
+from .transform import like_function, run, zeros
 from .trees import show
 
 Numbers: TypeAlias = int | Sequence[int] | None
@@ -131,11 +132,11 @@ class _Gradient:
         number = self._number(call)
         if number is None:
             outputs, _ = call.run_forward(call.graph)
-            gradients = [np.zeros(np.shape(x), leaf_type(x, "").dtype)[()] for x in call.primals]
+            gradients = list(map(zeros, call.primal_types))
         else:
             forward, backward = vjp(call.graph, wrt=call.wrt, of=call.marked([number]))
             outputs, residuals = call.run_forward(forward)
-            gradients = run(backward, [*residuals, np.ones((), call.type_of(number).dtype)])
+            gradients = run(backward, [*residuals, constant(1, call.type_of(number).dtype)])
         if self.holomorphic:  # the derivative itself, not the direction uphill
             gradients = list(map(np.conjugate, gradients))
         value, aux = call.value(outputs)

@@ -8,7 +8,7 @@ import optree
 
 from ..compiler.functions import constant
 from ..compiler.ir import ArrayType, Constant
-from ..compiler.program import ArrayOutput, leaf_type
+from ..compiler.program import ArrayOutput
 from ..passes.linearize import linearize
 from ..passes.vjp import vjp
 from ..passes.vmap import vmap
@@ -119,7 +119,7 @@ def _rows(call: DifferentiatedCall, leaves: list[ArrayOutput]) -> tuple[list[Any
         if type.dtype.kind == "c":  # vjp gives the direction uphill, the conjugate of the derivative
             pulled = list(map(np.conjugate, pulled))
         blocks.append(
-            [_reshaped(p, (*type.shape, *np.shape(x))) for p, x in zip(pulled, call.primals, strict=True)]
+            [_reshaped(p, (*type.shape, *t.shape)) for p, t in zip(pulled, call.primal_types, strict=True)]
         )
     return outputs, blocks
 
@@ -129,7 +129,7 @@ def _columns(call: DifferentiatedCall, leaves: list[ArrayOutput]) -> tuple[list[
     forward, linear = linearize(call.graph, wrt=call.wrt, of=call.marked(leaves))
     outputs, residuals = call.run_forward(forward)
     out_types = [call.type_of(leaf) for leaf in leaves]
-    in_types = [leaf_type(x, path) for x, path in zip(call.primals, call.primal_paths, strict=True)]
+    in_types = call.primal_types
     columns: Blocks = []
     for column, type in enumerate(in_types):
         tangents = [_basis(t) if i == column else _zeros(t) for i, t in enumerate(in_types)]

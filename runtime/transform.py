@@ -8,7 +8,8 @@ import numpy as np
 
 from ..compiler.dtypes import Array
 from ..compiler.errors import TransformTypeError
-from ..compiler.ir import Constant, Graph
+from ..compiler.functions import constant
+from ..compiler.ir import ArrayType, Constant, Graph
 from ..compiler.program import Argument, Program, function_name, leaf_type, weak_type
 from ..compiler.trace import evaluate, inline
 from ..compiler.traced_array import TracedArray, as_value, is_traced, wrap
@@ -93,6 +94,11 @@ def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         results.append(out if own else out.copy())
         taken.add(id(memory))
     return results
+
+
+def zeros(type: ArrayType) -> Any:
+    """A zero tangent or cotangent: an array of its own, traced inside a trace."""
+    return run(Graph("zeros", (), (), (constant(np.zeros(type.shape, type.dtype)),)), [])[0]
 
 
 def _memory(array: Array) -> Array:

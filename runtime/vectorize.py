@@ -197,9 +197,12 @@ class _Mapping:
         self.batch, self.where = batch, batch.where
         self.program: Program = trace(func, batch.tree, batch.arguments())
         self.graph = self.program.graph
-        arrays = [(x, dim) for x, dim in zip(batch.leaves, batch.dims, strict=True) if is_array(x)]
-        self.inputs = inputs_of(self.program, [x for x, _ in arrays])
-        self.in_axes: list[Dim] = [dim for _, dim in arrays] + [None] * len(self.program.captured)
+        arrays = [place for place, leaf in enumerate(batch.leaves) if is_array(leaf)]
+        captured = self.program.captured
+        self.inputs = inputs_of(self.program, [batch.leaves[place] for place in arrays])
+        self.in_axes: list[Dim] = [*(batch.dims[place] for place in arrays), *([None] * len(captured))]
+        self.names = [batch.names[place] for place in arrays]
+        self.names += [f"an array {x.dtype.name}{list(x.shape)} from outside" for x in captured]
         self.reached = depends_on(self.graph, [axis is not None for axis in self.in_axes])
 
     def result(self) -> Any:
@@ -254,10 +257,8 @@ class _Mapping:
     def _check_mutation(self, index: int) -> None:
         """Examples may write to their own slices only: a loop would run into what earlier examples wrote."""
         axis, target = self.in_axes[index], self.inputs[index]
-        name = self.graph.input_names[index]
+        name = self.names[index]
         if axis is None:
-            if name.startswith("captured"):
-                name = f"an array {self.graph.inputs[index].type} from outside"
             raise TransformArgumentError(
                 f"{self.where}: the function writes to {name}, which is not mapped: every example would "
                 "overwrite it. Map it, or return the new value instead"
