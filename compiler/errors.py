@@ -171,6 +171,12 @@ class ReadOnlyError(TracemillError, ValueError):
     code = "E0208"
 
 
+class IndexTypeError(ArgumentTypeError, IndexError):
+    """An index is no integer, slice, Ellipsis, None, or array of integers or bools: ``x[1.5]``."""
+
+    code = "E0211"
+
+
 class NotDifferentiableError(TracemillError, TypeError):
     """A derivative was asked for where there is none: integer inputs or outputs, opaque Python code.
 

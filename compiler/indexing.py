@@ -99,6 +99,10 @@ class _Plan:
 
     def take_array(self, dim: int, index: Value, place: int) -> None:
         self._take(0, dim, 1)
+        self.index_next(dim, index, place)
+
+    def index_next(self, dim: int, index: Value, place: int) -> None:
+        """The next kept axis, of length `dim`, is indexed by an array."""
         self.arrays.append(index)
         self.array_axes.append(len(self.kept))
         self.array_places.append(place)
@@ -123,6 +127,13 @@ class _Plan:
     def gather(self) -> Gather | None:
         if not self.arrays:
             return None
+        shapes = [index.shape for index in self.arrays]
+        try:
+            np.broadcast_shapes(*shapes)
+        except ValueError:
+            raise OutOfBoundsError(
+                f"index arrays of shapes {', '.join(map(str, shapes))} do not broadcast", user_location()
+            ) from None
         adjacent = self.array_places[-1] - self.array_places[0] == len(self.array_places) - 1
         trace = require_trace()
         storages = tuple(Storage(trace, index) for index in self.arrays)
@@ -135,12 +146,17 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
     `index` holds ints, slices, None, Ellipsis and values of integer or bool dtype.
     """
     items = _expand_masks(shape, _expand_ellipsis(shape, index))
-    has_array = any(isinstance(item, Value) and item.ndim for item in items)
+    has_array = any(isinstance(item, Value) and (item.ndim or item.dtype.kind == "b") for item in items)
     plan = _Plan()
     axis = 0
     for place, item in enumerate(items):
         if item is None:
             plan.kept.append(1)
+            continue
+        if item is Ellipsis:
+            continue
+        if isinstance(item, Value) and item.dtype.kind == "b":  # of no axes: a new axis of length 0 or 1
+            plan.index_next(1, constant(np.zeros(int(known_mask(item)), np.int64)), place)
             continue
         dim = shape[axis]
         if isinstance(item, slice):
@@ -190,7 +206,7 @@ def _consumed(item: Any) -> int:
 
 
 def _expand_ellipsis(shape: Shape, index: Sequence[Any]) -> list[Any]:
-    """The index with full slices for the ellipsis and at the end, so that every axis is named."""
+    """The index with full slices for the ellipsis or at the end, so that every axis is named."""
     items = list(index)
     missing = len(shape) - sum(map(_consumed, items))
     if missing < 0:
@@ -200,6 +216,8 @@ def _expand_ellipsis(shape: Shape, index: Sequence[Any]) -> list[Any]:
     dots = [place for place, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
         raise OutOfBoundsError("an index can have only one ellipsis ('...')", user_location())
+    if dots and not missing:
+        return items  # the ellipsis stays: it stands for no axis, but keeps the arrays beside it apart
     at = dots[0] if dots else len(items)
     return [*items[:at], *[slice(None)] * missing, *items[at + len(dots) :]]
 
@@ -209,7 +227,7 @@ def _expand_masks(shape: Shape, items: Sequence[Any]) -> list[Any]:
     expanded: list[Any] = []
     axis = 0
     for item in items:
-        if isinstance(item, Value) and item.dtype.kind == "b":
+        if isinstance(item, Value) and item.dtype.kind == "b" and item.ndim:
             expected = shape[axis : axis + item.ndim]
             if item.shape != expected:
                 raise OutOfBoundsError(
@@ -234,8 +252,36 @@ def known_mask(mask: Value) -> Array:
     return known
 
 
-def masked_write(of: Value, mask: Value, new: Value) -> Value:
-    """``of[mask] = new`` for a `new` that does not depend on the number of True entries."""
-    trailing = of.shape[mask.ndim :]
-    aligned = reshape(mask, (*mask.shape, *(1,) * len(trailing)))
-    return where(aligned, broadcast_to(new, of.shape), of)
+@dataclass(frozen=True, slots=True)
+class MaskedPart:
+    """A part of an array that a mask selects from: ``x[0, mask]``. The mask need not be known to write to it."""
+
+    views: tuple[View, ...]
+    mask: Value
+    rows: int
+    """How many axes of the part lie behind those of the mask."""
+
+    def written(self, part: Value, update: Value) -> Value:
+        """The part with `update`, which has the shape of one row, in each row where the mask holds."""
+        row = part.shape[part.ndim - self.rows :]
+        while update.ndim > self.rows:
+            update = reshape(update, update.shape[1:])
+        aligned = reshape(self.mask, (*self.mask.shape, *(1,) * self.rows))
+        return where(aligned, broadcast_to(broadcast_to(update, row), part.shape), part)
+
+
+def masked_part(shape: Shape, index: Sequence[Any], update: Value) -> MaskedPart | None:
+    """What ``x[index] = update`` writes to, if one mask is the only array of the index and `update` fits every row."""
+    arrays = [i for i in index if isinstance(i, Value) and i.ndim]
+    if len(arrays) != 1 or arrays[0].dtype.kind != "b":
+        return None
+    (mask,) = arrays
+    items = _expand_ellipsis(shape, index)
+    place = next(i for i, item in enumerate(items) if item is mask)
+    axis = sum(map(_consumed, items[:place]))
+    rows = sum(1 for item in items[place + 1 :] if item is None or isinstance(item, slice))
+    same_for_all = all(dim == 1 for dim in update.shape[: max(update.ndim - rows, 0)])
+    if mask.shape != shape[axis : axis + mask.ndim] or not same_for_all:
+        return None
+    slices = (slice(None),) * mask.ndim
+    return MaskedPart(select(shape, [*items[:place], *slices, *items[place + 1 :]]).views, mask, rows)

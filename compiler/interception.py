@@ -70,7 +70,7 @@ def _install() -> None:
     for function in FUNCTIONS:
         name = function.__name__
         if name not in CONSTRUCTORS and getattr(np, name, None) is function:
-            _replace(np, name, _looking_into_lists(function))
+            _replace(np, name, _looking_everywhere(function))
     for name in random_functions:
         function = getattr(np.random, name)
         if name not in _RANDOM_SAFE and callable(function) and not isinstance(function, type):
@@ -113,15 +113,13 @@ class _DispatchingIndexable:
         return getattr(self._original, name)
 
 
-def _looking_into_lists(original: Any) -> Any:
-    """``np.max([x, y])``: NumPy's protocol does not look for traced arrays inside lists."""
+def _looking_everywhere(original: Any) -> Any:
+    """``np.max([x, y])``, ``np.fill_diagonal(w, x)``: NumPy's protocol looks at some arguments, and not inside lists."""
 
     @wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if current_trace() is not None:
-            for argument in args:
-                if type(argument) in (list, tuple) and contains_traced(argument):
-                    return located(FUNCTIONS[original], *args, **kwargs)
+        if current_trace() is not None and any(map(contains_traced, (*args, *kwargs.values()))):
+            return located(FUNCTIONS[original], *args, **kwargs)
         return original(*args, **kwargs)
 
     return function

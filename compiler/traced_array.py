@@ -10,12 +10,13 @@ from .errors import (
     ArgumentTypeError,
     ConcretizationError,
     ImmutableScalarError,
+    IndexTypeError,
     TracemillError,
     UnsupportedAttributeError,
     UnsupportedFunctionError,
 )
 from .functions import broadcast_to, concatenate, convert, expand_dims, reshape
-from .indexing import Gather, known_mask, masked_write, select
+from .indexing import Gather, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .storage import ImaginaryPart, RealPart, Storage, View, contiguous_strides
@@ -201,31 +202,34 @@ class TracedArray:
     # ---- indexing ----------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
+        return located(self._get, index)
+
+    def __setitem__(self, index: Any, new: Any) -> None:
+        located(self._set, index, new)
+
+    def _get(self, index: Any) -> Any:
         selection = select(self.shape, index_items(index))
         views: tuple[View, ...] = selection.views
         if selection.gather is not None:
             views = (*views, selection.gather)
-        if not (selection.is_copy or selection.is_element):
+        if not (selection.is_copy or selection.is_element or _has_0d_array(index)):
             return self.through(*views)
         value = self.value
         for step in views:
             value = step.read(value)
         return wrap(value, is_scalar=selection.is_element)
 
-    def __setitem__(self, index: Any, new: Any) -> None:
+    def _set(self, index: Any, new: Any) -> None:
         if self.is_scalar:
             raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
         items = index_items(index)
         update = as_value(new, self.dtype)
-        mask = items[0] if len(items) == 1 else None
-        if isinstance(mask, Value) and mask.dtype.kind == "b" and mask.shape == self.shape[: mask.ndim] and mask.ndim:
-            one_row = self.shape[mask.ndim :]
-            if update.ndim <= len(one_row) or require_trace().concrete(mask) is None:
-                if update.ndim > len(one_row):
-                    known_mask(mask)
-                self.write(masked_write(self.value, mask, broadcast_to(convert(update, self.dtype), one_row)))
-                return
-        self.at_index(items, update, "set")
+        masked = masked_part(self.shape, items, update)
+        if masked is None:
+            self.at_index(items, update, "set")
+        else:
+            part = self.through(*masked.views)
+            part.write(masked.written(part.value, convert(update, self.dtype)))
 
     def at_index(self, items: list[Any], update: Value, mode: str) -> None:
         """Combine `update` into the elements that an index selects: "set", "add", "multiply" …"""
@@ -336,6 +340,12 @@ def _fitted(value: Value, shape: Shape) -> Value:
     return broadcast_to(value, shape)
 
 
+def _has_0d_array(index: Any) -> bool:
+    """Whether an index holds an array without axes: NumPy takes it for an integer, but makes a copy."""
+    items = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(i, (np.ndarray, TracedArray)) and not (i.ndim or getattr(i, "is_scalar", False)) for i in items)
+
+
 def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., Any]:
     def method(*args: Any, **kwargs: Any) -> Any:
         return located(function, array, *args, **kwargs)
@@ -425,14 +435,23 @@ def _index_item(item: Any) -> Any:
         return item
     if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
         return int(item)
+    if not isinstance(item, _INDEX_ARRAYS):
+        raise _index_type_error(type(item).__name__)
     value = as_value(np.asarray(item, np.intp) if isinstance(item, (list, tuple)) and not item else item)
     if value.dtype.kind not in "iub":
-        raise ArgumentTypeError(
-            "only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices, "
-            f"not {value.type}",
-            user_location(),
-        )
+        raise _index_type_error(str(value.type))
     if value.ndim == 0 and value.dtype.kind != "b":
         known = require_trace().concrete(value)
         return value if known is None else int(known)
     return value
+
+
+_INDEX_ARRAYS = (TracedArray, Value, np.ndarray, np.generic, bool, list, tuple)
+
+
+def _index_type_error(what: str) -> IndexTypeError:
+    return IndexTypeError(
+        "only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices, "
+        f"not {what}",
+        user_location(),
+    )

@@ -59,7 +59,9 @@ def assert_same(expected: Any, actual: Any, rtol: float = 0.0, atol: float = 0.0
         else:
             np.testing.assert_array_equal(got, want)
             if want.dtype.kind == "f":
-                np.testing.assert_array_equal(np.signbit(got) | np.isnan(got), np.signbit(want) | np.isnan(want))
+                np.testing.assert_array_equal(
+                    np.signbit(got) | np.isnan(got), np.signbit(want) | np.isnan(want)
+                )
 
 
 def check(function: Function, *args: Any, rtol: float = 0.0, atol: float = 0.0) -> None:

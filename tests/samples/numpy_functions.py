@@ -2,6 +2,7 @@
 
 The parameters of each use name the arrays of `ARRAYS` that it gets, as copies.
 """
+# ruff: noqa: PLW0108  (the lambdas are there for the names of their parameters)
 
 import inspect
 from collections.abc import Callable
@@ -88,7 +89,11 @@ SHAPES: dict[str, list[Use]] = {
         lambda c: np.moveaxis(c, [0, 1], [-1, 0]),
         lambda c: np.moveaxis(c, (2, 0), (0, 1)),
     ],
-    "rollaxis": [lambda c: np.rollaxis(c, 2), lambda c: np.rollaxis(c, 0, 3), lambda c: np.rollaxis(c, -1, 1)],
+    "rollaxis": [
+        lambda c: np.rollaxis(c, 2),
+        lambda c: np.rollaxis(c, 0, 3),
+        lambda c: np.rollaxis(c, -1, 1),
+    ],
     "squeeze": [
         lambda m: np.squeeze(m[None, :, None]),
         lambda m: np.squeeze(m[None, :, None], axis=0),
@@ -139,7 +144,6 @@ JOINING: dict[str, list[Use]] = {
         lambda m: np.stack(m, axis=1),
     ],
     "vstack": [lambda v, w: np.vstack([v, w]), lambda m: np.vstack((m, m[0]))],
-
     "hstack": [lambda v, w: np.hstack([v, w]), lambda m: np.hstack((m, m)), lambda s: np.hstack([s, s])],
     "dstack": [lambda v, w: np.dstack([v, w]), lambda m: np.dstack([m, m]), lambda c: np.dstack([c, c])],
     "column_stack": [lambda v, w: np.column_stack([v, w]), lambda m, q: np.column_stack([m, q, q[0]])],
@@ -168,7 +172,12 @@ JOINING: dict[str, list[Use]] = {
 }
 
 REARRANGING: dict[str, list[Use]] = {
-    "flip": [lambda m: np.flip(m), lambda m: np.flip(m, 1), lambda c: np.flip(c, (0, -1)), lambda s: np.flip(s)],
+    "flip": [
+        lambda m: np.flip(m),
+        lambda m: np.flip(m, 1),
+        lambda c: np.flip(c, (0, -1)),
+        lambda s: np.flip(s),
+    ],
     "flipud": [lambda m: np.flipud(m)],
     "fliplr": [lambda m: np.fliplr(m)],
     "rot90": [
@@ -317,7 +326,11 @@ MATRICES: dict[str, list[Use]] = {
 CREATION: dict[str, list[Use]] = {
     "zeros_like": [lambda m: np.zeros_like(m), lambda m: np.zeros_like(m, dtype=int, shape=(2,))],
     "ones_like": [lambda i: np.ones_like(i), lambda s: np.ones_like(s)],
-    "full_like": [lambda m, s: np.full_like(m, s), lambda i: np.full_like(i, 2.7), lambda m: np.full_like(m, m[0])],
+    "full_like": [
+        lambda m, s: np.full_like(m, s),
+        lambda i: np.full_like(i, 2.7),
+        lambda m: np.full_like(m, m[0]),
+    ],
     "empty_like": [lambda m: np.empty_like(m) * 0 == 0],
     "zeros": [
         lambda v: np.zeros(3),
@@ -340,7 +353,11 @@ CREATION: dict[str, list[Use]] = {
         lambda n: np.array([n, 1, True]),
         lambda n: np.array([n, 1.5]),
     ],
-    "asarray": [lambda s: np.asarray([s, 1.0]), lambda v: np.asarray(v, dtype=np.float32), lambda v: np.asarray(v)],
+    "asarray": [
+        lambda s: np.asarray([s, 1.0]),
+        lambda v: np.asarray(v, dtype=np.float32),
+        lambda v: np.asarray(v),
+    ],
     "asanyarray": [lambda s: np.asanyarray([[s]])],
     "ascontiguousarray": [lambda m: np.ascontiguousarray(m.T), lambda s: np.ascontiguousarray(s)],
     "asfortranarray": [lambda m: np.asfortranarray(m)],
@@ -538,7 +555,10 @@ CHAPTERS = {
 }
 
 TYPES: dict[str, list[Use]] = {
-    "result_type": [lambda w, i: np.zeros(2, np.result_type(w, i)), lambda w: np.zeros(2, np.result_type(w, 1.0))],
+    "result_type": [
+        lambda w, i: np.zeros(2, np.result_type(w, i)),
+        lambda w: np.zeros(2, np.result_type(w, 1.0)),
+    ],
     "can_cast": [lambda w: np.zeros(int(np.can_cast(w, np.float64)))],
     "common_type": [lambda w: np.zeros(2, np.common_type(w))],
     "min_scalar_type": [lambda v: np.zeros(2, np.min_scalar_type(v))],
