@@ -3,10 +3,11 @@
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
+from typing import Protocol
 
 import click
 import numpy as np
@@ -16,11 +17,16 @@ from rich.table import Table
 from .bench import compilation, overhead, training_step
 from .bench.timing import Measurement
 
-BENCHMARKS: dict[str, Callable[[int], Iterator[Measurement]]] = {
-    "overhead": overhead.measure,
-    "compile": compilation.measure,
-    "step": training_step.measure,
-}
+
+class Benchmark(Protocol):
+    """A module that measures something."""
+
+    ABOUT: str
+
+    def measure(self, rounds: int) -> Iterator[Measurement]: ...
+
+
+BENCHMARKS: dict[str, Benchmark] = {"overhead": overhead, "compile": compilation, "step": training_step}
 
 
 @click.command("bench")
@@ -45,14 +51,16 @@ def bench(names: tuple[str, ...], rounds: int, file: Path | None) -> None:
     """
     console = Console()
     machine = machine_text()
-    rows: list[Measurement] = []
-    with console.status("measuring"):  # silent in a pipe
-        for name in names or BENCHMARKS:
-            rows += BENCHMARKS[name](rounds)
     console.print(machine, style="dim", highlight=False, soft_wrap=True)
-    console.print(_table(rows))
+    measured: list[Measurement] = []
+    for name in dict.fromkeys(names) or BENCHMARKS:
+        with console.status(f"measuring {name}"):  # silent in a pipe
+            rows = list(BENCHMARKS[name].measure(rounds))
+        console.print(f"\n[bold]{name}[/bold]  {BENCHMARKS[name].ABOUT}", highlight=False, soft_wrap=True)
+        console.print(_table(rows))
+        measured += rows
     if file is not None:
-        document = {"machine": machine, "rounds": rounds, "measurements": [asdict(row) for row in rows]}
+        document = {"machine": machine, "rounds": rounds, "measurements": [asdict(row) for row in measured]}
         file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
@@ -74,14 +82,10 @@ def _processor() -> str:
 
 
 def _table(rows: list[Measurement]) -> Table:
-    table = Table("benchmark", "case", "", "", "what it is", box=None, pad_edge=False, header_style="dim")
-    table.columns[2].justify = "right"
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for justify in ("left", "right", "left", "left"):
+        table.add_column(justify=justify)
     for row in rows:
-        table.add_row(
-            row.benchmark,
-            row.case,
-            f"{row.value:.2f}" if row.value < 10 else f"{row.value:,.0f}",
-            row.unit,
-            row.how,
-        )
+        number = f"{row.value:.2f}" if row.value < 10 else f"{row.value:,.0f}"
+        table.add_row(f"  {row.case}", number, row.unit, f"[dim]{row.detail}[/dim]")
     return table

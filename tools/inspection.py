@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.syntax import Syntax
 
+from ..compiler.backends.numpy import print_module
 from ..runtime.lower import Lowered
 
 TRACED, NUMPY = "traced", "numpy"
@@ -35,7 +36,10 @@ class Stage:
 
 
 def stages_of(lowered: Lowered) -> list[Stage]:
-    """All stages, in order: ``traced``, ``after:<pass>`` for each pass, ``numpy``."""
+    """All stages, in order: ``traced``, ``after:<pass>`` for each pass, ``numpy``.
+
+    The last is without the self-check that the file on disk ends with.
+    """
     text = lowered.graph.code
     stages = [Stage(TRACED, "traced", text, None)]
     runs: dict[str, int] = {}
@@ -44,7 +48,10 @@ def stages_of(lowered: Lowered) -> list[Stage]:
         title = f"after {name}" if run == 1 else f"after {name}, run {run}"
         stages.append(Stage(f"after:{name}", title, graph.code, text))
         text = stages[-1].text
-    return [*stages, Stage(NUMPY, "generated NumPy", lowered.source.rstrip(), None)]
+    return [
+        *stages,
+        Stage(NUMPY, "generated NumPy", print_module(lowered.optimised, check=False).rstrip(), None),
+    ]
 
 
 def choose(stages: Sequence[Stage], name: str) -> list[Stage]:

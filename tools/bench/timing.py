@@ -17,8 +17,7 @@ class Measurement:
     case: str
     value: float
     unit: str
-    how: str
-    """What the number is, in words."""
+    detail: str = ""
 
 
 def seconds_in_turn(functions: Sequence[Callable[[], Any]], *, rounds: int, calls: int) -> list[float]:
