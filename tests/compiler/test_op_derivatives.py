@@ -12,6 +12,7 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler.dtypes import Array, DType, dtype_name, is_inexact
 from tracemill.compiler.errors import NotDifferentiableError
+from tracemill.compiler.functions import greater, sqrt, where
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.trace import Builder, evaluate, inline, recording
 from tracemill.passes.jvp import jvp
@@ -134,3 +135,77 @@ def test_inputs_without_a_derivative_are_refused() -> None:
             if floating and not possible:
                 with pytest.raises(NotDifferentiableError, match=sample.op):
                     jvp(sample.graph(), wrt=[j == i for j in range(len(sample.types))])
+
+
+# ---- points that differences cannot judge --------------------------------------------------------------
+
+NAN, INF = float("nan"), float("inf")
+POINTS: tuple[tuple[str, dict[str, Any], tuple[Any, ...], tuple[Any, ...]], ...] = (
+    ("max", {"axes": (0,)}, ([2.0, 5.0, 5.0, 5.0],), ([0, 1 / 3, 1 / 3, 1 / 3],)),
+    ("min", {"axes": (0,)}, ([2.0, 2.0, 5.0],), ([0.5, 0.5, 0],)),
+    ("maximum", {}, (1.0, 1.0), (0.5, 0.5)),
+    ("minimum", {}, (1.0, 1.0), (0.5, 0.5)),
+    ("fmax", {}, (1.0, 1.0), (0.5, 0.5)),
+    ("fmax", {}, (NAN, 1.0), (0, 1)),
+    ("fmin", {}, (1.0, NAN), (1, 0)),
+    ("absolute", {}, (0.0,), (0,)),
+    ("absolute", {}, (-0.0,), (0,)),
+    ("sign", {}, (0.0,), (0,)),
+    ("hypot", {}, (0.0, 0.0), (0, 0)),
+    ("clip", {}, (0.0, 0.0, 1.0), (1, 0, 0)),
+    ("clip", {}, (1.0, 0.0, 1.0), (1, 0, 0)),
+    ("clip", {}, (-1.0, 0.0, 1.0), (0, 1, 0)),
+    ("clip", {}, (2.0, 0.0, 1.0), (0, 0, 1)),
+    ("sqrt", {}, (0.0,), (INF,)),
+    ("cbrt", {}, (0.0,), (INF,)),
+    ("power", {}, (0.0, 0.0), (0, -INF)),
+    ("power", {}, (0.0, 1.0), (1, 0)),
+    ("power", {}, (0.0, 3.0), (0, 0)),
+    ("power", {}, (-2.0, 3.0), (12, NAN)),
+    ("prod", {"axes": (0,)}, ([0.0, 2.0, 3.0],), ([6, 0, 0],)),
+    ("prod", {"axes": (0,)}, ([0.0, 2.0, 0.0],), ([0, 0, 0],)),
+    ("prod", {"axes": (0,)}, ([INF, 2.0],), ([2, INF],)),
+    ("logaddexp", {}, (-INF, -INF), (0.5, 0.5)),
+    ("logaddexp", {}, (-INF, 0.0), (0, 1)),
+    ("heaviside", {}, (0.0, 0.5), (0, 1)),
+)
+
+
+@pytest.mark.parametrize(("op", "params", "inputs", "expected"), POINTS, ids=str)
+def test_the_derivative_at_a_point(
+    op: str, params: dict[str, Any], inputs: tuple[Any, ...], expected: tuple[Any, ...]
+) -> None:
+    arrays = [np.asarray(x) for x in inputs]
+    graph = Sample(op, tuple(x.shape for x in arrays), "f64", params).graph()
+    gradients = evaluate(reverse_graph(graph, [True] * len(arrays)), *arrays, np.array(1.0))
+    for gradient, wanted in zip(gradients, expected, strict=True):
+        np.testing.assert_array_equal(gradient, wanted)
+
+
+@pytest.mark.parametrize(("exponent", "expected"), [(0.0, 0.0), (1.0, 0.0), (2.0, 2.0), (3.0, 0.0)])
+def test_the_second_derivative_of_a_power_at_zero(exponent: float, expected: float) -> None:
+    once = jvp(Sample("power", ((), ()), "f64").graph(), wrt=[True, False])
+    twice = jvp(once, wrt=[True, False, False])
+    one = np.array(1.0)
+    assert evaluate(twice, np.array(0.0), np.array(exponent), one, one)[-1] == expected
+
+
+def test_the_second_derivative_of_a_product_with_zeros_is_exact() -> None:
+    reverse = reverse_graph(Sample("prod", ((3,),), "f64", {"axes": (0,)}).graph(), [True])
+    x, one = np.array([0.0, 0.0, 5.0]), np.array(1.0)
+    rows = [evaluate(jvp(reverse, wrt=[True, False]), x, one, row)[-1] for row in np.eye(3)]
+    np.testing.assert_array_equal(rows, [[0, 5, 0], [5, 0, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("op", ["absolute", "sign"])
+def test_the_derivative_at_the_origin_of_the_complex_plane_is_zero(op: str) -> None:
+    graph = Sample(op, ((),), "c128").graph()
+    assert evaluate(jvp(graph), np.array(0j), np.array(1 + 2j))[-1] == 0
+
+
+def test_an_infinite_slope_behind_a_mask_is_nan_without_a_safe_where() -> None:
+    given = Value(Sample("sqrt", ((),)).types[0])
+    with recording(Builder()) as builder:
+        out = where(greater(given, 0), sqrt(given), 0)
+    graph = Graph("masked_root", (given,), tuple(builder.calls), (out,))
+    assert np.isnan(evaluate(reverse_graph(graph, [True]), np.array(0.0), np.array(1.0))[0])
