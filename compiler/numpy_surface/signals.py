@@ -1,0 +1,70 @@
+"""Convolution and correlation of sequences."""
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentValueError, ShapeError
+from ..functions import concatenate, conjugate, constant, flip, gather, multiply, where
+from ..ir import Value
+from ..traced_array import TracedArray, wrap
+from .products import in_common_dtype, sum_of_products
+from .reductions import fold_all
+from .registry import implements
+
+_MODES = {"valid": "valid", "same": "same", "full": "full", 0: "valid", 1: "same", 2: "full"}
+
+
+def _correlated(x: Value, y: Value, mode: Any) -> Value:
+    """Sums of x[k + i] · y[i], for y no longer than x: windows of x by y as one product."""
+    n, m = x.shape[0], y.shape[0]
+    chosen = _MODES.get(mode)
+    if chosen is None:
+        raise ArgumentValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    before, after = {"valid": (0, 0), "same": (m // 2, m - m // 2 - 1), "full": (m - 1, m - 1)}[chosen]
+    starts = np.arange(-before, n + after - m + 1)
+    inside = (starts >= 0) & (starts <= n - m)
+    parts = [
+        _partial_windows(x, y, starts[starts < 0]),
+        sum_of_products(_windows(x, starts[inside], m), y, ((1,), (0,))),
+        _partial_windows(x, y, starts[(starts > n - m) & (starts >= 0)]),
+    ]
+    return concatenate([part for part in parts if part.shape[0]] or parts[:1], 0)
+
+
+def _windows(x: Value, starts: Any, width: int) -> Value:
+    """The entries from each start on, one row per start; beyond the ends those at the ends."""
+    return gather(x, [constant(np.clip(starts[:, None] + np.arange(width), 0, x.shape[0] - 1))], (0,))
+
+
+def _partial_windows(x: Value, y: Value, starts: Any) -> Value:
+    """Windows that reach beyond an end of x. What lies beyond is left out, not zero: 0 · inf would be NaN."""
+    places = starts[:, None] + np.arange(y.shape[0])
+    present = constant((places >= 0) & (places < x.shape[0]))
+    return fold_all("sum", where(present, multiply(_windows(x, starts, y.shape[0]), y), 0), (1,))
+
+
+def _two_sequences(name: str, a: Any, v: Any) -> list[Value]:
+    x, y = (np.atleast_1d(wrap(value)).value for value in in_common_dtype(a, v))  # type: ignore[call-overload, attr-defined]
+    if x.ndim != 1 or y.ndim != 1:
+        raise ShapeError(f"{name} of {x.type} and {y.type}: both must be one-dimensional")
+    if not (x.shape[0] and y.shape[0]):
+        raise ArgumentValueError(f"{name}: an array is empty")
+    return [x, y]
+
+
+@implements(np.convolve)
+def convolve(a: Any, v: Any, mode: Any = "full") -> TracedArray:
+    x, y = _two_sequences("convolve", a, v)
+    if y.shape[0] > x.shape[0]:
+        x, y = y, x
+    return wrap(_correlated(x, flip(y, (0,)), mode))
+
+
+@implements(np.correlate)
+def correlate(a: Any, v: Any, mode: Any = "valid") -> TracedArray:
+    x, y = _two_sequences("correlate", a, v)
+    y = conjugate(y)
+    if y.shape[0] <= x.shape[0]:
+        return wrap(_correlated(x, y, mode))
+    return wrap(flip(_correlated(y, x, mode), (0,)))

@@ -1,0 +1,195 @@
+"""Sorting and searching."""
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import BOOL, INT64, is_complex, is_inexact
+from ..errors import ArgumentValueError, ShapeError, UnsupportedFunctionError
+from ..functions import (
+    add,
+    broadcast_to,
+    convert,
+    elementwise,
+    full,
+    gather,
+    imag,
+    iota,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    real,
+    reshape,
+    where,
+)
+from ..ir import Value
+from ..trace import bind_all
+from ..traced_array import TracedArray, as_value, wrap
+from .axes import normalize_axis
+from .products import in_common_dtype
+from .registry import implements
+from .ufuncs import as_array
+
+
+def _line_and_axis(a: Any, axis: Any, order: Any) -> tuple[Value, int]:
+    if order is not None:
+        raise UnsupportedFunctionError("order= is for arrays with fields, which cannot be traced")
+    x = as_value(a)
+    if axis is None:
+        return reshape(x, (x.type.size,)), 0
+    return x, normalize_axis(axis, x.ndim)
+
+
+@implements(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> TracedArray:
+    """In rising order, NaN last. Every kind is stable."""
+    x, along = _line_and_axis(a, axis, order)
+    (ordered,) = bind_all("sort", x, axis=along, num_keys=1, descending=False)
+    return wrap(ordered)
+
+
+@implements(np.argsort)
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> TracedArray:
+    """Where the sorted entries come from. Every kind is stable."""
+    x, along = _line_and_axis(a, axis, order)
+    return wrap(permutation([x], along))
+
+
+def permutation(keys: list[Value], axis: int) -> Value:
+    """Where the entries come from when sorted by the first key, then by the second, …"""
+    shape = keys[0].shape
+    number = reshape(iota(shape[axis], INT64), (shape[axis], *(1,) * (len(shape) - 1 - axis)))
+    operands = (*keys, broadcast_to(number, shape))
+    return bind_all("sort", *operands, axis=axis, num_keys=len(keys), descending=False)[-1]
+
+
+@implements(np.lexsort)
+def lexsort(keys: Any, axis: int = -1) -> TracedArray:
+    """The order by the last key, then by the one before it, …"""
+    values = [as_value(key) for key in keys]
+    if not values:
+        raise ArgumentValueError("lexsort needs at least one key")
+    shape = np.broadcast_shapes(*[value.shape for value in values])
+    values = [broadcast_to(value, shape) for value in reversed(values)]
+    if not shape:
+        return wrap(full((), 0, INT64))
+    return wrap(permutation(values, normalize_axis(axis, len(shape))))
+
+
+def _check_places(kth: Any, x: Value, axis: int) -> None:
+    for k in np.ravel(np.asarray(kth)):
+        if not -x.shape[axis] <= k < x.shape[axis]:
+            raise ArgumentValueError(f"kth(={k}) out of bounds ({x.shape[axis]})")
+
+
+@implements(np.partition)
+def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> TracedArray:
+    """The sorted array, which is partitioned at every place."""
+    x, along = _line_and_axis(a, axis, order)
+    _check_places(kth, x, along)
+    return sort(wrap(x), along)
+
+
+@implements(np.argpartition)
+def argpartition(
+    a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> TracedArray:
+    x, along = _line_and_axis(a, axis, order)
+    _check_places(kth, x, along)
+    return argsort(wrap(x), along)
+
+
+@implements(np.sort_complex)
+def sort_complex(a: Any) -> TracedArray:
+    ordered: TracedArray = sort(a)
+    if is_complex(ordered.dtype):
+        return ordered
+    small = ordered.dtype.kind in "iu" and ordered.dtype.itemsize <= 2
+    return wrap(convert(ordered.value, np.dtype(np.complex64 if small else np.complex128)))
+
+
+# ---- searching ---------------------------------------------------------------------------------------
+
+
+def _comes_before(x: Value, y: Value, *, or_equal: bool) -> Value:
+    """Whether x sorts before y: NaN comes last, and equals itself."""
+    if is_complex(x.dtype):
+        return _complex_comes_before(x, y, or_equal=or_equal)
+    before = less_equal(x, y) if or_equal else less(x, y)
+    if not is_inexact(x.dtype):
+        return before
+    x_nan, y_nan = elementwise("isnan", x), elementwise("isnan", y)
+    last = y_nan if or_equal else logical_and(y_nan, logical_not(x_nan))
+    return logical_or(before, last)
+
+
+def _complex_comes_before(x: Value, y: Value, *, or_equal: bool) -> Value:
+    """By where NaN is (nowhere, in the imaginary part, in the real part, in both), then by real, then by imaginary part."""
+    pairs = [(_nan_places(x), _nan_places(y)), (real(x), real(y)), (imag(x), imag(y))]
+    before = full((), or_equal, BOOL)
+    for ours, theirs in reversed(pairs):
+        same = logical_not(
+            logical_or(
+                _comes_before(ours, theirs, or_equal=False),
+                _comes_before(theirs, ours, or_equal=False),
+            )
+        )
+        before = where(same, before, _comes_before(ours, theirs, or_equal=False))
+    return before
+
+
+def _nan_places(x: Value) -> Value:
+    """0, 1, 2 or 3: bit 0 for a NaN in the imaginary part, bit 1 for one in the real part."""
+    bits = [convert(elementwise("isnan", part), INT64) for part in (imag(x), real(x))]
+    return add(bits[0], add(bits[1], bits[1]))
+
+
+def places_in(ordered: Value, wanted: Value, side: str) -> Value:
+    """How many entries of the sorted vector come before each wanted one: bisection in log n steps."""
+    count = ordered.shape[0]
+    found = full(wanted.shape, 0, INT64)
+    step = 1 << max(count.bit_length() - 1, 0)
+    while step and count:
+        tried = add(found, step)
+        entry = gather(ordered, [elementwise("clip", add(tried, -1), 0, count - 1)], (0,))
+        moves = _comes_before(entry, wanted, or_equal=side == "right")
+        moves = logical_and(moves, less_equal(tried, count))
+        found = where(moves, tried, found)
+        step >>= 1
+    return found
+
+
+@implements(np.searchsorted)
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> TracedArray:
+    if side not in ("left", "right"):
+        raise ArgumentValueError(f"side must be 'left' or 'right' (got {side!r})")
+    ordered, wanted = in_common_dtype(a, v)
+    if ordered.ndim != 1:
+        raise ShapeError("object too deep for desired array: the sorted array must be one-dimensional")
+    if sorter is not None:
+        ordered = gather(ordered, [convert(as_value(sorter), INT64)], (0,))
+    return wrap(places_in(ordered, wanted, side))
+
+
+@implements(np.digitize)
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """The bin of each entry; bins rise or fall."""
+    edges: Any = as_array(bins)
+    if edges.ndim != 1:
+        raise ShapeError("object of too small depth for desired array: bins must be one-dimensional")
+    known = edges.concrete()
+    side: Any = "left" if right else "right"
+    if known is not None:
+        steps = np.diff(known)
+        if not (np.all(steps >= 0) or np.all(steps <= 0)):
+            raise ArgumentValueError("bins must be monotonically increasing or decreasing")
+        if len(known) < 2 or known[0] <= known[-1]:
+            return np.searchsorted(edges, x, side=side)
+        return len(known) - np.searchsorted(edges[::-1], x, side=side)
+    rising = np.searchsorted(edges, x, side=side)
+    falling = edges.shape[0] - np.searchsorted(edges[::-1], x, side=side)
+    return np.where(edges[0] <= edges[-1], rising, falling)
