@@ -148,9 +148,7 @@ class _Reader:
         _end(line)
         types = tuple(value.type for value in values)
         if types != returned:
-            raise line.error(
-                f"expected values of the types that the definition returns, found {_shown(types)}"
-            )
+            raise line.error(f"expected values of the types {_shown(returned)}, found {_shown(types)}")
         return tuple(values)
 
     def statement(self, line: Line, scope: _Scope) -> None:
@@ -185,7 +183,7 @@ class _Reader:
         inputs: list[Value] = []
         params: dict[str, Param] = {}
         while not line.accept(")"):
-            if line.tokens[line.position + 1] == ("symbol", "="):
+            if line.at_keyword():
                 name = line.take_identifier("the name of a parameter")
                 if name in params:
                     raise line.error(f"parameter {name} is given twice")
@@ -263,9 +261,7 @@ class _Reader:
             raise line.error(f"expected {type} in constants=, found {array.dtype}{list(array.shape)}")
         constant = Constant(array)
         if constant.digest != digest:
-            raise line.error(
-                f"expected an array with the digest {digest} in constants=, found {constant.digest}"
-            )
+            raise line.error(f"expected the array {digest} in constants=, found {constant.digest}")
         return constant
 
 

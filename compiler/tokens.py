@@ -13,7 +13,7 @@ Token: TypeAlias = tuple[str, str]  # the kind and the text
 
 _TOKEN = re.compile(
     r"""(?P<space>\ +)
-    | (?P<name>[^\W\d]\w*)
+    | (?P<name>[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)
     | (?P<number>-?(?:0x[0-9a-f]+|[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|inf\b))
     | (?P<string>"(?:[^"\\]|\\.)*")
     | (?P<symbol>->|[()\[\]:,=])
@@ -36,6 +36,10 @@ class Line:
         """Whether the next token is this name or symbol."""
         kind, found = self.tokens[self.position]
         return found == text and kind in ("name", "symbol")
+
+    def at_keyword(self) -> bool:
+        """Whether the next tokens are a name and ``=``."""
+        return self.tokens[self.position][0] == "name" and self.tokens[self.position + 1][1] == "="
 
     def accept(self, text: str) -> bool:
         """Take the next token if it is this name or symbol."""

@@ -1,4 +1,4 @@
-"""Recording calls into a graph (`Builder`, `bind`); running one (`evaluate`, `Interpreter`, `Transformer`)."""
+"""Recording calls into a graph (`Builder`, `bind`); running one (`evaluate`, `Interpreter`)."""
 
 import threading
 from collections.abc import Generator, Mapping, Sequence
