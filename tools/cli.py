@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,6 +15,7 @@ from ..runtime.lower import Lowered
 from .argument_specs import parse_spec, read_example, signature_of_call
 from .bench_command import bench
 from .cache_commands import cache
+from .coverage import coverage, render, totals
 from .demo import EPOCHS, QUICK_EPOCHS, run_demo
 from .inspection import as_rows, choose, show, stages_of
 from .named_function import find_function
@@ -90,6 +92,17 @@ def inspect_(
         )
     else:
         show(stages, Console(soft_wrap=True), as_diff=as_diff)
+
+
+@tracemill.command("coverage")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def coverage_(as_json: bool) -> None:
+    """List the ops and which rules each of them has."""
+    rows = coverage()
+    if as_json:
+        click.echo(json.dumps({"ops": [asdict(row) for row in rows], "totals": totals(rows)}))
+    else:
+        click.echo(render(rows), nl=False)
 
 
 def main() -> NoReturn:

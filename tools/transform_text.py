@@ -10,7 +10,7 @@ from ..runtime.gradient import grad, grad_and_value, value_and_grad
 from ..runtime.jacobians import hessian, jacfwd, jacrev
 from ..runtime.vectorize import vmap
 
-TRANSFORMS: dict[str, Callable[..., Any]] = {
+TRANSFORMS: dict[str, Callable[..., Callable[..., Any]]] = {
     "grad": grad,
     "grad_and_value": grad_and_value,
     "value_and_grad": value_and_grad,
@@ -55,7 +55,7 @@ def _apply(tree: ast.expr, function: Callable[..., Any], text: str) -> Callable[
         raise click.UsageError(f"in the transform {text!r}: {error}") from error
 
 
-def _transform(name: ast.Name, text: str) -> Callable[..., Any]:
+def _transform(name: ast.Name, text: str) -> Callable[..., Callable[..., Any]]:
     if name.id not in TRANSFORMS:
         raise click.UsageError(
             f"in {text!r}: {name.id!r} is not a transform: choose from {', '.join(TRANSFORMS)}"

@@ -1,0 +1,50 @@
+"""``tracemill bench`` measures what it says, in a table and as JSON. The numbers are not tested."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tracemill.tools.bench import compilation
+from tracemill.tools.bench.timing import seconds_in_turn
+
+from .terminal import Terminal
+
+
+def test_functions_are_called_in_turn() -> None:
+    calls: list[str] = []
+    seconds = seconds_in_turn([lambda: calls.append("a"), lambda: calls.append("b")], rounds=2, calls=2)
+    assert "".join(calls) == "ab" + "bbaa" + "aabb"
+    assert all(time > 0 for time in seconds)
+
+
+def test_overhead_and_step_are_reported(terminal: Terminal) -> None:
+    ran = terminal.run("bench", "overhead", "step", "--rounds", "1", "--json", "found.json")
+    assert (ran.status, ran.err) == (0, "")
+    document = json.loads(Path("found.json").read_text())
+    cases = [(row["benchmark"], row["case"]) for row in document["measurements"]]
+    assert ("overhead", "dict of 5 arrays") in cases
+    assert ("step", "batch 64, ratio") in cases
+    assert all(case in ran.out for _, case in cases)
+    assert document["machine"] in ran.out
+
+
+def test_compiling_is_reported_by_size(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
+    monkeypatch.setattr(compilation, "SIZES", (10, 20, 40))
+    monkeypatch.setattr(compilation, "FITTED", (20, 40))
+    ran = terminal.run("bench", "compile", "--rounds", "1")
+    assert [line.split("  ")[1] for line in ran.out.splitlines()[3:]] == [
+        "10 nodes",
+        "20 nodes",
+        "40 nodes",
+        "growth",
+        "40 nodes, memory",
+    ]
+
+
+def test_a_chain_has_as_many_calls_as_it_says() -> None:
+    import numpy as np
+
+    import tracemill as tm
+
+    assert len(tm.compile(compilation.chain(40)).lower(np.ones(2)).optimised.calls) == 40

@@ -1,0 +1,127 @@
+"""The command says what it does, and every misuse in one line with its own exit code."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tracemill.compiler.op import all_ops
+
+from .terminal import Terminal
+
+SOURCE = """\
+import numpy as np
+
+number = 3
+
+
+def loss(w, x, y):
+    return np.mean((np.tanh(x @ w) - y) ** 2)
+
+
+def norm(tree, *, scale=1.0):
+    return scale * np.sqrt(np.sum(tree["a"] ** 2) + np.sum(tree["b"][0] ** 2))
+
+
+def positive(x):
+    return x if x > 0 else -x
+
+
+def broken(x):
+    return x + undefined
+"""
+LOSS = ("inspect", "model.py:loss", "--in", "f32[2]", "--in", "f32[4, 2]", "--in", "f32[4]")
+
+
+@pytest.fixture(autouse=True)
+def model(terminal: Terminal) -> None:
+    Path("model.py").write_text(SOURCE)
+    Path("failing.py").write_text("import numpy as np\nnp.nonsense()\n")
+
+
+def test_the_bare_command_lists_the_commands(terminal: Terminal) -> None:
+    ran = terminal.run()
+    assert ran.status == 0
+    for command in ("bench", "cache", "coverage", "demo", "inspect"):
+        assert f"  {command}" in ran.out
+
+
+@pytest.mark.parametrize("command", ["bench", "cache", "cache list", "coverage", "demo", "inspect"])
+def test_every_command_has_help(terminal: Terminal, command: str) -> None:
+    ran = terminal.run(*command.split(), "--help")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith(f"Usage: tracemill {command}")
+
+
+def test_coverage_has_a_row_for_every_op(terminal: Terminal) -> None:
+    document = json.loads(terminal.run("coverage", "--json").out)
+    assert {row["op"] for row in document["ops"]} == set(all_ops())
+    assert sum(document["totals"]["jvp"].values()) == len(all_ops())
+    assert "\ntanh " in terminal.run("coverage").out
+
+
+MISUSES = {
+    "unknown": (("frobnicate",), "No such command 'frobnicate'"),
+    "no function": (("inspect",), "Missing argument 'FUNCTION'"),
+    "no colon": (("inspect", "model.py"), "'model.py' names no function"),
+    "no module": (("inspect", "nowhere:f"), "there is no module 'nowhere'"),
+    "no package": (("inspect", "nowhere.at.all:f"), "there is no module 'nowhere.at.all'"),
+    "no file": (("inspect", "nowhere.py:f"), "there is no file nowhere.py"),
+    "misspelled": (("inspect", "model.py:los"), "no function 'los': did you mean 'loss'?"),
+    "a number": (("inspect", "model.py:number"), "model.py:number is int, not a function"),
+    "no dtype": ((*LOSS[:2], "--in", "q8[2]"), "there is no dtype 'q8', only bool, i8"),
+    "no size": ((*LOSS[:2], "--in", "f32[n]"), "the shape [n] must hold sizes"),
+    "no type": ((*LOSS[:2], "--in", "x: what"), "cannot read the argument 'x: what'"),
+    "no literal": ((*LOSS[:2], "--in", "x = f(1)"), "'f(1)' is not a number, a string"),
+    "too few": (LOSS[:-2], "loss takes (w, x, y), and --in describes 2 arguments: missing"),
+    "too many": ((*LOSS, "--in", "f32[4]"), "too many positional arguments"),
+    "wrong name": ((*LOSS[:-1], "z: f32[4]"), "missing a required argument: 'y'"),
+    "twice": ((*LOSS[:2], "--in", "w: f32[2]", "--in", "w: f32[2]"), "'w' is described twice"),
+    "inside": ((*LOSS[:2], "--in", "w: f32[2]", "--in", "w.a: f32[2]"), "'w.a' lies inside 'w'"),
+    "a gap": ((*LOSS[:2], "--in", "w.0: f32[2]", "--in", "w.2: f32[2]"), "must count from 0 without a gap"),
+    "no stage": ((*LOSS, "--stage", "after:lunch"), "there is no stage 'after:lunch': choose from traced"),
+    "no transform": ((*LOSS, "--transform", "vamp"), "'vamp' is not a transform: choose from grad"),
+    "no option": ((*LOSS, "--transform", "grad(speed=9)"), "unexpected keyword argument 'speed'"),
+    "code": ((*LOSS, "--transform", "grad(argnums=f())"), "argnums must be a literal, not f()"),
+    "other code": ((*LOSS, "--transform", "__import__('os').getcwd()"), "cannot read the transform"),
+    "no syntax": ((*LOSS, "--transform", "grad("), "cannot read the transform 'grad('"),
+    "no epochs": (("demo", "--epochs", "0"), "'--epochs'"),
+    "no benchmark": (("bench", "speed"), "'speed'"),
+}
+
+
+@pytest.mark.parametrize("name", MISUSES)
+def test_a_misuse_is_one_line_and_status_2(terminal: Terminal, name: str) -> None:
+    arguments, reason = MISUSES[name]
+    ran = terminal.run(*arguments)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("tracemill: ")
+    assert ran.err.count("\n") == 1
+    assert reason in ran.err
+
+
+FAILURES = {
+    "import": (("inspect", "failing.py:f"), "importing failing.py failed: AttributeError"),
+    "module": (("inspect", "failing:f"), "importing failing failed: AttributeError"),
+    "shapes": ((*LOSS[:-1], "f32[7]"), "ShapeError: subtract of f32[4] and f32[7]"),
+    "control flow": (("inspect", "model.py:positive", "--in", "f32[]"), "ConcretizationError: "),
+    "the function": (("inspect", "model.py:broken", "--in", "f32[]"), "NameError: name 'undefined'"),
+    "no example": (("inspect", "model.py:loss", "--example", "none.npz"), "cannot read arrays from none.npz"),
+    "no key": (("cache", "show", "0123"), "0 programs have a key that starts with '0123'"),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_is_one_line_and_status_1(terminal: Terminal, name: str) -> None:
+    arguments, reason = FAILURES[name]
+    ran = terminal.run(*arguments)
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith("tracemill: ")
+    assert ran.err.count("\n") == 1
+    assert reason in ran.err
+
+
+def test_debugging_shows_the_traceback(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_DEBUG", "1")
+    with pytest.raises(NameError, match="undefined"):
+        terminal.run("inspect", "model.py:broken", "--in", "f32[]")

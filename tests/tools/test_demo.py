@@ -1,0 +1,95 @@
+"""The demo learns, agrees with gradients by hand, and what it tells the reader to do works."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.tools.digit_network import (
+    initial_parameters,
+    loss,
+    loss_and_gradients_by_hand,
+    targets_of,
+)
+from tracemill.tools.digits import load_digits
+
+from .terminal import Ran, Terminal
+
+
+@pytest.fixture
+def demo(terminal: Terminal) -> Ran:
+    ran = terminal.run("demo", "--quick")
+    assert (ran.status, ran.err) == (0, "")
+    return ran
+
+
+def test_the_quick_demo_reads_most_digits(demo: Ran) -> None:
+    found = re.search(r"It reads (\d+) of 360 test images right: (\d+\.\d)%", demo.out)
+    assert found is not None
+    assert int(found[1]) >= 0.95 * 360
+
+
+def test_a_pipe_gets_no_progress_bar_and_no_colours(demo: Ran) -> None:
+    assert "━" not in demo.out
+    assert "\x1b" not in demo.out
+    assert "epoch" not in demo.out
+
+
+def test_lines_fit_a_terminal(demo: Ran) -> None:
+    long = [line for line in demo.out.splitlines() if len(line) > 90 and "program.py" not in line]
+    assert not long
+
+
+def test_the_generated_code_lies_where_the_demo_says_and_runs_by_itself(demo: Ran) -> None:
+    path = re.search(r"\S+program\.py", demo.out)
+    assert path is not None
+    assert "def loss(" in Path(path[0]).read_text()
+    ran = subprocess.run([sys.executable, "-I", path[0]], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_the_command_that_the_demo_prints_works(demo: Ran, terminal: Terminal) -> None:
+    command = demo.out[demo.out.index("tracemill inspect") :].strip()
+    ran = terminal.run(*shlex.split(command.replace("\\\n", " "))[1:])
+    assert ran.status == 0, ran.err
+    assert ran.out.startswith("# ---- traced\ndef loss(parameters_b1: f32[128], ")
+    assert "# ---- generated NumPy" in ran.out
+
+
+def test_the_same_seed_gives_the_same_accuracy(terminal: Terminal) -> None:
+    first, second = (terminal.run("demo", "--epochs", "2", "--seed", "7").out for _ in range(2))
+    accuracy = re.compile(r"It reads .*%")
+    assert accuracy.findall(first) == accuracy.findall(second) != []
+
+
+def test_the_demo_works_without_the_disk_cache(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_CACHE", "0")
+    ran = terminal.run("demo", "--epochs", "1")
+    assert ran.status == 0
+    assert "not kept, because the disk cache is off" in ran.out
+
+
+def test_gradients_by_hand_are_those_by_tracemill() -> None:
+    digits = load_digits()
+    images, targets = digits.images[:32], targets_of(digits.labels[:32])
+    parameters = initial_parameters(3)
+    value, gradients = tm.value_and_grad(loss)(parameters, images, targets)
+    by_hand, gradients_by_hand = loss_and_gradients_by_hand(parameters, images, targets)
+    assert value == pytest.approx(by_hand, rel=1e-6)
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(gradient, gradients_by_hand[name], atol=1e-6)
+
+
+def test_the_gradient_of_a_batch_is_the_mean_of_those_of_its_images() -> None:
+    digits = load_digits()
+    images, targets = digits.images[:16], targets_of(digits.labels[:16])
+    parameters = initial_parameters(3)
+    each = tm.vmap(tm.grad(loss), in_dims=(None, 0, 0))(parameters, images, targets)
+    together = tm.grad(loss)(parameters, images, targets)
+    for name, gradient in together.items():
+        np.testing.assert_allclose(each[name].mean(axis=0), gradient, atol=1e-6)

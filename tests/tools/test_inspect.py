@@ -1,0 +1,133 @@
+"""``tracemill inspect`` shows every stage of a function as it is, and takes arguments in the IR's words."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .terminal import Terminal
+
+SOURCE = """\
+import numpy as np
+
+
+def loss(w, x, y):
+    return np.mean((np.tanh(x @ w) - y) ** 2)
+
+
+def norm(tree, *, scale=1.0):
+    return scale * np.sqrt(np.sum(tree["a"] ** 2) + np.sum(tree["b"][0] ** 2))
+
+
+def total(x, axis):
+    return np.sum(x, axis)
+"""
+LOSS = ("inspect", "model.py:loss", "--in", "w: f32[2]", "--in", "x: f32[4, 2]", "--in", "y: f32[4]")
+
+
+@pytest.fixture(autouse=True)
+def model(terminal: Terminal) -> None:
+    Path("model.py").write_text(SOURCE)
+
+
+def traced(terminal: Terminal, *arguments: str) -> str:
+    """The first line of the traced graph."""
+    ran = terminal.run("inspect", *arguments, "--stage", "traced")
+    assert ran.status == 0, ran.err
+    return ran.out.splitlines()[0]
+
+
+def test_all_stages_come_in_order_and_those_without_effect_in_one_line(terminal: Terminal) -> None:
+    out = terminal.run(*LOSS).out
+    headings = [line for line in out.splitlines() if line.startswith("# ----")]
+    assert headings[0] == "# ---- traced"
+    assert headings[-1] == "# ---- generated NumPy"
+    assert "# ---- after remove_dead_code: nothing to do" in headings
+    assert any(line.startswith("# ---- after simplify") for line in headings)
+    assert out.count("def loss(w: f32[2], x: f32[4, 2], y: f32[4]) -> f32[]:") < len(headings)
+    assert "model.py:5  return np.mean((np.tanh(x @ w) - y) ** 2)" in out
+
+
+def test_the_output_of_a_pipe_has_no_colours(terminal: Terminal) -> None:
+    assert "\x1b" not in terminal.run(*LOSS).out
+
+
+def test_one_stage_is_its_text_alone(terminal: Terminal) -> None:
+    out = terminal.run(*LOSS, "--stage", "after:simplify").out
+    assert out.startswith("def loss(w: f32[2], x: f32[4, 2], y: f32[4]) -> f32[]:\n")
+    source = terminal.run(*LOSS, "--stage", "numpy").out
+    names: dict[str, Any] = {}
+    exec(compile(source, "source", "exec"), names)
+    w, x, y = np.ones(2, "f4"), np.ones((4, 2), "f4"), np.zeros(4, "f4")
+    assert names["loss"](w, x, y)[0] == pytest.approx(np.tanh(2.0) ** 2)
+
+
+def test_diffs_show_what_a_pass_changed(terminal: Terminal) -> None:
+    out = terminal.run(*LOSS, "--transform", "grad", "--diff").out
+    assert "+++ after:simplify\n@@" in out
+    assert "\n-    " in out
+    assert out.count("def loss(") == 2  # the traced graph and the generated source stay whole
+
+
+def test_json_holds_every_stage(terminal: Terminal) -> None:
+    document = json.loads(terminal.run(*LOSS, "--json").out)
+    assert document["function"] == "model.py:loss"
+    assert [document["stages"][i]["stage"] for i in (0, -1)] == ["traced", "numpy"]
+    assert all(set(stage) == {"stage", "title", "changed", "text"} for stage in document["stages"])
+    assert not next(stage for stage in document["stages"] if stage["stage"] == "after:remove_dead_code")[
+        "changed"
+    ]
+
+
+def test_transforms_apply_from_the_inside_out(terminal: Terminal) -> None:
+    transform = "vmap(grad(argnums=0), in_dims=(None, 0, 0))"
+    line = traced(
+        terminal,
+        "model.py:loss",
+        "--transform",
+        transform,
+        "--in",
+        "f32[2]",
+        "--in",
+        "f32[8, 4, 2]",
+        "--in",
+        "f32[8, 4]",
+    )
+    assert line == "def loss(w: f32[2], x: f32[8, 4, 2], y: f32[8, 4]) -> f32[8, 2]:"
+
+
+def test_dotted_names_make_dicts_and_lists(terminal: Terminal) -> None:
+    line = traced(terminal, "model.py:norm", "--in", "tree.a: f32[2]", "--in", "tree.b.0: f32[3]")
+    assert line == "def norm(tree_a: f32[2], tree_b_0: f32[3]) -> f32[]:"
+
+
+def test_numbers_are_weak_and_scalars_are_not(terminal: Terminal) -> None:
+    tree = ("--in", "tree.a: f32[2]", "--in", "tree.b.0: f32[3]")
+    assert traced(terminal, "model.py:norm", *tree, "--in", "scale: float").endswith("-> f32[]:")
+    assert traced(terminal, "model.py:norm", *tree, "--in", "scale: f64[]").endswith("-> f64[]:")
+
+
+def test_settings_are_known_while_tracing(terminal: Terminal) -> None:
+    line = traced(terminal, "model.py:total", "--in", "x: f32[2, 3]", "--in", "axis = -1")
+    assert line == "def total(x: f32[2, 3]) -> f32[2]:"
+
+
+def test_an_example_file_describes_arguments(terminal: Terminal) -> None:
+    arrays: dict[str, Any] = {"tree.a": np.ones(2), "tree.b.0": np.ones(3)}
+    np.savez("example.npz", **arrays)
+    line = traced(terminal, "model.py:norm", "--example", "example.npz")
+    assert line == "def norm(tree_a: f64[2], tree_b_0: f64[3]) -> f64[]:"
+
+
+def test_an_example_file_is_never_unpickled(terminal: Terminal) -> None:
+    np.savez("objects.npz", allow_pickle=True, w=np.array([{}], dtype=object))
+    ran = terminal.run("inspect", "model.py:loss", "--example", "objects.npz")
+    assert ran.status == 1
+    assert "cannot read arrays from objects.npz: Object arrays cannot be loaded" in ran.err
+
+
+def test_functions_of_installed_modules_and_functions_without_a_signature_work(terminal: Terminal) -> None:
+    assert traced(terminal, "numpy:hypot", "--in", "f32[2]", "--in", "f32[2]").endswith("-> f32[2]:")
+    assert traced(terminal, "model:total", "--in", "f64[2]", "--in", "axis = 0").endswith("-> f64[]:")
