@@ -91,7 +91,7 @@ def _uninstall() -> None:
 def _dispatching(name: str, original: Any, traced: Callable[..., Any]) -> Any:
     @wraps(original)
     def constructor(*args: Any, **kwargs: Any) -> Any:
-        if current_trace() is None or not _meant_by_caller(name):
+        if current_trace() is None or not (_holds_traced(args, kwargs) or _meant_by_caller(name)):
             return original(*args, **kwargs)
         return located(traced, *args, **kwargs)
 
@@ -113,12 +113,16 @@ class _DispatchingIndexable:
         return getattr(self._original, name)
 
 
+def _holds_traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return any(map(contains_traced, (*args, *kwargs.values())))
+
+
 def _looking_everywhere(original: Any) -> Any:
     """``np.max([x, y])``, ``np.fill_diagonal(w, x)``: NumPy's protocol looks at some arguments, and not inside lists."""
 
     @wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if current_trace() is not None and any(map(contains_traced, (*args, *kwargs.values()))):
+        if current_trace() is not None and _holds_traced(args, kwargs):
             return located(FUNCTIONS[original], *args, **kwargs)
         return original(*args, **kwargs)
 

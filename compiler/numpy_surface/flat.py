@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from ..functions import reshape
+from ..interception import intercepts
 from ..traced_array import TracedArray, as_value, wrap
 from .editing import recycled
 from .registry import method
+from .ufuncs import as_array
 
 
 class FlatIterator:
@@ -62,6 +64,13 @@ class FlatIterator:
         if value.type.size:
             row[index] = recycled(value, shape) if value.shape != shape else value
             self.base.write(reshape(row.value, self.base.shape))
+
+
+@intercepts("ndenumerate")
+def ndenumerate(arr: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Each element with its position."""
+    array = as_array(arr)
+    return ((place, array[place]) for place in np.ndindex(array.shape))
 
 
 @method("flat")

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import INT64, Array
-from ..errors import ArgumentTypeError, DataDependentShapeError, DTypeError, OutOfBoundsError, ShapeError
+from ..errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DTypeError,
+    DataDependentShapeError,
+    OutOfBoundsError,
+    ShapeError,
+)
 from ..functions import (
     add,
     broadcast_to,
@@ -58,7 +65,7 @@ def in_mode(places: Value, length: int, mode: str) -> Value:
         return elementwise("remainder", places, max(length, 1))
     if mode == "clip":
         return elementwise("clip", places, 0, max(length - 1, 0))
-    raise ArgumentTypeError(f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}")
+    raise ArgumentValueError(f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}")
 
 
 # ---- taking ------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..dtypes import is_inexact
-from ..errors import ArgumentTypeError, ShapeError, UnsupportedFunctionError
+from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError, UnsupportedFunctionError
 from ..functions import broadcast_to, concatenate, convert, slice_axis
 from ..ir import Shape, Value
 from ..traced_array import TracedArray, as_value, contains_traced
@@ -45,11 +45,11 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> T
             "np.pad with a function as its mode cannot be traced: it writes to each line in turn"
         )
     if mode not in _OPTION_OF:
-        raise ArgumentTypeError(f"np.pad has no mode {mode!r}: {', '.join(_OPTION_OF)}")
+        raise ArgumentValueError(f"np.pad has no mode {mode!r}: {', '.join(_OPTION_OF)}")
     name, default = _OPTION_OF[mode]
     unknown = set(options) - {name}
     if unknown:
-        raise ArgumentTypeError(f"np.pad takes no {', '.join(sorted(unknown))} with mode {mode!r}")
+        raise ArgumentValueError(f"np.pad takes no {', '.join(sorted(unknown))} with mode {mode!r}")
     widths = _widths(pad_width, source.ndim)
     given = options.get(name, default)
     chosen = [(given, given)] * source.ndim if name in ("reflect_type", "") else pairs(given, source.ndim)
@@ -168,7 +168,7 @@ def _by_position(mode: str, value: Value, axis: int, width: tuple[int, int], opt
 def _mirrored(mode: str, value: Value, axis: int, width: tuple[int, int], option: Pair) -> Value:
     """Even: mirrored at the edge. Odd: mirrored at the edge's value, too."""
     if option[0] not in ("even", "odd"):
-        raise ArgumentTypeError(f"reflect_type must be 'even' or 'odd', not {option[0]!r}")
+        raise ArgumentValueError(f"reflect_type must be 'even' or 'odd', not {option[0]!r}")
     if option[0] == "even" or (mode == "reflect" and value.shape[axis] == 1):
         return _by_position("edge" if value.shape[axis] == 1 else mode, value, axis, width, option)
     _ends(value, axis)

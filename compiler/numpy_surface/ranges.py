@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import INT64
-from ..errors import ArgumentTypeError, ShapeError
+from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ..functions import broadcast_to, concatenate, constant, convert, iota
 from ..functions import reshape as reshape_value
 from ..interception import intercepts, replaces
@@ -20,7 +20,9 @@ from .reshaping import broadcast_arrays, broadcast_shape, moveaxis
 from .reshaping import reshape as reshape_array
 from .ufuncs import as_array
 
-intercepts_constants("linspace", "logspace", "geomspace", "hanning", "hamming", "blackman", "bartlett")
+intercepts_constants(
+    "linspace", "logspace", "geomspace", "meshgrid", "hanning", "hamming", "blackman", "bartlett"
+)
 
 
 @implements(np.linspace)
@@ -91,7 +93,7 @@ def geomspace(
     for end in ends:
         known = as_array(end).concrete()
         if known is not None and (known == 0).any():
-            raise ArgumentTypeError("a geometric sequence cannot include zero")
+            raise ArgumentValueError("a geometric sequence cannot include zero")
     first, last = (as_array(convert(x, common)) for x in ends)
     direction = np.sign(first)
     first, last = first / direction, last / direction
@@ -111,7 +113,7 @@ def meshgrid(
 ) -> tuple[TracedArray, ...]:
     """Coordinate matrices from coordinate vectors."""
     if indexing not in ("xy", "ij"):
-        raise ArgumentTypeError("Valid values for `indexing` are 'xy' and 'ij'.")
+        raise ArgumentValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     count = len(xi)
     order = [1, 0, *range(2, count)] if indexing == "xy" and count > 1 else list(range(count))
     grids = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentTypeError, ShapeError
+from ..errors import ArgumentValueError, ShapeError
 from ..functions import reshape as reshape_value
 from ..ir import Shape
 from ..storage import Broadcast, Reshape, Strides, Transpose, View
@@ -99,7 +99,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     array = as_array(a)
     wanted = completed_shape(as_shape(shape), array.size)
     if order not in ("C", "F", "A"):
-        raise ArgumentTypeError(f"order must be 'C', 'F' or 'A', not {order!r}")
+        raise ArgumentValueError(f"order must be 'C', 'F' or 'A', not {order!r}")
     column_major = order == "F" or (
         order == "A" and is_contiguous(array, "F") and not is_contiguous(array, "C")
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentTypeError, ShapeError
+from ..errors import ArgumentValueError, ShapeError
 from ..traced_array import TracedArray
 from .axes import normalize_axis
 from .registry import implements
@@ -31,7 +31,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Trace
 
 def _equal_bounds(length: int, sections: int) -> Sequence[int]:
     if sections <= 0:
-        raise ArgumentTypeError(f"the number of sections must be larger than 0, not {sections}")
+        raise ArgumentValueError(f"the number of sections must be larger than 0, not {sections}")
     each, longer = divmod(length, sections)
     return [i * each + min(i, longer) for i in range(sections + 1)]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+import pytest
 
 from tracemill.compiler.dtypes import Array
 
@@ -564,6 +565,16 @@ TYPES: dict[str, list[Use]] = {
     "min_scalar_type": [lambda v: np.zeros(2, np.min_scalar_type(v))],
 }
 CHAPTERS["types"] = TYPES
+
+
+def uses_of(*chapters: str) -> list[Any]:
+    """The uses of these chapters, as parameters of a test."""
+    return [
+        pytest.param(use, id=f"{name}-{number}")
+        for chapter in chapters
+        for name, samples in CHAPTERS[chapter].items()
+        for number, use in enumerate(samples)
+    ]
 
 
 def all_uses() -> dict[str, list[Use]]:

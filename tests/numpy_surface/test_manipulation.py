@@ -1,0 +1,194 @@
+"""Shapes, axes, joining, splitting, padding, matrices: every use of the table as in NumPy, misuse refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from numpy_surface.differential import check, check_both_raise, run_traced
+from samples.numpy_functions import Use, arguments_of, uses_of
+from tracemill.compiler.errors import (
+    AxisError,
+    DataDependentShapeError,
+    DTypeError,
+    ShapeError,
+    TracemillError,
+    UnsupportedFunctionError,
+)
+
+MATRIX = np.arange(12.0).reshape(3, 4)
+
+
+@pytest.mark.parametrize(
+    "use", uses_of("shapes", "joining", "rearranging", "padding", "matrices", "methods", "types")
+)
+def test_this_use_does_what_numpy_does(use: Use) -> None:
+    check(use, *arguments_of(use))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m: np.reshape(m, (5, -1)),
+        lambda m: np.reshape(m, (-1, -1)),
+        lambda m: np.reshape(m, (2, 7)),
+        lambda m: np.reshape(m.T, -1, copy=False),
+        lambda m: m.transpose(0),
+        lambda m: m.transpose(0, 0),
+        lambda m: np.transpose(m, (0, 2)),
+        lambda m: np.matrix_transpose(m[0]),
+        lambda m: np.moveaxis(m, [0, 1], [0]),
+        lambda m: np.moveaxis(m, [0, 0], [0, 1]),
+        lambda m: np.swapaxes(m, 0, 2),
+        lambda m: np.rollaxis(m, 0, 5),
+        lambda m: np.squeeze(m, 0),
+        lambda m: np.expand_dims(m, (0, 0)),
+        lambda m: np.expand_dims(m, 5),
+        lambda m: np.broadcast_to(m, (3, 5)),
+        lambda m: np.broadcast_arrays(m, m.T),
+        lambda m: np.concatenate([m, m.T]),
+        lambda m: np.concatenate([m[0], m]),
+        lambda m: np.concatenate([m[0, 0], m[0, 0]]),
+        lambda m: np.concatenate([m, m], axis=2),
+        lambda m: np.concatenate([m, m], dtype=int),
+        lambda m: np.concatenate([m, m], out=np.empty(3)),
+        lambda m: np.stack([m, m[0]]),
+        lambda m: np.stack([m, m], axis=3),
+        lambda m: np.hstack([m, m[0]]),
+        lambda m: np.block([m, [m]]),
+        lambda m: np.block([[], [m]]),
+        lambda m: np.block((m, m)),
+        lambda m: np.append(m, m[0], axis=0),
+        lambda m: np.split(m, 2),
+        lambda m: np.array_split(m, 0),
+        lambda m: np.hsplit(m[0, 0], 1),
+        lambda m: np.vsplit(m[0], 2),
+        lambda m: np.dsplit(m, 2),
+        lambda m: np.unstack(m[0, 0]),
+        lambda m: np.flip(m, 2),
+        lambda m: np.fliplr(m[0]),
+        lambda m: np.rot90(m, axes=(0, 0)),
+        lambda m: np.roll(m, 1, axis=3),
+        lambda m: np.roll(m, (1, 2, 3), axis=(0, 1)),
+        lambda m: np.tile(m, -1),
+        lambda m: np.repeat(m, [1, 2], axis=0),
+        lambda m: np.repeat(m, -1),
+        lambda m: np.resize(m, (-1, 2)),
+        lambda m: np.insert(m, 9, 0.0, axis=0),
+        lambda m: np.insert(m, 1, [1.0, 2.0], axis=0),
+        lambda m: np.delete(m, 9, axis=0),
+        lambda m: np.copyto(m, 1j),
+        lambda m: np.copyto(m, m[:, :2]),
+        lambda m: np.pad(m, -1),
+        lambda m: np.pad(m, 1.5),
+        lambda m: np.pad(m, ((1, 2), (3, 4), (5, 6))),
+        lambda m: np.pad(m, 1, "nearest"),
+        lambda m: np.pad(m, 1, "edge", constant_values=3),
+        lambda m: np.pad(m[:0], 1, "edge"),
+        lambda m: np.diag(m[None]),
+        lambda m: np.diagonal(m[0]),
+        lambda m: np.diagonal(m, 0, 1, 1),
+        lambda m: np.vander(m),
+        lambda m: np.fill_diagonal(m[0], 1),
+        lambda m: np.fill_diagonal(m[None], 1),
+    ],
+)
+def test_what_numpy_refuses_is_refused_with_the_line(use: Callable[[Any], Any]) -> None:
+    check_both_raise(use, MATRIX.copy())
+    with pytest.raises(TracemillError, match=r"at test_manipulation\.py:\d+"):
+        run_traced(use, MATRIX.copy())
+
+
+def test_a_missing_axis_is_numpys_axis_error() -> None:
+    with pytest.raises(AxisError, match="axis 2 is out of bounds for an array of dimension 2") as caught:
+        run_traced(lambda m: np.concatenate([m, m], axis=2), MATRIX)
+    assert isinstance(caught.value, (ShapeError, IndexError, ValueError))
+
+
+def test_lengths_that_depend_on_values_name_the_way_out() -> None:
+    counts = np.array([1, 2, 0])
+    with pytest.raises(DataDependentShapeError, match=r"np\.take"):
+        run_traced(lambda m, counts: np.repeat(m, counts, axis=0), MATRIX, counts)
+    for function in (np.delete, lambda m, places: np.insert(m, places, 0.0)):
+        with pytest.raises(DataDependentShapeError, match="known while tracing"):
+            run_traced(function, MATRIX, counts)
+    with pytest.raises(DataDependentShapeError, match="trim"):
+        run_traced(np.trim_zeros, counts)
+
+
+def test_bits_can_be_read_as_a_dtype_of_the_same_size_only() -> None:
+    with pytest.raises(DTypeError, match=r"x\.view\(float32\) of f64\[3, 4\].*same size"):
+        run_traced(lambda m: m.view(np.float32), MATRIX)
+
+
+def test_a_padding_function_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedFunctionError, match="function as its mode"):
+        run_traced(lambda m: np.pad(m, 1, lambda *line: None), MATRIX)
+
+
+def test_methods_about_memory_and_files_are_refused_by_name() -> None:
+    for name in (
+        "tobytes",
+        "tofile",
+        "dump",
+        "dumps",
+        "byteswap",
+        "resize",
+        "setflags",
+        "getfield",
+        "setfield",
+    ):
+        with pytest.raises(
+            UnsupportedFunctionError, match=rf"x\.{name} cannot be traced: .*(\n|.)*at test_manip"
+        ):
+            run_traced(lambda m, name=name: getattr(m, name)(), MATRIX)
+
+
+def test_the_elements_can_be_walked_over() -> None:
+    def walk(m: Any) -> Any:
+        flat = m.flat
+        first, second = next(flat), next(flat)
+        assert (flat.index, flat.coords, len(flat)) == (2, (0, 2), 12)
+        total = sum(x for x in m.flat)
+        by_place = [x * (i + 10 * j) for (i, j), x in np.ndenumerate(m)]
+        by_index = [m[place] for place in np.ndindex(m.shape)]
+        rows = [row.sum() for row in m]
+        a, b, c = m
+        return (
+            first,
+            second,
+            total,
+            np.stack(by_place),
+            np.stack(by_index),
+            rows,
+            a + b + c,
+            len(m),
+            5.0 in [1.0],
+        )
+
+    check(walk, MATRIX)
+
+
+def test_writing_through_flat_repeats_what_is_too_short() -> None:
+    def write(m: Any) -> Any:
+        m.flat = [1.0, 2.0, 3.0]
+        m.T.flat[1:5] = [7.0, 8.0]
+        m.flat[[0, 11]] = -1
+        m.flat[5] = m.flat[0] * 3
+        return m
+
+    check(write, MATRIX)
+
+
+def test_lists_of_traced_arrays_are_arrays() -> None:
+    def use(v: Any) -> Any:
+        a, b, c = v[0], v[1], v[2]
+        return (
+            np.max([a, b, c]),
+            np.sum([a, b]),
+            np.mean([[a, b], [b, c]], axis=0),
+            np.reshape([a, b, c, a], (2, 2)),
+        )
+
+    check(use, np.array([3.0, 1.0, 2.0]))
