@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from random_graphs import graphs
+from samples.table import SAMPLES
 from tracemill.compiler.dtypes import Array, dtype_named, dtype_names
 from tracemill.compiler.errors import ParseError
 from tracemill.compiler.functions import add, constant, cos, dot, exp, multiply, sin, sum_
@@ -349,6 +350,13 @@ def test_random_graphs_read_back_and_pass_the_verifier(graph: Graph) -> None:
     assert again == graph
     assert hash(again) == hash(graph)
     assert str(again) == str(graph)
+
+
+def test_the_samples_of_all_ops_read_back_and_pass_the_verifier() -> None:
+    for sample in SAMPLES:
+        graph = sample.graph()
+        graph.lint()
+        assert read_back(graph) == graph, sample.id
 
 
 WORDS = "def return nan -inf 99999999999999999999 0x7f 1e999 f32 sin callable None lambda axes= sha256: f32["
