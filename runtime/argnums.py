@@ -27,7 +27,7 @@ class Argnums:
                 raise TransformTypeError(
                     f"{transform}: argnums must be an int or a tuple of ints, not {argnums!r}"
                 )
-        self.names = (argnames,) if isinstance(argnames, str) else argnames or ()
+        self.names = (argnames,) if isinstance(argnames, str) else () if argnames is None else argnames
         if not isinstance(self.names, (tuple, list)) or not all(isinstance(name, str) for name in self.names):
             raise TransformTypeError(
                 f"{transform}: argnames must be a str or a tuple of them, not {argnames!r}"

@@ -29,7 +29,8 @@ def jacrev(
     """The Jacobian of `func`, one row (output element) per pass: for few outputs.
 
     A leaf has the shape of the output followed by the shape of the input; the tree is the output's tree of
-    the chosen arguments' trees. Arguments and errors as of `grad`; keyword arguments are passed on.
+    the chosen arguments' trees. Its dtype is that of the input. Arguments and errors as of `grad`; keyword arguments
+    are passed on.
 
     >>> import numpy as np
     >>> jacrev(lambda x: x**2)(np.array([1.0, 2.0]))
@@ -47,7 +48,9 @@ def jacfwd(
     argnames: Names = None,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """The Jacobian of `func`, one column (input element) per pass: for few inputs. As `jacrev` otherwise.
+    """The Jacobian of `func`, one column (input element) per pass: for few inputs.
+
+    As `jacrev`, but a leaf has the dtype of the output.
 
     >>> import numpy as np
     >>> jacfwd(np.sin)(0.0)

@@ -13,7 +13,7 @@ from ..compiler.ir import ArrayType, Constant, Graph
 from ..compiler.program import Argument, Program, function_name, leaf_type, weak_type
 from ..compiler.trace import evaluate, inline
 from ..compiler.traced_array import TracedArray, as_value, is_traced, wrap
-from ..compiler.tracing import Known, array_type, current_trace
+from ..compiler.tracing import Known, array_type, current_trace, require_trace
 
 Wrapper: TypeAlias = Callable[..., Any]
 
@@ -59,9 +59,7 @@ def as_argument(leaf: Any, name: str, *, known: bool, shared: bool = True) -> Ar
 def known_value(leaf: Any) -> Known:
     """Lets tracing look at the value of an argument, if it has one."""
     if is_traced(leaf):
-        outer = current_trace()
-        assert outer is not None, "a traced argument is inside a trace"
-        value = leaf.value
+        outer, value = require_trace(), leaf.value
         return lambda: outer.concrete(value)
     return lambda: np.asarray(leaf)
 
