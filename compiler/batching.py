@@ -102,5 +102,7 @@ def shifted(axes: Sequence[int]) -> tuple[int, ...]:
 
 def shift_params(params: dict[str, Any], *names: str) -> dict[str, Any]:
     """`params` with the named tuples of axes (or single axes) shifted behind the batch axis."""
-    moved = {name: params[name] + 1 if isinstance(params[name], int) else shifted(params[name]) for name in names}
+    moved = {
+        name: params[name] + 1 if isinstance(params[name], int) else shifted(params[name]) for name in names
+    }
     return {**params, **moved}

@@ -1,6 +1,6 @@
 """The dtypes of the IR and their short names."""
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,20 +39,21 @@ def is_supported(dtype: DType) -> bool:
     return dtype.name in _SHORT and dtype.isnative
 
 
-@lru_cache(maxsize=None)
+@cache
 def dtype_name(dtype: DType) -> str:
     """The IR's name of a dtype: ``f32`` for float32."""
     return _SHORT[dtype.name]
 
 
-@lru_cache(maxsize=None)
+@cache
 def dtype_named(name: str) -> DType:
     """The dtype that the IR calls ``name``; KeyError if there is none."""
     long = _LONG[name]
     if long == "bfloat16":
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
+        bfloat16: DType = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
     return np.dtype(long)
 
 
@@ -61,7 +62,7 @@ def dtype_names() -> tuple[str, ...]:
     return tuple(_LONG)
 
 
-@lru_cache(maxsize=None)
+@cache
 def is_inexact(dtype: DType) -> bool:
     """Real or complex floating point: what can be differentiated. bf16 counts although NumPy calls it void."""
     return dtype.kind in "fc" or dtype.name == "bfloat16"
@@ -75,13 +76,13 @@ def is_integer(dtype: DType) -> bool:
     return dtype.kind in "iu"
 
 
-@lru_cache(maxsize=None)
+@cache
 def real_dtype(dtype: DType) -> DType:
     """The dtype of the real part: f32 for c64, itself for a real dtype."""
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
 
 
-@lru_cache(maxsize=None)
+@cache
 def complex_dtype(dtype: DType) -> DType:
     """The complex dtype whose parts hold `dtype`: c64 up to f32, c128 for f64."""
     if dtype.kind == "c":

@@ -250,7 +250,9 @@ def concatenate(values: Sequence[Value], axis: int) -> Value:
     return values[0] if len(values) == 1 else bind("concatenate", *values, axis=axis)
 
 
-def pad(x: Value, low: Sequence[int], high: Sequence[int], fill: complex = 0, interior: Sequence[int] = ()) -> Value:
+def pad(
+    x: Value, low: Sequence[int], high: Sequence[int], fill: complex = 0, interior: Sequence[int] = ()
+) -> Value:
     """`x` with `low` and `high` entries of `fill` around each axis and `interior` ones between entries."""
     interior = tuple(interior) or (0,) * x.ndim
     return bind("pad", x, constant(fill, x.dtype), low=tuple(low), high=tuple(high), interior=interior)

@@ -194,7 +194,9 @@ def convert_index(index: Value) -> Value:
 
 def _in_range(index: int, dim: int, axis: int) -> int:
     if not -dim <= index < dim:
-        raise OutOfBoundsError(f"index {index} is out of bounds for axis {axis} with size {dim}", user_location())
+        raise OutOfBoundsError(
+            f"index {index} is out of bounds for axis {axis} with size {dim}", user_location()
+        )
     return index % dim
 
 
@@ -211,7 +213,8 @@ def _expand_ellipsis(shape: Shape, index: Sequence[Any]) -> list[Any]:
     missing = len(shape) - sum(map(_consumed, items))
     if missing < 0:
         raise OutOfBoundsError(
-            f"too many indices: the array has {len(shape)} axes, {len(shape) - missing} were indexed", user_location()
+            f"too many indices: the array has {len(shape)} axes, {len(shape) - missing} were indexed",
+            user_location(),
         )
     dots = [place for place, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
@@ -231,7 +234,8 @@ def _expand_masks(shape: Shape, items: Sequence[Any]) -> list[Any]:
             expected = shape[axis : axis + item.ndim]
             if item.shape != expected:
                 raise OutOfBoundsError(
-                    f"a mask of shape {item.shape} does not match the axes {expected} that it indexes", user_location()
+                    f"a mask of shape {item.shape} does not match the axes {expected} that it indexes",
+                    user_location(),
                 )
             expanded += [constant(positions, INT64) for positions in known_mask(item).nonzero()]
         else:

@@ -24,9 +24,6 @@ INDEXABLES: dict[str, Any] = {}
 """Name of an object in NumPy that is indexed, such as ``r_`` -> what stands for it in a traced function."""
 
 _RANDOM_SAFE = {"default_rng", "Generator", "RandomState", "SeedSequence", "BitGenerator", "PCG64", "Philox"}
-_lock = threading.Lock()
-_active = 0
-_originals: list[tuple[Any, str, Any]] = []
 
 
 def intercepts(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -44,48 +41,61 @@ def replaces(name: str, indexable: Any) -> None:
     INDEXABLES[name] = indexable
 
 
+class _Installation:
+    """What is replaced in NumPy while any thread traces. The replacements are made once."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.active = 0
+        self.replaced: list[tuple[Any, str, Any, Any]] | None = None
+        """Module, name, NumPy's own, ours."""
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.replaced is None:
+                self.replaced = list(_replacements())
+            if self.active == 0:
+                for module, name, _, ours in self.replaced:
+                    setattr(module, name, ours)
+            self.active += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.active -= 1
+            if self.active == 0:
+                for module, name, original, _ in self.replaced or ():
+                    setattr(module, name, original)
+
+
+_installation = _Installation()
+
+
 @contextmanager
 def intercepted() -> Iterator[None]:
     """Let NumPy's constructors see traces. Threads that are not tracing get NumPy's own behaviour throughout."""
-    global _active
-    with _lock:
-        _active += 1
-        if _active == 1:
-            _install()
+    _installation.enter()
     try:
         yield
     finally:
-        with _lock:
-            _active -= 1
-            if _active == 0:
-                _uninstall()
+        _installation.leave()
 
 
-def _install() -> None:
-    random_functions = np.random.__all__  # imported by NumPy on first use: before anything is replaced
+def _replacements() -> Iterator[tuple[Any, str, Any, Any]]:
+    """Module, name, what NumPy has there, and what stands there while a trace is active."""
     for name, traced in CONSTRUCTORS.items():
-        _replace(np, name, _dispatching(name, getattr(np, name), traced))
+        original = getattr(np, name)
+        yield np, name, original, _dispatching(name, original, traced)
     for name, indexable in INDEXABLES.items():
-        _replace(np, name, _DispatchingIndexable(getattr(np, name), indexable))
+        original = getattr(np, name)
+        yield np, name, original, _DispatchingIndexable(original, indexable)
     for function in FUNCTIONS:
         name = function.__name__
         if name not in CONSTRUCTORS and getattr(np, name, None) is function:
-            _replace(np, name, _looking_everywhere(function))
-    for name in random_functions:
-        function = getattr(np.random, name)
-        if name not in _RANDOM_SAFE and callable(function) and not isinstance(function, type):
-            _replace(np.random, name, _refusing(function, name))
-
-
-def _replace(module: Any, name: str, function: Any) -> None:
-    _originals.append((module, name, getattr(module, name)))
-    setattr(module, name, function)
-
-
-def _uninstall() -> None:
-    while _originals:
-        module, name, original = _originals.pop()
-        setattr(module, name, original)
+            yield np, name, function, _looking_everywhere(function)
+    for name in np.random.__all__:  # imported by NumPy on first use: before anything is replaced
+        original = getattr(np.random, name)
+        if name not in _RANDOM_SAFE and callable(original) and not isinstance(original, type):
+            yield np.random, name, original, _refusing(original, name)
 
 
 def _dispatching(name: str, original: Any, traced: Callable[..., Any]) -> Any:
@@ -118,7 +128,7 @@ def _holds_traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def _looking_everywhere(original: Any) -> Any:
-    """``np.max([x, y])``, ``np.fill_diagonal(w, x)``: NumPy's protocol looks at some arguments, and not inside lists."""
+    """``np.max([x, y])``, ``np.fill_diagonal(w, x)``: NumPy's protocol looks at some arguments, not into lists."""
 
     @wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -143,7 +153,7 @@ def _meant_by_caller(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def _calls(code: CodeType, instruction: int, name: str) -> bool:
     """Whether the call at this instruction is spelled ``….name(…)`` in the source."""
-    line, end_line, column, end_column = next(islice(code.co_positions(), instruction // 2, None))
+    line, end_line, column, _ = next(islice(code.co_positions(), instruction // 2, None))
     if line is None or end_line is None or column is None or not getline(code.co_filename, line):
         return name in code.co_names
     text = "".join(getline(code.co_filename, n) for n in range(line, end_line + 1)).encode()[column:]

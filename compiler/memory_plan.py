@@ -1,7 +1,7 @@
 """Where the arrays of a graph live: which are views, which replace another, which share an arena."""
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from .ir import Call, Graph, Value
@@ -72,8 +72,10 @@ class Writing:
     """Inputs that may be overwritten by the result, if they have its type and die here."""
 
 
-def plan_memory(graph: Graph, writing: Callable[[Call], Writing], *, smallest: int = 0) -> MemoryPlan:
-    """Decide where every result lives.
+def plan_memory(
+    graph: Graph, writing: Callable[[Call], Writing], *, smallest: int = 0, known: Set[Value] = frozenset()
+) -> MemoryPlan:
+    """Decide where every result lives, but for the `known` ones, which belong to somebody else.
 
     A result takes the place of an operand that dies with the call, if it can; else it goes into
     the arena, if the call can be told where to write, the result has at least `smallest` bytes, and nobody
@@ -87,6 +89,8 @@ def plan_memory(graph: Graph, writing: Callable[[Call], Writing], *, smallest: i
             held.update(call.inputs)
     alive_until: dict[Value, int] = {}  # per root: the last use of all that lies in it so far
     for index, call in enumerate(graph.calls):
+        if any(output in known for output in call.outputs):
+            continue
         operand = _overwritten(call, writing(call), index, plan, alive_until)
         for output in call.outputs:
             root = plan.root[output] = _root(call, output, operand, plan)

@@ -73,7 +73,8 @@ class Op:
     transpose: TransposeRule
     batch: BatchRule
     spelling: Mapping[str, str] | None
-    """Per backend ("numpy", "c", "triton") an expression with ``{0}``, ``{1}`` for the inputs; None if not elementwise."""
+    """Per backend ("numpy", "c", "triton") an expression with ``{0}``, ``{1}`` for the inputs; None if not elementwise
+    or if only the quoted meaning will do."""
     effect: str | None
     """None for a pure op; else what it does besides computing ("calls Python")."""
     doc: str
@@ -123,7 +124,9 @@ def not_differentiable(name: str, reason: str) -> JvpRule:
     return rule
 
 
-def zero_derivative(inputs: tuple[Value, ...], tangents: Any, outputs: tuple[Value, ...], **params: Any) -> Any:
+def zero_derivative(
+    inputs: tuple[Value, ...], tangents: Any, outputs: tuple[Value, ...], **params: Any
+) -> Any:
     """The JVP rule of a piecewise constant op."""
     return (None,) * len(outputs)
 

@@ -5,19 +5,21 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import optree
 
 from .dtypes import Array
-from .errors import ArgumentTypeError
+from .errors import ArgumentTypeError, ConcretizationError
 from .interception import intercepted
 from .ir import ArrayType, Constant, Graph, Value
 from .storage import Storage
 from .trace import recording
 from .traced_array import PYTHON_NUMBERS, TracedArray, as_value, is_traced
 from .tracing import Known, Trace, array_type
+
+PythonType: TypeAlias = type[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Argument:
 
     type: ArrayType
     name: str
-    weak: "type[Any] | None" = None
+    weak: PythonType | None = None
     """The Python type of a number."""
     is_scalar: bool = False
     known: Known | None = None
@@ -77,7 +79,9 @@ class Program:
 
     def result(self, arrays: Sequence[Any]) -> Any:
         """The Python result, given the arrays that stand for its array leaves."""
-        leaves = [arrays[leaf.index] if isinstance(leaf, ArrayOutput) else leaf.value for leaf in self.out_leaves]
+        leaves = [
+            arrays[leaf.index] if isinstance(leaf, ArrayOutput) else leaf.value for leaf in self.out_leaves
+        ]
         return optree.tree_unflatten(self.out_tree, leaves)
 
     def out_paths(self) -> list[str]:
@@ -96,6 +100,12 @@ def trace(function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | 
             args, kwargs = optree.tree_unflatten(tree, filled)
             result = function(*args, **kwargs)
             return _finish(record, arguments, filled, result)
+        except ValueError as error:
+            if isinstance(
+                error.__cause__, ConcretizationError
+            ):  # ``w[0] = x``: NumPy wraps our error in its own
+                raise error.__cause__ from None
+            raise
         finally:
             record.alive = False
 
@@ -126,12 +136,12 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
     leaves: list[ArrayOutput | Static] = []
     for leaf in found:
         if isinstance(leaf, (TracedArray, np.ndarray, np.generic)):
-            scalar = leaf.is_scalar if is_traced(leaf) else isinstance(leaf, np.generic)
+            scalar = leaf.is_scalar if isinstance(leaf, TracedArray) else isinstance(leaf, np.generic)
             leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))
             outputs.append(as_value(leaf))
         else:
             leaves.append(Static(leaf))
-    storages = [x._storage for x in filled if is_traced(x)]  # noqa: SLF001 - the memory behind the arguments
+    storages = [x._storage for x in filled if is_traced(x)]
     storages += [record.storage_behind(i) for i in range(len(record.captured))]
     mutated = []
     written: set[int] = set()
@@ -140,7 +150,9 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
             written.add(id(storage))
             mutated.append((index, len(outputs)))
             outputs.append(storage.value)
-    graph = Graph(record.name, tuple(record.inputs), tuple(record.calls), tuple(outputs), tuple(record.input_names))
+    graph = Graph(
+        record.name, tuple(record.inputs), tuple(record.calls), tuple(outputs), tuple(record.input_names)
+    )
     captured = tuple(TracedArray(c, c.value.type) if isinstance(c, Storage) else c for c in record.captured)
     frozen = tuple((array, array.copy()) for array in record.frozen)
     return Program(graph, arguments, captured, out_tree, tuple(leaves), tuple(mutated), frozen)
@@ -153,7 +165,8 @@ NAMESPACE = "tracemill"
 
 def flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
     """The leaves and the tree of a call's arguments."""
-    return optree.tree_flatten((args, kwargs), namespace=NAMESPACE)
+    call: Any = (args, kwargs)
+    return optree.tree_flatten(call, namespace=NAMESPACE)
 
 
 def argument_names(tree: Any) -> list[str]:
@@ -190,7 +203,7 @@ def path_names(tree: Any, root: str) -> list[str]:
 
 def leaf_type(leaf: Any, path: str) -> ArrayType:
     """The type of an array or number; `ArgumentTypeError` naming the path for anything else."""
-    if is_traced(leaf):
+    if isinstance(leaf, TracedArray):
         return leaf.type
     if isinstance(leaf, np.ndarray):
         if type(leaf) not in (np.ndarray, np.memmap):

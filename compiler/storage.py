@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from .dtypes import DType
@@ -231,9 +232,7 @@ def reshaped_strides(shape: Shape, strides: Sequence[int], new: Shape) -> Stride
             else:
                 size_new *= pending[0]
                 group_new.append(pending.pop(0))
-        if any(
-            outer[1] != inner[1] * inner[0] for outer, inner in zip(group_old, group_old[1:], strict=False)
-        ):
+        if any(outer[1] != inner[1] * inner[0] for outer, inner in pairwise(group_old)):
             return None
         last = group_old[-1][1] if group_old else 1
         result += [last * s for s in contiguous_strides(tuple(group_new))]

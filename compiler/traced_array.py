@@ -11,15 +11,16 @@ from .errors import (
     ConcretizationError,
     ImmutableScalarError,
     IndexTypeError,
+    ShapeError,
     TracemillError,
     UnsupportedAttributeError,
     UnsupportedFunctionError,
 )
-from .functions import broadcast_to, concatenate, convert, expand_dims, reshape
+from .functions import broadcast_to, concatenate, convert, expand_dims, full, reshape
 from .indexing import Gather, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
-from .storage import ImaginaryPart, RealPart, Storage, View, contiguous_strides
+from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
 from .tracing import require_trace, user_location
 
 PYTHON_NUMBERS = (bool, int, float, complex)
@@ -147,11 +148,14 @@ class TracedArray:
 
     @property
     def T(self) -> "TracedArray":
-        return np.transpose(self)  # type: ignore[call-overload, no-any-return]
+        return self.through(Transpose(tuple(reversed(range(self.ndim)))), is_scalar=self.is_scalar)
 
     @property
     def mT(self) -> "TracedArray":
-        return np.matrix_transpose(self)  # type: ignore[arg-type, return-value]
+        if self.ndim < 2:
+            raise ShapeError(f"x.mT needs at least 2 axes, not {self.type}", user_location())
+        *front, rows, columns = range(self.ndim)
+        return self.through(Transpose((*front, columns, rows)))
 
     @property
     def real(self) -> "TracedArray":
@@ -163,7 +167,9 @@ class TracedArray:
 
     @property
     def imag(self) -> "TracedArray":
-        return self.through(ImaginaryPart()) if self.dtype.kind == "c" else np.zeros_like(self)  # type: ignore[return-value, call-overload]
+        if self.dtype.kind == "c":
+            return self.through(ImaginaryPart())
+        return wrap(full(self.shape, 0, self.dtype), is_scalar=self.is_scalar)
 
     @imag.setter
     def imag(self, new: Any) -> None:
@@ -295,13 +301,15 @@ class TracedArray:
         if is_inexact(self.dtype) and require_trace().depends_on_arguments(self.value):
             raise ConcretizationError(
                 f"{what} of a traced {self.type} leaves the trace, and with it the derivative. Use a NumPy function "
-                "instead of one of `math`, np.where instead of `if`, and arrays made inside the function (np.zeros, …) "
-                "to store it in",
+                "instead of one of `math`, np.where instead of `if`, and to store it in, arrays made inside the function "
+                "(np.zeros, …), or np.asarray(w) for an array w from outside",
                 user_location(),
             )
 
     def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError("a traced array cannot be pickled: return it from the function instead", user_location())
+        raise ArgumentTypeError(
+            "a traced array cannot be pickled: return it from the function instead", user_location()
+        )
 
     def __copy__(self) -> "TracedArray":
         return wrap(self.value, is_scalar=self.is_scalar)
@@ -343,7 +351,10 @@ def _fitted(value: Value, shape: Shape) -> Value:
 def _has_0d_array(index: Any) -> bool:
     """Whether an index holds an array without axes: NumPy takes it for an integer, but makes a copy."""
     items = index if isinstance(index, tuple) else (index,)
-    return any(isinstance(i, (np.ndarray, TracedArray)) and not (i.ndim or getattr(i, "is_scalar", False)) for i in items)
+    return any(
+        isinstance(i, (np.ndarray, TracedArray)) and not (i.ndim or getattr(i, "is_scalar", False))
+        for i in items
+    )
 
 
 def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., Any]:
@@ -355,9 +366,11 @@ def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., An
 
 _NO_MEMORY = frozenset(("base", "ctypes", "data", "flags", "strides"))
 _SAME_AS_FUNCTION = frozenset(
-    """all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal
-    dot max mean min nonzero prod ptp put ravel repeat reshape round searchsorted squeeze std sum swapaxes take
-    trace transpose var""".split()
+    """
+    all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot
+    max mean min nonzero prod ptp put ravel repeat reshape round searchsorted squeeze std sum swapaxes
+    take trace transpose var
+    """.split()
 )
 
 
@@ -394,7 +407,9 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
         return require_trace().storage_of_array(x).value
     if isinstance(x, PYTHON_NUMBERS):
         if weak_dtype is not None and not isinstance(x, bool):
-            return Constant(np.asarray(x).astype(weak_dtype) if weak_dtype.kind in "b" else np.asarray(x, weak_dtype))
+            return Constant(
+                np.asarray(x).astype(weak_dtype) if weak_dtype.kind == "b" else np.asarray(x, weak_dtype)
+            )
         return Constant(x)
     if isinstance(x, (list, tuple)):
         return stack_nested(x)

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 from linecache import getline
 from os.path import dirname, join
-from typing import Any
+from types import FrameType
 
 import numpy as np
 
@@ -133,7 +133,9 @@ class Trace(Builder):
                 self._known.update(dict.fromkeys(call.outputs))
             else:
                 with not_recording(), np.errstate(all="ignore"):
-                    self._known.update(zip(call.outputs, map(np.asarray, run_call(call, inputs)), strict=True))
+                    self._known.update(
+                        zip(call.outputs, map(np.asarray, run_call(call, inputs)), strict=True)
+                    )
             stack.pop()
         return self._look_up(value)
 
@@ -198,9 +200,9 @@ def require_trace() -> Trace:
 
 def user_location() -> Location | None:
     """The line of the innermost frame that is neither Tracemill's nor NumPy's."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     if frame is None:
         return None
     return location_at(frame.f_code.co_filename, frame.f_lineno)

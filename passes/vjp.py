@@ -11,7 +11,8 @@ from .transpose import transpose
 
 def vjp(graph: Graph, *, wrt: Sequence[bool], of: Sequence[bool] | None = None) -> tuple[Graph, Graph]:
     """``(forward, backward)``: ``forward(*inputs)`` gives the outputs, then residuals; ``backward(*residuals,
-    *cotangents)`` takes one cotangent per output marked in `of` (default: the floating ones) and gives one per input marked in `wrt`.
+    *cotangents)`` takes one cotangent per output marked in `of` (default: the floating ones) and gives one per
+    input marked in `wrt`.
 
     Complex cotangents follow the convention in which the gradient of a real loss points uphill: d|z| at
     1 + 0j is 1 + 0j, the conjugate of the transpose.

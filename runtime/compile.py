@@ -21,6 +21,9 @@ from .variant import Variant
 class CompiledFunction:
     """A function with its compiled variants. Made by `compile`; call it like the function it wraps."""
 
+    __name__: str
+    __qualname__: str
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -86,7 +89,9 @@ class CompiledFunction:
         signed = sign(leaves, tree)
         entering = [
             as_argument(leaf, name, known=False) if spec.is_traced else fallback
-            for leaf, name, spec, fallback in zip(plain, names, signed.specs, arguments_for(signed), strict=True)
+            for leaf, name, spec, fallback in zip(
+                plain, names, signed.specs, arguments_for(signed), strict=True
+            )
         ]
         program = trace(self._function, tree, entering)
         traced = [leaf for leaf, spec in zip(plain, signed.specs, strict=True) if spec.is_traced]
@@ -101,7 +106,9 @@ class CompiledFunction:
             args, kwargs = self._wrap_static(args, kwargs)
         return flatten_arguments(args, kwargs)
 
-    def _wrap_static(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _wrap_static(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Static arguments as single leaves."""
         count = len(args)
         positions = {n % count if -count <= n < 0 else n for n in self._static_argnums}
@@ -160,12 +167,25 @@ def _as_tuple(option: str, given: Any, of: type[Any]) -> tuple[Any, ...]:
     return items
 
 
+def _check_count(option: str, given: Any) -> None:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise TransformTypeError(f"{option} must be a positive int, not {given!r}")
+
+
 def _restore(function: Callable[..., Any], options: dict[str, Any]) -> CompiledFunction:
     return compile(function, **options)
 
 
 @overload
-def compile(function: Callable[..., Any], /, **options: Any) -> CompiledFunction: ...
+def compile(
+    function: Callable[..., Any],
+    /,
+    *,
+    backend: str = ...,
+    static_argnums: int | Iterable[int] = ...,
+    static_argnames: str | Iterable[str] = ...,
+    max_variants: int = ...,
+) -> CompiledFunction: ...
 
 
 @overload
@@ -220,8 +240,7 @@ def compile(
     check_backend(backend)
     argnums = _as_tuple("static_argnums", static_argnums, int)
     argnames = _as_tuple("static_argnames", static_argnames, str)
-    if not isinstance(max_variants, int) or max_variants < 1:
-        raise TransformTypeError(f"max_variants must be a positive int, not {max_variants!r}")
+    _check_count("max_variants", max_variants)
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:
         if not callable(f):

@@ -15,7 +15,9 @@ MISS: Any = object()
 """What an entry returns for a call that it was not made for."""
 
 
-def generate_entry(signature: Signature, program: Program, function: Callable[..., Any]) -> Callable[..., Any] | None:
+def generate_entry(
+    signature: Signature, program: Program, function: Callable[..., Any]
+) -> Callable[..., Any] | None:
     """``entry(args, kwargs)`` for one signature; None if the arguments hold containers it cannot take apart."""
     check = CheckWriter(signature)
     if not check.write():
@@ -28,7 +30,7 @@ def generate_entry(signature: Signature, program: Program, function: Callable[..
     result = result_expression(program, names)
     lines = [*check.lines, f"out = run({', '.join(inputs)})", f"return {result}"]
     source = "def entry(args, kwargs):\n" + "".join(f"    {line}\n" for line in lines)
-    exec(builtins.compile(source, f"<entry of {program.graph.name}>", "exec"), names)  # noqa: S102 - text made above
+    exec(builtins.compile(source, f"<entry of {program.graph.name}>", "exec"), names)
     generated: Callable[..., Any] = names["entry"]
     return generated
 
@@ -49,9 +51,9 @@ class CheckWriter:
         args, kwargs = self.signature.tree.children()
         self._specs = iter(self.signature.specs)
         self._miss_if(f"len(args) != {args.num_children} or len(kwargs) != {kwargs.num_children}")
-        return all(self._visit(child, f"args[{i}]") for i, child in enumerate(args.children())) and self._visit_dict(
-            kwargs, "kwargs"
-        )
+        return all(
+            self._visit(child, f"args[{i}]") for i, child in enumerate(args.children())
+        ) and self._visit_dict(kwargs, "kwargs")
 
     def _visit(self, tree: Any, source: str) -> bool:
         if tree.is_leaf():
@@ -77,14 +79,18 @@ class CheckWriter:
             return False
         for key in keys:
             self._miss_if(f"{key!r} not in {name}")
-        return all(self._visit(child, f"{name}[{key!r}]") for key, child in zip(keys, tree.children(), strict=True))
+        return all(
+            self._visit(child, f"{name}[{key!r}]") for key, child in zip(keys, tree.children(), strict=True)
+        )
 
     def _leaf(self, spec: Spec, source: str) -> None:
         name = self._bind(source)
         if isinstance(spec, ArraySpec):
             dtype = f"d_{dtype_name(spec.dtype)}"
             self.names[dtype] = spec.dtype
-            self._miss_if(f"type({name}) is not ndarray or {name}.dtype is not {dtype} or {name}.shape != {spec.shape!r}")
+            self._miss_if(
+                f"type({name}) is not ndarray or {name}.dtype is not {dtype} or {name}.shape != {spec.shape!r}"
+            )
             self.leaves.append(name)
         elif isinstance(spec, NumberSpec):
             type_ = spec.dtype.type if spec.type is np.generic else spec.type
@@ -98,7 +104,9 @@ class CheckWriter:
     def _static_leaf(self, spec: StaticSpec, name: str) -> None:
         value, type_ = f"v_{name}", f"t_{name}"
         self.names[value], self.names[type_] = spec.value, spec.type
-        same = f"{name} is not {value}" if spec.type is bool else f"{name} is not {value} and {name} != {value}"
+        same = (
+            f"{name} is not {value}" if spec.type is bool else f"{name} is not {value} and {name} != {value}"
+        )
         self._miss_if(f"type({name}) is not {type_} or ({same})")
 
     def _bind(self, source: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.dtypes import DType, dtype_name
-from ..compiler.errors import ArgumentTypeError, StaticArgumentError
+from ..compiler.errors import StaticArgumentError
 from ..compiler.ir import ArrayType
 from ..compiler.program import Argument, Static, argument_names, is_array_like, leaf_type, weak_type
 
@@ -35,7 +35,9 @@ class NumberSpec:
     is_traced = True
 
     def __str__(self) -> str:
-        return self.type.__name__ if self.type in (int, float, complex) else f"{dtype_name(self.dtype)} scalar"
+        return (
+            self.type.__name__ if self.type in (int, float, complex) else f"{dtype_name(self.dtype)} scalar"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,22 @@ class Signature:
         return argument_names(self.tree)
 
     def __str__(self) -> str:
-        return ", ".join(f"{path}: {spec}" for path, spec in zip(self.paths, self.specs, strict=True)) or "no arguments"
+        return (
+            ", ".join(f"{path}: {spec}" for path, spec in zip(self.paths, self.specs, strict=True))
+            or "no arguments"
+        )
 
     def changes_from(self, other: "Signature") -> list[str]:
         """What differs from another signature, a line per argument path."""
-        ours, theirs = dict(zip(self.paths, self.specs, strict=True)), dict(zip(other.paths, other.specs, strict=True))
-        lines = [f"{path}: {theirs[path]} became {ours[path]}" for path in ours if path in theirs and ours[path] != theirs[path]]
+        ours, theirs = (
+            dict(zip(self.paths, self.specs, strict=True)),
+            dict(zip(other.paths, other.specs, strict=True)),
+        )
+        lines = [
+            f"{path}: {theirs[path]} became {ours[path]}"
+            for path in ours
+            if path in theirs and ours[path] != theirs[path]
+        ]
         lines += [f"{path}: {ours[path]} is new" for path in ours if path not in theirs]
         lines += [f"{path}: {theirs[path]} is gone" for path in theirs if path not in ours]
         return lines or ["the containers of the arguments changed"]

@@ -36,7 +36,9 @@ class Variant:
         inputs = inputs_of(self.program, arrays)
         for index, _ in self.program.mutated:
             if _overlaps(inputs, index):
-                return self.function(*args, **kwargs)  # written memory is shared: run the function as it stands
+                return self.function(
+                    *args, **kwargs
+                )  # written memory is shared: run the function as it stands
         outputs = self.build.function(*inputs)
         for index, output in self.program.mutated:
             inputs[index][...] = outputs[output]

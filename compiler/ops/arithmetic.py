@@ -71,7 +71,9 @@ def _unary(
     )  # fmt: skip
 
 
-def _transpose_multiply(cotangents: tuple[Value], inputs: tuple[Value | Linear, ...]) -> tuple[Value | None, ...]:
+def _transpose_multiply(
+    cotangents: tuple[Value], inputs: tuple[Value | Linear, ...]
+) -> tuple[Value | None, ...]:
     x, y = inputs
     if isinstance(x, Linear):
         assert isinstance(y, Value), "multiply is linear in one operand at a time"
@@ -79,7 +81,9 @@ def _transpose_multiply(cotangents: tuple[Value], inputs: tuple[Value | Linear, 
     return None, unbroadcast(multiply(cotangents[0], x), y.shape)
 
 
-def _transpose_divide(cotangents: tuple[Value], inputs: tuple[Value | Linear, ...]) -> tuple[Value | None, ...]:
+def _transpose_divide(
+    cotangents: tuple[Value], inputs: tuple[Value | Linear, ...]
+) -> tuple[Value | None, ...]:
     x, y = inputs
     assert isinstance(y, Value), "divide is linear in its numerator only"
     return unbroadcast(divide(cotangents[0], y), x.shape), None
@@ -99,7 +103,8 @@ _binary("remainder", lambda out, x, y: 1, lambda out, x, y: negative(call("floor
         "tm_remainder({0}, {1})", "tm_remainder({0}, {1})", kinds="iuf",
         doc="x − y·floor(x / y): the sign of y.")  # fmt: skip
 _binary("fmod", lambda out, x, y: 1, lambda out, x, y: negative(call("trunc", divide(x, y))),
-        "fmod{f}({0}, {1})", "tm_fmod({0}, {1})", kinds="iuf", doc="The remainder with the sign of x, as C's fmod.")  # fmt: skip
+        "fmod{f}({0}, {1})", "tm_fmod({0}, {1})", kinds="iuf",
+        doc="The remainder with the sign of x, as C's fmod.")  # fmt: skip
 
 
 def _power_dx(out: Value, x: Value, y: Value) -> Value:
@@ -170,7 +175,9 @@ _unary("cbrt", lambda out, x: divide(constant(1 / 3, x.dtype), call("square", ou
 _unary("floor", None, "floor{f}({0})", "tl.floor({0})", kinds="biuf", doc="The largest integer not above x.")
 _unary("ceil", None, "ceil{f}({0})", "tl.ceil({0})", kinds="biuf", doc="The smallest integer not below x.")
 _unary("trunc", None, "trunc{f}({0})", "libdevice.trunc({0})", kinds="biuf", doc="x without its fraction.")
-_unary("rint", None, "rint{f}({0})", "libdevice.rint({0})", kinds="fc", doc="The nearest integer, ties to even.")
+_unary(
+    "rint", None, "rint{f}({0})", "libdevice.rint({0})", kinds="fc", doc="The nearest integer, ties to even."
+)
 _unary("spacing", None, "tm_spacing({0})", "tm_spacing({0})", kinds="f",
        doc="The distance to the next floating-point number away from 0.")  # fmt: skip
 

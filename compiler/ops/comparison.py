@@ -63,7 +63,9 @@ def _where_type(condition: ArrayType, x: ArrayType, y: ArrayType) -> ArrayType:
     return ArrayType(x.dtype, broadcast_shapes("where", (condition, x, y)))
 
 
-def _where_jvp(inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: tuple[Value, ...]) -> Value:
+def _where_jvp(
+    inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: tuple[Value, ...]
+) -> Value:
     condition, x, y = inputs
     _, dx, dy = tangents
     chosen = where(condition, zeros_like(x) if dx is None else dx, zeros_like(y) if dy is None else dy)

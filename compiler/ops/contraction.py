@@ -53,9 +53,11 @@ def _dot_numpy(x: Any, y: Any, contract_x: Any, contract_y: Any, batch_x: Any, b
     return np.matmul(left, right).astype(x.dtype, copy=False).reshape(shape)
 
 
-def _dot_jvp(inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: Any, **axes: Axes) -> Value:
+def _dot_jvp(
+    inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: Any, **axes: Axes
+) -> Value:
     (x, y), (dx, dy) = inputs, tangents
-    terms = [bind("dot", *pair, **axes) for pair in ((dx, y), (x, dy)) if None not in pair]  # type: ignore[misc]
+    terms = [bind("dot", *pair, **axes) for pair in ((dx, y), (x, dy)) if None not in pair]
     return terms[0] if len(terms) == 1 else add(*terms)
 
 
@@ -67,7 +69,9 @@ def _dot_transpose(
     batch = tuple(range(len(batch_x)))
     if isinstance(x, Linear):
         ct_free_y = tuple(range(len(batch) + len(free_x), ct.ndim))
-        out = dot(ct, y, (ct_free_y, free_y), (batch, batch_y))  # axes: batch, free_x, contracted in y's order
+        out = dot(
+            ct, y, (ct_free_y, free_y), (batch, batch_y)
+        )  # axes: batch, free_x, contracted in y's order
         contracted = [a for _, a in sorted(zip(contract_y, contract_x, strict=True))]
         return _ordered(out, (*batch_x, *free_x, *contracted)), None
     ct_free_x = tuple(range(len(batch), len(batch) + len(free_x)))

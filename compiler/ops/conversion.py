@@ -22,7 +22,11 @@ def _convert_type(x: ArrayType, dtype: DType) -> ArrayType:
 
 
 def _convert_numpy(x: Any, dtype: Any) -> Any:
-    return np.asarray(x).real.astype(dtype) if x.dtype.kind == "c" and dtype.kind not in "cb" else x.astype(dtype)
+    return (
+        np.asarray(x).real.astype(dtype)
+        if x.dtype.kind == "c" and dtype.kind not in "cb"
+        else x.astype(dtype)
+    )
 
 
 def _convert_jvp(inputs: Any, tangents: tuple[Value], outputs: tuple[Value], dtype: DType) -> Value | None:
@@ -52,7 +56,9 @@ register(
 
 def _bitcast_type(x: ArrayType, dtype: DType) -> ArrayType:
     if not is_supported(dtype) or x.dtype.itemsize != dtype.itemsize:
-        raise DTypeError(f"bitcast of {x} to {dtype}: the sizes of the elements differ, or there are no such arrays")
+        raise DTypeError(
+            f"bitcast of {x} to {dtype}: the sizes of the elements differ, or there are no such arrays"
+        )
     return ArrayType(dtype, x.shape)
 
 
@@ -65,7 +71,11 @@ register(
         jvp=zero_derivative,
         transpose=lambda cotangents, inputs, dtype: (None,),
         batch=batch_elementwise("bitcast"),
-        spelling={"numpy": "{0}.view({dtype})", "c": "tm_bitcast({0})", "triton": "{0}.to({dtype}, bitcast=True)"},
+        spelling={
+            "numpy": "{0}.view({dtype})",
+            "c": "tm_bitcast({0})",
+            "triton": "{0}.to({dtype}, bitcast=True)",
+        },
         effect=None,
         doc="The same bits read as another dtype of the same size.",
     )
@@ -96,7 +106,9 @@ elementwise(
 
 
 def _complex_numpy(re: Any, im: Any) -> Any:
-    out = np.empty(np.broadcast_shapes(re.shape, im.shape), np.complex64 if re.dtype.itemsize == 4 else np.complex128)
+    out = np.empty(
+        np.broadcast_shapes(re.shape, im.shape), np.complex64 if re.dtype.itemsize == 4 else np.complex128
+    )
     out.real = re
     out.imag = im
     return out

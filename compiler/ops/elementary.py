@@ -28,11 +28,20 @@ FAMILY = "elementary"
 LN2, LN10 = math.log(2.0), math.log(10.0)
 
 
-def _row(name: str, derivative: Derivative, *, kinds: str = "fc", c: str = "", triton: str = "", doc: str) -> None:
+def _row(
+    name: str, derivative: Derivative, *, kinds: str = "fc", c: str = "", triton: str = "", doc: str
+) -> None:
     """A function of one variable, called the same in NumPy, in C's math.h and in libdevice unless said otherwise."""
     spelling = ufunc_spelling(name, c or f"{name}{{f}}({{0}})", triton or f"libdevice.{name}({{0}})")
     elementwise(
-        name, 1, ufunc(name), derivatives=(derivative,), kinds=kinds, spelling=spelling, family=FAMILY, doc=doc
+        name,
+        1,
+        ufunc(name),
+        derivatives=(derivative,),
+        kinds=kinds,
+        spelling=spelling,
+        family=FAMILY,
+        doc=doc,
     )
 
 
@@ -44,7 +53,12 @@ _row("exp", lambda out, x: out, triton="tl.exp({0})", doc="e^x.")
 _row("exp2", lambda out, x: multiply(out, LN2), triton="tl.exp2({0})", doc="2^x.")
 _row("expm1", lambda out, x: add(out, 1), doc="e^x − 1, accurate near 0.")
 _row("log", lambda out, x: reciprocal(x), triton="tl.log({0})", doc="The natural logarithm.")
-_row("log2", lambda out, x: divide(constant(1 / LN2, x.dtype), x), triton="tl.log2({0})", doc="The logarithm to base 2.")
+_row(
+    "log2",
+    lambda out, x: divide(constant(1 / LN2, x.dtype), x),
+    triton="tl.log2({0})",
+    doc="The logarithm to base 2.",
+)
 _row("log10", lambda out, x: divide(constant(1 / LN10, x.dtype), x), doc="The logarithm to base 10.")
 _row("log1p", lambda out, x: reciprocal(add(x, 1)), doc="log(1 + x), accurate near 0.")
 _row("sin", lambda out, x: cos(x), doc="Sine of radians.")
@@ -100,8 +114,9 @@ def _log_sum_gap(base: float, other: Value, x: Value) -> Value:
     return call(name, constant(0, x.dtype), gap)
 
 
-_binary("arctan2", lambda out, y, x: divide(x, _square_norm(x, y)), lambda out, y, x: negative(divide(y, _square_norm(x, y))),
-        "atan2{f}({0}, {1})", "libdevice.atan2({0}, {1})", "The angle of the point (x, y), in radians from −π to π.")  # fmt: skip
+_binary("arctan2", lambda out, y, x: divide(x, _square_norm(x, y)),
+        lambda out, y, x: negative(divide(y, _square_norm(x, y))), "atan2{f}({0}, {1})", "libdevice.atan2({0}, {1})",
+        "The angle of the point (x, y), in radians from −π to π.")  # fmt: skip
 
 
 def _hypot_share(out: Value, x: Value) -> Value:

@@ -32,7 +32,9 @@ def _jvp(name: str) -> JvpRule:
     return lambda inputs, tangents, outputs, **params: bind(name, tangents[0], **params)
 
 
-def _move(name: str, type: TypeRule, numpy: Meaning, transpose: TransposeRule, batch: BatchRule, doc: str) -> None:
+def _move(
+    name: str, type: TypeRule, numpy: Meaning, transpose: TransposeRule, batch: BatchRule, doc: str
+) -> None:
     register(Op(name, FAMILY, type, numpy, _jvp(name), transpose, batch, spelling=None, effect=None, doc=doc))
 
 
@@ -115,7 +117,9 @@ def _slice_type(x: ArrayType, start: Shape, stop: Shape, step: Shape) -> ArrayTy
         raise ShapeError(f"slice of {x}: start, stop and step need one entry per axis")
     for dim, first, last, stride in zip(x.shape, start, stop, step, strict=True):
         if not (0 <= first <= last <= dim and stride >= 1):
-            raise ShapeError(f"slice of {x}: {first}:{last}:{stride} does not lie within an axis of length {dim}")
+            raise ShapeError(
+                f"slice of {x}: {first}:{last}:{stride} does not lie within an axis of length {dim}"
+            )
     return ArrayType(x.dtype, tuple(-(-(b - a) // s) for a, b, s in zip(start, stop, step, strict=True)))
 
 
@@ -138,7 +142,9 @@ def _slice_batch(inputs: Any, mapped: Any, size: int, start: Shape, stop: Shape,
     return slice_(inputs[0], (0, *start), (size, *stop), (1, *step))
 
 
-_move("slice", _slice_type, _slice_numpy, _slice_transpose, _slice_batch, "x[start:stop:step] along every axis.")
+_move(
+    "slice", _slice_type, _slice_numpy, _slice_transpose, _slice_batch, "x[start:stop:step] along every axis."
+)
 
 
 def _update_type(x: ArrayType, y: ArrayType, start: Shape, stop: Shape, step: Shape) -> ArrayType:
@@ -207,7 +213,9 @@ def _pad_type(x: ArrayType, fill: ArrayType, low: Shape, high: Shape, interior: 
     if fill.ndim:
         raise ShapeError(f"pad of {x}: the fill value is {fill}, not one number")
     if not len(low) == len(high) == len(interior) == x.ndim or min((*low, *high, *interior, 0)) < 0:
-        raise ShapeError(f"pad of {x}: low={low}, high={high}, interior={interior} need one entry ≥ 0 per axis")
+        raise ShapeError(
+            f"pad of {x}: low={low}, high={high}, interior={interior} need one entry ≥ 0 per axis"
+        )
     inner = (dim + max(dim - 1, 0) * gap for dim, gap in zip(x.shape, interior, strict=True))
     return ArrayType(x.dtype, tuple(a + n + b for a, n, b in zip(low, inner, high, strict=True)))
 
@@ -230,7 +238,14 @@ def _pad_transpose(cotangents: Any, inputs: Any, low: Shape, high: Shape, interi
     inside = slice_(ct, low, stop, [gap + 1 for gap in interior])
     if not isinstance(fill, Linear):
         return inside, None
-    border = bind("update_slice", ct, zeros_like(inside), start=low, stop=tuple(stop), step=tuple(g + 1 for g in interior))
+    border = bind(
+        "update_slice",
+        ct,
+        zeros_like(inside),
+        start=low,
+        stop=tuple(stop),
+        step=tuple(g + 1 for g in interior),
+    )
     return (inside if isinstance(x, Linear) else None), sum_(border, range(ct.ndim))
 
 
@@ -243,7 +258,9 @@ def _pad_batch(inputs: Any, mapped: Any, size: int, low: Shape, high: Shape, int
     shape = [size, *(a + n + b for a, n, b in zip(low, inner, high, strict=True))]
     background = broadcast_to(reshape(fill, (size, *(1,) * len(low))), tuple(shape))
     stop = (size, *(a + n for a, n in zip(low, inner, strict=True)))
-    return bind("update_slice", background, x, start=(0, *low), stop=stop, step=(1, *(gap + 1 for gap in interior)))
+    return bind(
+        "update_slice", background, x, start=(0, *low), stop=stop, step=(1, *(gap + 1 for gap in interior))
+    )
 
 
 register(
@@ -264,7 +281,11 @@ def _concatenate_type(*parts: ArrayType, axis: int) -> ArrayType:
     if not 0 <= axis < first.ndim:
         raise ShapeError(f"concatenate: axis {axis} is out of range for {first}")
     for part in parts:
-        rest = (*part.shape[:axis], first.shape[axis], *part.shape[axis + 1 :]) if part.ndim == first.ndim else ()
+        rest = (
+            (*part.shape[:axis], first.shape[axis], *part.shape[axis + 1 :])
+            if part.ndim == first.ndim
+            else ()
+        )
         if part.dtype != first.dtype:
             raise DTypeError(f"concatenate of {', '.join(map(str, parts))}: their dtypes differ")
         if rest != first.shape:
@@ -297,7 +318,9 @@ register(
         lambda *parts, axis: np.concatenate(parts, axis),
         _concatenate_jvp,
         _concatenate_transpose,
-        lambda inputs, mapped, size, axis: bind("concatenate", *all_leading(inputs, mapped, size), axis=axis + 1),
+        lambda inputs, mapped, size, axis: bind(
+            "concatenate", *all_leading(inputs, mapped, size), axis=axis + 1
+        ),
         spelling=None,
         effect=None,
         doc="The arrays one after another along an axis.",

@@ -56,13 +56,17 @@ def _reduction(
             raise DTypeError(f"{name} is not defined for {x}")
         shape = _check_axes(name, x, axes)
         if not of_nothing and any(x.shape[axis] == 0 for axis in axes):
-            raise ShapeError(f"{name} of {x}: an axis of {axes} is empty, and {name} of nothing is not defined")
+            raise ShapeError(
+                f"{name} of {x}: an axis of {axes} is empty, and {name} of nothing is not defined"
+            )
         return ArrayType(result(x.dtype), shape)
 
     def batch(inputs: tuple[Value], mapped: Any, size: int, axes: tuple[int, ...]) -> Value:
         return bind(name, inputs[0], axes=shifted(axes))
 
-    register(Op(name, FAMILY, type_rule, numpy, jvp, transpose_rule, batch, spelling=None, effect=None, doc=doc))
+    register(
+        Op(name, FAMILY, type_rule, numpy, jvp, transpose_rule, batch, spelling=None, effect=None, doc=doc)
+    )
 
 
 def _sum_transpose(cotangents: tuple[Value], inputs: Any, axes: tuple[int, ...]) -> Value:
@@ -154,8 +158,27 @@ def _index_of(name: str, numpy: Meaning, doc: str) -> None:
     def batch(inputs: tuple[Value], mapped: Any, size: int, axis: int) -> Value:
         return bind(name, inputs[0], axis=axis + 1)
 
-    register(Op(name, FAMILY, type_rule, numpy, zero_derivative, not_linear, batch, spelling=None, effect=None, doc=doc))
+    register(
+        Op(
+            name,
+            FAMILY,
+            type_rule,
+            numpy,
+            zero_derivative,
+            not_linear,
+            batch,
+            spelling=None,
+            effect=None,
+            doc=doc,
+        )
+    )
 
 
-_index_of("argmax", lambda x, axis: np.argmax(x, axis), "The index of the first largest entry, or of the first NaN.")
-_index_of("argmin", lambda x, axis: np.argmin(x, axis), "The index of the first smallest entry, or of the first NaN.")
+_index_of(
+    "argmax", lambda x, axis: np.argmax(x, axis), "The index of the first largest entry, or of the first NaN."
+)
+_index_of(
+    "argmin",
+    lambda x, axis: np.argmin(x, axis),
+    "The index of the first smallest entry, or of the first NaN.",
+)
