@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentValueError, ShapeError
+from ..errors import ArgumentValueError, ShapeError, UnsupportedFunctionError
+from ..functions import constant, gather
 from ..functions import reshape as reshape_value
+from ..functions import transpose as transpose_value
 from ..ir import Shape
-from ..storage import Broadcast, Reshape, Strides, Transpose, View
+from ..storage import Broadcast, ReadOnly, Reshape, Strides, Transpose, View
 from ..traced_array import TracedArray, wrap
 from .axes import normalize_axes, normalize_axis
 from .creation import as_shape, new_array
@@ -269,3 +271,32 @@ def broadcast_shape(*shapes: Shape) -> Shape:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast") from None
+
+
+@implements(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> TracedArray:
+    """All windows of an array: their positions along the axes, then, as last axes, the entries of each."""
+    array = as_array(x)
+    lengths = as_shape(window_shape)
+    axes = (
+        tuple(range(array.ndim))
+        if axis is None
+        else tuple(normalize_axis(i, array.ndim) for i in np.atleast_1d(axis).tolist())
+    )
+    if len(lengths) != len(axes):
+        raise ShapeError(
+            f"sliding_window_view needs one window length for each of the axes {axes}, not {lengths}"
+        )
+    if writeable:
+        raise UnsupportedFunctionError("a sliding_window_view that can be written to cannot be traced")
+    value = array.value
+    for length, along in zip(lengths, axes, strict=True):
+        count = value.shape[along] - length + 1
+        if length < 0 or count <= 0:
+            raise ShapeError(f"a window of {length} does not fit into an axis of length {value.shape[along]}")
+        places = constant(np.arange(count)[:, None] + np.arange(length))
+        windows = gather(value, [places], (along,))  # positions and entries first, then the other axes
+        value = transpose_value(windows, [*range(2, 2 + along), 0, *range(2 + along, windows.ndim), 1])
+    return new_array(value).through(ReadOnly())

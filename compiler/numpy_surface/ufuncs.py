@@ -14,7 +14,7 @@ from ..op import all_ops
 from ..trace import bind
 from ..traced_array import PYTHON_NUMBERS, TracedArray, as_value, is_traced, wrap
 from ..tracing import require_trace
-from .registry import UFUNCS
+from .registry import REFUSED, UFUNCS
 
 _OP_OF = {"fabs": "absolute", "true_divide": "divide", "float_power": "power"}
 """ufuncs that are an op of another name, once their operands have the loop's dtype."""
@@ -30,6 +30,8 @@ BY_NAME: dict[str, Callable[..., Any]] = {}
 
 def call_ufunc(ufunc: Any, method_name: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``__array_ufunc__`` of traced arrays."""
+    if ufunc.__name__ in REFUSED:
+        raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: {REFUSED[ufunc.__name__]}")
     if method_name == "__call__":
         return apply(ufunc, *inputs, **kwargs)
     return METHODS_OF_UFUNCS[method_name](ufunc, *inputs, **kwargs)

@@ -5,11 +5,13 @@ The parameters of each use name the arrays of `ARRAYS` that it gets, as copies.
 # ruff: noqa: PLW0108  (the lambdas are there for the names of their parameters)
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 
 from tracemill.compiler.dtypes import Array
 
@@ -46,6 +48,13 @@ def changed(function: Callable[..., Any]) -> Callable[..., Any]:
         return x
 
     return use
+
+
+def without_warning(function: Callable[[], Any]) -> Any:
+    """What a function returns that NumPy calls deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return function()
 
 
 SHAPES: dict[str, list[Use]] = {
@@ -120,6 +129,12 @@ SHAPES: dict[str, list[Use]] = {
         lambda v, w: np.broadcast_arrays(v, w[:, None]),
         lambda v: np.broadcast_arrays(v, v),
     ],
+    "sliding_window_view": [
+        lambda v: sliding_window_view(v, 3),
+        lambda m: sliding_window_view(m, (2, 3)),
+        lambda c: sliding_window_view(c, 2, axis=1),
+        lambda v: sliding_window_view(v, (2, 3), axis=(0, 0)),
+    ],
     "copy": [lambda m: np.copy(m), lambda m: m.copy(), lambda s: np.copy(s)],
     "astype": [lambda v: np.astype(v, np.float32), lambda v: v.astype(int), lambda i: i.astype(np.complex64)],
 }
@@ -145,6 +160,7 @@ JOINING: dict[str, list[Use]] = {
         lambda m: np.stack(m, axis=1),
     ],
     "vstack": [lambda v, w: np.vstack([v, w]), lambda m: np.vstack((m, m[0]))],
+    "row_stack": [lambda v, w: without_warning(lambda: np.row_stack([v, w]))],
     "hstack": [lambda v, w: np.hstack([v, w]), lambda m: np.hstack((m, m)), lambda s: np.hstack([s, s])],
     "dstack": [lambda v, w: np.dstack([v, w]), lambda m: np.dstack([m, m]), lambda c: np.dstack([c, c])],
     "column_stack": [lambda v, w: np.column_stack([v, w]), lambda m, q: np.column_stack([m, q, q[0]])],

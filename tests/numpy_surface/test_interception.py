@@ -1,0 +1,204 @@
+"""NumPy's constructors see a trace in its own thread and nowhere else, and are NumPy's own again afterwards."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from numpy_surface.differential import check, run_traced
+from tracemill.compiler.errors import ConcretizationError, EscapedTracerError, RandomStateError
+from tracemill.compiler.traced_array import TracedArray, is_traced
+
+ROW = np.arange(4.0)
+ORIGINALS = {
+    name: getattr(np, name) for name in ("zeros", "array", "sum", "concatenate", "r_", "mgrid", "eye")
+}
+
+
+def in_another_thread(function: Callable[[], Any]) -> Any:
+    """What `function` returns in a thread of its own."""
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(function()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def test_constructors_are_numpys_own_before_and_after_a_trace() -> None:
+    run_traced(lambda x: np.zeros(3) + x[0], ROW)
+    for name, original in ORIGINALS.items():
+        assert getattr(np, name) is original
+    assert type(np.zeros(3)) is np.ndarray
+
+
+def test_constructors_are_numpys_own_after_an_exception() -> None:
+    def fail(x: Any) -> Any:
+        np.zeros(3)[0] = x[0]
+        raise KeyError("of the user")
+
+    with pytest.raises(KeyError, match="of the user"):
+        run_traced(fail, ROW)
+    for name, original in ORIGINALS.items():
+        assert getattr(np, name) is original
+
+
+def test_another_thread_gets_arrays_while_this_one_traces() -> None:
+    def use(x: Any) -> Any:
+        kinds = in_another_thread(
+            lambda: [
+                type(np.zeros(2)),
+                type(np.array([1.0])),
+                type(np.r_[1.0, 2.0]),
+                type(np.mgrid[0:2]),
+                np.sum([1, 2]),
+            ]
+        )
+        assert kinds[:4] == [np.ndarray] * 4
+        assert kinds[4] == 3
+        assert is_traced(np.zeros(2))
+        return x
+
+    check_is_identity(use)
+
+
+def check_is_identity(use: Callable[[Any], Any]) -> None:
+    np.testing.assert_array_equal(run_traced(use, ROW), ROW)
+
+
+def test_two_threads_may_trace_at_once() -> None:
+    barrier = threading.Barrier(2, timeout=30)
+    results: dict[str, Any] = {}
+
+    def traced(name: str, factor: float) -> None:
+        def use(x: Any) -> Any:
+            z = np.zeros(4)
+            barrier.wait()
+            z[1:] = x[1:] * factor
+            barrier.wait()
+            return z + np.ones(4)
+
+        results[name] = run_traced(use, ROW)
+
+    threads = [threading.Thread(target=traced, args=case) for case in (("a", 2.0), ("b", 3.0))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(results["a"], [1, 3, 5, 7])
+    np.testing.assert_array_equal(results["b"], [1, 4, 7, 10])
+    assert np.zeros is ORIGINALS["zeros"]
+
+
+def test_a_trace_inside_a_trace_leaves_the_outer_one_intercepted() -> None:
+    def use(x: Any) -> Any:
+        inner = np.asarray(run_traced(lambda y: np.ones(4) * y, np.full(4, 2.0).tolist()[0]))
+        z = np.zeros(4)
+        z[0] = x[1]
+        return z + inner.sum()
+
+    np.testing.assert_array_equal(run_traced(use, ROW), [9.0, 8.0, 8.0, 8.0])
+
+
+def test_numpy_and_tracemill_keep_their_own_constructors() -> None:
+    """Functions of NumPy that make arrays inside get NumPy arrays, not traced ones."""
+
+    def use(x: Any) -> Any:
+        window = np.interp([0.5, 1.5], [0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
+        rotated = np.kron(np.eye(2).tolist(), [[1, 2]])
+        return x[0] + window[0] + rotated[0, 0]
+
+    check(use, ROW)
+
+
+def test_however_a_constructor_is_spelled_it_makes_a_traced_array() -> None:
+    import numpy
+    from numpy import linalg
+
+    def use(x: Any) -> Any:
+        a = numpy.zeros(
+            4,
+        )
+        zeros = np.zeros
+        b = zeros(4)
+        c = (np.zeros(4) + 1).reshape(2, 2).T
+        a[0] = b[1] = c[0, 1] = x[2]
+        assert linalg.norm is np.linalg.norm
+        return a, b, c
+
+    check(use, ROW)
+
+
+def test_generators_draw_outside_of_the_trace() -> None:
+    def use(x: Any) -> Any:
+        rng = np.random.default_rng(0)
+        return x + rng.normal(size=4)
+
+    check(use, ROW)
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda: np.random.rand(3), lambda: np.random.seed(0), lambda: np.random.permutation(3)]
+)
+def test_the_global_random_state_is_refused_by_name(draw: Callable[[], Any]) -> None:
+    with pytest.raises(
+        RandomStateError, match=r"np\.random\.\w+ was called while tracing(.|\n)*at test_interception\.py"
+    ):
+        run_traced(lambda x: draw(), ROW)
+    draw()
+
+
+# ---- questions that need values ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("use", "match"),
+    [
+        (lambda x: 1 if x[0] > 0 else 2, r"np\.where instead"),
+        (lambda x: float(x[0]), r"float\(x\)"),
+        (lambda x: int(x[0]), r"int\(x\)"),
+        (lambda x: x.tolist(), r"x\.tolist\(\)"),
+        (lambda x: x[0].item(), r"x\.item\(\)"),
+        (lambda x: [0, 1, 2][x[0].astype(int)], "an index or a size"),
+        (lambda x: range(x.sum().astype(int)), "an index or a size"),
+        (lambda x: 3.0 in x, "if"),
+        (lambda x: complex(x[0]), r"complex\(x\)"),
+        (lambda x: ROW.__setitem__(0, x[0]), r"np\.asarray\(w\)"),
+    ],
+)
+def test_a_question_that_needs_the_value_names_the_fix_and_the_line(
+    use: Callable[[Any], Any], match: str
+) -> None:
+    with pytest.raises(ConcretizationError, match=rf"{match}(.|\n)*at test_interception\.py:\d+"):
+        run_traced(use, ROW.copy())
+
+
+def test_what_is_known_can_be_asked_for() -> None:
+    def use(x: Any) -> Any:
+        steps = np.arange(3)
+        if steps[1] > 0 and bool(np.any(steps == 2)):
+            x = x * float(steps[2]) + int(np.sum(steps)) + [10, 20, 30][steps[1]]
+        for step in steps:
+            x = x + range(10)[step]
+        return x, steps.tolist(), 2 in steps
+
+    check(use, ROW)
+
+
+def test_a_traced_array_that_escapes_is_named_where_it_is_used() -> None:
+    escaped: list[TracedArray] = []
+    run_traced(lambda x: escaped.append(x) or x, ROW)
+    (x,) = escaped
+    uses: list[Callable[[], Any]] = [lambda: x + 1, lambda: np.sin(x), lambda: x[0], lambda: x.reshape(2, 2)]
+    for use in uses:
+        with pytest.raises(EscapedTracerError, match="outside of the trace that made it"):
+            use()
+    with pytest.raises(EscapedTracerError, match="outside"):
+        run_traced(lambda y: y + x, ROW)
+
+
+def test_a_traced_array_prints_what_is_known_of_it() -> None:
+    seen: list[str] = []
+    run_traced(lambda x: seen.append(f"{x} {x[0]!r}") or x, ROW)
+    assert seen == ["TracedArray(f64[4]) TracedArray(f64[])"]

@@ -1,0 +1,130 @@
+"""Every name of NumPy that dispatches is either traced, and has a sample, or refused for one of a few reasons."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing.overrides import get_overridable_numpy_array_functions, get_overridable_numpy_ufuncs
+
+from numpy_surface.differential import run_traced
+from samples.numpy_functions import all_uses
+from tracemill.compiler.errors import UnsupportedFunctionError
+from tracemill.compiler.numpy_surface import refused
+from tracemill.compiler.numpy_surface.registry import FUNCTIONS, METHODS, REFUSED
+from tracemill.compiler.traced_array import TracedArray
+
+REASONS = {refused.TEXT, refused.FILES, refused.DATES, refused.MEMORY, refused.OBJECTS}
+LATER = {"numpy.linalg", "numpy.fft"}
+"""Their functions come with the factorizations and transforms that they need."""
+CHAPTERS = {
+    "creation", "dtype_functions", "editing", "flat", "indexing_functions", "joining", "matrices", "padding", "ranges",
+    "rearranging", "reshaping", "splitting",
+}  # fmt: skip
+"""The modules whose samples stand in `samples.numpy_functions`."""
+ROW = np.arange(3.0)
+
+
+def public_functions() -> dict[str, Any]:
+    """NumPy's functions that dispatch by ``__array_function__``, by their full name."""
+    return {f"{f.__module__}.{f.__name__}": f for f in get_overridable_numpy_array_functions()}
+
+
+def public_ufuncs() -> dict[str, Any]:
+    return {u.__name__: u for u in get_overridable_numpy_ufuncs() if not u.__name__.startswith("_")}
+
+
+def implemented(name: str) -> bool:
+    function = public_functions()[name]
+    return function in FUNCTIONS or getattr(np, function.__name__, None) in FUNCTIONS
+
+
+def traces(ufunc: Any) -> bool:
+    """Whether a traced call of the ufunc is recorded, on operands of some dtype."""
+    for operand in (np.float64(0.5), np.int64(1), True, ROW, np.eye(3)):
+        try:
+            run_traced(lambda *args: ufunc(*args), *[operand] * ufunc.nin)
+        except UnsupportedFunctionError:
+            return False
+        except (TypeError, ValueError):
+            continue
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", sorted(public_functions()))
+def test_a_function_is_traced_or_refused_for_a_reason(name: str) -> None:
+    module, _, short = name.rpartition(".")
+    if implemented(name):
+        assert short not in REFUSED
+    else:
+        assert short in REFUSED or module in LATER, f"{name} is neither traced nor refused"
+
+
+@pytest.mark.parametrize("name", sorted(public_ufuncs()))
+def test_a_ufunc_is_traced_or_refused_for_a_reason(name: str) -> None:
+    assert traces(public_ufuncs()[name]) != (name in REFUSED)
+
+
+def test_the_reasons_for_refusing_are_few() -> None:
+    later = {name.rpartition(".")[2] for name in public_functions() if name.rpartition(".")[0] in LATER}
+    assert {reason for name, reason in REFUSED.items() if name not in later | set(np.fft.__all__)} == REASONS
+
+
+def test_refused_names_are_names_of_numpy() -> None:
+    names = (
+        {name.rpartition(".")[2] for name in public_functions()} | set(public_ufuncs()) | set(np.fft.__all__)
+    )
+    assert set(REFUSED) <= names
+
+
+@pytest.mark.parametrize("name", sorted(name for name in public_functions() if not implemented(name)))
+def test_what_is_not_traced_raises_the_named_error(name: str) -> None:
+    function = public_functions()[name]
+    with pytest.raises(
+        UnsupportedFunctionError, match=rf"np\..*{function.__name__} cannot be traced: .+(\n|.)*at test_names"
+    ):
+        run_traced(lambda x: x.__array_function__(function, (TracedArray,), (x,), {}), ROW)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.array2string(x),
+        lambda x: np.save(io.BytesIO(), x),
+        lambda x: np.savetxt(io.StringIO(), x),
+        lambda x: np.shares_memory(x, x),
+        lambda x: np.busday_count(x, x),
+        lambda x: np.isnat(x),
+        lambda x: np.strings.isalpha(x),
+        lambda x: np.fromiter([1.0], float, like=x),
+    ],
+)
+def test_a_refused_call_says_why_and_where(call: Callable[[Any], Any]) -> None:
+    with pytest.raises(
+        UnsupportedFunctionError, match=r"cannot be traced: .{10}(\n|.)*at test_names\.py:\d+  lambda x"
+    ):
+        run_traced(call, ROW)
+
+
+def test_every_function_of_these_chapters_has_a_sample() -> None:
+    prefix = "tracemill.compiler.numpy_surface."
+    ours = {f.__name__ for f, does in FUNCTIONS.items() if does.__module__.removeprefix(prefix) in CHAPTERS}
+    without = {name for name in ours if not all_uses().get(name)}
+    assert not without
+
+
+def test_most_of_numpy_is_traced(capsys: pytest.CaptureFixture[str]) -> None:
+    functions = [name for name in public_functions() if implemented(name)]
+    ufuncs = [name for name, ufunc in public_ufuncs().items() if traces(ufunc)]
+    later = [
+        name for name in public_functions() if name.rpartition(".")[0] in LATER and not implemented(name)
+    ]
+    refused_names = [name for name in public_functions() if name.rpartition(".")[2] in REFUSED]
+    with capsys.disabled():
+        print(
+            f"\nNumPy: {len(functions)} functions, {len(ufuncs)} ufuncs and {len(METHODS)} methods are traced; "
+            f"{len(refused_names)} functions are refused, {len(later)} come later: {' '.join(sorted(later))}"
+        )
+    assert len(functions) + len(ufuncs) >= 200
