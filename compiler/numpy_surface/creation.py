@@ -71,6 +71,9 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
     return new_array(broadcast_to(convert(as_value(fill_value), as_dtype(dtype, type.dtype)), chosen))
 
 
+_NO_COPY_NEEDED = (None, False, np._CopyMode.NEVER, np._CopyMode.IF_NEEDED)  # type: ignore[attr-defined]
+
+
 @intercepts("array")
 @implements(np.array)
 def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", ndmin: int = 0,
@@ -78,7 +81,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     """A copy of anything array-like, nested sequences of traced arrays included."""
     if (
         is_traced(object)
-        and not copy
+        and copy in _NO_COPY_NEEDED
         and (dtype is None or np.dtype(dtype) == object.dtype)
         and ndmin <= object.ndim
     ):
