@@ -1,19 +1,51 @@
 """Tracemill: derivatives, batching and compiled kernels for plain NumPy functions."""
 
-import tracemill.compiler.numpy_surface
-import tracemill.compiler.ops  # noqa: F401
-from tracemill.runtime.callback import pure_callback
-from tracemill.runtime.compile import CompiledFunction, compile
-from tracemill.runtime.differentiate import jvp, linearize, vjp
-from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
-from tracemill.runtime.jacobians import hessian, jacfwd, jacrev
-from tracemill.runtime.pytrees import register_dataclass, register_pytree
-from tracemill.runtime.stop_gradient import stop_gradient
-from tracemill.runtime.vectorize import vmap
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tracemill.compiler import errors
+    from tracemill.compiler.ir import Graph
+    from tracemill.compiler.numpy_surface.array_api import array_api
+    from tracemill.compiler.parse import parse
+    from tracemill.compiler.trace import Interpreter, Transformer
+    from tracemill.passes.replace_pattern import replace_pattern
+    from tracemill.runtime.callback import pure_callback
+    from tracemill.runtime.compile import CompiledFunction, compile
+    from tracemill.runtime.differentiate import jvp, linearize, vjp
+    from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
+    from tracemill.runtime.jacobians import hessian, jacfwd, jacrev
+    from tracemill.runtime.pytrees import register_dataclass, register_pytree
+    from tracemill.runtime.stop_gradient import stop_gradient
+    from tracemill.runtime.vectorize import vmap
+
+# A name is imported when it is first used: `import tracemill` costs next to nothing.
+_HOMES = {
+    "compiler.ir": ("Graph",),
+    "compiler.numpy_surface.array_api": ("array_api",),
+    "compiler.parse": ("parse",),
+    "compiler.trace": ("Interpreter", "Transformer"),
+    "passes.replace_pattern": ("replace_pattern",),
+    "runtime.callback": ("pure_callback",),
+    "runtime.compile": ("CompiledFunction", "compile"),
+    "runtime.differentiate": ("jvp", "linearize", "vjp"),
+    "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
+    "runtime.jacobians": ("hessian", "jacfwd", "jacrev"),
+    "runtime.pytrees": ("register_dataclass", "register_pytree"),
+    "runtime.stop_gradient": ("stop_gradient",),
+    "runtime.vectorize": ("vmap",),
+}
+_MODULES = {"errors": "compiler.errors"}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CompiledFunction",
+    "Graph",
+    "Interpreter",
+    "Transformer",
+    "array_api",
     "compile",
+    "errors",
     "grad",
     "grad_and_value",
     "hessian",
@@ -21,11 +53,27 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "parse",
     "pure_callback",
     "register_dataclass",
     "register_pytree",
+    "replace_pattern",
     "stop_gradient",
     "value_and_grad",
     "vjp",
     "vmap",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"tracemill.{_MODULES[name]}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'tracemill' has no attribute {name!r}")
+    found = getattr(import_module(f"tracemill.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
