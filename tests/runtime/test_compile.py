@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import tracemill as tm
 from tracemill.compiler.errors import (
     ArgumentTypeError,
@@ -48,7 +49,9 @@ def same(got: Any, expected: Any) -> None:
 # ---- results ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("x", [np.ones((2, 3)), np.ones(4, np.float32), np.arange(3), np.float64(0.5), 0.5, 2])
+@pytest.mark.parametrize(
+    "x", [np.ones((2, 3)), np.ones(4, np.float32), np.arange(3), np.float64(0.5), 0.5, 2]
+)
 def test_a_compiled_function_gives_what_the_function_gives(x: Any) -> None:
     same(square_of_sine(x), np.sin(x) ** 2)
 
