@@ -39,6 +39,8 @@ class Node:
 def nodes(graph: Graph) -> tuple[Node, ...]:
     """Placeholders, then calls with the constants that they need in front of them, then the output.
 
+    >>> from tracemill.compiler.parse import parse
+    >>> graph = parse("# tracemill ir 1\\ndef f(x: f64[3]) -> f64[3]:\\n    sin_1: f64[3] = sin(x)\\n    return sin_1")
     >>> [(node.op, node.name, node.args) for node in graph.nodes]
     [('placeholder', 'x', ()), ('call', 'sin_1', ('x',)), ('output', 'output', ('sin_1',))]
     """

@@ -39,7 +39,7 @@ def measure(rounds: int) -> Iterator[Measurement]:
     with _disk_cache_off():
         _compile(SIZES[0], argument)
         for nodes in SIZES:
-            repeats = max(1, rounds * SIZES[0] // nodes)
+            repeats = min(rounds, max(3, rounds * SIZES[0] // nodes))
             seconds[nodes] = median(_compile(nodes, argument) for _ in range(repeats))
             detail = f"{1e6 * seconds[nodes] / nodes:.0f} µs a node, median of {repeats}"
             yield Measurement("compile", f"{nodes} nodes", 1e3 * seconds[nodes], "ms", detail)
