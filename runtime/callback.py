@@ -67,6 +67,7 @@ class _FlatFunction:
     def __init__(self, function: Callable[..., Any], arguments: Any, result: Any) -> None:
         self._parts = (function, arguments, result)
         self.__name__ = self.__qualname__ = describe(function)
+        self.__module__ = str(getattr(function, "__module__", None))
 
     def __call__(self, *arrays: Any) -> tuple[Any, ...]:
         function, arguments, result = self._parts

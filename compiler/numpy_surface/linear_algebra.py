@@ -42,10 +42,16 @@ def _squares(x: Any) -> Any:
     return x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
 
 
+def _length(squares: Any) -> Any:
+    """The root of a sum of squares. Its derivative at 0 is 0, the least of its subgradients."""
+    is_zero = squares == 0
+    return np.sqrt(np.where(is_zero, 1, squares)) * ~is_zero
+
+
 def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
     """The norm along one axis, or several as if they were one."""
     if order is None or order == 2:
-        return np.sqrt(np.sum(_squares(x), axis=axis, keepdims=keepdims))
+        return _length(np.sum(_squares(x), axis=axis, keepdims=keepdims))
     if isinstance(order, str):
         raise ArgumentValueError(f"Invalid norm order '{order}' for vectors")
     size = np.abs(x)
@@ -66,7 +72,7 @@ def _matrix_norm(x: Any, order: Any, axes: tuple[int, int], keepdims: bool) -> A
     if row == column:
         raise ArgumentValueError("Duplicate axes given.")
     if order in (None, "fro", "f"):
-        result = np.sqrt(np.sum(_squares(x), axis=axes))
+        result = _length(np.sum(_squares(x), axis=axes))
     elif order in (1, -1, np.inf, -np.inf):
         summed, other = (row, column) if order in (1, -1) else (column, row)
         sums = np.sum(np.abs(x), axis=summed)
@@ -95,7 +101,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if axis is None:
         if ord is None or (a.ndim == 1 and ord == 2) or (a.ndim == 2 and ord in ("fro", "f")):
             flat: Any = np.ravel(a)
-            result: Any = np.sqrt(np.sum(_squares(flat)))
+            result: Any = _length(np.sum(_squares(flat)))
             return np.reshape(result, (1,) * a.ndim) if keepdims else result
         axes = tuple(range(a.ndim))
     else:

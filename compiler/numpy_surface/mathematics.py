@@ -68,6 +68,8 @@ def clip(
         high = None if type(high) is int and high >= np.iinfo(x.dtype).max else high
     if low is None and high is None:
         return apply(np.positive, x, out=out, **kwargs)
+    if x.dtype.kind == "f":  # on the bound the derivative is 1, as with two of them; maximum would share it
+        low, high = -np.inf if low is None else low, np.inf if high is None else high
     if low is None:
         return apply(np.minimum, x, high, out=out, **kwargs)
     if high is None:

@@ -55,13 +55,15 @@ def test_jvp_t1_python_floats_are_accepted(transform: str) -> None:
 
 
 def test_jvp_t1_primals_and_tangents_are_tuples_or_lists() -> None:
-    for primals, tangents in [([3.0], [1.0]), ([3.0], (1.0,)), ((3.0,), [1.0])]:
+    accepted: list[tuple[Any, Any]] = [([3.0], [1.0]), ([3.0], (1.0,)), ((3.0,), [1.0])]
+    for primals, tangents in accepted:
         same(tm.jvp(np.square, primals, tangents)[1], np.float64(6.0))
-    for primals, tangents in [(3.0, (1.0,)), ((3.0,), 1.0), (np.ones(1), np.ones(1))]:
+    others: list[tuple[Any, Any]] = [(3.0, (1.0,)), ((3.0,), 1.0), (np.ones(1), np.ones(1))]
+    for primals, tangents in others:
         with pytest.raises(
             TransformTypeError, match=r"jvp\(square\): primals and tangents must be tuples or lists"
         ):
-            tm.jvp(np.square, primals, tangents)  # type: ignore[arg-type]
+            tm.jvp(np.square, primals, tangents)
 
 
 def test_jvp_t1_without_primals_there_is_nothing_to_differentiate() -> None:
@@ -181,9 +183,11 @@ def test_jvp_an_output_that_is_no_number_is_named(transform: str, output: Any) -
 
 def test_jvp_t11_every_composition_agrees_with_the_formula() -> None:
     x, dx, ddx = numbers(3), numbers(3, seed=1), numbers(3, seed=2)
-    first = lambda x: tm.jvp(np.sin, (x,), (dx,))[1]  # noqa: E731
-    same(tm.jvp(first, (x,), (ddx,))[1], -np.sin(x) * dx * ddx)
-    f = lambda x, v: tm.jvp(np.sin, (x,), (v,))[1]  # noqa: E731
+
+    def f(x: Any, v: Any) -> Any:
+        return tm.jvp(np.sin, (x,), (v,))[1]
+
+    same(tm.jvp(lambda x: f(x, dx), (x,), (ddx,))[1], -np.sin(x) * dx * ddx)
     same(tm.vmap(f)(x, dx), np.cos(x) * dx)
     same(tm.jvp(tm.vmap(np.sin), (x,), (dx,))[1], np.cos(x) * dx)
     same(tm.jvp(tm.grad(lambda x: np.sum(x**3)), (x,), (dx,))[1], 6 * x * dx)

@@ -1,10 +1,11 @@
-"""Transforms of transforms: every order to depth three, closures over outer variables, threads, and what is left behind."""
+"""Transforms of transforms, closures over outer variables, threads, and what is left behind."""
 
 import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,10 @@ MAPS: dict[str, Transform] = {
     "vmap of vjp_fn": lambda f: tm.vmap(lambda row: tm.vjp(f, row)[0]),
 }
 KINDS = {**DERIVATIVES, **MAPS}
-SINES = [np.sin, np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x)]
+SINES: list[Callable[..., Any]] = [np.sin, np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x)]
 
 
-@pytest.mark.parametrize("names", [*itertools.product(KINDS, repeat=2)], ids=" of ".join)
+@pytest.mark.parametrize("names", list(itertools.product(KINDS, repeat=2)), ids=" of ".join)
 def test_two_transforms_nest_in_every_order(names: tuple[str, ...]) -> None:
     check_nesting(names)
 
@@ -81,7 +82,10 @@ def test_vjp_functions_map_over_points_and_cotangents() -> None:
 
 def test_jacobians_of_maps_and_maps_of_jacobians() -> None:
     x, w = numbers(4, 3), numbers(2, 3)
-    f = lambda x: np.tanh(w @ x)  # noqa: E731
+
+    def f(x: Any) -> Any:
+        return np.tanh(w @ x)
+
     expected = np.stack([(1 - f(row) ** 2)[:, None] * w for row in x])
     same(tm.vmap(tm.jacfwd(f))(x), expected)
     same(tm.vmap(tm.jacrev(f))(x), expected)
@@ -111,6 +115,46 @@ def test_per_example_gradients_equal_the_loop() -> None:
     total = tm.grad(lambda p: np.sum(tm.vmap(loss, (None, 0, 0))(p, x, y)))(w)
     same(total["w"], np.sum(got["w"], 0))
     same(total["b"], np.sum(got["b"]))
+
+
+COMPILED: dict[str, Transform] = {
+    "compile of grad": lambda f: tm.compile(tm.grad(f)),
+    "grad of compile": lambda f: tm.grad(tm.compile(f)),
+    "compile of grad of compile": lambda f: tm.compile(tm.grad(tm.compile(f))),
+    "compile of vjp": lambda f: tm.compile(lambda x: tm.vjp(f, x)[1](1.0)[0]),
+    "compile of linearize": lambda f: tm.compile(lambda x: tm.vmap(tm.linearize(f, x)[1])(np.eye(3))),
+    "vmap of compile of grad": lambda f: lambda x: tm.vmap(tm.compile(tm.grad(f)))(np.stack([x, x]))[1],
+    "compile of vmap of grad": lambda f: lambda x: tm.compile(tm.vmap(tm.grad(f)))(np.stack([x, x]))[1],
+    "compile of jacfwd": lambda f: tm.compile(tm.jacfwd(f)),
+    "compile of jacrev": lambda f: tm.compile(tm.jacrev(f)),
+}
+
+
+@pytest.mark.parametrize("transform", COMPILED.values(), ids=COMPILED)
+def test_transforms_nest_with_compile(
+    transform: Transform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path))
+    x = numbers(3)
+    same(transform(lambda x: np.sum(np.sin(x) ** 2))(x), np.sin(2 * x))
+
+
+def test_zeros_that_a_transform_adds_are_part_of_a_compiled_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path))
+    x = numbers(3)
+
+    def f(x: Any) -> Any:
+        cotangent = tm.vjp(lambda x: (x, x * 2), x)[1]((None, x))[0]
+        unused = tm.grad(lambda y: np.float64(1.0))(x)
+        unused[0] = x[0]
+        return cotangent, unused
+
+    compiled = tm.compile(f)
+    assert len(compiled.lower(x).graph.inputs) == 1
+    for got, expected in zip(compiled(x), f(x), strict=True):
+        same(got, expected)
 
 
 # ---- closures --------------------------------------------------------------------------------------------
@@ -170,13 +214,13 @@ def test_python_control_flow_follows_values_of_an_outer_gradient() -> None:
 # ---- what is left behind ---------------------------------------------------------------------------------
 
 
-class Failure(Exception):
+class PlannedError(Exception):
     """Raised inside of traced functions."""
 
 
 def fail(x: Any) -> Any:
     np.zeros(2)[0] = x
-    raise Failure
+    raise PlannedError
 
 
 CALLS: dict[str, Callable[[Callable[..., Any]], Any]] = {
@@ -202,7 +246,7 @@ def assert_nothing_is_left() -> None:
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_an_exception_inside_leaves_no_trace(call: Any) -> None:
-    with pytest.raises(Failure):
+    with pytest.raises(PlannedError):
         call(fail)
     assert_nothing_is_left()
 
@@ -210,15 +254,16 @@ def test_an_exception_inside_leaves_no_trace(call: Any) -> None:
 def test_an_exception_in_another_thread_leaves_no_trace() -> None:
     with ThreadPoolExecutor(4) as pool:
         for future in [pool.submit(call, fail) for call in CALLS.values()]:
-            assert isinstance(future.exception(), Failure)
+            assert isinstance(future.exception(), PlannedError)
         assert pool.submit(current_trace).result() is None
     assert_nothing_is_left()
 
 
 def test_an_exception_that_is_caught_inside_leaves_the_outer_trace_working() -> None:
     def f(x: Any) -> Any:
-        for call in (tm.vmap(fail), lambda x: tm.grad(fail)(x[0])):
-            with pytest.raises(Failure):
+        calls: list[Callable[..., Any]] = [tm.vmap(fail), lambda x: tm.grad(fail)(x[0])]
+        for call in calls:
+            with pytest.raises(PlannedError):
                 call(x)
         z = np.zeros(2)
         z[0] = x[0] * 3
@@ -381,7 +426,7 @@ def test_own_containers_are_registered_once_and_only_classes_are() -> None:
     gradient = tm.grad(lambda i: i.high * i.low)(Interval(2.0, 3.0))
     assert type(gradient) is Interval
     assert (gradient.low, gradient.high) == (3.0, 2.0)
-    with pytest.raises(ValueError, match="Interval cannot be registered.*already registered"):
+    with pytest.raises(ValueError, match=r"Interval cannot be registered.*already registered"):
         tm.register_pytree(Interval, lambda i: ((), None), lambda _, ends: Interval(0, 0))
     with pytest.raises(TypeError, match="register_pytree: expected a class, not int"):
         tm.register_pytree(3, lambda i: ((), None), lambda _, ends: 3)  # type: ignore[arg-type]

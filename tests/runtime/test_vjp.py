@@ -1,7 +1,6 @@
 """`vjp`: the derivative at a point, turned around. Each test names the row of the contract."""
 
-from collections import namedtuple
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -17,7 +16,10 @@ from tracemill.compiler.errors import (
 )
 from tracemill.compiler.trace import Interpreter
 
-Pair = namedtuple("Pair", ["first", "second"])
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
 
 
 def numbers(*shape: int, dtype: Any = np.float64, seed: int = 0) -> Any:

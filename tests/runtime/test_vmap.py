@@ -1,10 +1,11 @@
 """`vmap`: equal to the loop over slices, with every misuse named. Each test names the row of the contract."""
 
 import functools
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -20,7 +21,10 @@ from tracemill.compiler.errors import (
     TreeMismatchError,
 )
 
-Point = namedtuple("Point", ["x", "y"])
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
 
 
 @tm.register_dataclass
@@ -272,7 +276,7 @@ def test_the_checks_come_in_the_promised_order() -> None:
 
 
 def test_messages_name_the_function_and_show_partials_as_such() -> None:
-    for f, name in [
+    functions: list[tuple[Any, str]] = [
         (loss, "loss"),
         (functools.partial(loss, scale=2.0), r"partial\(loss\)"),
         (functools.partial(functools.partial(loss), scale=2.0), r"partial\(loss\)"),
@@ -280,7 +284,8 @@ def test_messages_name_the_function_and_show_partials_as_such() -> None:
         (lambda x: x, "<lambda>"),
         (Scale(2.0), "Scale"),
         (Scale(2.0).apply, "apply"),
-    ]:
+    ]
+    for f, name in functions:
         with pytest.raises(TransformArgumentError, match=rf"^vmap\({name}\): dim 3"):
             tm.vmap(f, 3)(np.ones(2))
 
@@ -569,6 +574,14 @@ def test_vmap_v36_a_callback_of_unmapped_values_runs_once_and_silently() -> None
     y = numbers(2)
     same(tm.vmap(lambda x: x + tm.pure_callback(count, y, y))(np.ones(3)), 1 + np.stack([y] * 3))
     assert calls == [1]
+
+
+def test_vmap_v36_the_printed_graph_shows_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path))
+    mapped = tm.compile(tm.vmap(lambda x: tm.pure_callback(lambda v: v + 1, np.float64, x)))
+    with pytest.warns(CallbackLoopWarning):
+        text = str(mapped.lower(numbers(3)).graph)
+    assert "loops=((3, (True,)),)" in text
 
 
 def test_vmap_v36_nested_loops_of_a_callback_have_one_result_per_example() -> None:
