@@ -8,7 +8,7 @@ from functools import lru_cache, wraps
 from itertools import islice
 from linecache import getline
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from .errors import RandomStateError
 from .numpy_surface.registry import FUNCTIONS
 from .traced_array import contains_traced, located
 from .tracing import current_trace, is_library, user_location
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {}
 """Name of a constructor in NumPy -> what it does in a traced function."""
@@ -26,10 +28,10 @@ INDEXABLES: dict[str, Any] = {}
 _RANDOM_SAFE = {"default_rng", "Generator", "RandomState", "SeedSequence", "BitGenerator", "PCG64", "Philox"}
 
 
-def intercepts(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def intercepts(name: str) -> Callable[[F], F]:
     """Register the decorated function as what ``np.name`` does in a traced function."""
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: F) -> F:
         CONSTRUCTORS[name] = function
         return function
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..dtypes import Array
 from ..errors import DataDependentShapeError, DTypeError, OutOfBoundsError, ShapeError
-from ..functions import broadcast_to, concatenate, convert, moveaxis, where
+from ..functions import broadcast_to, concatenate, convert, full, moveaxis, where
 from ..functions import reshape as reshape_value
 from ..ir import Value
 from ..traced_array import TracedArray, as_value, contains_traced, weak_or_dtype
@@ -97,7 +97,7 @@ def recycled(value: Value, shape: tuple[int, ...]) -> Value:
     size = math.prod(shape)
     flat = reshape_value(value, (value.type.size,))
     if not value.type.size:
-        return np.zeros_like(new_array(flat), shape=shape).value  # type: ignore[call-overload, no-any-return]
+        return full(shape, 0, value.dtype)
     rows = -(-size // value.type.size)
     tiled = reshape_value(broadcast_to(flat, (rows, value.type.size)), (rows * value.type.size,))
     return reshape_value(take_known(tiled, np.arange(size), 0), shape)
@@ -129,11 +129,10 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     target = dst if isinstance(dst, TracedArray) else captured(dst)
     given = weak_or_dtype(src, as_value(src))
     weak = not isinstance(given, np.dtype)
-    fits = (
-        np.result_type(given, target.dtype) == target.dtype
-        if weak
-        else np.can_cast(given, target.dtype, casting)
-    )  # type: ignore[arg-type]
+    if weak:
+        fits = np.result_type(given, target.dtype) == target.dtype
+    else:
+        fits = np.can_cast(given, target.dtype, casting)  # type: ignore[arg-type]
     if not fits:
         raise DTypeError(
             f"cannot cast {np.result_type(given)} to {target.dtype} with casting rule {casting!r}"

@@ -228,7 +228,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
         raise ShapeError("place cannot insert from an empty array")
     flat, line = reshape(chosen, (array.size,)), reshape(convert(new, array.dtype), (count,))
     if count > 1:
-        rank = as_value(np.cumsum(wrap(convert(flat, INT64))))  # type: ignore[call-overload]
+        rank = as_value(np.cumsum(wrap(convert(flat, INT64))))
         line = take(wrap(line), wrap(elementwise("remainder", add(rank, -1), count))).value
     spread = broadcast_to(line, (array.size,))
     array[...] = reshape(where(flat, spread, ravel(array).value), array.shape)

@@ -85,14 +85,16 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **options: Any) -
 def tril(m: Any, k: Any = 0) -> TracedArray:
     """Zeros above the k-th diagonal."""
     value = _as_matrix(m)
-    return new_array(where(lower_triangle(*value.shape[-2:], k), value, zeros_like(value)))
+    rows, columns = value.shape[-2:]
+    return new_array(where(lower_triangle(rows, columns, k), value, zeros_like(value)))
 
 
 @implements(np.triu)
 def triu(m: Any, k: Any = 0) -> TracedArray:
     """Zeros below the k-th diagonal."""
     value = _as_matrix(m)
-    return new_array(where(lower_triangle(*value.shape[-2:], k - 1), zeros_like(value), value))
+    rows, columns = value.shape[-2:]
+    return new_array(where(lower_triangle(rows, columns, k - 1), zeros_like(value), value))
 
 
 def _as_matrix(m: Any) -> Value:
@@ -163,8 +165,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> TracedArra
     length = value.shape[0]
     count = length if N is None else operator.index(N)
     dtype: DType = np.promote_types(value.dtype, INT64)
-    factors = [constant(np.ones((length, min(count, 1)), dtype))]
+    factors: list[Value] = [constant(np.ones((length, min(count, 1)), dtype))]
     if count > 1:
         factors.append(broadcast_to(reshape_value(convert(value, dtype), (length, 1)), (length, count - 1)))
-    powers = as_value(np.cumprod(new_array(concatenate(factors, 1)), axis=1))  # type: ignore[call-overload]
+    powers = as_value(np.cumprod(new_array(concatenate(factors, 1)), axis=1))
     return new_array(powers if increasing else flip(powers, (1,)))

@@ -21,7 +21,7 @@ def fill(a: TracedArray, value: Any) -> None:
     new = as_value(value, a.dtype)
     if new.type.size != 1:
         raise ShapeError("fill takes one number")
-    a[...] = np.reshape(new_array(new), ())  # type: ignore[call-overload]
+    a[...] = np.reshape(new_array(new), ())
 
 
 @method("view")
@@ -46,7 +46,7 @@ def sort(
     a: TracedArray, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
 ) -> None:
     """Sort in place."""
-    a[...] = np.sort(a, axis=axis, kind=kind, order=order, stable=stable)  # type: ignore[call-overload]
+    a[...] = np.sort(a, axis=axis, kind=kind, order=order, stable=stable)
 
 
 @method("partition")

@@ -8,11 +8,13 @@ import numpy as np
 
 from ..dtypes import is_inexact
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError, UnsupportedFunctionError
-from ..functions import broadcast_to, concatenate, convert, slice_axis
+from ..functions import broadcast_to, concatenate, convert, flip, multiply, slice_axis, subtract
 from ..ir import Shape, Value
 from ..traced_array import TracedArray, as_value, contains_traced
 from .creation import new_array
+from .ranges import linspace
 from .registry import implements
+from .reshaping import squeeze
 from .taking import take_known
 from .ufuncs import as_array
 
@@ -122,9 +124,9 @@ def _ends(value: Value, axis: int) -> tuple[Value, Value]:
 def _linear_ramp(value: Value, axis: int, width: tuple[int, int], ends: Pair) -> Value:
     """Evenly spaced from the end value up to, not including, the edge."""
     ramps = [
-        np.linspace(
-            convert(as_value(end, value.dtype), value.dtype) if contains_traced(end) else end,
-            new_array(_squeezed(edge, axis)),
+        linspace(
+            end,
+            squeeze(new_array(edge), axis),
             num=count,
             endpoint=False,
             dtype=value.dtype,
@@ -132,11 +134,7 @@ def _linear_ramp(value: Value, axis: int, width: tuple[int, int], ends: Pair) ->
         )
         for end, edge, count in zip(ends, _ends(value, axis), width, strict=True)
     ]
-    return _around(value, axis, [as_value(ramps[0])], [as_value(np.flip(ramps[1], axis))])
-
-
-def _squeezed(value: Value, axis: int) -> Value:
-    return as_value(np.squeeze(new_array(value), axis))  # type: ignore[call-overload]
+    return _around(value, axis, [ramps[0].value], [flip(ramps[1].value, (axis,))])
 
 
 def _statistic(function: Any, value: Value, axis: int, width: tuple[int, int], lengths: Pair) -> Value:
@@ -193,8 +191,7 @@ def _with_odd_images(value: Value, axis: int, low: int, high: int, skipped: int)
         (last, np.arange(length - 1 - skipped, length - 1 - skipped - high, -1)),
     )
     before, behind = (
-        as_value(2 * new_array(edge) - new_array(take_known(value, positions, axis)))
-        for edge, positions in images
+        subtract(multiply(edge, 2), take_known(value, positions, axis)) for edge, positions in images
     )
     return _around(value, axis, [before], [behind])
 

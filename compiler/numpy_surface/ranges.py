@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import INT64
+from ..dtypes import INT64, DType
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ..functions import broadcast_to, concatenate, constant, convert, iota
 from ..functions import reshape as reshape_value
@@ -43,12 +43,13 @@ def linspace(
         raise ShapeError(f"the number of samples must not be negative, but is {count}")
     ends = [as_value(x) for x in (start, stop)]
     common = np.result_type(*map(weak_or_dtype, (start, stop), ends), 0.0)
-    first, last = (as_array(convert(x, common)) for x in ends)
+    first, last = _as_arrays(ends, common)
     delta = last - first
     steps = count - 1 if endpoint else count
     step = delta / steps if steps > 0 else np.nan
-    numbers = new_array(reshape_value(convert(iota(count, INT64), common), (count, *(1,) * delta.ndim)))
-    points = numbers * (step if steps > 0 else delta) + first
+    numbers = reshape_value(convert(iota(count, INT64), common), (count, *(1,) * delta.ndim))
+    points: Any = new_array(numbers)
+    points = points * (step if steps > 0 else delta) + first
     if endpoint and count > 1:
         points[-1, ...] = last
     wanted = as_dtype(dtype, common)
@@ -57,6 +58,10 @@ def linspace(
     result = moveaxis(points.astype(wanted), 0, normalize_axis(axis, points.ndim))
     result = new_array(result.value)
     return (result, step) if retstep else result
+
+
+def _as_arrays(values: list[Value], dtype: DType) -> list[Any]:
+    return [new_array(convert(value, dtype)) for value in values]
 
 
 @implements(np.logspace)
@@ -94,11 +99,11 @@ def geomspace(
         known = as_array(end).concrete()
         if known is not None and (known == 0).any():
             raise ArgumentValueError("a geometric sequence cannot include zero")
-    first, last = (as_array(convert(x, common)) for x in ends)
+    first, last = _as_arrays(ends, common)
     direction = np.sign(first)
     first, last = first / direction, last / direction
     count = operator.index(num)
-    points = as_array(logspace(np.log10(first), np.log10(last), count, endpoint, base=10.0, dtype=common))
+    points: Any = logspace(np.log10(first), np.log10(last), count, endpoint, base=10.0, dtype=common)
     if count > 0:
         points[0] = first
         if count > 1 and endpoint:

@@ -5,8 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import INT64
 from ..errors import DataDependentShapeError, ShapeError
-from ..functions import broadcast_to, concatenate, slice_axis
+from ..functions import (
+    broadcast_to,
+    concatenate,
+    convert,
+    elementwise,
+    gather,
+    iota,
+    moveaxis,
+    slice_axis,
+    subtract,
+)
 from ..functions import reshape as reshape_value
 from ..ir import Value
 from ..storage import Flip
@@ -82,8 +93,10 @@ def _rolled(value: Value, shift: Any, axis: int) -> Value:
         return value
     known = require_trace().concrete(as_value(shift))
     if known is None:
-        places = (np.arange(length) - shift) % length
-        return np.take(new_array(value), places, axis=axis, mode="clip").value  # type: ignore[attr-defined, no-any-return]
+        back = subtract(iota(length, INT64), convert(as_value(shift), INT64))
+        return moveaxis(
+            gather(value, [elementwise("remainder", back, length)], (axis,), unique=True), 0, axis
+        )
     cut = -int(known.sum()) % length
     if cut == 0:
         return value

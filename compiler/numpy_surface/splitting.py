@@ -22,7 +22,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Trace
     place = normalize_axis(axis, array.ndim)
     length = array.shape[place]
     if np.ndim(indices_or_sections):
-        bounds = [0, *(operator.index(i) for i in indices_or_sections), length]
+        bounds: Sequence[int] = [0, *(operator.index(i) for i in indices_or_sections), length]
     else:
         bounds = _equal_bounds(length, operator.index(indices_or_sections))
     before = (slice(None),) * place

@@ -66,7 +66,8 @@ def assert_same(expected: Any, actual: Any, rtol: float = 0.0, atol: float = 0.0
 
 def check(function: Function, *args: Any, rtol: float = 0.0, atol: float = 0.0) -> None:
     """The traced function gives what NumPy gives, also in its arguments if it changes them."""
-    ours, theirs = optree.tree_map(copied, (args, args))
+    twice: Any = (args, args)
+    ours, theirs = optree.tree_map(copied, twice)
     expected = run_numpy(function, *theirs)
     actual = run_traced(function, *ours)
     assert_same(expected, actual, rtol, atol)

@@ -1,4 +1,5 @@
 """Arrays that are written to: views see it, scalars do not change, arguments and closures change as in NumPy."""
+# ruff: noqa: PLW0108  (lambdas look NumPy's functions up while they are traced)
 
 from collections.abc import Callable
 from typing import Any

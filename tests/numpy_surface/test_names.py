@@ -1,4 +1,5 @@
 """Every name of NumPy that dispatches is either traced, and has a sample, or refused for one of a few reasons."""
+# ruff: noqa: PLW0108  (lambdas look NumPy's functions up while they are traced)
 
 import io
 from collections.abc import Callable

@@ -510,7 +510,7 @@ INDEXING: dict[str, list[Use]] = {
     ],
     "compress": [
         lambda v: np.compress([True, False, True], v),
-        lambda m: np.compress([0, 1, 1], m, axis=0),
+        lambda m: np.compress(np.array([0, 1, 1]), m, axis=0),
         lambda m: m.compress([False, True], axis=1),
     ],
     "extract": [lambda m: np.extract(np.arange(12).reshape(3, 4) % 3 == 0, m)],
