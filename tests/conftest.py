@@ -1,5 +1,7 @@
 """What all tests share: the option that rewrites what golden files and pages expect."""
 
+from collections.abc import Iterator
+
 import pytest
 
 
@@ -15,3 +17,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether to write what is found, instead of comparing with it."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def disk_cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests leave the user's disk cache alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield

@@ -1,5 +1,6 @@
 """The demo learns, agrees with gradients by hand, and what it tells the reader to do works."""
 
+import io
 import re
 import shlex
 import subprocess
@@ -8,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import tracemill as tm
+from tracemill.tools.demo import run_demo
 from tracemill.tools.digit_network import (
     initial_parameters,
     loss,
@@ -38,6 +41,13 @@ def test_a_pipe_gets_no_progress_bar_and_no_colours(demo: Ran) -> None:
     assert "━" not in demo.out
     assert "\x1b" not in demo.out
     assert "epoch" not in demo.out
+
+
+def test_a_terminal_gets_a_progress_bar(terminal: Terminal) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    run_demo(console, seed=0, epochs=2)
+    assert isinstance(console.file, io.StringIO)
+    assert "epoch 2 of 2   loss 0." in console.file.getvalue()
 
 
 def test_lines_fit_a_terminal(demo: Ran) -> None:

@@ -1,11 +1,16 @@
 """``tracemill inspect`` shows every stage of a function as it is, and takes arguments in the IR's words."""
 
+import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
+
+from tracemill.tools.inspection import Stage, show
 
 from .terminal import Terminal
 
@@ -52,6 +57,17 @@ def test_all_stages_come_in_order_and_those_without_effect_in_one_line(terminal:
 
 def test_the_output_of_a_pipe_has_no_colours(terminal: Terminal) -> None:
     assert "\x1b" not in terminal.run(*LOSS).out
+
+
+def test_a_terminal_gets_colours_and_the_same_words() -> None:
+    stages = [Stage("traced", "traced", "def f(x: f64[]) -> f64[]:\n    return x", None)]
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    show(stages, console, as_diff=False)
+    assert isinstance(console.file, io.StringIO)
+    coloured = console.file.getvalue()
+    plain = re.sub(r"\x1b\[[\d;]*m", "", coloured)
+    assert plain != coloured
+    assert [line.rstrip() for line in plain.splitlines()] == stages[0].text.splitlines()
 
 
 def test_one_stage_is_its_text_alone(terminal: Terminal) -> None:
