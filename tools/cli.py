@@ -1,5 +1,6 @@
 """The command ``tracemill``."""
 
+import contextlib
 import json
 import os
 import sys
@@ -81,7 +82,8 @@ def inspect_(
 
     The code of FUNCTION's module is run.
     """
-    found = find_function(function)
+    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
+        found = find_function(function)
     specs = [parse_spec(text) for text in described] + (read_example(example) if example else [])
     signature = signature_of_call(found, specs)
     lowered = Lowered(apply_transforms(transform, found) if transform else found, signature, "auto")

@@ -29,6 +29,20 @@ def norm(tree, *, scale=1.0):
 def total(x, axis):
     return np.sum(x, axis)
 """
+LAYERS = """\
+import tracemill as tm
+
+
+@tm.compile
+def double(x):
+    return x + x
+
+
+class Layer:
+    @staticmethod
+    def double(x):
+        return x + x
+"""
 LOSS = ("inspect", "model.py:loss", "--in", "w: f32[2]", "--in", "x: f32[4, 2]", "--in", "y: f32[4]")
 
 
@@ -95,6 +109,20 @@ def test_json_holds_every_stage(terminal: Terminal) -> None:
     assert not next(stage for stage in document["stages"] if stage["stage"] == "after:remove_dead_code")[
         "changed"
     ]
+
+
+def test_what_a_module_prints_stays_out_of_the_answer(terminal: Terminal) -> None:
+    Path("chatty.py").write_text("print('hello')\n\n\ndef same(x):\n    return x\n")
+    ran = terminal.run("inspect", "chatty.py:same", "--in", "f32[2]", "--json")
+    assert json.loads(ran.out)["signature"] == "args[0]: f32[2]"
+    assert ran.err == "hello\n"
+
+
+def test_compiled_functions_and_methods_are_shown_like_others(terminal: Terminal) -> None:
+    Path("layers.py").write_text(LAYERS)
+    line = "def double(x: f32[2]) -> f32[2]:"
+    assert traced(terminal, "layers.py:double", "--in", "f32[2]") == line
+    assert traced(terminal, "layers.py:Layer.double", "--in", "f32[2]") == line
 
 
 def test_transforms_apply_from_the_inside_out(terminal: Terminal) -> None:
