@@ -250,7 +250,7 @@ def known_mask(mask: Value) -> Array:
     if known is None:
         raise DataDependentShapeError(
             "reading through a boolean mask gives an array whose shape depends on values: "
-            "use np.where(mask, x, fill), which keeps the shape",
+            "use np.where(mask, x, fill), which keeps the shape, or tracemill.numpy.extract(mask, x, size=)",
             user_location(),
         )
     return known

@@ -12,7 +12,7 @@ import optree
 
 from . import numpy_surface  # noqa: F401 - importing it fills the tables of NumPy's functions
 from .dtypes import Array
-from .errors import ArgumentTypeError, ConcretizationError
+from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError
 from .interception import intercepted
 from .ir import ArrayType, Constant, Graph, Value
 from .storage import Storage
@@ -142,6 +142,7 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
             outputs.append(as_value(leaf))
         else:
             leaves.append(Static(leaf))
+    _refuse_overlapping_writes(record)
     storages = [x._storage for x in filled if is_traced(x)]
     storages += [record.storage_behind(i) for i in range(len(record.captured))]
     mutated = []
@@ -157,6 +158,20 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
     captured = tuple(TracedArray(c, c.value.type) if isinstance(c, Storage) else c for c in record.captured)
     frozen = tuple((array, array.copy()) for array in record.frozen)
     return Program(graph, arguments, captured, out_tree, tuple(leaves), tuple(mutated), frozen)
+
+
+def _refuse_overlapping_writes(record: Trace) -> None:
+    """Arrays from outside that share memory are inputs of their own: none sees what is written to another."""
+    arrays = [(i, array) for i, array in enumerate(record.captured) if isinstance(array, np.ndarray)]
+    for index, array in arrays:
+        is_written = record.storage_behind(index).version > 0
+        if is_written and any(
+            other is not array and np.may_share_memory(array, other) for _, other in arrays
+        ):
+            raise ArgumentValueError(
+                f"the function writes to {array_type(array)}, an array from outside that shares memory with another "
+                "one that it uses: use one of them, and index it inside the function (np.asarray(w)[1:] = …)"
+            )
 
 
 # ---- leaves and paths --------------------------------------------------------------------------------

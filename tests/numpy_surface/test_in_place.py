@@ -10,6 +10,7 @@ import pytest
 from numpy_surface.differential import assert_same, check, check_both_raise, run_numpy, run_traced
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
+    ArgumentValueError,
     ImmutableScalarError,
     ReadOnlyError,
     ShapeError,
@@ -366,6 +367,24 @@ def test_arrays_that_the_function_closes_over_are_written_to() -> None:
     for _ in range(2):
         assert_same(run_numpy(theirs, ROW), run_traced(ours, ROW))
         assert_same([their_state, their_log], [our_state, our_log])
+
+
+def test_writing_to_one_of_two_overlapping_arrays_from_outside_is_refused() -> None:
+    state = np.zeros(6)
+
+    def step(x: Any) -> Any:
+        np.add(state[1:], x[1:], out=state[1:])
+        return np.asarray(state) + x
+
+    def well_written(x: Any) -> Any:
+        inside = np.asarray(state)
+        inside[1:] += x[1:]
+        return inside + x
+
+    with pytest.raises(ArgumentValueError, match="shares memory with another"):
+        run_traced(step, ROW)
+    assert_same(np.array([1.0, 4, 6, 8, 10, 12]), run_traced(well_written, ROW))
+    assert_same(np.array([0.0, 2, 3, 4, 5, 6]), state)
 
 
 def test_a_written_array_can_be_returned_twice() -> None:
