@@ -71,7 +71,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
     return new_array(broadcast_to(convert(as_value(fill_value), as_dtype(dtype, type.dtype)), chosen))
 
 
-_NO_COPY_NEEDED = (None, False, np._CopyMode.NEVER, np._CopyMode.IF_NEEDED)  # type: ignore[attr-defined]
+_NO_COPY_NEEDED = (None, False, np._CopyMode.NEVER, np._CopyMode.IF_NEEDED)
 
 
 @intercepts("array")

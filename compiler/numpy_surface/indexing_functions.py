@@ -11,8 +11,8 @@ from ..dtypes import INT64, Array
 from ..errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    DTypeError,
     DataDependentShapeError,
+    DTypeError,
     OutOfBoundsError,
     ShapeError,
 )

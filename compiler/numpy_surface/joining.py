@@ -80,7 +80,7 @@ def stack(
     return joined([expand_value(value, place) for value in values], place, out, dtype, casting)
 
 
-@implements(np.vstack, *({np.row_stack} if hasattr(np, "row_stack") else ()))
+@implements(*(getattr(np, name) for name in ("vstack", "row_stack") if hasattr(np, name)))
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> TracedArray:
     """Rows on top of each other."""
     return concatenate([np.atleast_2d(as_array(x)) for x in tup], 0, dtype=dtype, casting=casting)

@@ -177,7 +177,8 @@ def test_writing_through_flat_repeats_what_is_too_short() -> None:
     def write(m: Any) -> Any:
         m.flat = [1.0, 2.0, 3.0]
         m.T.flat[1:5] = [7.0, 8.0]
-        m.flat[[0, 11]] = -1
+        elements: Any = m.flat
+        elements[[0, 11]] = -1
         m.flat[5] = m.flat[0] * 3
         return m
 

@@ -160,7 +160,7 @@ JOINING: dict[str, list[Use]] = {
         lambda m: np.stack(m, axis=1),
     ],
     "vstack": [lambda v, w: np.vstack([v, w]), lambda m: np.vstack((m, m[0]))],
-    "row_stack": [lambda v, w: without_warning(lambda: np.row_stack([v, w]))],
+    "row_stack": [lambda v, w: without_warning(lambda: getattr(np, "row_stack", np.vstack)([v, w]))],
     "hstack": [lambda v, w: np.hstack([v, w]), lambda m: np.hstack((m, m)), lambda s: np.hstack([s, s])],
     "dstack": [lambda v, w: np.dstack([v, w]), lambda m: np.dstack([m, m]), lambda c: np.dstack([c, c])],
     "column_stack": [lambda v, w: np.column_stack([v, w]), lambda m, q: np.column_stack([m, q, q[0]])],
