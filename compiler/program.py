@@ -12,12 +12,12 @@ import optree
 
 from . import numpy_surface  # noqa: F401 - importing it fills the tables of NumPy's functions
 from .dtypes import Array
-from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError
+from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError
 from .interception import intercepted
 from .ir import ArrayType, Constant, Graph, Value
 from .storage import Storage
 from .trace import recording
-from .traced_array import PYTHON_NUMBERS, TracedArray, as_value, is_traced
+from .traced_array import PYTHON_NUMBERS, TracedArray, as_value, is_traced, wrap
 from .tracing import Known, Trace, array_type
 
 PythonType: TypeAlias = type[Any]
@@ -81,7 +81,8 @@ class Program:
     def result(self, arrays: Sequence[Any]) -> Any:
         """The Python result, given the arrays that stand for its array leaves."""
         leaves = [
-            arrays[leaf.index] if isinstance(leaf, ArrayOutput) else leaf.value for leaf in self.out_leaves
+            _as_returned(arrays[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
+            for leaf in self.out_leaves
         ]
         return optree.tree_unflatten(self.out_tree, leaves)
 
@@ -89,6 +90,13 @@ class Program:
         """How each array output is reached from the result, such as ``out['loss']``."""
         paths = path_names(self.out_tree, "out")
         return [p for p, leaf in zip(paths, self.out_leaves, strict=True) if isinstance(leaf, ArrayOutput)]
+
+
+def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
+    """`x`, an array of no axes rather than a scalar if the function returned one."""
+    if leaf.is_scalar or x.ndim:
+        return x
+    return wrap(x.value, is_scalar=False) if is_traced(x) else np.asarray(x)
 
 
 def trace(function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | Static"]) -> Program:
@@ -108,7 +116,7 @@ def trace(function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | 
                 raise error.__cause__ from None
             raise
         finally:
-            record.alive = False
+            record.close()
 
 
 def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[str], str]) -> list[Any]:
@@ -226,7 +234,10 @@ def leaf_type(leaf: Any, path: str) -> ArrayType:
             raise ArgumentTypeError(
                 f"{path} is a {type(leaf).__name__}, whose rules differ from a plain array's: pass np.asarray of it"
             )
-        return array_type(leaf)
+        try:
+            return array_type(leaf)
+        except DTypeError as error:
+            raise DTypeError(f"{path}: {error.message}") from None
     if isinstance(leaf, (np.generic, *PYTHON_NUMBERS)):
         return Constant(leaf).type
     raise ArgumentTypeError(f"{path} is {type(leaf).__name__}, not an array or a number")

@@ -40,7 +40,6 @@ class Trace(Builder):
         self.name = name
         self.parent = current_trace()
         self.thread = threading.get_ident()
-        self.alive = True
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
         self.captured: list[Storage | Array] = []
@@ -69,6 +68,13 @@ class Trace(Builder):
         self.input_names.append(name)
         self._known[value] = known
         return Storage(self, value)
+
+    def close(self) -> None:
+        """Let go of all arrays once the function has returned: what escapes from the trace keeps nothing alive."""
+        self._storages.clear()
+        self._known.clear()
+        self._producer.clear()
+        self.frozen.clear()
 
     # ---- capturing -----------------------------------------------------------------------------
 

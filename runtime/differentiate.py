@@ -7,7 +7,7 @@ import numpy as np
 import optree
 
 from ..compiler.errors import ShapeError, TransformArgumentError, TransformTypeError
-from ..compiler.ir import ArrayType
+from ..compiler.ir import ArrayType, Graph
 from ..compiler.program import describe, is_array_like, path_names
 from ..passes.jvp import jvp as jvp_of_graph
 from ..passes.linearize import linearize as linearize_graph
@@ -53,7 +53,7 @@ def jvp(
     args = tuple(primals)
     check_same_structure(f"jvp({describe(func)}): tangents", structure(tuple(tangents)), structure(args))
     call = _call("jvp", func, args, has_aux)
-    directions = call.directions(tuple(tangents), args)
+    directions = call.directions(tuple(tangents), structure(args))
     leaves = call.floating()
     if strict:
         call.check_dependence(leaves)
@@ -82,11 +82,14 @@ def linearize(func: Callable[..., Any], *primals: Any, has_aux: bool = False) ->
     leaves = call.floating()
     forward, linear = linearize_graph(call.graph, wrt=call.wrt, of=call.marked(leaves))
     outputs, residuals = call.run_forward(forward)
+    value, aux = call.value(outputs)
+    call.forget_arrays()
+    tree = structure(primals)
+    del primals, outputs
 
     def jvp_fn(*tangents: Any) -> Any:
-        return call.tangent_tree(leaves, run(linear, [*residuals, *call.directions(tangents, primals)]))
+        return call.tangent_tree(leaves, run(linear, [*residuals, *call.directions(tangents, tree)]))
 
-    value, aux = call.value(outputs)
     return (value, jvp_fn, aux) if has_aux else (value, jvp_fn)
 
 
@@ -108,20 +111,29 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> vjp_fn(1.0)
     (np.float64(3.0), np.float64(2.0))
     """
-    pullback = _Pullback(_call("vjp", func, primals, has_aux), primals)
-    value, aux = pullback.call.value(pullback.outputs)
-    return (value, pullback.pull, aux) if has_aux else (value, pullback.pull)
+    call = _call("vjp", func, primals, has_aux)
+    leaves = call.differentiable()
+    forward, backward = vjp_of_graph(call.graph, wrt=call.wrt, of=call.marked(leaves))
+    outputs, residuals = call.run_forward(forward)
+    value, aux = call.value(outputs)
+    call.forget_arrays()
+    pull = _Pullback(call, list(map(call.type_of, leaves)), backward, residuals, structure(primals)).pull
+    return (value, pull, aux) if has_aux else (value, pull)
 
 
 class _Pullback:
     """A function run forward, ready to be pulled back."""
 
-    def __init__(self, call: DifferentiatedCall, primals: tuple[Any, ...]) -> None:
-        self.call, self.primals = call, primals
-        leaves = call.differentiable()
-        forward, self.backward = vjp_of_graph(call.graph, wrt=call.wrt, of=call.marked(leaves))
-        self.outputs, self.residuals = call.run_forward(forward)
-        self.out_types = list(map(call.type_of, leaves))
+    def __init__(
+        self,
+        call: DifferentiatedCall,
+        out_types: list[ArrayType],
+        backward: Graph,
+        residuals: list[Any],
+        primals: Any,
+    ) -> None:
+        self.call, self.out_types, self.primals = call, out_types, primals
+        self.backward, self.residuals = backward, residuals
 
     def pull(self, cotangents: Any, *, batched: bool = False) -> Any:
         """The cotangents of the primals."""
@@ -135,7 +147,7 @@ class _Pullback:
         else:
             given = self._fitted(given, ())
         leaves = run(graph, [*self.residuals, *given])
-        return optree.tree_unflatten(structure(self.primals), leaves)
+        return optree.tree_unflatten(self.primals, leaves)
 
     def _flatten(self, cotangents: Any) -> list[Any]:
         """One array or None per output."""

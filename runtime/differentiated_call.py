@@ -26,7 +26,7 @@ from ..compiler.traced_array import PYTHON_NUMBERS, as_value
 from ..compiler.tracing import current_trace
 from .argnums import Chosen
 from .transform import as_argument, inputs_of, is_array, overwrite, run, zeros
-from .trees import check_same_structure, flatten, show, structure
+from .trees import check_same_structure, flatten, show
 
 
 class DifferentiatedCall:
@@ -47,8 +47,8 @@ class DifferentiatedCall:
     ) -> None:
         self.where = chosen.where
         self.has_aux = has_aux
-        self.primals: list[Any] = []
-        """The leaves that are differentiated, in order."""
+        self.primal_types: list[ArrayType] = []
+        """The types of the leaves that are differentiated, in order."""
         self.primal_paths: list[str] = []
         self.wrt: list[bool] = []
         """Which inputs of the graph these are."""
@@ -58,7 +58,7 @@ class DifferentiatedCall:
         for leaf, path, is_chosen in zip(leaves, argument_names(tree), chosen.leaves(tree), strict=True):
             if is_chosen:
                 chosen.check(leaf, path)
-                self.primals.append(leaf)
+                self.primal_types.append(leaf_type(leaf, path))
                 self.primal_paths.append(path)
             if is_chosen or is_array(leaf):
                 entering.append(as_argument(leaf, path, known=True, shared=False))
@@ -71,9 +71,6 @@ class DifferentiatedCall:
         self.graph = self.program.graph
         self.inputs = inputs_of(self.program, traced)
         self.wrt += [False] * len(self.program.captured)
-        self.primal_types = [
-            leaf_type(x, path) for x, path in zip(self.primals, self.primal_paths, strict=True)
-        ]
         self.out_tree = self._result_tree()
         self.out_leaves = self.program.out_leaves[: self.out_tree.num_leaves]
         self.out_paths = path_names(self.out_tree, "output")
@@ -172,6 +169,10 @@ class DifferentiatedCall:
                 overwrite(self.inputs[index], outputs[output])
         return outputs, rest
 
+    def forget_arrays(self) -> None:
+        """Let go of the inputs: what runs later needs the residuals and no other array."""
+        del self.inputs, self.program
+
     def value(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
         """``(result, aux)``; aux is None unless asked for."""
         result = self.program.result(outputs)
@@ -190,10 +191,10 @@ class DifferentiatedCall:
 
         return optree.tree_unflatten(self.out_tree, list(map(tangent, self.out_leaves)))
 
-    def directions(self, tangents: tuple[Any, ...], primals: tuple[Any, ...]) -> list[Any]:
-        """Tangents as a flat list; they must have the structure, shapes and dtypes of the primals."""
+    def directions(self, tangents: tuple[Any, ...], primals: Any) -> list[Any]:
+        """Tangents as a flat list; they must have the structure `primals`, and the shapes and dtypes."""
         flat, tree = flatten(tangents)
-        check_same_structure(f"{self.where}: tangents", tree, structure(primals))
+        check_same_structure(f"{self.where}: tangents", tree, primals)
         return [
             fitting(tangent, type, type.shape, f"{self.where}: {path}", casting="no")
             for tangent, type, path in zip(flat, self.primal_types, path_names(tree, "tangents"), strict=True)

@@ -117,7 +117,7 @@ def _rows(call: DifferentiatedCall, leaves: list[ArrayOutput]) -> tuple[list[Any
     for row, type in enumerate(types):
         cotangents = [_basis(t) if i == row else _zeros(t) for i, t in enumerate(types)]
         axes = [None] * len(residuals) + [0 if i == row else None for i in range(len(types))]
-        mapped = vmap(backward, in_axes=axes, size=type.size, out_axes=[0] * len(call.primals))
+        mapped = vmap(backward, in_axes=axes, size=type.size, out_axes=[0] * len(call.primal_types))
         pulled = run(mapped, [*residuals, *cotangents])
         if type.dtype.kind == "c":  # vjp gives the direction uphill, the conjugate of the derivative
             pulled = list(map(np.conjugate, pulled))

@@ -18,6 +18,7 @@ from ..compiler.program import (
     argument_names,
     describe,
     flatten_arguments,
+    leaf_type,
     path_names,
     trace,
 )
@@ -151,6 +152,8 @@ class _Batch:
             raise TransformArgumentError(
                 f"{self.where}: the dim of {path} must be an int or None, not {type(dim).__name__}: {dim!r}"
             )
+        if is_array(leaf):
+            leaf_type(leaf, f"{self.where}: {path}")
         if dim is None:
             return None
         if not is_array(leaf):
@@ -263,11 +266,16 @@ class _Mapping:
                 f"{self.where}: the function writes to {name}, which is not mapped: every example would "
                 "overwrite it. Map it, or return the new value instead"
             )
-        if any(x is target and other != axis for x, other in zip(self.inputs, self.in_axes, strict=True)):
-            raise TransformArgumentError(
-                f"{self.where}: the function writes to {name}, which it also reaches along another axis or "
-                "as a whole: examples would see each other's writes. Pass a copy"
-            )
+        for other, other_axis in zip(self.inputs, self.in_axes, strict=True):
+            if _share_memory(other, target) and not (other is target and other_axis == axis):
+                raise TransformArgumentError(
+                    f"{self.where}: the function writes to {name}, which it also reaches along another axis, as a "
+                    "whole, or through another view: examples would see each other's writes. Pass a copy"
+                )
+
+
+def _share_memory(x: Any, y: Any) -> bool:
+    return x is y or (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and np.shares_memory(x, y))
 
 
 def _is_dim(dim: Any) -> bool:

@@ -1,5 +1,6 @@
 """`vjp`: the derivative at a point, turned around. Each test names the row of the contract."""
 
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -232,6 +233,18 @@ def count_calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
     monkeypatch.setattr(Interpreter, "call", call)
     return counts
+
+
+@pytest.mark.parametrize("transform", [tm.vjp, tm.linearize])
+def test_vjp_j8_only_what_the_derivative_needs_is_kept(transform: Any) -> None:
+    x = numbers(3)
+    closed_over = numbers(3)
+    alive = [weakref.ref(x), weakref.ref(closed_over)]
+    constants = [closed_over]
+    _, derivative = transform(lambda x: np.sum(x * 2.0 + constants.pop()), x)
+    del x, closed_over
+    assert all(array() is None for array in alive)
+    derivative(1.0 if transform is tm.vjp else np.ones(3))
 
 
 def test_vjp_fn_is_reusable_and_may_be_mapped() -> None:

@@ -290,6 +290,13 @@ def test_messages_name_the_function_and_show_partials_as_such() -> None:
             tm.vmap(f, 3)(np.ones(2))
 
 
+def test_arrays_that_cannot_be_traced_are_named_with_their_path() -> None:
+    with pytest.raises(TypeError, match=r"vmap\(sin\): args\[0\] is a MaskedArray"):
+        tm.vmap(np.sin)(np.ma.array([1.0, 2.0]))
+    with pytest.raises(TypeError, match=r"vmap\(<lambda>\): args\[1\]\['n'\]: arrays of dtype object"):
+        tm.vmap(lambda x, d: x, (0, None))(np.ones(2), {"n": np.array(["a", None])})
+
+
 def test_what_is_no_function_cannot_be_mapped() -> None:
     with pytest.raises(TransformTypeError, match="needs a function, not int"):
         tm.vmap(3)  # type: ignore[arg-type]
@@ -423,6 +430,7 @@ def test_results_are_arrays_of_their_own() -> None:
         got = tm.vmap(f)(x, y)
         assert not np.shares_memory(got, x)
         assert got.flags.writeable
+    assert type(tm.vmap(lambda x, y: y, (0, None), None)(x, np.array(2.0))) is np.ndarray
     first, second = tm.vmap(lambda x, y: (x, x))(x, y)
     assert not np.shares_memory(first, second)
     repeated = tm.vmap(lambda x: np.float64(1.0))(np.ones(3))
@@ -656,6 +664,9 @@ def test_vmap_v40_the_same_array_along_two_axes() -> None:
 
     with pytest.raises(TransformArgumentError, match=r"writes to args\[0\].*along another axis"):
         tm.vmap(f, (0, 1))(x, x)
+    with pytest.raises(TransformArgumentError, match=r"writes to args\[0\].*through another view"):
+        tm.vmap(f)(x[:2], x[1:])
+    tm.vmap(f)(x[:, 0], x[:, 1])  # interleaved, but apart
 
 
 def test_vmap_v40_updates_inside_a_gradient_of_the_map() -> None:
