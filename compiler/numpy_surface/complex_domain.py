@@ -18,7 +18,7 @@ def _widened(x: Any, name: str, outside: Any) -> Any:
     known = array.concrete()
     if known is None:
         raise ConcretizationError(
-            f"np.emath.{name} gives a dtype that depends on values: use np.{name}(x + 0j), or np.{name} for real results"
+            f"np.emath.{name} gives a dtype that depends on values: use np.{name}(x + 0j), or np.{name} if it is real"
         )
     if not np.any(outside(known)):
         return array

@@ -211,7 +211,7 @@ def einsum(
         terms.append(joined)
     (last,) = terms
     last = _sum_over(last, set(output))
-    return deliver(_in_order(last, output, sizes), out)
+    return deliver(_in_order(last, output, sizes), out, casting=casting)
 
 
 def _in_order(term: _Term, output: Labels, sizes: dict[Any, int]) -> Value:

@@ -57,7 +57,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
         conditions.append(~nothing)
     elif len(functions) != len(conditions):
         raise ArgumentValueError(
-            f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} functions are expected"
+            f"with {len(conditions)} condition(s), either as many functions or one more are expected, not {len(functions)}"
         )
     result: Any = np.zeros_like(array)
     for condition, function in zip(conditions, functions, strict=True):

@@ -23,8 +23,10 @@ from .ufuncs import as_array
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     """How often each of 0, 1, … occurs. The largest must be known while tracing: it gives the length."""
     values: Any = as_array(x)
-    if values.ndim != 1 or values.dtype.kind not in "iub":
-        raise ArgumentTypeError(f"bincount needs a vector of integers, not {values.type}")
+    if values.ndim != 1:
+        raise ShapeError(f"bincount needs a vector, not {values.type}")
+    if values.dtype.kind not in "iub":
+        raise ArgumentTypeError(f"bincount needs integers, not {values.type}")
     known = values.concrete()
     if known is None and values.shape[0]:
         raise DataDependentShapeError(

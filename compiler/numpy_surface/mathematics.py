@@ -1,5 +1,6 @@
 """Mathematical functions that are more than one ufunc: rounding, clipping, parts of complex numbers."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from .ufuncs import apply, as_array
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> TracedArray:
     """To the nearest multiple of 10^−decimals, ties to even; integers of an integer dtype stay exact."""
     x: Any = as_array(a)
-    decimals = int(decimals)
+    decimals = operator.index(decimals)
     if x.dtype.kind in "iu":
         return deliver((x if decimals >= 0 else _rounded_integer(x, decimals)).value, out)
     if x.dtype == BOOL:

@@ -72,10 +72,10 @@ def _install_operators() -> None:
     TracedArray.__neg__ = lambda self: _unary(np.negative, self)  # type: ignore[attr-defined]
     TracedArray.__pos__ = lambda self: _unary(np.positive, self)  # type: ignore[attr-defined]
     TracedArray.__abs__ = lambda self: _unary(np.absolute, self)  # type: ignore[attr-defined]
-    TracedArray.__invert__ = lambda self: np.invert(self)  # type: ignore[attr-defined]
+    TracedArray.__invert__ = lambda self: _unary(np.invert, self)  # type: ignore[attr-defined]
     TracedArray.__contains__ = lambda self, item: bool(np.any(self == item))  # type: ignore[attr-defined]
-    TracedArray.__divmod__ = lambda self, other: np.divmod(self, other)  # type: ignore[attr-defined]
-    TracedArray.__rdivmod__ = lambda self, other: np.divmod(other, self)  # type: ignore[attr-defined]
+    TracedArray.__divmod__ = lambda self, other: operate(np.divmod, self, other)  # type: ignore[attr-defined]
+    TracedArray.__rdivmod__ = lambda self, other: operate(np.divmod, other, self)  # type: ignore[attr-defined]
 
 
 def _unary(ufunc: Any, x: TracedArray) -> TracedArray:

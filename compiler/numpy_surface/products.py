@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import BOOL, INT64
-from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from ..errors import ArgumentTypeError, ArgumentValueError, AxisError, ShapeError
 from ..functions import conjugate, convert, nonzero_mask, reshape, transpose
 from ..functions import dot as contract
 from ..ir import Shape, Value
@@ -127,11 +127,11 @@ def dot(a: Any, b: Any, out: Any = None) -> TracedArray:
     """The sum of products over the last axis of a and the second-to-last of b; a plain product with a scalar."""
     x, y = in_common_dtype(a, b)
     if not (x.ndim and y.ndim):
-        return deliver((as_array(wrap(x)) * wrap(y)).value, out)  # type: ignore[operator]
+        return deliver((as_array(wrap(x)) * wrap(y)).value, out, casting="no")  # type: ignore[operator]
     along = y.ndim - 2 if y.ndim > 1 else 0
     if x.shape[-1] != y.shape[along]:
         raise ShapeError(f"dot of {x.type} and {y.type}: {x.shape[-1]} entries do not match {y.shape[along]}")
-    return deliver(sum_of_products(x, y, ((x.ndim - 1,), (along,))), out)
+    return deliver(sum_of_products(x, y, ((x.ndim - 1,), (along,))), out, casting="no")
 
 
 @implements(np.vdot)
@@ -185,7 +185,7 @@ def _contracted(axes: Any, x: Value, y: Value) -> tuple[Axes, Axes]:
     if not np.iterable(axes):
         count = operator.index(axes)
         if count > min(x.ndim, y.ndim) or count < 0:
-            raise ShapeError(f"tensordot of {x.type} and {y.type}: they do not have {count} axes to sum over")
+            raise AxisError(f"tensordot of {x.type} and {y.type}: they do not have {count} axes to sum over")
         return tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
     left, right = axes
     return (
@@ -275,7 +275,7 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     )
     if first_is_row or last_is_column:
         result = result[(0 if first_is_row else slice(None)), (0 if last_is_column else slice(None))]
-    return result if out is None else deliver(result.value, out)
+    return result if out is None else deliver(result.value, out, casting="no")
 
 
 def _chained(chain: list[TracedArray], split: dict[tuple[int, int], int], i: int, j: int) -> Any:

@@ -59,15 +59,26 @@ def kept(result: Value, shape: Shape, axes: Axes) -> Value:
 
 
 def deliver(
-    result: Value, out: Any = None, shape: Shape = (), axes: Axes = (), keepdims: Any = False
+    result: Value,
+    out: Any = None,
+    shape: Shape = (),
+    axes: Axes = (),
+    keepdims: Any = False,
+    casting: str = "unsafe",
 ) -> TracedArray:
-    """The result of a reduction of an array of `shape`, with the axes that ``keepdims=`` keeps, in ``out=``."""
+    """The result of a reduction of an array of `shape`, with the axes that ``keepdims=`` keeps, in ``out=``.
+
+    As in NumPy, ``out=`` must have the shape of the result, and a reduction casts to any dtype.
+    """
     if keepdims is not NO_VALUE and keepdims:
         result = kept(result, shape, axes)
     wrapped = wrap(result)
-    if isinstance(out, tuple):
-        (out,) = out
-    return wrapped if out is None else write_out(out, wrapped, casting="same_kind")
+    if out is None:
+        return wrapped
+    target = out[0] if isinstance(out, tuple) else out
+    if np.shape(target) != result.shape:
+        raise ShapeError(f"out= has shape {np.shape(target)}, the result {result.shape}")
+    return write_out(target, wrapped, casting=casting)
 
 
 def masked(x: Value, where: Any, fill: complex) -> Value:
@@ -123,12 +134,12 @@ def fold_all(name: str, x: Value, axes: Axes) -> Value:
 
 
 def accumulator(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
-    """The dtype of a running or total sum: ``dtype=``, else that of ``out=`` if it is wider, else NumPy's choice."""
+    """The dtype of a running or total sum: ``dtype=``, else one for the entries and ``out=``, else NumPy's choice."""
     if dtype is not None:
         return np.dtype(dtype)
     if out is not None:
-        (out,) = out if isinstance(out, tuple) else (out,)
-        return np.dtype(np.result_type(given, out.dtype)) if given.kind in "biu" else given
+        target = out[0] if isinstance(out, tuple) else out
+        return np.dtype(np.result_type(given, target.dtype))
     return summed_dtype(ufunc, given)
 
 

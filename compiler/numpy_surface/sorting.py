@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import BOOL, INT64, is_complex, is_inexact
-from ..errors import ArgumentValueError, ShapeError, UnsupportedFunctionError
+from ..errors import ArgumentValueError, ShapeError
 from ..functions import (
     add,
     broadcast_to,
@@ -35,7 +35,7 @@ from .ufuncs import as_array
 
 def _line_and_axis(a: Any, axis: Any, order: Any) -> tuple[Value, int]:
     if order is not None:
-        raise UnsupportedFunctionError("order= is for arrays with fields, which cannot be traced")
+        raise ArgumentValueError("cannot specify order= for an array that has no fields")
     x = as_value(a)
     if axis is None:
         return reshape(x, (x.type.size,)), 0
@@ -128,7 +128,7 @@ def _comes_before(x: Value, y: Value, *, or_equal: bool) -> Value:
 
 
 def _complex_comes_before(x: Value, y: Value, *, or_equal: bool) -> Value:
-    """By where NaN is (nowhere, in the imaginary part, in the real part, in both), then by real, then by imaginary part."""
+    """By where NaN is (nowhere, imaginary part, real part, both), then by real, then by imaginary part."""
     pairs = [(_nan_places(x), _nan_places(y)), (real(x), real(y)), (imag(x), imag(y))]
     before = full((), or_equal, BOOL)
     for ours, theirs in reversed(pairs):

@@ -103,7 +103,7 @@ def variance(
     """The mean of |x − mean|², dividing by the count less ``ddof``; its square root for `root`."""
     if correction is not NO_VALUE:
         if ddof != 0:
-            raise ArgumentTypeError("ddof and correction can't be provided simultaneously")
+            raise ArgumentValueError("ddof and correction can't be provided simultaneously")
         ddof = correction
     x = _spread_over(as_value(a), where)
     axes = some_axes(axis, x.ndim)

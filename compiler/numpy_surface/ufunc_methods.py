@@ -15,7 +15,7 @@ from ..traced_array import TracedArray, as_value, index_items, is_traced, wrap
 from ..tracing import require_trace
 from .axes import normalize_axis
 from .reductions import NO_VALUE, deliver, in_one_axis, run_along, some_axes
-from .ufuncs import METHODS_OF_UFUNCS, apply, as_array, as_mask, captured, loop_dtypes, loop_signature
+from .ufuncs import METHODS_OF_UFUNCS, apply, as_array, as_mask, captured, loop_dtypes
 
 _ASSOCIATIVE = frozenset(
     [
@@ -73,8 +73,7 @@ def _reduced_dtype(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
     if dtype is None and out is not None:
         (only,) = out if isinstance(out, tuple) else (out,)
         dtype = only.dtype if ufunc.__name__ in ("add", "multiply") else None
-    signature = None if dtype is None else loop_signature(ufunc, dtype, None)
-    wanted = {} if signature is None else {"signature": signature}
+    wanted = {} if dtype is None else {"signature": (np.dtype(dtype), None, None)}
     try:
         dtypes = ufunc.resolve_dtypes((None, given, None), reduction=True, **wanted)
     except TypeError as error:
@@ -271,10 +270,9 @@ def at(ufunc: Any, target: Any, index: Any, operand: Any = None) -> None:
     items = index_items(index)
     given = (array.dtype,) if operand is None else (array.dtype, as_value(operand, array.dtype).dtype)
     result = loop_dtypes(ufunc, given, None, "same_kind")[-1]
-    if not np.can_cast(result, array.dtype, "same_kind"):
-        raise DTypeError(f"{ufunc.__name__}.at: cannot cast the result from {result} to {array.dtype}")
     mode = _SCATTERED.get(ufunc.__name__)
-    if mode is None or (is_complex(array.dtype) and mode in ("maximum", "minimum")):
+    in_one_step = mode is not None and result == array.dtype
+    if not in_one_step or (is_complex(array.dtype) and mode in ("maximum", "minimum")):
         _at_known_places(ufunc, array, items, operand)
         return
     update = as_value(operand, array.dtype)

@@ -53,6 +53,11 @@ def apply(
     **gufunc_options: Any,
 ) -> Any:
     """``ufunc(*inputs)``: one op of the ufunc's name, or the function registered for it."""
+    if ufunc.types and all(set(loop) <= set("O->") for loop in ufunc.types):
+        raise UnsupportedFunctionError(
+            f"{ufunc_name(ufunc)} cannot be traced: it calls Python for every element; "
+            "write it with NumPy functions of whole arrays"
+        )
     operands, dtypes = resolve(ufunc, inputs, loop_signature(ufunc, dtype, signature), casting)
     if ufunc.signature is not None:
         result = _generalized(ufunc, operands, **gufunc_options)
@@ -76,16 +81,10 @@ def _one_op(ufunc: Any, operands: Sequence[Value]) -> Value:
     if op in _COMPARISONS:
         return compared(op, *operands)
     if op not in all_ops():
-        raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: {_why_not(ufunc)}")
+        raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: Tracemill does not know it")
     if op == "power":
         _refuse_negative_power(*operands)
     return bind(op, *operands)
-
-
-def _why_not(ufunc: Any) -> str:
-    if ufunc.types and all(set(loop) <= set("O->") for loop in ufunc.types):
-        return "it calls Python for every element; write it with NumPy functions of whole arrays"
-    return "Tracemill does not know it"
 
 
 def ufunc_name(ufunc: Any) -> str:
@@ -291,7 +290,7 @@ def _generalized(
     """A ufunc of vectors and matrices, such as matmul: its function expects them in the last axes."""
     function = UFUNCS.get(ufunc)
     if function is None:
-        raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: {_why_not(ufunc)}")
+        raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: Tracemill does not know it")
     inner, outer = _core_axes(ufunc.signature)
     arrays: list[Any] = list(map(wrap, operands))
     if axes is None and axis is None:

@@ -1,0 +1,118 @@
+"""Mathematical functions, polynomials and logic: every use of the table, in every dtype, as in NumPy."""
+# ruff: noqa: PLW0108  (the lambdas look functions up while tracing)
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from numpy_surface.differential import check, check_both_raise, run_traced
+from samples.numpy_math import CHAPTERS, TOLERANCE, Use, X, cases
+from tracemill.compiler.errors import ConcretizationError, UnsupportedFunctionError
+from tracemill.compiler.numpy_surface.registry import FUNCTIONS
+
+GRID = X["f64"]
+OURS = {
+    "bits", "differences", "einsum", "functional", "histograms", "linear_algebra", "logic", "mathematics",
+    "nan_reductions", "order_statistics", "polynomials", "products", "reductions", "signals", "sorting", "statistics",
+}  # fmt: skip
+"""The modules whose samples stand in `samples.numpy_math`."""
+BEYOND_PRODUCTS = {"polyfit", "roots"}
+"""They need least squares and eigenvalues, and are tested with these."""
+
+
+@pytest.mark.parametrize(("use", "dtype"), cases("mathematics", "polynomials", "logic"))
+def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
+    tolerance = TOLERANCE.get(dtype, 1e-12)
+    check(use, X[dtype], rtol=tolerance, atol=tolerance)
+
+
+def test_every_function_of_these_chapters_has_a_sample() -> None:
+    prefix = "tracemill.compiler.numpy_surface."
+    ours = {f.__name__ for f, does in FUNCTIONS.items() if does.__module__.removeprefix(prefix) in OURS}
+    sampled = {name for table in CHAPTERS.values() for name in table}
+    assert ours - sampled - BEYOND_PRODUCTS == {"einsum_path"}
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda x: np.diff(x, -1),
+        lambda x: np.diff(x[0, 0]),
+        lambda x: np.gradient(x, edge_order=3),
+        lambda x: np.gradient(x[:1]),
+        lambda x: np.gradient(x, 1, 2, 3),
+        lambda x: np.gradient(x, np.ones(3), axis=1),
+        lambda x: np.interp(x, [1, 2], [1, 2, 3]),
+        lambda x: np.interp(x, [], []),
+        lambda x: np.interp(x, [1, 2], [1, 2], period=0),
+        lambda x: np.convolve(x, x),
+        lambda x: np.convolve(x[0], []),
+        lambda x: np.correlate(x[0], x[0], "half"),
+        lambda x: np.polyder(x[0], -1),
+        lambda x: np.polyint(x[0], 2, [1, 2, 3][:1] * 0 + [1] * 0 + []),
+        lambda x: np.i0(x * 1j),
+        lambda x: np.isposinf(x * 1j),
+        lambda x: np.fix(x * 1j),
+        lambda x: np.packbits(x),
+        lambda x: np.unpackbits(x),
+        lambda x: np.piecewise(x, [x > 0], [1, 2, 3]),
+        lambda x: np.round(x, "two"),
+    ],
+)
+def test_what_numpy_refuses_is_refused(misuse: Callable[[Any], Any]) -> None:
+    check_both_raise(misuse, GRID)
+
+
+@pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning"])
+@pytest.mark.parametrize("length", [0, 1, 2, 7])
+def test_windows_are_constants(name: str, length: int) -> None:
+    check(lambda x: x[:length] * getattr(np, name)(length), np.arange(9.0))
+
+
+def test_the_shape_of_a_kaiser_window_may_be_traced() -> None:
+    check(lambda x, beta: x * np.kaiser(9, beta), np.arange(9.0), 2.5, rtol=1e-13)
+    check(lambda x: x * np.kaiser(9, 4.0), np.arange(9.0), rtol=1e-13)
+
+
+KNOWN = np.array([0.25, -4.0, 9.0])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda k: np.emath.sqrt(k),
+        lambda k: np.emath.sqrt(abs(k)),
+        lambda k: np.emath.log(k),
+        lambda k: np.emath.log2(k),
+        lambda k: np.emath.log10(k),
+        lambda k: np.emath.logn(2, k),
+        lambda k: np.emath.power(k, -2),
+        lambda k: np.emath.power(k, 0.5),
+        lambda k: np.emath.arccos(k),
+        lambda k: np.emath.arcsin(k),
+        lambda k: np.emath.arctanh(k),
+        lambda k: np.real_if_close(k + 0j),
+        lambda k: np.real_if_close(k + 1j),
+    ],
+)
+def test_dtypes_that_depend_on_values_work_where_these_are_known(use: Use) -> None:
+    check(lambda x: x[0] * 0 + use(np.asarray(KNOWN) * 1.0), GRID[:, :1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("use", [lambda x: np.emath.sqrt(x), lambda x: np.real_if_close(x * 1j)])
+def test_dtypes_that_depend_on_values_are_an_error_with_a_hint_otherwise(use: Use) -> None:
+    with pytest.raises(ConcretizationError, match="dtype that depends on values: use"):
+        run_traced(use, GRID)
+
+
+@pytest.mark.parametrize("use", [lambda x: np.roots(x[0]), lambda x: np.polyfit(x[0], x[1], 1)])
+def test_what_needs_a_factorization_says_so(use: Use) -> None:
+    with pytest.raises(UnsupportedFunctionError, match="factorization"):
+        run_traced(use, GRID)
+
+
+def test_a_function_of_python_numbers_is_refused_with_advice() -> None:
+    with pytest.raises(UnsupportedFunctionError, match="write it with NumPy functions"):
+        run_traced(np.frompyfunc(lambda v: v + 1, 1, 1), GRID)

@@ -1,0 +1,87 @@
+"""Reductions, statistics and histograms: every use of the table, in every dtype, as in NumPy; misuse refused."""
+# ruff: noqa: PLW0108  (the lambdas look functions up while tracing)
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from numpy_surface.differential import check, check_both_raise, run_traced
+from samples.numpy_math import TOLERANCE, Use, X, cases
+from tracemill.compiler.errors import ConcretizationError, DataDependentShapeError
+
+GRID = X["f64"]
+
+
+@pytest.mark.parametrize(("use", "dtype"), cases("reductions", "without_nan", "statistics", "histograms"))
+def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
+    tolerance = TOLERANCE.get(dtype, 1e-12)
+    with warnings.catch_warnings():  # NumPy's about means of nothing
+        warnings.simplefilter("ignore")
+        check(use, X[dtype], rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda x: np.sum(x, axis=2),
+        lambda x: np.sum(x, axis=(0, 0)),
+        lambda x: np.sum(x, axis=(0, -2)),
+        lambda x: np.max(x, where=x > 0),
+        lambda x: np.max(x[:0], axis=0),
+        lambda x: np.argmax(x[:0], axis=0),
+        lambda x: np.argmax(x, axis=5),
+        lambda x: np.sum(x, out=np.zeros(3)),
+        lambda x: np.var(x, ddof=1, correction=1),
+        lambda x: np.nanvar(x, ddof=1, correction=1),
+        lambda x: np.average(x, weights=np.ones(3)),
+        lambda x: np.average(x, axis=0, weights=np.ones(4)),
+        lambda x: np.quantile(x, 1.5),
+        lambda x: np.percentile(x, [50, -1]),
+        lambda x: np.quantile(x, 0.5, method="best"),
+        lambda x: np.quantile(x * 1j, 0.5),
+        lambda x: np.quantile(x, 0.5, weights=np.ones((3, 4))),
+        lambda x: np.cumulative_sum(x),
+        lambda x: np.cov(x[None]),
+        lambda x: np.histogram(x, 0),
+        lambda x: np.histogram(x, [3, 2, 1]),
+        lambda x: np.histogram(x, 3, weights=np.ones(3)),
+        lambda x: np.histogram(x, 3, range=(2, 1)),
+        lambda x: np.digitize(x, [1, 3, 2]),
+        lambda x: np.bincount(x),
+        lambda x: np.ptp(x > 0),
+    ],
+)
+def test_what_numpy_refuses_is_refused(misuse: Callable[[Any], Any]) -> None:
+    check_both_raise(misuse, GRID)
+
+
+def test_sums_of_half_precision_do_not_lose_small_terms() -> None:
+    many = np.full(5000, 0.01, np.float16)
+    check(lambda x: (np.sum(x), np.mean(x), np.var(x)), many, rtol=1e-3)
+
+
+def test_a_quantile_may_be_traced() -> None:
+    check(lambda x, q: np.quantile(x, q, axis=0), GRID, np.array([0.25, 0.75]), rtol=1e-12)
+    check(lambda x, q: np.quantile(x, q, axis=0), GRID.astype(np.float32), 0.25, rtol=1e-6)
+
+
+def test_a_count_whose_length_depends_on_values_is_an_error_with_a_hint() -> None:
+    with pytest.raises(DataDependentShapeError, match="length="):
+        run_traced(lambda x: np.bincount(x), np.array([1, 2]))
+
+
+def test_a_number_of_bins_that_depends_on_values_is_an_error_with_a_hint() -> None:
+    with pytest.raises(ConcretizationError, match="give a number"):
+        run_traced(lambda x: np.histogram(x, "auto"), GRID)
+
+
+def test_counting_works_on_values_that_are_known() -> None:
+    known = np.array([3, 1, 1, 0])
+    check(lambda x: x * np.bincount(np.asarray(known) + 0, weights=np.ones(4)), np.arange(4.0))
+
+
+def test_reductions_are_methods_too() -> None:
+    check(lambda x: (x.sum(), x.mean(0), x.var(1, ddof=1), x.max(0), x.argmin(1), x.cumprod(), x.any()), GRID)

@@ -1,0 +1,101 @@
+"""Sorting, searching and sets: as in NumPy, with ties, NaN and complex numbers; misuse refused."""
+# ruff: noqa: PLW0108  (the lambdas look functions up while tracing)
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from numpy_surface.differential import check, check_both_raise, run_traced
+from samples.numpy_math import TOLERANCE, Use, X, cases
+from tracemill.compiler.errors import DataDependentShapeError
+
+GRID = X["f64"]
+NUMBERS = np.array([3, 1, 2, 3, 1])
+WITH_NAN = np.array([2.5, 1.0, 2.5, np.nan, np.nan, -1.0])
+COMPLEX_NAN = np.array(
+    [1 + 1j, complex(np.nan, 1), complex(1, np.nan), complex(np.nan, np.nan), 1 - 1j, complex(0, np.nan)]
+)
+
+
+@pytest.mark.parametrize(("use", "dtype"), cases("sorting"))
+def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
+    tolerance = TOLERANCE.get(dtype, 1e-12)
+    check(use, X[dtype], rtol=tolerance)
+
+
+def test_an_array_is_sorted_in_place() -> None:
+    def sort_rows(x: Any) -> Any:
+        x.sort()
+        x[:, ::-1].sort(axis=0)
+        return x
+
+    check(sort_rows, GRID)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_complex_numbers_with_nan_have_numpys_order(side: Any) -> None:
+    check(lambda z: (np.sort(z), np.argsort(z, kind="stable")), COMPLEX_NAN)
+    check(lambda z: np.searchsorted(np.sort(z), z, side), COMPLEX_NAN)
+
+
+@pytest.mark.parametrize("count", range(10))
+def test_bisection_finds_every_place(count: int) -> None:
+    ordered = np.arange(0, 2 * count, 2)
+    check(
+        lambda a, v: (np.searchsorted(a, v), np.searchsorted(a, v, "right")),
+        ordered,
+        np.arange(-1, 2 * count + 1),
+    )
+
+
+@pytest.mark.parametrize("known", [NUMBERS, WITH_NAN], ids=["integers", "nan"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda k: np.unique(k),
+        lambda k: np.unique(k, return_index=True, return_inverse=True, return_counts=True),
+        lambda k: np.unique(k, equal_nan=False),
+        lambda k: np.unique(k[:, None] * np.ones(2), axis=0),
+        lambda k: tuple(np.unique_all(k)),
+        lambda k: tuple(np.unique_counts(k)),
+        lambda k: tuple(np.unique_inverse(k)),
+        lambda k: np.sort(np.unique_values(k)),
+        lambda k: np.union1d(k, [7.5, 2]),
+        lambda k: np.intersect1d(k, [7, 2, 1]),
+        lambda k: np.intersect1d(k, [7, 2, 1], return_indices=True),
+        lambda k: np.setdiff1d(k, [2, 9]),
+        lambda k: np.setxor1d(k, [2, 9]),
+    ],
+)
+def test_sets_of_known_numbers_are_numpys(use: Use, known: Any) -> None:
+    check(lambda x: (x, use(np.asarray(known) * 1)), GRID)
+
+
+@pytest.mark.parametrize("name", ["unique", "unique_values", "unique_all", "unique_counts", "unique_inverse"])
+def test_the_size_of_a_set_must_be_known(name: str) -> None:
+    with pytest.raises(DataDependentShapeError, match="size="):
+        run_traced(lambda x: getattr(np, name)(x), GRID)
+
+
+@pytest.mark.parametrize("name", ["union1d", "intersect1d", "setdiff1d", "setxor1d"])
+def test_the_size_of_two_sets_must_be_known(name: str) -> None:
+    with pytest.raises(DataDependentShapeError, match=f"{name} with size="):
+        run_traced(lambda x: getattr(np, name)(x, x), GRID)
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda x: np.sort(x, axis=2),
+        lambda x: np.sort(x[0, 0]),
+        lambda x: np.partition(x, 9),
+        lambda x: np.lexsort([]),
+        lambda x: np.searchsorted(x, 1),
+        lambda x: np.searchsorted(x[0], 1, side="middle"),
+        lambda x: np.sort(x, order="name"),
+    ],
+)
+def test_what_numpy_refuses_is_refused(misuse: Callable[[Any], Any]) -> None:
+    check_both_raise(misuse, GRID)

@@ -1,0 +1,133 @@
+"""The ufuncs of `scipy.special` on traced arrays, and the functions made of functions."""
+# ruff: noqa: PLW0108  (the lambdas look functions up while tracing)
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+from numpy_surface.differential import check, run_traced
+from tracemill.compiler import composites
+from tracemill.compiler.errors import UnsupportedFunctionError
+from tracemill.compiler.numpy_surface.ufuncs import BY_NAME
+from tracemill.compiler.op import all_ops
+
+REAL = np.array(
+    [-50.3, -20.5, -5.5, -3.0, -2.2, -1, -0.7, -0.1, 0.0, 1e-8, 0.1, 0.3, 0.51, 1, 1.5, 2, 5.5, 20, 50.1]
+)
+EDGES = np.array([-0.0, 0.0, 1.0, -1.0, np.inf, -np.inf, np.nan])
+PROBABILITIES = np.array(
+    [0.0, 1e-300, 1e-20, 1e-5, 0.01, 0.3, 0.45, 0.4999999, 0.5, 0.500001, 0.6, 0.9, 0.999999, 1.0]
+)
+POSITIVE = np.array([1e-5, 0.3, 1, 2.5, 7, 30, 100.0])
+OF_PROBABILITIES = {"erfinv", "erfcinv", "ndtri", "logit"}
+BESSEL = {"j0", "j1", "y0", "y1"}
+"""At infinity they are 0 here, NaN in SciPy."""
+
+
+def _names(inputs: int) -> list[str]:
+    """The ufuncs of SciPy with that many inputs that Tracemill knows."""
+    known = {*BY_NAME, *all_ops()}
+    found = {f.__name__ for f in vars(special).values() if isinstance(f, np.ufunc) and f.nin == inputs}
+    return sorted(found & known)
+
+
+@pytest.mark.parametrize("name", _names(1))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_function_of_one_number_is_scipys(name: str, dtype: Any) -> None:
+    function = getattr(special, name)
+    numbers = PROBABILITIES if name in OF_PROBABILITIES else REAL
+    rtol, atol = (2e-13, 1e-14) if dtype == np.float64 else (4e-6, 1e-6)
+    check(lambda x: function(x), numbers.astype(dtype), rtol=rtol, atol=atol)
+    if name not in BESSEL:
+        check(lambda x: function(x), EDGES.astype(dtype), rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("name", [name for name in _names(2) if name not in np.__all__])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_function_of_two_numbers_is_scipys(name: str, dtype: Any) -> None:
+    function = getattr(special, name)
+    x = POSITIVE.astype(dtype)
+    check(lambda a, b: function(a[:, None], b), x, x, rtol=1e-12 if dtype == np.float64 else 6e-6)
+
+
+@pytest.mark.parametrize("name", ["betainc", "betaincc"])
+def test_the_incomplete_beta_function_is_scipys(name: str) -> None:
+    function = getattr(special, name)
+    share, positive = np.linspace(0, 1, 11), POSITIVE[1:]
+    check(lambda a, b, x: function(a[:, None, None], b[:, None], x), positive, positive, share, rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["rel_entr", "kl_div", "xlogy", "xlog1py", "huber"])
+def test_corners_are_scipys(name: str) -> None:
+    function = getattr(special, name)
+    corners = np.array([-1.0, -0.0, 0.0, 1e-300, 1.0, np.inf, np.nan])
+    check(lambda x, y: function(x[:, None], y), corners[:-2], corners[:-2], rtol=1e-14)
+
+
+def test_integers_and_half_precision_take_scipys_dtypes() -> None:
+    check(lambda n: (special.erf(n), special.expit(n), special.gammaln(n)), np.arange(1, 4), rtol=1e-14)
+    check(lambda h: (special.erf(h), special.expit(h)), np.array([0.5, -2], np.float16), rtol=1e-3)
+
+
+def test_the_options_of_ufuncs_work_on_scipys() -> None:
+    check(lambda x: special.erf(x, out=x, where=x > 0), REAL, rtol=1e-14)
+
+
+def test_an_unknown_function_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedFunctionError, match="the ufunc k0 cannot be traced"):
+        run_traced(lambda x: special.k0(x), REAL)
+
+
+# ---- composites --------------------------------------------------------------------------------------
+
+ROWS = np.array([[-1000.0, -3.0, 0.0], [2.0, 1000.0, 0.5], [-np.inf, -np.inf, -np.inf]])
+ACTIVATIONS = [
+    composites.relu, composites.sigmoid, composites.log_sigmoid, composites.softplus, composites.silu, composites.gelu,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+@pytest.mark.parametrize("name", ["logsumexp", "softmax", "log_softmax"])
+def test_exponential_sums_are_scipys(name: str, axis: Any) -> None:
+    ours, theirs = getattr(composites, name), getattr(special, name)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(ours(ROWS[:2], axis), theirs(ROWS[:2], axis), rtol=1e-13)
+    check(lambda x: ours(x, axis), ROWS, rtol=1e-13)
+
+
+def test_the_sum_of_no_probability_is_minus_infinity() -> None:
+    with np.errstate(all="ignore"):
+        assert composites.logsumexp(ROWS, axis=1)[2] == -np.inf
+    check(
+        lambda x: composites.logsumexp(x, axis=1, b=np.array([1.0, 2.0, 0.5]), keepdims=True),
+        ROWS[:2],
+        rtol=1e-13,
+    )
+
+
+@pytest.mark.parametrize("function", ACTIVATIONS, ids=lambda function: function.__name__)
+def test_activations_do_the_same_traced_and_not(function: Callable[[Any], Any]) -> None:
+    numbers = np.array([-1000.0, -1.0, -0.0, 0.0, 0.5, 3.0, 1000.0])
+    check(function, numbers, rtol=1e-15)
+    check(function, numbers.astype(np.float32), rtol=1e-6)
+    check(function, np.arange(-2, 3), rtol=1e-15)
+    with np.errstate(all="ignore"):
+        assert np.isnan(function(np.array([np.nan]))).all()
+
+
+def test_activations_have_their_known_values() -> None:
+    x = np.array([-2.0, 0.0, 1.0])
+    np.testing.assert_array_equal(composites.relu(x), [0, 0, 1])
+    np.testing.assert_allclose(composites.sigmoid(x), special.expit(x), rtol=1e-15)
+    np.testing.assert_allclose(composites.log_sigmoid(x), special.log_expit(x), rtol=1e-15)
+    np.testing.assert_allclose(composites.gelu(x), x * special.ndtr(x), rtol=1e-14)
+    np.testing.assert_allclose(composites.gelu(x, approximate=True), composites.gelu(x), atol=1e-3)
+    np.testing.assert_allclose(composites.silu(x), x * special.expit(x), rtol=1e-15)
+    np.testing.assert_allclose(composites.softplus(x), np.log1p(np.exp(x)), rtol=1e-15)
+
+
+def test_softmax_of_scipy_can_be_traced() -> None:
+    check(lambda x: special.softmax(x, axis=1), ROWS[:2], rtol=1e-14)
