@@ -15,7 +15,7 @@ def _shifts(bitorder: str) -> Any:
     """How far each bit of a byte is from its low end."""
     if bitorder not in ("big", "little"):
         raise ArgumentValueError("'order' must be either 'little' or 'big'")
-    return np.arange(7, -1, -1, np.uint8) if bitorder == "big" else np.arange(8, dtype=np.uint8)
+    return np.arange(7, -1, -1).astype(np.uint8) if bitorder == "big" else np.arange(8, dtype=np.uint8)
 
 
 def _last(x: Any, axis: Any) -> tuple[Any, int]:
@@ -36,7 +36,7 @@ def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> Any:
     missing = -length % 8
     lines = np.concatenate([lines, np.zeros((*lines.shape[:-1], missing), bool)], axis=-1)
     groups = np.reshape(lines, (*lines.shape[:-1], (length + missing) // 8, 8)).astype(np.uint8)
-    packed = np.sum(np.left_shift(groups, _shifts(bitorder)), axis=-1, dtype=np.uint8)
+    packed: Any = np.sum(np.left_shift(groups, _shifts(bitorder)), axis=-1, dtype=np.uint8)
     return np.moveaxis(packed, -1, axis)
 
 

@@ -50,7 +50,7 @@ def _as_row(end: Any, x: Any, axis: int) -> Any:
 
 @implements(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    x: Any = np.ravel(as_array(ary))  # type: ignore[call-overload]
+    x: Any = np.ravel(as_array(ary))
     steps = x[1:] - x[:-1]
     parts = [_fitting_end(to_begin, x, "to_begin"), steps, _fitting_end(to_end, x, "to_end")]
     present = [part for part in parts if part is not None]

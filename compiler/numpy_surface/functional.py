@@ -25,7 +25,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
         for index in itertools.product(*(range(dim) for dim in outer))
     ]
     inner = results[0].shape
-    stacked: Any = np.reshape(np.stack(results), (*outer, *inner))  # type: ignore[arg-type]
+    stacked: Any = np.reshape(np.stack(results), (*outer, *inner))
     here = tuple(range(len(outer), len(outer) + len(inner)))
     return np.moveaxis(stacked, here, tuple(range(axis, axis + len(inner))))
 
@@ -57,7 +57,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
         conditions.append(~nothing)
     elif len(functions) != len(conditions):
         raise ArgumentValueError(
-            f"with {len(conditions)} condition(s), either as many functions or one more are expected, not {len(functions)}"
+            f"with {len(conditions)} condition(s), as many functions or one more are expected, not {len(functions)}"
         )
     result: Any = np.zeros_like(array)
     for condition, function in zip(conditions, functions, strict=True):

@@ -162,7 +162,7 @@ def histogramdd(
         edges.append(_edges(column, one_bins, one_range, like_range=True))
         here, inside = _places(column, edges[-1])
         length = edges[-1].shape[0] - 1
-        place = here if place is None else (wrap(place) * length + wrap(here)).value  # type: ignore[operator]
+        place = here if place is None else (wrap(place) * length + wrap(here)).value
         present = inside if present is None else logical_and(present, inside)
     shape = tuple(edge.shape[0] - 1 for edge in edges)
     assert place is not None
@@ -187,9 +187,8 @@ def histogram2d(
     first, second = as_array(x), as_array(y)
     if first.shape != second.shape:
         raise ShapeError("x and y must have the same length.")
-    if np.iterable(bins) and len(bins) not in (1, 2):
-        bins = [bins, bins]
-    elif np.iterable(bins) and len(bins) == 1:
-        bins = [bins[0], bins[0]]
-    counts, edges = np.histogramdd([first, second], bins, range, density, weights)  # type: ignore[list-item, arg-type]
+    if isinstance(bins, (list, tuple)) or np.ndim(bins):
+        bins = list(bins)
+        bins = bins * 2 if len(bins) == 1 else bins if len(bins) == 2 else [bins, bins]
+    counts, edges = np.histogramdd([first, second], bins, range, density, weights)
     return counts, edges[0], edges[1]

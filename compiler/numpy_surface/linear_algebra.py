@@ -128,19 +128,19 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 @implements(np.trace)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
-    return np.sum(np.diagonal(as_array(a), offset, axis1, axis2), axis=-1, dtype=dtype, out=out)  # type: ignore[call-overload]
+    return np.sum(np.diagonal(as_array(a), offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
 @implements(np.linalg.trace)
 def linalg_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    return np.trace(as_array(x), offset, -2, -1, dtype)  # type: ignore[call-overload]
+    return np.trace(as_array(x), offset, -2, -1, dtype)
 
 
 @implements(np.linalg.diagonal)
 def linalg_diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    return np.diagonal(as_array(x), offset, -2, -1)  # type: ignore[call-overload]
+    return np.diagonal(as_array(x), offset, -2, -1)
 
 
 @implements(np.linalg.matrix_transpose)
 def linalg_matrix_transpose(x: Any, /) -> Any:
-    return np.swapaxes(as_array(x), -1, -2)  # type: ignore[call-overload]
+    return np.swapaxes(as_array(x), -1, -2)

@@ -83,7 +83,7 @@ def _is_infinity(name: str, infinity: float) -> None:
             raise DTypeError(
                 f"This operation is not supported for {array.dtype} values because it would be ambiguous."
             )
-        result = array == infinity if is_inexact(array.dtype) else np.zeros_like(array, bool)
+        result: Any = array == infinity if is_inexact(array.dtype) else np.zeros_like(array, bool)
         return deliver(result.value, out)
 
 

@@ -95,11 +95,11 @@ def _present(x: Any, where: Any) -> Any:
 @implements(np.nanmean)
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-) -> TracedArray:
+) -> Any:
     x: Any = as_array(a)
     keep = _given(keepdims)
     if not is_inexact(x.dtype):
-        return np.mean(x, axis=axis, dtype=dtype, out=out, keepdims=keep, where=where)  # type: ignore[return-value]
+        return np.mean(x, axis=axis, dtype=dtype, out=out, keepdims=keep, where=where)
     count = np.sum(_present(x, where), axis=axis, dtype=np.intp, keepdims=keep)
     total = np.sum(_without_nan(x, 0), axis=axis, dtype=dtype, keepdims=keep, where=where)
     return deliver((total / count.astype(total.dtype)).value, out)
@@ -140,7 +140,7 @@ def _variance(
     squares = (apart * np.conj(apart)).real if is_complex(apart.dtype) else apart * apart
     total = np.sum(squares, axis=axis, dtype=dtype, keepdims=keep, where=where)
     freedom = np.reshape(count, total.shape) - ddof
-    result = total / np.where(freedom > 0, freedom, 0).astype(total.dtype)
+    result: Any = total / np.where(freedom > 0, freedom, 0).astype(total.dtype)
     result = np.where(freedom > 0, result, np.asarray(np.nan, result.dtype))
     return deliver((np.sqrt(result) if root else result).value, out)
 

@@ -22,7 +22,9 @@ _OPERATORS = {
     "xor": np.bitwise_xor,
     "lshift": np.left_shift,
     "rshift": np.right_shift,
+    "divmod": np.divmod,
 }
+_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 _COMPARISONS = {
     "eq": np.equal,
     "ne": np.not_equal,
@@ -43,10 +45,15 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
         if fast is not None:
             return fast
     result = ufunc(x, y)
-    if is_weak(x) and is_weak(y) and result.dtype != BOOL:
-        kinds = {"i": int, "f": float, "c": complex}
-        return wrap(result.value, weak=kinds[result.dtype.kind])
-    return result
+    if not (is_weak(x) and is_weak(y)):
+        return result
+    return tuple(map(_as_weak, result)) if isinstance(result, tuple) else _as_weak(result)
+
+
+def _as_weak(x: TracedArray) -> TracedArray:
+    """The number as a Python number; what is bool stays as it is."""
+    kinds: dict[str, type] = {"i": int, "f": float, "c": complex}
+    return x if x.dtype == BOOL else wrap(x.value, weak=kinds[x.dtype.kind])
 
 
 def _fast_power(x: Any, exponent: float) -> Any:
@@ -69,13 +76,9 @@ def _install_operators() -> None:
         setattr(TracedArray, f"__i{name}__", lambda self, other, u=ufunc: _in_place(u, self, other))
     for name, ufunc in _COMPARISONS.items():
         setattr(TracedArray, f"__{name}__", lambda self, other, u=ufunc: operate(u, self, other))
-    TracedArray.__neg__ = lambda self: _unary(np.negative, self)  # type: ignore[attr-defined]
-    TracedArray.__pos__ = lambda self: _unary(np.positive, self)  # type: ignore[attr-defined]
-    TracedArray.__abs__ = lambda self: _unary(np.absolute, self)  # type: ignore[attr-defined]
-    TracedArray.__invert__ = lambda self: _unary(np.invert, self)  # type: ignore[attr-defined]
-    TracedArray.__contains__ = lambda self, item: bool(np.any(self == item))  # type: ignore[attr-defined]
-    TracedArray.__divmod__ = lambda self, other: operate(np.divmod, self, other)  # type: ignore[attr-defined]
-    TracedArray.__rdivmod__ = lambda self, other: operate(np.divmod, other, self)  # type: ignore[attr-defined]
+    for name, ufunc in _UNARY.items():
+        setattr(TracedArray, f"__{name}__", lambda self, u=ufunc: _unary(u, self))
+    setattr(TracedArray, "__contains__", lambda self, item: bool(np.any(self == item)))  # noqa: B010
 
 
 def _unary(ufunc: Any, x: TracedArray) -> TracedArray:

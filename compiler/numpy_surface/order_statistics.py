@@ -78,13 +78,14 @@ def _entries_of_each(ordered: Value, place: Any) -> Any:
     lines = ordered.shape[:-1]
     extra = place.shape[: place.ndim - len(lines)]
     flat = np.moveaxis(np.reshape(place, (-1, *lines)), 0, -1)
-    taken = np.take_along_axis(wrap(ordered), np.maximum(flat, 0), axis=-1)  # type: ignore[call-overload]
+    lines_of_entries: Any = wrap(ordered)
+    taken: Any = np.take_along_axis(lines_of_entries, np.maximum(flat, 0), axis=-1)
     return np.reshape(np.moveaxis(taken, -1, 0), (*extra, *lines))
 
 
 def _present(x: Value) -> Any:
     """How many entries of each line are not NaN."""
-    return np.sum(~np.isnan(wrap(x)), axis=-1)  # type: ignore[call-overload, operator]
+    return np.sum(~np.isnan(wrap(x)), axis=-1)
 
 
 def _or_nan(result: Any, ordered: Value) -> Any:

@@ -106,7 +106,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     m = int(m)
     if m < 0:
         raise ArgumentValueError("Order of integral must be positive (see polyder)")
-    constants: Any = np.zeros(m) if k is None else np.atleast_1d(as_array(k))  # type: ignore[call-overload]
+    constants: Any = np.zeros(m) if k is None else np.atleast_1d(as_array(k))
     if len(constants) == 1 and m > 1:
         constants = constants[0] * np.ones(m)
     if len(constants) < m:
@@ -120,7 +120,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 @implements(np.poly)
 def poly(seq_of_zeros: Any) -> Any:
     """The coefficients of the polynomial with these roots, or the characteristic polynomial of a matrix."""
-    roots: Any = np.atleast_1d(as_array(seq_of_zeros))  # type: ignore[call-overload]
+    roots: Any = np.atleast_1d(as_array(seq_of_zeros))
     if roots.ndim == 2 and roots.shape[0] == roots.shape[1] and roots.shape[0]:
         roots = np.linalg.eigvals(roots)
     elif roots.ndim != 1:
@@ -140,7 +140,7 @@ def poly(seq_of_zeros: Any) -> Any:
 @implements(np.roots)
 def roots(p: Any) -> Any:
     """The eigenvalues of the companion matrix. Leading and trailing zeros count as far as they are known."""
-    x: Any = np.atleast_1d(as_array(p))  # type: ignore[call-overload]
+    x: Any = np.atleast_1d(as_array(p))
     if x.ndim != 1:
         raise ShapeError("Input must be a rank-1 array.")
     known = x.concrete()
@@ -159,14 +159,18 @@ def roots(p: Any) -> Any:
     return np.concatenate([as_array(found), np.zeros(int(trailing), found.dtype)])
 
 
+def _floating(x: Any) -> Any:
+    array: Any = as_array(x)
+    return array + 0.0
+
+
 @implements(np.polyfit)
 def polyfit(
     x: Any, y: Any, deg: Any, rcond: float | None = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
     """The polynomial of least squared error."""
     degree = int(deg)
-    at: Any = as_array(x) + 0.0
-    values: Any = as_array(y) + 0.0
+    at, values = _floating(x), _floating(y)
     if degree < 0:
         raise ArgumentValueError("expected deg >= 0")
     if at.ndim != 1 or not at.shape[0] or values.ndim not in (1, 2) or at.shape[0] != values.shape[0]:
@@ -175,7 +179,7 @@ def polyfit(
     left: Any = np.vander(at, degree + 1)
     right = values
     if w is not None:
-        weights: Any = as_array(w) + 0.0
+        weights = _floating(w)
         left = left * weights[:, None]
         right = right * (weights[:, None] if right.ndim == 2 else weights)
     scale = np.sqrt(np.sum(left * left, axis=0))

@@ -14,7 +14,7 @@ from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes, normalize_axis
 from .reductions import deliver
 from .registry import implements, implements_ufunc
-from .ufuncs import as_array
+from .ufuncs import apply, as_array
 
 Axes = tuple[int, ...]
 
@@ -157,7 +157,7 @@ def inner(a: Any, b: Any, /) -> TracedArray:
 
 @implements(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
-    x, y = np.ravel(as_array(a)), np.ravel(as_array(b))  # type: ignore[call-overload]
+    x, y = np.ravel(as_array(a)), np.ravel(as_array(b))
     return np.multiply(x[:, None], y[None, :], out=out)
 
 
@@ -166,7 +166,7 @@ def linalg_outer(x1: Any, x2: Any, /) -> Any:
     x, y = as_array(x1), as_array(x2)
     if x.ndim != 1 or y.ndim != 1:
         raise ShapeError(f"Input arrays must be one-dimensional, but they are {x.ndim=} and {y.ndim=}")
-    return np.outer(x, y)  # type: ignore[call-overload]
+    return np.outer(x, y)
 
 
 @implements(np.tensordot)
@@ -206,7 +206,7 @@ def linalg_matmul(x1: Any, x2: Any, /) -> Any:
 
 @implements(np.linalg.vecdot)
 def linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    return np.vecdot(x1, x2, axis=axis)
+    return apply(np.vecdot, x1, x2, axis=axis)
 
 
 @implements(np.kron)
@@ -226,8 +226,10 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     """The product of vectors with three entries, or (deprecated in NumPy) two, whose third is 0."""
     if axis is not None:
         axisa = axisb = axisc = axis
-    x: Any = np.moveaxis(as_array(a), axisa, -1)  # type: ignore[call-overload]
-    y: Any = np.moveaxis(as_array(b), axisb, -1)  # type: ignore[call-overload]
+    x: Any = as_array(a)
+    x = np.moveaxis(x, axisa, -1)
+    y: Any = as_array(b)
+    y = np.moveaxis(y, axisb, -1)
     if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
         raise ShapeError(
             f"cross of {x.shape} and {y.shape}: incompatible dimensions (dimension must be 2 or 3)"
@@ -253,7 +255,7 @@ def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     x, y = as_array(x1), as_array(x2)
     if x.shape[normalize_axis(axis, x.ndim)] != 3 or y.shape[normalize_axis(axis, y.ndim)] != 3:
         raise ShapeError(f"both inputs must be arrays of 3-dimensional vectors, not {x.shape} and {y.shape}")
-    return np.cross(x, y, axis=axis)  # type: ignore[call-overload]
+    return np.cross(x, y, axis=axis)
 
 
 # ---- chains and powers -------------------------------------------------------------------------------
@@ -262,11 +264,11 @@ def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 @implements(np.linalg.multi_dot)
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     """The product of a chain of matrices, in the order that takes the fewest multiplications."""
-    chain = [as_array(x) for x in arrays]
+    chain: list[Any] = [as_array(x) for x in arrays]
     if len(chain) < 2:
         raise ArgumentValueError("Expecting at least two arrays.")
     first_is_row, last_is_column = chain[0].ndim == 1, chain[-1].ndim == 1
-    chain[0] = np.atleast_2d(chain[0])  # type: ignore[assignment, call-overload]
+    chain[0] = np.atleast_2d(chain[0])
     chain[-1] = chain[-1][:, None] if last_is_column else chain[-1]
     if any(x.ndim != 2 for x in chain):
         raise ShapeError(f"multi_dot needs matrices, not {[x.shape for x in chain]}")
@@ -315,10 +317,10 @@ def matrix_power(a: Any, n: Any) -> Any:
         return np.zeros_like(x) + np.eye(x.shape[-1], dtype=x.dtype)
     if power < 0:
         x, power = np.linalg.inv(x), -power
-    result = None
+    result: Any = None
     while power:
         if power & 1:
             result = x if result is None else result @ x
         power >>= 1
         x = x @ x if power else x
-    return np.copy(result) if n == 1 else result  # type: ignore[call-overload]
+    return np.copy(result) if n == 1 else result

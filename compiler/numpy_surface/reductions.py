@@ -34,7 +34,7 @@ from .axes import normalize_axes, normalize_axis
 from .registry import implements
 from .ufuncs import write_out
 
-NO_VALUE: Any = np._NoValue  # type: ignore[attr-defined]
+NO_VALUE: Any = np._NoValue
 Axes = tuple[int, ...]
 
 
@@ -99,7 +99,8 @@ def summed_dtype(ufunc: Any, dtype: DType) -> DType:
     """The dtype in which NumPy adds or multiplies up entries of `dtype`."""
     if dtype.name == "bfloat16":
         return dtype
-    return np.dtype(ufunc.reduce(np.zeros(1, dtype)).dtype)
+    chosen: DType = ufunc.reduce(np.zeros(1, dtype)).dtype
+    return chosen
 
 
 def _folded(name: str, ufunc: Any, identity: int) -> Any:
@@ -139,7 +140,8 @@ def accumulator(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
         return np.dtype(dtype)
     if out is not None:
         target = out[0] if isinstance(out, tuple) else out
-        return np.dtype(np.result_type(given, target.dtype))
+        joint: DType = np.result_type(given, target.dtype)
+        return joint
     return summed_dtype(ufunc, given)
 
 

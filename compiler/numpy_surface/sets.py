@@ -16,8 +16,8 @@ from .sorting import places_in, sort
 from .ufuncs import as_array
 
 
-def _known(x: Any, name: str) -> Array:
-    known: Array | None = x.concrete()
+def _known(x: Any, name: str) -> Any:
+    known = x.concrete()
     if known is None:
         raise DataDependentShapeError(
             f"np.{name} gives an array whose shape depends on values: use tracemill.numpy.{name} with size=, or np.sort"
@@ -137,7 +137,7 @@ for _name in ("union1d", "setdiff1d", "setxor1d"):
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     sources: list[Any] = [as_array(ar1), as_array(ar2)]
     known = [_known(x, "intersect1d") for x in sources]
-    wanted, first, second = np.intersect1d(*known, assume_unique=assume_unique, return_indices=True)
+    wanted, first, second = np.intersect1d(known[0], known[1], assume_unique, True)
     values = _picked(sources, known, wanted)
     return (values, _fixed(first), _fixed(second)) if return_indices else values
 
@@ -151,7 +151,7 @@ def _isin(
     if not ordered.shape[0]:
         found: Any = _fixed(np.zeros(x.shape, bool))
     else:
-        place = np.minimum(wrap(places_in(ordered, x, "left")), ordered.shape[0] - 1)
+        place: Any = np.minimum(wrap(places_in(ordered, x, "left")), ordered.shape[0] - 1)
         found = wrap(gather(ordered, [place.value], (0,))) == wrap(x)
     return ~found if invert else found
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentValueError, ShapeError
-from ..functions import concatenate, conjugate, constant, flip, gather, multiply, where
+from ..functions import concatenate, conjugate, constant, flip, gather, multiply, reshape, where
 from ..ir import Value
 from ..traced_array import TracedArray, wrap
 from .products import in_common_dtype, sum_of_products
@@ -45,7 +45,7 @@ def _partial_windows(x: Value, y: Value, starts: Any) -> Value:
 
 
 def _two_sequences(name: str, a: Any, v: Any) -> list[Value]:
-    x, y = (np.atleast_1d(wrap(value)).value for value in in_common_dtype(a, v))  # type: ignore[call-overload, attr-defined]
+    x, y = (reshape(value, (1,)) if value.ndim == 0 else value for value in in_common_dtype(a, v))
     if x.ndim != 1 or y.ndim != 1:
         raise ShapeError(f"{name} of {x.type} and {y.type}: both must be one-dimensional")
     if not (x.shape[0] and y.shape[0]):

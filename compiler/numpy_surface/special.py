@@ -75,7 +75,7 @@ def _sin_pi(x: Any) -> Any:
 
 
 @_special("gamma", wide=True)
-def gamma(x: TracedArray) -> Any:
+def gamma(x: Any) -> Any:
     """Γ(x); by reflection below 1/2. NaN at negative integers, infinite at 0."""
     z, small = _reflected(x)
     value = _lanczos(z)
@@ -95,7 +95,7 @@ def _reflected(x: Any) -> tuple[Any, Any]:
 
 
 @_special("rgamma", wide=True)
-def rgamma(x: TracedArray) -> Any:
+def rgamma(x: Any) -> Any:
     """1 / Γ(x), which is 0 at the poles."""
     z, small = _reflected(x)
     value = _lanczos(z)

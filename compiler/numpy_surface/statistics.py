@@ -170,7 +170,7 @@ def matching_weights(x: TracedArray, weights: TracedArray, axis: Any) -> Any:
         raise ShapeError(
             f"weights of shape {weights.shape} do not match the axes {axes} of an array of {x.shape}"
         )
-    in_order = np.transpose(weights, sorted(range(len(axes)), key=axes.__getitem__))  # type: ignore[call-overload]
+    in_order = np.transpose(weights, sorted(range(len(axes)), key=axes.__getitem__))
     return np.reshape(in_order, tuple(dim if i in axes else 1 for i, dim in enumerate(x.shape)))
 
 

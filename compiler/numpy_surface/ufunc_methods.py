@@ -40,7 +40,7 @@ _ASSOCIATIVE = frozenset(
 )
 """Binary ufuncs whose operands may be grouped in any way; the others go one entry at a time, from the left."""
 
-_SAME_FUNCTION = {
+_SAME_FUNCTION: dict[str, Any] = {
     "add": np.sum,
     "multiply": np.prod,
     "maximum": np.max,
@@ -78,7 +78,8 @@ def _reduced_dtype(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
         dtypes = ufunc.resolve_dtypes((None, given, None), reduction=True, **wanted)
     except TypeError as error:
         raise DTypeError(f"{ufunc.__name__}.reduce is not defined for {given}: {error}") from None
-    return np.dtype(dtypes[1])
+    chosen: DType = dtypes[1]
+    return chosen
 
 
 # ---- reduce ------------------------------------------------------------------------------------------
@@ -271,8 +272,8 @@ def at(ufunc: Any, target: Any, index: Any, operand: Any = None) -> None:
     given = (array.dtype,) if operand is None else (array.dtype, as_value(operand, array.dtype).dtype)
     result = loop_dtypes(ufunc, given, None, "same_kind")[-1]
     mode = _SCATTERED.get(ufunc.__name__)
-    in_one_step = mode is not None and result == array.dtype
-    if not in_one_step or (is_complex(array.dtype) and mode in ("maximum", "minimum")):
+    unordered = is_complex(array.dtype) and mode in ("maximum", "minimum")
+    if mode is None or result != array.dtype or unordered:
         _at_known_places(ufunc, array, items, operand)
         return
     update = as_value(operand, array.dtype)

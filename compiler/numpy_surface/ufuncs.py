@@ -59,6 +59,7 @@ def apply(
             "write it with NumPy functions of whole arrays"
         )
     operands, dtypes = resolve(ufunc, inputs, loop_signature(ufunc, dtype, signature), casting)
+    result: Any
     if ufunc.signature is not None:
         result = _generalized(ufunc, operands, **gufunc_options)
     elif ufunc in UFUNCS:
@@ -67,13 +68,13 @@ def apply(
         result = BY_NAME[ufunc.__name__](*map(wrap, operands))
     else:
         result = wrap(_one_op(ufunc, operands))
-    results = result if isinstance(result, tuple) else (result,)
+    results: tuple[Any, ...] = result if ufunc.nout > 1 else (result,)
     outs = out if isinstance(out, tuple) else (out,) * len(results)
     done = tuple(
         _delivered(as_array(r).value, d, o, where, casting)
         for r, d, o in zip(results, dtypes[ufunc.nin :], outs, strict=True)
     )
-    return done if isinstance(result, tuple) else done[0]
+    return done if ufunc.nout > 1 else done[0]
 
 
 def _one_op(ufunc: Any, operands: Sequence[Value]) -> Value:
@@ -286,7 +287,7 @@ def captured(array: Any) -> TracedArray:
 
 def _generalized(
     ufunc: Any, operands: Sequence[Value], axes: Any = None, axis: Any = None, keepdims: bool = False
-) -> TracedArray:
+) -> Any:
     """A ufunc of vectors and matrices, such as matmul: its function expects them in the last axes."""
     function = UFUNCS.get(ufunc)
     if function is None:
@@ -295,7 +296,7 @@ def _generalized(
     arrays: list[Any] = list(map(wrap, operands))
     if axes is None and axis is None:
         result = function(*arrays)
-        return np.expand_dims(result, -1) if keepdims else result  # type: ignore[no-any-return]
+        return np.expand_dims(result, -1) if keepdims else result
     if axes is None:
         axes = [axis] * len(inner)
     axes = [one if isinstance(one, tuple) else (one,) for one in axes]
@@ -310,7 +311,7 @@ def _generalized(
     result = function(*arrays)
     if keepdims:
         return np.moveaxis(np.expand_dims(result, -1), -1, axes[-1][0])
-    return np.moveaxis(result, tuple(range(-outer, 0)), axes[-1]) if outer else result  # type: ignore[no-any-return]
+    return np.moveaxis(result, tuple(range(-outer, 0)), axes[-1]) if outer else result
 
 
 def _core_axes(signature: str) -> tuple[list[int], int]:

@@ -37,9 +37,9 @@ def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
         lambda x: np.matmul(x, B, dtype=np.complex128),
         lambda x: np.matmul(x, B, out=np.zeros((3, 5), complex)),
         lambda x: np.vecdot(x, A),
-        lambda x: np.vecdot(x, A, axis=0),
+        lambda x: np.vecdot(x, A, axis=0),  # type: ignore[call-overload]
         lambda x: np.vecdot(x, C),
-        lambda x: np.vecdot(x[:, None], C.swapaxes(0, 1), axis=-1),
+        lambda x: np.vecdot(x[:, None], C.swapaxes(0, 1), axis=-1),  # type: ignore[call-overload]
         lambda x: np.matvec(x, V),
         lambda x: np.matvec(C, x[0]),
         lambda x: np.vecmat(x[:, 0], A),
@@ -68,8 +68,8 @@ def test_a_generalized_ufunc_does_what_numpy_does(use: Use, dtype: str) -> None:
         lambda x: np.linalg.multi_dot([x]),
         lambda x: np.linalg.multi_dot([x, x]),
         lambda x: np.linalg.matrix_power(x, 2),
-        lambda x: np.linalg.matrix_power(x[:, :3], 1.5),
-        lambda x: np.linalg.norm(x, "best"),
+        lambda x: np.linalg.matrix_power(x[:, :3], 1.5),  # type: ignore[arg-type]
+        lambda x: np.linalg.norm(x, "best"),  # type: ignore[call-overload]
         lambda x: np.linalg.norm(x[0], "fro"),
         lambda x: np.linalg.norm(x, axis=(0, 0)),
         lambda x: np.linalg.norm(x[None], 1),
@@ -81,7 +81,7 @@ def test_a_generalized_ufunc_does_what_numpy_does(use: Use, dtype: str) -> None:
         lambda x: np.einsum("ii", x),
         lambda x: np.einsum("i1", x),
         lambda x: np.einsum("ij,jk", x, B, dtype=np.int64),
-        lambda x: np.matmul(x, B, axes=[(0, 1), (0,), (0, 1)]),
+        lambda x: np.matmul(x, B, axes=[(0, 1), (0,), (0, 1)]),  # type: ignore[list-item]
     ],
 )
 def test_what_numpy_refuses_is_refused(misuse: Callable[[Any], Any]) -> None:

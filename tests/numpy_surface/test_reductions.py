@@ -40,7 +40,7 @@ def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
         lambda x: np.average(x, axis=0, weights=np.ones(4)),
         lambda x: np.quantile(x, 1.5),
         lambda x: np.percentile(x, [50, -1]),
-        lambda x: np.quantile(x, 0.5, method="best"),
+        lambda x: np.quantile(x, 0.5, method="best"),  # type: ignore[call-overload]
         lambda x: np.quantile(x * 1j, 0.5),
         lambda x: np.quantile(x, 0.5, weights=np.ones((3, 4))),
         lambda x: np.cumulative_sum(x),

@@ -93,7 +93,7 @@ def test_the_size_of_two_sets_must_be_known(name: str) -> None:
         lambda x: np.partition(x, 9),
         lambda x: np.lexsort([]),
         lambda x: np.searchsorted(x, 1),
-        lambda x: np.searchsorted(x[0], 1, side="middle"),
+        lambda x: np.searchsorted(x[0], 1, side="middle"),  # type: ignore[call-overload]
         lambda x: np.sort(x, order="name"),
     ],
 )

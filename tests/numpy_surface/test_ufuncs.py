@@ -116,9 +116,9 @@ def _into(x: Any, function: Callable[..., Any]) -> tuple[Any, Any]:
         lambda x, y: np.add(x, y, dtype=np.float32),
         lambda x, y: np.add(x, y, dtype=complex),
         lambda x, y: np.add(x, y, signature="dd->d"),
-        lambda x, y: np.add(x, y, signature=(np.float32, np.float32, None), casting="same_kind"),
+        lambda x, y: np.add(x, y, signature=(np.float32, np.float32, None), casting="same_kind"),  # type: ignore[call-overload]
         lambda x, y: np.divmod(x, y, out=(np.zeros((2, 3)), np.zeros((2, 3)))),
-        lambda x, y: np.modf(x, out=(None, np.zeros((2, 3)))),
+        lambda x, y: np.modf(x, out=(None, np.zeros((2, 3)))),  # type: ignore[arg-type]
         lambda x, y: np.greater(x, y, out=np.zeros((2, 3), bool)),
         lambda x, y: np.sin(x, dtype=np.float32),
         lambda x, y: np.multiply(x[0, 0], y[0], out=np.zeros(())),
@@ -136,12 +136,12 @@ def test_the_options_of_ufuncs_do_what_numpys_do(use: Any) -> None:
     [
         lambda x, y: np.add(x, y, out=np.zeros((2, 3), int)),
         lambda x, y: np.add(x, y, out=np.zeros(3)),
-        lambda x, y: np.add(x, y, out=[1.0]),
+        lambda x, y: np.add(x, y, out=[1.0]),  # type: ignore[call-overload]
         lambda x, y: np.add(x, y, where=y, out=x),
         lambda x, y: np.add(x, y, dtype=np.int64),
         lambda x, y: np.add(x, y, dtype=np.float32, casting="safe"),
         lambda x, y: np.add(x, y, signature="dd->d", dtype=float),
-        lambda x, y: np.add(x, y, signature=(float, float)),
+        lambda x, y: np.add(x, y, signature=(float, float)),  # type: ignore[arg-type]
         lambda x, y: x + y[:2],
         lambda x, y: np.bitwise_and(x, y),
         lambda x, y: (x > 0) - (y > 0),

@@ -49,8 +49,9 @@ OF_KIND = {
 TOLERANCE = {"f16": 2e-3, "f32": 3e-6, "nan32": 3e-6}
 """Relative, and absolute; 1e-12 for the others."""
 
-A, B, C, S = (_rng.normal(size=shape) for shape in ((3, 4), (4, 5), (2, 3, 4), (3, 3)))
-V = _rng.normal(size=4)
+_matrices: list[Any] = [_rng.normal(size=shape) for shape in ((3, 4), (4, 5), (2, 3, 4), (3, 3))]
+A, B, C, S = _matrices
+V: Any = _rng.normal(size=4)
 W = np.array([0.5, 2.0, 1.0, 0.25])
 M = _WHOLE > 0
 PLACES = np.array([0.0, 1.0, 3.0, 7.0])
@@ -481,7 +482,7 @@ PRODUCTS: Table = {
         "fiubc",
         lambda x: np.tensordot(x, B, 1),
         lambda x: np.tensordot(C, x, ((1, 2), (0, 1))),
-        lambda x: np.tensordot(C, x, [[-1], [1]]),
+        lambda x: np.tensordot(C, x, [[-1], [1]]),  # type: ignore[call-overload]
         lambda x: np.tensordot(x, x, 0),
         lambda x: np.linalg.tensordot(C, x, axes=2),
     ),
@@ -494,7 +495,7 @@ PRODUCTS: Table = {
         lambda x: np.linalg.cross(x[:, :3], S, axis=0),
     ),
     "matmul": uses("fi", lambda x: np.linalg.matmul(x, B)),
-    "vecdot": uses("fic", lambda x: np.linalg.vecdot(x, A), lambda x: np.linalg.vecdot(x, A, axis=0)),
+    "vecdot": uses("fic", lambda x: np.linalg.vecdot(x, A), lambda x: np.linalg.vecdot(x, A, axis=0)),  # type: ignore[call-overload]
     "multi_dot": uses(
         "fic",
         lambda x: np.linalg.multi_dot([x, B, B.T, x.T]),
@@ -510,7 +511,7 @@ PRODUCTS: Table = {
             for o in (None, "fro", 1, -1, np.inf)
         ],
         *[lambda x, o=o: np.linalg.norm(x, o, axis=1) for o in (None, 0, 1, 2, 3, 2.5, -1, np.inf, -np.inf)],
-        lambda x: np.linalg.norm(x * C, keepdims=True),
+        lambda x: np.linalg.norm(x * C, keepdims=True),  # type: ignore[call-overload]
     ),
     "vector_norm": uses(
         "fic",
