@@ -1,14 +1,14 @@
 """`vmap`: a function of one example becomes a function of a batch."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 import optree
 
 from ..compiler.errors import CallbackLoopWarning, TransformArgumentError, TreeMismatchError
-from ..compiler.ir import ArrayType, Call, Graph, called
+from ..compiler.ir import ArrayType, Call, Graph, Value, called
 from ..compiler.program import (
     NAMESPACE,
     Argument,
@@ -215,7 +215,7 @@ class _Mapping:
         for index, output in program.mutated:
             self._check_mutation(index)
             out_axes[output] = self.in_axes[index]
-        for call in looped_callbacks(self.graph, self.reached):
+        for call in _looped_callbacks(self.graph, self.reached):
             at = "" if call.location is None else f" at {call.location}"
             warnings.warn(
                 f"{self.where}: {describe(call.params['function'])}{at} is opaque Python code, which has no "
@@ -301,7 +301,7 @@ def _example(leaf: Any, name: str, dim: Dim) -> Argument:
     return Argument(ArrayType(whole.type.dtype, shape), name, None, not shape, None, (whole.identity, dim))
 
 
-def looped_callbacks(graph: Graph, reached: Sequence[Any] | set[Any]) -> list[Call]:
+def _looped_callbacks(graph: Graph, reached: set[Value]) -> list[Call]:
     """The calls of the user's Python that depend on a mapped value, also those in nested graphs."""
     found: list[Call] = []
     for call in graph.calls:
