@@ -218,7 +218,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     index = np.clip(np.searchsorted(places, at, side="right") - 1, 0, max(last - 1, 0))
     other = np.minimum(index + 1, last)
     x0, x1, y0, y1 = places[index], places[other], values[index], values[other]
-    slope = (y1 - y0) / (x1 - x0)
+    slope = (y1 - y0) / np.where(x1 == x0, 1, x1 - x0)  # equal for a single point only
     inside = np.where(at == x0, y0, slope * (at - x0) + y0)
     from_above = slope * (at - x1) + y1
     inside = np.where(np.isnan(inside), np.where(np.isnan(from_above) & (y0 == y1), y0, from_above), inside)

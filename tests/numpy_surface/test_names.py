@@ -19,6 +19,8 @@ from tracemill.compiler.traced_array import TracedArray
 REASONS = {refused.TEXT, refused.FILES, refused.DATES, refused.MEMORY, refused.OBJECTS}
 LATER = {"numpy.linalg", "numpy.fft"}
 """Their functions come with the factorizations and transforms that they need."""
+ON_DEMAND = {"numpy.char", "numpy.strings", "numpy.polynomial.polynomial"}
+"""NumPy loads them when they are asked for, so that their names dispatch only then: text, and one more class."""
 OURS = {
     "creation", "dtype_functions", "editing", "flat", "indexing_functions", "joining", "matrices", "padding", "ranges",
     "rearranging", "reshaping", "splitting",
@@ -30,7 +32,8 @@ ROW = np.arange(3.0)
 
 def public_functions() -> dict[str, Any]:
     """NumPy's functions that dispatch by ``__array_function__``, by their full name."""
-    return {f"{f.__module__}.{f.__name__}": f for f in get_overridable_numpy_array_functions()}
+    functions = get_overridable_numpy_array_functions()
+    return {f"{f.__module__}.{f.__name__}": f for f in functions if f.__module__ not in ON_DEMAND}
 
 
 def public_ufuncs() -> dict[str, Any]:
