@@ -141,8 +141,8 @@ def _overwritten(
         block = plan.block.get(root)
         if block is None or operand not in plan.whole or operand.type != output.type:
             continue
-        shared = any(other is not operand and plan.root.get(other, other) is root for other in call.inputs)
-        if alive_until[root] <= index and not shared:
+        readers = sum(plan.root.get(other, other) is root for other in call.inputs)
+        if alive_until[root] <= index and readers == 1:
             return operand
     return None
 

@@ -221,6 +221,12 @@ def _power_two(site: Site) -> Value | None:
     return broadcast_to(square(x), site.type.shape)
 
 
+@rule("x * x → x²", "multiply")
+def _square(site: Site) -> Value | None:
+    x, y = site.inputs
+    return square(x) if x is y and kind(x.dtype) in "iuf" else None
+
+
 @rule("x / 2ⁿ → x * 2⁻ⁿ", "divide")
 def _divide_power_of_two(site: Site) -> Value | None:
     """Exact: both round the same real number once, as long as 2⁻ⁿ is itself a normal number."""
@@ -598,12 +604,13 @@ def _dot_of_transpose(site: Site) -> Value | None:
         if inner is None:
             continue
         axes: Any = inner.params["axes"]
-        contract, batch = params[f"contract_{side}"], params[f"batch_{side}"]
+        contract, batch = params[f"contract_{side}"], params.get(f"batch_{side}", ())
         free = [axes[axis] for axis in range(len(axes)) if axis not in contract and axis not in batch]
         if free == sorted(free):
             inputs[place] = inner.inputs[0]
             params[f"contract_{side}"] = tuple(axes[axis] for axis in contract)
-            params[f"batch_{side}"] = tuple(axes[axis] for axis in batch)
+            if batch:
+                params[f"batch_{side}"] = tuple(axes[axis] for axis in batch)
     return None if tuple(inputs) == site.inputs else bind("dot", *inputs, **params)
 
 
@@ -614,7 +621,7 @@ def _transpose_of_dot(site: Site) -> Value | None:
     if inner is None or not site.used_once(product):
         return None
     (x, y), params = inner.inputs, inner.params
-    axes: Any = {name: params[name] for name in ("contract_x", "contract_y", "batch_x", "batch_y")}
+    axes: Any = {"batch_x": (), "batch_y": (), **params}
     batch = len(axes["batch_x"])
     free_x = x.ndim - len(axes["contract_x"]) - batch
     swapped = (*range(batch), *range(batch + free_x, product.ndim), *range(batch, batch + free_x))

@@ -46,7 +46,7 @@ def assert_same(actual: Sequence[Any], expected: Sequence[Any]) -> None:
         x, y = np.asarray(left), np.asarray(right)
         assert (x.dtype, x.shape) == (y.dtype, y.shape)
         if x.dtype.kind == "c":
-            assert_same([x.real, x.imag], [y.real, y.imag])
+            assert_same([np.real(x), np.imag(x)], [np.real(y), np.imag(y)])
         elif x.dtype.kind in "biu":
             np.testing.assert_array_equal(x, y)
         else:

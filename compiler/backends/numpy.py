@@ -6,16 +6,15 @@ from typing import Any
 
 from ..identifiers import identifier
 from ..ir import Call, Graph
-from ..memory_plan import plan_memory
 from ..op import lookup
 
 # Importing these enters their forms into the table.
 from . import numpy_contraction, numpy_elementwise, numpy_indexing, numpy_layout, numpy_reduction
-from .numpy_form import Module, Scope, form, shape_text, writing
-from .numpy_function import LARGE, Function, definition, has_effects
+from .numpy_form import RESERVED, Module, Scope, form, shape_text
+from .numpy_function import Function, definition, has_effects, plain, planned
 from .numpy_self_check import self_check, self_check_names
 from .python_literals import array_text, dtype_text, packed_text, unpacking_text
-from .python_text import bare_tuple, wrapped
+from .python_text import Names, bare_tuple, wrapped
 from .quoted_meaning import function_text
 
 __all__ = [
@@ -28,6 +27,9 @@ __all__ = [
     "numpy_reduction",
     "print_module",
 ]
+
+
+_FIXED_NAMES = ("idle", "workspace", "statements", "mine", "outside", "outputs")
 
 
 def print_module(graph: Graph, *, check: bool = True) -> str:
@@ -44,17 +46,18 @@ def print_module(graph: Graph, *, check: bool = True) -> str:
     module = _module(graph)
     name, effects = entry_name(graph), has_effects(graph)
     parameters = _parameters(graph, module)
-    main = Function(graph, module, parameters, plan_memory(graph, writing, smallest=LARGE))
+    main = planned(graph, module, parameters, arena=True)
     main.write()
     bodies = [main.text("statements", _first_parameters(effects))]
     if check and not effects:
-        plain = Function(graph, module, parameters, None)
-        plain.write()
-        bodies.append(plain.text("reference", (), "The meaning of every operation, one by one."))
+        reference = plain(graph, module, parameters)
+        reference.write()
+        bodies.append(reference.text("reference", (), "The meaning of every operation, one by one."))
         bodies += self_check(graph, name, module)
+    nested = _nested(module)
     functions = [
         *_helpers(module),
-        *_nested(module),
+        *nested,
         _workspace(main),
         _entry(graph, name, parameters, effects),
         *bodies,
@@ -71,27 +74,26 @@ def print_module(graph: Graph, *, check: bool = True) -> str:
 
 def entry_name(graph: Graph) -> str:
     """What the function of the module is called: like the graph."""
-    return Module().names.claim(identifier(graph.name))
+    return Names([*RESERVED, *_FIXED_NAMES, *self_check_names()]).claim(identifier(graph.name))
 
 
 def callbacks(graph: Graph) -> Mapping[str, Callable[..., Any]]:
     """The Python functions that the module calls, by the global variables in which it looks for them."""
     module = _module(graph)
-    parameters = _parameters(graph, module)
-    Function(graph, module, parameters, plan_memory(graph, writing, smallest=LARGE)).write()
+    planned(graph, module, _parameters(graph, module), arena=True).write()
     _nested(module)
     return {name: partial(lookup(call.op).numpy, **call.params) for name, call in module.callbacks}
 
 
 def _module(graph: Graph) -> Module:
-    module = Module(fixed_names=[entry_name(graph), "idle", "workspace", "statements", *self_check_names()])
+    module = Module(fixed_names=[entry_name(graph), *_FIXED_NAMES, *self_check_names()])
     for name in module.fixed_names:
         module.names.claim(name)
     return module
 
 
 def _parameters(graph: Graph, module: Module) -> list[str]:
-    return [module.names.claim(identifier(name)) for name in graph.input_names]
+    return module.names.inner([identifier(name) for name in graph.input_names])
 
 
 def _first_parameters(effects: bool) -> tuple[str, ...]:
@@ -143,8 +145,8 @@ def _nested(module: Module) -> list[list[str]]:
     done = 0
     while done < len(module.nested):
         graph, name = list(module.nested.items())[done]
-        parameters = [identifier(each) for each in graph.input_names]
-        function = Function(graph, module, parameters, plan_memory(graph, writing, smallest=1 << 62))
+        parameters = _parameters(graph, module)
+        function = planned(graph, module, parameters, arena=False)
         function.write()
         functions.append(function.text(name, ("outside",) if has_effects(graph) else ()))
         done += 1

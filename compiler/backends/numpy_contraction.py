@@ -41,13 +41,13 @@ def _dot(call: Call, scope: Scope, target: str | None) -> list[str]:
     if call.outputs[0].dtype.name == "bfloat16":  # whose products NumPy returns as f32
         return AS_MEANING.write(call, scope, None)
     axes: Any = call.params
-    left = Side(call.inputs[0], scope.array(call.inputs[0]), axes["batch_x"], axes["contract_x"])
-    right = Side(call.inputs[1], scope.array(call.inputs[1]), axes["batch_y"], axes["contract_y"])
+    left = Side(call.inputs[0], scope.array(call.inputs[0]), axes.get("batch_x", ()), axes["contract_x"])
+    right = Side(call.inputs[1], scope.array(call.inputs[1]), axes.get("batch_y", ()), axes["contract_y"])
     shape = call.outputs[0].shape
     batch = left.dims(left.batch)
     if not batch and len(left.contract) == 1 and len(left.free) <= 1 and len(right.free) <= 1:
         return _plain(call, scope, left, right, target)
-    if not left.contract:
+    if math.prod(left.dims(left.contract)) == 1:
         return _outer(call, scope, left, right, target)
     rows, columns = math.prod(left.dims(left.free)), math.prod(right.dims(right.free))
     function = "np.matmul" if batch else "np.dot"
@@ -73,11 +73,11 @@ def _plain(call: Call, scope: Scope, left: Side, right: Side, target: str | None
 
 
 def _outer(call: Call, scope: Scope, left: Side, right: Side, target: str | None) -> list[str]:
-    """Nothing is summed: a product of broadcast views."""
-    x = transposed(left.text, (*left.batch, *left.free))
-    y = transposed(right.text, (*right.batch, *right.free))
-    if right.free and left.value.ndim:
+    """Nothing is summed: a product of broadcast views. Axes of length 1 that are contracted drop out."""
+    x = transposed(left.text, (*left.batch, *left.free, *left.contract))
+    y = transposed(right.text, (*right.batch, *right.contract, *right.free))
+    if len(left.contract) != len(right.free) and left.value.ndim:
         x = reshaped(x, (*left.dims(left.batch), *left.dims(left.free), *(1,) * len(right.free)))
-    if left.free and right.batch:
+    if len(right.contract) != len(left.free) and (right.batch or right.contract):
         y = reshaped(y, (*right.dims(right.batch), *(1,) * len(left.free), *right.dims(right.free)))
     return assigned(scope.name(call), "np.multiply", [x, y, *([f"out={target}"] if target else [])])

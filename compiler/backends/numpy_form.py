@@ -19,7 +19,7 @@ from .quoted_meaning import expression
 OPAQUE = frozenset({"call", "callback"})
 """Ops whose meaning cannot be quoted."""
 
-RESERVED = (*keyword.kwlist, *dir(builtins), "np", "ml_dtypes", "base64", "contextvars", "sys", "time")
+RESERVED = (*keyword.kwlist, *dir(builtins), "_", "np", "ml_dtypes", "base64", "contextvars", "sys", "time")
 
 
 @dataclass(slots=True)

@@ -1,19 +1,44 @@
 """One function of a generated module: a statement per call, its outputs, its memory."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
-from ..ir import ArrayType, Call, Constant, Graph, Value
-from ..memory_plan import VIEWS, MemoryPlan
+from ..ir import ArrayType, Call, Constant, Graph, Location, Value
+from ..memory_plan import VIEWS, Block, MemoryPlan, plan_memory
 from ..op import has_effect
-from .numpy_form import AS_MEANING, OPAQUE, RESERVED, Module, Scope, form_of
+from ..text import location_text
+from .numpy_form import AS_MEANING, OPAQUE, RESERVED, Module, Scope, form_of, writing
 from .python_text import Names, bare_tuple, wrapped
 
 LARGE = 1 << 14
 """Results of at least this many bytes stay from call to call, because fresh memory costs page faults."""
 
-KNOWN = VIEWS | {"iota"}
+AT_LOAD = VIEWS | {"iota"}
 """Ops that are run once, when the module is loaded, where they depend on constants alone."""
+
+
+def known_values(graph: Graph) -> set[Value]:
+    """What the module can compute when it is loaded."""
+    known: set[Value] = set()
+    for call in graph.calls:
+        if call.op in AT_LOAD and all(isinstance(v, Constant) or v in known for v in call.inputs):
+            known.update(call.outputs)
+    return known
+
+
+def planned(graph: Graph, module: Module, parameters: Sequence[str], *, arena: bool) -> "Function":
+    """A function that writes its results where a memory plan says; without `arena` they are new memory
+    where they cannot take the place of an operand."""
+    known = known_values(graph)
+    smallest = LARGE if arena else sys.maxsize
+    plan = plan_memory(graph, writing, smallest=smallest, known=known)
+    return Function(graph, module, parameters, plan, known)
+
+
+def plain(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function":
+    """A function that writes every call as its op's meaning, with new memory for each."""
+    return Function(graph, module, parameters, None, frozenset())
 
 
 def has_effects(graph: Graph) -> bool:
@@ -41,6 +66,8 @@ class Function:
     parameters: Sequence[str]
     plan: MemoryPlan | None
     """Where results live; None to write every call as its op's meaning, with new memory for each."""
+    known: Set[Value]
+    """Values that the module has computed when it was loaded."""
     buffers: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
     """The names of the views of the arena, by offset and type."""
     buffer_types: list[tuple[int, ArrayType]] = field(default_factory=list["tuple[int, ArrayType]"])
@@ -52,32 +79,31 @@ class Function:
         """Fill in the text."""
         names = Names([*RESERVED, *self.parameters, *self.module.fixed_names])
         scope = Scope(self.module, names, dict(zip(self.graph.inputs, self.parameters, strict=True)))
-        for value, name in zip(self.graph.inputs, self.parameters, strict=True):
-            if value.ndim == 0:
-                self.lines.append(f"    {name} = {name}[()]")
-        known: set[Value] = set()
-        location = None
+        self._read_numbers()
+        location: Location | None = None
         for index, call in enumerate(self.graph.calls):
-            if self._is_known(call, known):
-                known.update(call.outputs)
-                lines = form_of(call).write(
-                    call, Scope(self.module, _KnownNames(self.module), scope.of), None
-                )
-                self.module.known += [line[4:] for line in lines]
+            if any(output in self.known for output in call.outputs):
+                self._at_load(call, scope)
                 continue
-            if call.location is not None and call.location != location:
+            if call.location is not None and call.location != location and self.plan is not None:
                 location = call.location
-                self.lines.append(f"    # {' '.join(str(location).split(chr(10)))}")
+                self.lines.append(f"    # {location_text(location)}")
             self.lines += self._statement(call, scope)
             self._delete(index, scope)
-        self._return(scope, known)
+        taken: set[Block] = set()
+        self.returned = [self._returned(value, scope, taken) for value in self.graph.outputs]
 
-    def _is_known(self, call: Call, known: set[Value]) -> bool:
-        return (
-            self.plan is not None
-            and call.op in KNOWN
-            and all(isinstance(value, Constant) or value in known for value in call.inputs)
-        )
+    def _read_numbers(self) -> None:
+        """Inputs without axes may be arrays; as NumPy's numbers they are much faster."""
+        used = {value for call in self.graph.calls for value in call.inputs}.union(self.graph.outputs)
+        for value, name in zip(self.graph.inputs, self.parameters, strict=True):
+            if value.ndim == 0 and value in used:
+                self.lines.append(f"    {name} = {name}[()]")
+
+    def _at_load(self, call: Call, scope: Scope) -> None:
+        """Write a call as a statement of the module."""
+        at_load = Scope(self.module, _KnownNames(self.module), scope.of)
+        self.module.known += [line[4:] for line in form_of(call).write(call, at_load, None)]
 
     def _statement(self, call: Call, scope: Scope) -> list[str]:
         if self.plan is None and call.op not in OPAQUE:
@@ -86,9 +112,9 @@ class Function:
 
     def _target(self, call: Call, scope: Scope) -> str | None:
         """Where the plan wants the result of a call."""
-        if self.plan is None:
+        if self.plan is None or len(call.outputs) != 1:
             return None
-        (output, *_) = call.outputs
+        (output,) = call.outputs
         operand = self.plan.overwritten.get(output)
         if operand is not None:
             return scope.of[operand]
@@ -108,25 +134,20 @@ class Function:
         dying = [value for value in self.plan.dying.get(index, ()) if value in scope.of]
         large = [scope.of[value] for value in dying if value.type.nbytes >= LARGE]
         if large:
-            self.lines.append(f"    del {', '.join(large)}")
+            self.lines += bare_tuple("del ", large) if len(large) > 1 else [f"    del {large[0]}"]
 
-    def _return(self, scope: Scope, known: set[Value]) -> None:
-        taken: set[object] = set(self.graph.inputs) | known
-        for value in self.graph.outputs:
-            self.returned.append(self._returned(value, scope, taken))
-
-    def _returned(self, value: Value, scope: Scope, taken: set[object]) -> str:
+    def _returned(self, value: Value, scope: Scope, taken: set[Block]) -> str:
         """An output as memory of its own; `taken` are the blocks that were returned before."""
         if value.ndim == 0:
             return scope.scalar(value)
+        text = scope.array(value)
         if self.plan is None:
-            return scope.array(value)
+            return text
         block = self.plan.block_of(value)
-        own = block is not None and block not in taken and value in self.plan.whole and value not in taken
-        if not own:
-            return f"{scope.array(value)}.copy()"
+        if block is None or block in taken or value not in self.plan.whole:
+            return f"{text}.copy()"
         taken.add(block)
-        return scope.array(value)
+        return text
 
     def text(self, name: str, first: Sequence[str], doc: str = "") -> list[str]:
         """The function, with parameters before those of the graph."""

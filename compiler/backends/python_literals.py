@@ -41,7 +41,7 @@ def number_text(array: Array) -> str | None:
     if not is_inexact(dtype):
         return repr(array.item())
     if dtype.kind == "c":
-        parts = [number_text(array.real), number_text(array.imag)]
+        parts = [number_text(np.asarray(part)) for part in (np.real(array), np.imag(array))]
         text = f"complex({parts[0]}, {parts[1]})" if None not in parts else None
     else:
         exact = float(array)
@@ -107,7 +107,7 @@ def unpacking_text(name: str, array: Array) -> str:
     stored = "<u2" if dtype.name == "bfloat16" else dtype.newbyteorder("<").str
     read = f'np.frombuffer(base64.b64decode({name}), "{stored}")'
     native = f".view({dtype_text(dtype)})" if dtype.name == "bfloat16" else f".astype({dtype_text(dtype)})"
-    return f"{read}{native}.reshape{tuple_text(array.shape)}"
+    return f"{read}{native}.reshape({tuple_text(array.shape)})"
 
 
 def number_name(array: Array) -> str:

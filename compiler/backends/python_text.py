@@ -1,6 +1,6 @@
 """Writing Python as the formatter would: calls that wrap where a line is full."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 WIDTH = 110
 """The longest line, the same as in our own sources, which generated modules quote."""
@@ -40,13 +40,24 @@ def bare_tuple(head: str, items: Sequence[str], tail: str = "", *, indent: int =
 class Names:
     """Identifiers, each given once."""
 
-    def __init__(self, taken: Sequence[str] = ()) -> None:
+    def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)
+        self._inner: set[str] = set()
         self._next: dict[str, int] = {}
+
+    def inner(self, wanted: Sequence[str]) -> list[str]:
+        """Different names for the parameters of one function, which may be those of another's, too.
+
+        What is claimed later avoids them, so that they hide nothing that the function refers to.
+        """
+        names = Names(self._taken)
+        inner = [names.claim(name) for name in wanted]
+        self._inner.update(inner)
+        return inner
 
     def claim(self, wanted: str) -> str:
         """`wanted`, or with underscores behind it if that is taken."""
-        while wanted in self._taken:
+        while wanted in self._taken or wanted in self._inner:
             wanted += "_"
         self._taken.add(wanted)
         return wanted

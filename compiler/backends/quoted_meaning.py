@@ -67,13 +67,15 @@ def _argument_names(function: FunctionType) -> tuple[list[str], str | None]:
 def _lambda_body(op: str) -> str:
     """The source of the expression that a lambda returns, found by the positions of its instructions."""
     code = _function(op).__code__
-    spans = [
-        (line, column, end_line, end_column)
-        for line, end_line, column, end_column in code.co_positions()
-        if None not in (line, end_line, column, end_column) and (line, column) != (code.co_firstlineno, 0)
-    ]
-    line, column = min((span[0], span[1]) for span in spans)
-    end_line, end_column = max((span[2], span[3]) for span in spans)
+    starts: list[tuple[int, int]] = []
+    ends: list[tuple[int, int]] = []
+    for line, end_line, column, end_column in code.co_positions():
+        if line is None or end_line is None or column is None or end_column is None:
+            continue
+        if (line, column) != (code.co_firstlineno, 0):  # where the function itself begins
+            starts.append((line, column))
+            ends.append((end_line, end_column))
+    (line, column), (end_line, end_column) = min(starts), max(ends)
     lines = [text.encode() for text in linecache.getlines(code.co_filename)[line - 1 : end_line]]  # in bytes
     lines[-1] = lines[-1][:end_column]
     lines[0] = lines[0][column:]
