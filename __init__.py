@@ -4,8 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tracemill.compiler import composites as special
     from tracemill.compiler import errors
+    from tracemill.compiler.errors import TracemillError
     from tracemill.compiler.ir import Graph
+    from tracemill.compiler.numpy_surface import sized as numpy
     from tracemill.compiler.numpy_surface.array_api import array_api
     from tracemill.compiler.parse import parse
     from tracemill.compiler.trace import Interpreter, Transformer
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
 # A name is imported when it is first used: `import tracemill` costs next to nothing.
 _HOMES = {
+    "compiler.errors": ("TracemillError",),
     "compiler.ir": ("Graph",),
     "compiler.numpy_surface.array_api": ("array_api",),
     "compiler.parse": ("parse",),
@@ -35,13 +39,18 @@ _HOMES = {
     "runtime.stop_gradient": ("stop_gradient",),
     "runtime.vectorize": ("vmap",),
 }
-_MODULES = {"errors": "compiler.errors"}
+_MODULES = {
+    "errors": "compiler.errors",
+    "numpy": "compiler.numpy_surface.sized",
+    "special": "compiler.composites",
+}
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CompiledFunction",
     "Graph",
     "Interpreter",
+    "TracemillError",
     "Transformer",
     "array_api",
     "compile",
@@ -53,11 +62,13 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "numpy",
     "parse",
     "pure_callback",
     "register_dataclass",
     "register_pytree",
     "replace_pattern",
+    "special",
     "stop_gradient",
     "value_and_grad",
     "vjp",

@@ -18,16 +18,12 @@ def test_every_public_name_can_be_used_and_is_documented() -> None:
 def test_type_checkers_see_the_names_that_are_imported_on_use() -> None:
     """The imports under TYPE_CHECKING, the homes of the names, and ``__all__`` say the same."""
     (block,) = (node for node in ast.parse(ROOT.read_text()).body if isinstance(node, ast.If))
-    seen = {
-        alias.name: node.module
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    seen = {alias.asname or alias.name: (node.module, alias.name) for node in imports for alias in node.names}
     assert sorted(seen) == sorted(tm.__all__)
-    for name, module in seen.items():
-        expected = tm._HOME.get(name) or tm._MODULES[name].rpartition(".")[0]
-        assert module == f"tracemill.{expected}"
+    for name, (module, original) in seen.items():
+        home = tm._HOME[name] if name in tm._HOME else tm._MODULES[name].removesuffix(f".{original}")
+        assert module == f"tracemill.{home}"
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

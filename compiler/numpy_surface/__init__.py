@@ -4,6 +4,7 @@ Importing this package fills the tables of `registry` and of `interception`.
 """
 
 from . import (
+    array_api,
     bits,
     complex_domain,
     composed_ufuncs,
@@ -46,6 +47,7 @@ from . import (
 )
 
 __all__ = [
+    "array_api",
     "bits",
     "complex_domain",
     "composed_ufuncs",

@@ -17,26 +17,19 @@ from ..tracing import current_trace
 from .registry import method
 
 _STANDARD = """
-    e inf nan newaxis pi
-    bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128
-    arange asarray empty empty_like eye from_dlpack full full_like linspace meshgrid ones ones_like tril triu zeros
-    zeros_like
-    astype can_cast finfo iinfo isdtype result_type
-    abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_invert bitwise_or
-    bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp expm1 floor floor_divide greater
-    greater_equal hypot imag isfinite isinf isnan less less_equal log log1p log2 log10 logaddexp logical_and
-    logical_not logical_or logical_xor maximum minimum multiply negative nextafter not_equal positive pow real
-    reciprocal remainder round sign signbit sin sinh square sqrt subtract tan tanh trunc
-    take take_along_axis
-    matmul matrix_transpose tensordot vecdot
-    broadcast_arrays broadcast_to concat expand_dims flip moveaxis permute_dims repeat reshape roll squeeze stack tile
-    unstack
-    argmax argmin count_nonzero nonzero searchsorted where
-    unique_all unique_counts unique_inverse unique_values
-    argsort sort
-    cumulative_prod cumulative_sum max mean min prod std sum var
-    all any diff
-    linalg
+    e inf nan newaxis pi bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64
+    complex64 complex128 arange asarray empty empty_like eye from_dlpack full full_like linspace
+    meshgrid ones ones_like tril triu zeros zeros_like astype can_cast finfo iinfo isdtype result_type
+    abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_invert
+    bitwise_or bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp expm1
+    floor floor_divide greater greater_equal hypot imag isfinite isinf isnan less less_equal log log1p
+    log2 log10 logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply
+    negative nextafter not_equal positive pow real reciprocal remainder round sign signbit sin sinh
+    square sqrt subtract tan tanh trunc take take_along_axis matmul matrix_transpose tensordot vecdot
+    broadcast_arrays broadcast_to concat expand_dims flip moveaxis permute_dims repeat reshape roll
+    squeeze stack tile unstack argmax argmin count_nonzero nonzero searchsorted where unique_all
+    unique_counts unique_inverse unique_values argsort sort cumulative_prod cumulative_sum max mean min
+    prod std sum var all any diff linalg fft
 """.split()
 
 VERSION = "2024.12"
@@ -60,18 +53,17 @@ def _constructor(name: str, original: Callable[..., Any], traced: Callable[..., 
     return constructor
 
 
-def _late(name: str) -> Any:
-    """NumPy loads its ``fft`` when it is first asked for; so do we."""
-    if name == "fft":
-        return np.fft
-    raise AttributeError(f"tracemill.array_api has no {name!r}")
-
-
 def _make_namespace() -> ModuleType:
+    """A module whose names are looked up when they are used: by then every chapter has registered its own."""
+
+    def look_up(name: str) -> Any:
+        if name not in _STANDARD:
+            raise AttributeError(f"tracemill.array_api has no {name!r}")
+        return _function(name)
+
     namespace = ModuleType("tracemill.array_api", __doc__)
-    for name in _STANDARD:
-        setattr(namespace, name, _function(name))
-    namespace.__getattr__ = _late  # type: ignore[method-assign, assignment]
+    namespace.__getattr__ = look_up  # type: ignore[method-assign]
+    namespace.__dir__ = lambda: sorted(_STANDARD)  # type: ignore[method-assign]
     namespace.__array_api_version__ = VERSION  # type: ignore[attr-defined]
     return namespace
 
@@ -84,7 +76,9 @@ array_api = _make_namespace()
 def array_namespace(x: TracedArray, api_version: str | None = None) -> ModuleType:
     """The standard's namespace for traced arrays; `UnsupportedFunctionError` for a version that NumPy lacks."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", VERSION):
-        raise UnsupportedFunctionError(f"version {api_version!r} of the Array API is unknown: use {VERSION!r}")
+        raise UnsupportedFunctionError(
+            f"version {api_version!r} of the Array API is unknown: use {VERSION!r}"
+        )
     return array_api
 
 
