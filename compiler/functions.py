@@ -273,7 +273,9 @@ def dot(
 
     The result's axes: the batch axes, then the other axes of `x`, then those of `y`.
     """
-    axes = {"contract_x": contract[0], "contract_y": contract[1], "batch_x": batch[0], "batch_y": batch[1]}
+    axes = {"contract_x": contract[0], "contract_y": contract[1]}
+    if batch[0]:
+        axes |= {"batch_x": batch[0], "batch_y": batch[1]}
     return bind("dot", x, y, **{name: tuple(axis) for name, axis in axes.items()})
 
 

@@ -21,7 +21,7 @@ def _free(ndim: int, *taken: Sequence[int]) -> Axes:
 
 
 def _dot_type(
-    x: ArrayType, y: ArrayType, contract_x: Axes, contract_y: Axes, batch_x: Axes, batch_y: Axes
+    x: ArrayType, y: ArrayType, contract_x: Axes, contract_y: Axes, batch_x: Axes = (), batch_y: Axes = ()
 ) -> ArrayType:
     if x.dtype != y.dtype or x.dtype.kind == "b":
         raise DTypeError(f"dot is not defined for ({x}, {y})")
@@ -40,7 +40,7 @@ def _dot_type(
     return ArrayType(x.dtype, shape)
 
 
-def _dot_numpy(x: Any, y: Any, contract_x: Any, contract_y: Any, batch_x: Any, batch_y: Any) -> Any:
+def _dot_numpy(x: Any, y: Any, contract_x: Any, contract_y: Any, batch_x: Any = (), batch_y: Any = ()) -> Any:
     free_x = [a for a in range(x.ndim) if a not in contract_x and a not in batch_x]
     free_y = [a for a in range(y.ndim) if a not in contract_y and a not in batch_y]
     batch = [x.shape[a] for a in batch_x]
@@ -62,7 +62,7 @@ def _dot_jvp(
 
 
 def _dot_transpose(
-    cotangents: tuple[Value], inputs: Any, contract_x: Axes, contract_y: Axes, batch_x: Axes, batch_y: Axes
+    cotangents: tuple[Value], inputs: Any, contract_x: Axes, contract_y: Axes, batch_x: Axes = (), batch_y: Axes = ()
 ) -> tuple[Value | None, Value | None]:
     (ct,), (x, y) = cotangents, inputs
     free_x, free_y = _free(x.ndim, contract_x, batch_x), _free(y.ndim, contract_y, batch_y)
@@ -91,8 +91,8 @@ def _dot_batch(
     size: int,
     contract_x: Axes,
     contract_y: Axes,
-    batch_x: Axes,
-    batch_y: Axes,
+    batch_x: Axes = (),
+    batch_y: Axes = (),
 ) -> Value:
     """Both mapped: one more batch axis. One mapped: one more free axis, moved to the front."""
     x, y = inputs

@@ -61,7 +61,7 @@ def test_a_graph_prints_as_short_typed_python() -> None:
     assert str(graph) == (
         "# tracemill ir 1\n"
         "def loss(w: f32[784, 10], x: f32[16, 784]) -> f32[]:\n"
-        "    dot_1: f32[16, 10] = dot(x, w, contract_x=(1,), contract_y=(0,), batch_x=(), batch_y=())\n"
+        "    dot_1: f32[16, 10] = dot(x, w, contract_x=(1,), contract_y=(0,))\n"
         "    multiply_1: f32[16, 10] = multiply(dot_1, f32(0.5))\n"
         "    sum_1: f32[] = sum(multiply_1, axes=(0, 1))\n"
         "    return sum_1"
