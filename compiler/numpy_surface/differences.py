@@ -255,7 +255,7 @@ def _cumulative(name: str, running: Any, start: int) -> None:
                 )
             axis = 0
         axis = normalize_axis(axis, array.ndim)
-        result = running(array, axis=axis, dtype=dtype)
+        result: Any = running(array, axis=axis, dtype=dtype)
         if include_initial:
             first = np.full((*result.shape[:axis], 1, *result.shape[axis + 1 :]), start, result.dtype)
             result = np.concatenate([first, result], axis=axis)

@@ -48,7 +48,7 @@ def _extremum(name: str, fill: float) -> None:
         """NaN only where all entries are NaN."""
         x: Any = as_array(a)
         worst = complex(fill, fill) if is_complex(x.dtype) else fill
-        result = plain(
+        result: Any = plain(
             _without_nan(x, worst), axis=axis, keepdims=_given(keepdims), initial=initial, where=where
         )
         if is_inexact(x.dtype) and initial is NO_VALUE:
@@ -73,7 +73,8 @@ def _index(name: str, fill: float) -> None:
         """NumPy refuses lines of NaN alone; so does this where the values are known, else it gives 0."""
         x: Any = as_array(a)
         if is_inexact(x.dtype):
-            known = np.all(np.isnan(x), axis=axis).concrete()
+            nothing: Any = np.all(np.isnan(x), axis=axis)
+            known = nothing.concrete()
             if known is not None and known.any():
                 raise ArgumentValueError("All-NaN slice encountered")
         worst = complex(fill, fill) if is_complex(x.dtype) else fill
@@ -136,7 +137,7 @@ def _variance(
         centre = centre / count.astype(centre.dtype)
     else:
         centre = as_array(mean)
-    apart = np.where(present, filled - centre, 0)
+    apart: Any = np.where(present, filled - centre, 0)
     squares = (apart * np.conj(apart)).real if is_complex(apart.dtype) else apart * apart
     total = np.sum(squares, axis=axis, dtype=dtype, keepdims=keep, where=where)
     freedom = np.reshape(count, total.shape) - ddof

@@ -194,7 +194,7 @@ def _fractions(q: Any, scale: int) -> Any:
     if known is not None and not (np.all(known >= 0) and np.all(known <= scale)):
         name = "Quantiles" if scale == 1 else "Percentiles"
         raise ArgumentValueError(f"{name} must be in the range [0, {scale}]")
-    fractions = q if is_traced(q) else known
+    fractions: Any = q if is_traced(q) else known
     return fractions if scale == 1 else np.true_divide(fractions, scale)
 
 

@@ -137,11 +137,11 @@ def fold_all(name: str, x: Value, axes: Axes) -> Value:
 def accumulator(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
     """The dtype of a running or total sum: ``dtype=``, else one for the entries and ``out=``, else NumPy's choice."""
     if dtype is not None:
-        return np.dtype(dtype)
+        requested: DType = np.dtype(dtype)
+        return requested
     if out is not None:
         target = out[0] if isinstance(out, tuple) else out
-        joint: DType = np.result_type(given, target.dtype)
-        return joint
+        return np.dtype(np.promote_types(given, target.dtype))
     return summed_dtype(ufunc, given)
 
 
@@ -253,25 +253,20 @@ def _extremum(name: str, ufunc: Any) -> Any:
     ) -> TracedArray:
         x = as_value(a)
         axes = some_axes(axis, x.ndim)
-        shape = x.shape
-        if initial is not NO_VALUE:
-            start = as_value(initial, x.dtype)
-            start = convert(start, x.dtype)
-        elif where is not True and where is not NO_VALUE:
-            raise ShapeError(f"{name} with where= needs initial=: the mask may select nothing")
+        start = None if initial is NO_VALUE else convert(as_value(initial, x.dtype), x.dtype)
         if where is not True and where is not NO_VALUE:
+            if start is None:
+                raise ShapeError(f"{name} with where= needs initial=: the mask may select nothing")
             x = choose(as_value(where), x, start)
-            shape = x.shape
-        if initial is not NO_VALUE and count_along(shape, axes) == 0:
-            result = broadcast_to(start, tuple(d for i, d in enumerate(shape) if i not in axes))
+        shape = x.shape
+        nothing = count_along(shape, axes) == 0
+        if nothing and start is None:
+            raise ShapeError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
+        if nothing and start is not None:
+            result = broadcast_to(start, tuple(dim for i, dim in enumerate(shape) if i not in axes))
         else:
-            if count_along(shape, axes) == 0:
-                raise ShapeError(
-                    f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
-                )
             result = extreme(name, x, axes) if axes else x
-            if initial is not NO_VALUE:
-                result = ufunc(wrap(result), wrap(start)).value
+            result = result if start is None else ufunc(wrap(result), wrap(start)).value
         return deliver(result, out, shape, axes, keepdims)
 
     return reduction

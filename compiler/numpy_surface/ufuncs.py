@@ -78,7 +78,8 @@ def apply(
 
 
 def _one_op(ufunc: Any, operands: Sequence[Value]) -> Value:
-    op = _OP_OF.get(ufunc.__name__, ufunc.__name__)
+    name: str = ufunc.__name__
+    op = _OP_OF.get(name, name)
     if op in _COMPARISONS:
         return compared(op, *operands)
     if op not in all_ops():

@@ -1,4 +1,5 @@
 """Mathematical functions, polynomials and logic: every use of the table, in every dtype, as in NumPy."""
+# pyright: reportCallIssue=false, reportDeprecated=false
 # ruff: noqa: PLW0108  (the lambdas look functions up while tracing)
 
 from collections.abc import Callable

@@ -23,7 +23,7 @@ def floating(use: Use) -> Callable[[Any], list[Any]]:
     """The floating arrays among what a use gives."""
 
     def function(x: Any) -> list[Any]:
-        leaves: list[Any] = optree.tree_leaves(use(x))  # type: ignore[arg-type]
+        leaves: list[Any] = optree.tree_leaves(use(x))
         return [leaf for leaf in leaves if hasattr(leaf, "dtype") and leaf.dtype.kind in "fc"]
 
     return function
