@@ -214,9 +214,9 @@ def _multiply_minus_one(site: Site) -> Value | None:
 
 @rule("x ** 2 → x²", "power")
 def _power_two(site: Site) -> Value | None:
-    """NumPy squares, too, where the exponent is one number."""
+    """NumPy squares, too, where the exponent is one number; an array of exponents it hands to `pow`."""
     x, y = site.inputs
-    if x.dtype.kind == "c" or not is_number(y, 2):
+    if x.dtype.kind == "c" or y.type.size != 1 or not is_number(y, 2):
         return None
     return broadcast_to(square(x), site.type.shape)
 
@@ -428,6 +428,14 @@ def _repeats_nothing(site: Site) -> Value | None:
     return reshape(x, shape) if x.type.size == math.prod(shape) else None
 
 
+@rule("repeated number, moved → repeated number", "reshape", "transpose", "slice", "flip")
+def _moved_number(site: Site) -> Value | None:
+    inner = site.made_by(site.inputs[0], "broadcast_to")
+    if inner is None or inner.inputs[0].ndim:
+        return None
+    return broadcast_to(inner.inputs[0], site.type.shape)
+
+
 @rule("transpose that moves nothing → x", "transpose")
 def _moves_nothing(site: Site) -> Value | None:
     axes = site.params["axes"]
@@ -614,6 +622,27 @@ def _dot_of_transpose(site: Site) -> Value | None:
     return None if tuple(inputs) == site.inputs else bind("dot", *inputs, **params)
 
 
+@rule("dot of axes of length 1 → reshaped dot", "dot")
+def _dot_without_ones(site: Site) -> Value | None:
+    """Where a reshape has put axes of length 1 among the free ones."""
+    params = {"batch_x": (), "batch_y": (), **site.params}
+    inputs = list(site.inputs)
+    for place, side in enumerate("xy"):
+        value, taken = inputs[place], (*params[f"contract_{side}"], *params[f"batch_{side}"])
+        inner = site.made_by(value, "reshape")
+        kept = [axis for axis in range(value.ndim) if axis in taken or value.shape[axis] != 1]
+        if inner is None or inner.inputs[0].shape != tuple(value.shape[axis] for axis in kept):
+            continue
+        if len(kept) < value.ndim:
+            inputs[place] = inner.inputs[0]
+            for role in (f"contract_{side}", f"batch_{side}"):
+                params[role] = tuple(kept.index(axis) for axis in params[role])
+    if tuple(inputs) == site.inputs:
+        return None
+    contract, batch = ((params[f"{role}_x"], params[f"{role}_y"]) for role in ("contract", "batch"))
+    return reshape(dot(*inputs, contract, batch), site.type.shape)
+
+
 @rule("transpose of a dot → the dot the other way round", "transpose")
 def _transpose_of_dot(site: Site) -> Value | None:
     (product,) = site.inputs
@@ -643,6 +672,9 @@ def _sink_broadcasts(site: Site) -> Value | None:
 
 def _unrepeated(site: Site, value: Value) -> Value:
     """What an operand repeats; without leading axes of length 1, too, which broadcasting adds by itself."""
+    if isinstance(value, Constant) and value.ndim and site.op != "power":  # as for `_power_two`
+        number = uniform(value)
+        return value if number is None else constant(number, value.dtype)
     if inner := site.made_by(value, "broadcast_to"):
         return inner.inputs[0]
     if inner := site.made_by(value, "reshape"):
@@ -654,4 +686,22 @@ def _unrepeated(site: Site, value: Value) -> Value:
     return value
 
 
-EVERY_ELEMENTWISE: list[tuple[str, Rule]] = [("f(repeated x) → repeated f(x)", _sink_broadcasts)]
+def _sink_reshapes(site: Site) -> Value | None:
+    """Compute in the shape from before, if all operands that are no numbers were reshaped alike."""
+    if site.op == "bitcast":
+        return None
+    arrays = [value for value in site.inputs if value.ndim]
+    inner = [site.made_by(value, "reshape") for value in arrays]
+    sources = {call.inputs[0].shape for call in inner if call is not None}
+    targets = {value.shape for value in arrays}
+    if not arrays or None in inner or len(sources) != 1 or len(targets) != 1:
+        return None
+    before = iter(call.inputs[0] for call in inner if call is not None)
+    plain = [next(before) if value.ndim else value for value in site.inputs]
+    return reshape(bind(site.op, *plain, **site.params), site.type.shape)
+
+
+EVERY_ELEMENTWISE: list[tuple[str, Rule]] = [
+    ("f(repeated x) → repeated f(x)", _sink_broadcasts),
+    ("f(reshaped x) → reshaped f(x)", _sink_reshapes),
+]
