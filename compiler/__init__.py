@@ -1,8 +1,8 @@
 """What a program is, and how a kernel becomes source."""
 
-from . import check, ir, nodes, ops, text
+from . import check, ir, nodes, numpy_surface, ops, text
 
-__all__ = ["ops"]  # importing it fills the table of ops
+__all__ = ["numpy_surface", "ops"]  # importing them fills the tables of ops and of NumPy's functions
 
 ir.Graph.faces = ir.Faces(
     text=text.to_text,

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
-from . import numpy_surface  # noqa: F401 - importing it fills the tables of NumPy's functions
 from .dtypes import Array
 from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError
 from .interception import intercepted

@@ -301,8 +301,8 @@ class TracedArray:
         if is_inexact(self.dtype) and require_trace().depends_on_arguments(self.value):
             raise ConcretizationError(
                 f"{what} of a traced {self.type} leaves the trace, and with it the derivative. Use a NumPy function "
-                "instead of one of `math`, np.where instead of `if`, and to store it in, arrays made inside the function "
-                "(np.zeros, …), or np.asarray(w) for an array w from outside",
+                "instead of one of `math`, np.where instead of `if`, and to store it in, arrays made inside the "
+                "function (np.zeros, …), or np.asarray(w) for an array w from outside",
                 user_location(),
             )
 

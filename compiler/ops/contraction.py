@@ -62,7 +62,12 @@ def _dot_jvp(
 
 
 def _dot_transpose(
-    cotangents: tuple[Value], inputs: Any, contract_x: Axes, contract_y: Axes, batch_x: Axes = (), batch_y: Axes = ()
+    cotangents: tuple[Value],
+    inputs: Any,
+    contract_x: Axes,
+    contract_y: Axes,
+    batch_x: Axes = (),
+    batch_y: Axes = (),
 ) -> tuple[Value | None, Value | None]:
     (ct,), (x, y) = cotangents, inputs
     free_x, free_y = _free(x.ndim, contract_x, batch_x), _free(y.ndim, contract_y, batch_y)

@@ -6,9 +6,8 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections import namedtuple
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,7 +22,12 @@ from tracemill.compiler.errors import (
 )
 from tracemill.runtime import build
 
-Pair = namedtuple("Pair", ["first", "second"])
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
 SCALE = np.array([2.0, 3.0])
 
 
