@@ -20,7 +20,8 @@ UFUNCS = {
 
 
 LONGEST = 1024
-"""Rows of at most this length are summed by BLAS, whose rounding error grows faster with the length."""
+"""Rows of at most this length are summed by BLAS, whose rounding error grows faster with the length than that of
+NumPy's pairwise sums. Down a column both add one number after the other."""
 
 
 def _sums_rows(value: Value, axes: tuple[int, ...]) -> bool:
@@ -34,12 +35,26 @@ def _sums_rows(value: Value, axes: tuple[int, ...]) -> bool:
     )
 
 
+def _sums_columns(value: Value, axes: tuple[int, ...]) -> bool:
+    """Whether the columns of a matrix are summed: NumPy takes two to ten times as long as BLAS for that."""
+    return (
+        value.dtype.name in ("float32", "float64")
+        and value.ndim == 2
+        and axes == (0,)
+        and value.shape[0] >= 4
+    )
+
+
+def _ones(length: int, value: Value, scope: Scope) -> str:
+    return scope.module.constant(Constant(np.ones(length, value.dtype)))
+
+
 def _row_sums(call: Call, scope: Scope, target: str | None) -> list[str]:
     """The product with a vector of ones."""
     (value,), (output,) = call.inputs, call.outputs
     length = value.shape[-1]
     flat = value.type.size // length
-    x, ones = scope.array(value), scope.module.constant(Constant(np.ones(length, value.dtype)))
+    x, ones = scope.array(value), _ones(length, value, scope)
     if value.ndim == 2:
         return assigned(scope.name(call), "np.dot", [x, ones, *([f"out={target}"] if target else [])])
     x = reshaped(x, (flat, length))
@@ -52,12 +67,21 @@ def _row_sums(call: Call, scope: Scope, target: str | None) -> list[str]:
     ]
 
 
+def _column_sums(call: Call, scope: Scope, target: str | None) -> list[str]:
+    (value,) = call.inputs
+    ones = _ones(value.shape[0], value, scope)
+    arguments = [ones, scope.array(value), *([f"out={target}"] if target else [])]
+    return assigned(scope.name(call), "np.dot", arguments)
+
+
 @form(*UFUNCS, into=True)
 def _reduce(call: Call, scope: Scope, target: str | None) -> list[str]:
     (value,), (output,) = call.inputs, call.outputs
     axes: Any = call.params["axes"]
     if call.op == "sum" and _sums_rows(value, axes):
         return _row_sums(call, scope, target)
+    if call.op == "sum" and _sums_columns(value, axes):
+        return _column_sums(call, scope, target)
     arguments = [scope.array(value), f"axis={axes[0] if len(axes) == 1 else axes}"]
     if call.op in ("sum", "prod") and value.dtype.kind in "biu":
         arguments.append(f"dtype={scope.dtype(output.dtype)}")  # NumPy would widen small integers
