@@ -107,6 +107,7 @@ def trace(function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | 
             filled = _fill(record, leaves, partial(users_name, function))
             args, kwargs = optree.tree_unflatten(tree, filled)
             result = function(*args, **kwargs)
+            record.location = record.calls[-1].location if record.calls else None  # reading results has no line
             return _finish(record, arguments, filled, result)
         except ValueError as error:
             if isinstance(

@@ -640,7 +640,7 @@ def _dot_without_ones(site: Site) -> Value | None:
     if tuple(inputs) == site.inputs:
         return None
     contract, batch = ((params[f"{role}_x"], params[f"{role}_y"]) for role in ("contract", "batch"))
-    return reshape(dot(*inputs, contract, batch), site.type.shape)
+    return reshape(dot(inputs[0], inputs[1], contract, batch), site.type.shape)
 
 
 @rule("transpose of a dot → the dot the other way round", "transpose")

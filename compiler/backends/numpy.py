@@ -64,9 +64,10 @@ def print_module(graph: Graph, *, check: bool = True) -> str:
     ]
     # The imports come last because they depend on all else.
     sections = [
-        _header(graph, name),
+        _header(name, module, check and not effects),
         _imports(module, check and not effects),
         _constants(module) + module.known,
+        ["idle = []  # workspaces that no call is using now: each thread and each nested call takes its own"],
     ]
     blocks = ["\n".join(section) for section in sections if section]
     return "\n\n".join(blocks) + "\n\n\n" + "\n\n\n".join("\n".join(lines) for lines in functions) + "\n"
@@ -103,11 +104,13 @@ def _first_parameters(effects: bool) -> tuple[str, ...]:
 # ---- the parts of a module -------------------------------------------------------------------------
 
 
-def _header(graph: Graph, name: str) -> list[str]:
+def _header(name: str, module: Module, check: bool) -> list[str]:
+    needs = "NumPy and ml_dtypes" if module.uses_bfloat16 else "only NumPy"
+    run = " Run this file to check it against the meaning of every operation and to time it." if check else ""
     return [
         f'"""{name}: NumPy statements made by Tracemill from the function of that name.',
         "",
-        "Needs only NumPy. Run this file to check it against the meaning of every operation and to time it.",
+        f"Needs {needs}.{run}",
         '"""',
     ]
 
@@ -157,9 +160,6 @@ def _workspace(main: Function) -> list[str]:
     """Makes what one call needs; ``idle`` keeps it from call to call."""
     assert main.plan is not None
     lines = [
-        "idle = []  # workspaces that no call is using now: each thread and each nested call takes its own",
-        "",
-        "",
         "def workspace():",
         '    """A context that ignores floating-point errors, and memory for results in between."""',
         "    quiet = contextvars.copy_context()",

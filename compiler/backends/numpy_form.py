@@ -157,7 +157,7 @@ def form_of(call: Call) -> Form:
         return found
     meaning = lookup(call.op).numpy
     if isinstance(meaning, np.ufunc) and meaning.nout == 1 and meaning.signature is None:
-        return UFUNC_FORMS[meaning.nin]
+        return UFUNC_FORMS[len(call.inputs)]
     return AS_MEANING
 
 
@@ -205,7 +205,8 @@ def _write_ufunc(call: Call, scope: Scope, target: str | None) -> list[str]:
     return assigned(scope.name(call), function, arguments + ([f"out={target}"] if target else []))
 
 
-UFUNC_FORMS = {nin: Form(_write_ufunc, into=True, overwrites=tuple(range(nin))) for nin in (1, 2, 3)}
+UFUNC_FORMS = {n: Form(_write_ufunc, into=True, overwrites=tuple(range(n))) for n in (1, 2, 3)}
+"""By number of operands."""
 
 
 # ---- the rest --------------------------------------------------------------------------------------

@@ -1,0 +1,93 @@
+"""The memory plan: what lives at the same time lies apart, what dies is used again, what is returned is new."""
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recording import recorded
+from tracemill.compiler import functions as fn
+from tracemill.compiler.backends.numpy_form import writing
+from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.memory_plan import ALIGNMENT, MemoryPlan, plan_memory
+
+SIZES = (1, 3, 40, 1000)
+
+
+def plan_of(graph: Graph) -> MemoryPlan:
+    return plan_memory(graph, writing)
+
+
+def wave(x: Value, steps: int) -> Value:
+    """A chain in which every result is needed once more after the next."""
+    before = fn.sin(x)
+    for _ in range(steps):
+        x, before = before, fn.add(fn.sin(before), x)
+    return fn.sum_(before, range(before.ndim))
+
+
+def test_a_chain_is_written_in_place() -> None:
+    graph = recorded(lambda x: fn.sum_(fn.exp(fn.negative(fn.sin(x))), (0,)), "f64[100]")
+    plan = plan_of(graph)
+    assert plan.arena_bytes == 832  # 800 bytes in whole cache lines
+    assert [plan.overwritten.get(call.outputs[0]) is not None for call in graph.calls] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_a_long_program_needs_no_more_than_what_lives_at_once() -> None:
+    plan = plan_of(recorded(lambda x: wave(x, 500), "f64[8]"))
+    assert plan.arena_bytes <= 4 * 64
+
+
+def test_inputs_are_never_overwritten_and_outputs_are_not_in_the_arena() -> None:
+    graph = recorded(lambda x: (fn.negative(x), fn.sin(fn.exp(x))), "f64[100]")
+    plan = plan_of(graph)
+    assert graph.inputs[0] not in plan.overwritten.values()
+    assert not any(plan.block[plan.root[output]].in_arena for output in graph.outputs)
+
+
+def test_what_another_view_still_reads_is_not_overwritten() -> None:
+    def f(x: Value) -> Value:
+        y = fn.sin(x)
+        return fn.dot(fn.negative(y), fn.transpose(y, (1, 0)), ((1,), (0,)))
+
+    graph = recorded(f, "f64[8, 8]")
+    assert not plan_of(graph).overwritten
+
+
+@pytest.mark.parametrize("twice", [True, False])
+def test_an_operand_that_is_read_twice_is_not_overwritten(twice: bool) -> None:
+    graph = recorded(lambda x: (y := fn.sin(x), fn.add(y, y if twice else x))[1], "f64[8]")
+    assert bool(plan_of(graph).overwritten) is not twice
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Graph:
+    def f(*inputs: Value) -> tuple[Value, ...]:
+        values = list(inputs)
+        for _ in range(draw(st.integers(1, 30))):
+            x = draw(st.sampled_from(values))
+            y = draw(st.sampled_from([v for v in values if v.type == x.type]))
+            values.append(draw(st.sampled_from((fn.add(x, y), fn.flip(x, (0,)), fn.concatenate([x, y], 0)))))
+        return tuple(draw(st.lists(st.sampled_from(values), max_size=2)))
+
+    return recorded(f, *(f"f64[{size}]" for size in SIZES))
+
+
+@settings(deadline=None)
+@given(graph=programs())
+def test_blocks_that_live_at_the_same_time_do_not_overlap(graph: Graph) -> None:
+    plan = plan_of(graph)
+    placed = [block for block in plan.block.values() if block.in_arena]
+    for block in placed:
+        assert block.offset % ALIGNMENT == 0
+        assert 0 <= block.offset <= block.offset + block.nbytes <= plan.arena_bytes
+    for a, b in combinations(placed, 2):
+        together = a.first <= b.last and b.first <= a.last
+        apart = a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset
+        assert apart or not together

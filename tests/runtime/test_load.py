@@ -1,0 +1,46 @@
+"""Loading generated source: a namespace of its own, tracebacks with its lines, nothing left behind."""
+
+import gc
+import linecache
+import traceback
+from typing import Any
+
+import pytest
+
+from tracemill.runtime.load import load_module
+
+SOURCE = '''"""A module."""
+
+count = 0
+
+
+def divide(x, y):
+    """x / y, counting the calls."""
+    global count
+    count += 1
+    return x / y, count
+'''
+
+
+def test_each_module_has_a_namespace_of_its_own() -> None:
+    first, second = load_module(SOURCE, "divide"), load_module(SOURCE, "divide")
+    assert first(1, 2) == (0.5, 1)
+    assert first(1, 2) == (0.5, 2)
+    assert second(1, 2) == (0.5, 1)
+
+
+def test_a_traceback_shows_the_generated_line_as_long_as_the_function_lives() -> None:
+    function: Any = load_module(SOURCE, "divide")
+    file = function.__code__.co_filename
+    with pytest.raises(ZeroDivisionError) as caught:
+        function(1, 0)
+    assert "    return x / y, count\n" in "".join(traceback.format_exception(caught.value))
+    assert file in linecache.cache
+    del function, caught
+    gc.collect()
+    assert file not in linecache.cache
+
+
+def test_python_functions_are_put_into_the_module() -> None:
+    function = load_module("def f(x):\n    return python_1(x)\n", "f", {"python_1": lambda x: x + 1})
+    assert function(1) == 2
