@@ -48,6 +48,12 @@ def test_an_op_with_floating_inputs_and_outputs_is_differentiated_somewhere(op: 
         assert all(not sample.floating or sample.wrt is not None for sample in floating)
 
 
+def test_jvp_t10_no_op_lacks_a_jvp_rule_but_opaque_python() -> None:
+    """An op is differentiated by a rule, or has the derivative zero because it is piecewise constant."""
+    without = {row.op for row in coverage() if row.rules["jvp"] not in ("yes", "zero")}
+    assert not without
+
+
 @each_op
 def test_an_elementwise_op_is_spelled_for_every_backend(op: Op) -> None:
     assert op.spelling is None or {"c", "triton"} <= set(op.spelling)

@@ -483,3 +483,18 @@ def test_gradients_share_no_memory_with_anything() -> None:
     gradient = tm.grad(product)(x, y)
     gradient[:] = 0
     same(y, numbers(3))
+
+
+def test_grad_g16_under_compile_and_vmap_control_flow_on_values_is_the_named_error() -> None:
+    def bent(x: Any) -> Any:
+        return x * 2 if x > 0 else x
+
+    assert tm.grad(bent)(3.0) == 2.0
+    three = np.float64(3.0)
+    for call in (
+        lambda: tm.compile(tm.grad(bent))(three),
+        lambda: tm.grad(tm.compile(bent))(three),
+        lambda: tm.vmap(tm.grad(bent))(np.ones(3)),
+    ):
+        with pytest.raises(ConcretizationError, match=r"test_grad.py:\d+  return x \* 2 if x > 0 else x"):
+            call()
