@@ -6,7 +6,7 @@ leaves open for arithmetic, and the order in which a product of matrices is summ
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -526,6 +526,38 @@ def _slice_of_pad(site: Site) -> Value | None:
 def _axes(call: Call, name: str) -> tuple[int, ...]:
     found: Any = call.params[name]
     return tuple(found)
+
+
+@rule("slice at a known place → slice", "dynamic_slice")
+def _known_slice(site: Site) -> Value | None:
+    x, *starts = site.inputs
+    start = _known_window(x.shape, starts, site.params["sizes"])
+    if start is None:
+        return None
+    return slice_(x, start, [a + n for a, n in zip(start, site.params["sizes"], strict=True)])
+
+
+@rule("update at a known place → update", "dynamic_update_slice")
+def _known_update(site: Site) -> Value | None:
+    x, y, *starts = site.inputs
+    start = _known_window(x.shape, starts, y.shape)
+    if start is None:
+        return None
+    stop = tuple(a + n for a, n in zip(start, y.shape, strict=True))
+    return bind("update_slice", x, y, start=start, stop=stop, step=(1,) * x.ndim)
+
+
+def _known_window(shape: Shape, starts: Sequence[Value], sizes: Shape) -> tuple[int, ...] | None:
+    """Where the window begins after it was moved so that it fits, if all starts are constants that matter."""
+    window: list[int] = []
+    for dim, start, size in zip(shape, starts, sizes, strict=True):
+        if size == dim:
+            window.append(0)
+        elif isinstance(start, Constant):
+            window.append(min(max(int(start.array), 0), dim - size))
+        else:
+            return None
+    return tuple(window)
 
 
 @rule("slice of update → the update", "slice")

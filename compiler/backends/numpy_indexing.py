@@ -1,10 +1,11 @@
 """NumPy statements of reads and writes at places known only at run time."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from ..ir import Call
+from ..ir import Call, Shape, Value
 from .numpy_form import AS_MEANING, Scope, assigned, form
-from .numpy_layout import transposed
+from .numpy_layout import copied, transposed
 
 
 @form("gather")
@@ -25,3 +26,41 @@ def _gather(call: Call, scope: Scope, target: str | None) -> list[str]:
     order = (*spanned, *(a for a in range(call.outputs[0].ndim) if a not in spanned))
     moved = transposed(name, order)
     return lines if moved == name else [*lines, f"    {name} = {moved}"]
+
+
+def _window(
+    shape: Shape, starts: Sequence[Value], sizes: Sequence[int], scope: Scope
+) -> tuple[list[str], str]:
+    """Statements that move the starts so that the window fits, and ``[start_1 : start_1 + 3]``."""
+    lines: list[str] = []
+    parts: list[str] = []
+    for dim, start, size in zip(shape, starts, sizes, strict=True):
+        if size == dim:
+            parts.append(":")
+            continue
+        name = scope.names.numbered("start")
+        lines.append(f"    {name} = min(max(int({scope.array(start)}), 0), {dim - size})")
+        parts.append(f"{name} : {name} + {size}")
+    while parts and parts[-1] == ":":
+        parts.pop()
+    return lines, f"[{', '.join(parts) or '...'}]"
+
+
+@form("dynamic_slice")
+def _dynamic_slice(call: Call, scope: Scope, target: str | None) -> list[str]:
+    x, *starts = call.inputs
+    if x.ndim == 0:
+        return [f"    {scope.name(call)} = {scope.scalar(x)}"]
+    lines, index = _window(x.shape, starts, call.outputs[0].shape, scope)
+    return [*lines, f"    {scope.name(call)} = {scope.array(x)}{index}"]
+
+
+@form("dynamic_update_slice", into=True, overwrites=(0,))
+def _dynamic_update_slice(call: Call, scope: Scope, target: str | None) -> list[str]:
+    x, part, *starts = call.inputs
+    if x.ndim == 0:
+        return [f"    {scope.name(call)} = {scope.scalar(part)}"]
+    lines, index = _window(x.shape, starts, part.shape, scope)
+    text, new = scope.array(x), scope.array(part)
+    name = scope.name(call)
+    return [*lines, *copied(name, text, target), f"    {name}{index} = {new}"]

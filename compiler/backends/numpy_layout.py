@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..ir import Call, Constant, Shape, Value
+from ..ir import Call, Constant, Shape
 from .numpy_form import Scope, assigned, form, shape_text
 from .python_text import wrapped
 
@@ -124,10 +124,10 @@ def _update_slice(call: Call, scope: Scope, target: str | None) -> list[str]:
     if value.ndim == 0:
         return [f"    {name} = {scope.scalar(part)}"]
     index = index_text(value.shape, _axes(call, "start"), _axes(call, "stop"), _axes(call, "step"))
-    return [*_copied(name, x, value, target), f"    {name}{index} = {y}"]
+    return [*copied(name, x, target), f"    {name}{index} = {y}"]
 
 
-def _copied(name: str, x: str, value: Value, target: str | None) -> list[str]:
+def copied(name: str, x: str, target: str | None) -> list[str]:
     """A copy that may be written to; `x` itself where that is the target."""
     if target is None:
         return [f'    {name} = {x}.copy(order="C")']

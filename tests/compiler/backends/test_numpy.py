@@ -120,6 +120,12 @@ def test_random_graphs_give_what_their_ops_mean(graph: Graph) -> None:
 SIDE = 64  # 64 × 64 numbers in f64 are 32 KiB
 
 
+def place(x: Value) -> tuple[Value, Value]:
+    """Two integers found in a matrix: where a window begins."""
+    numbers = fn.convert(fn.reshape(fn.slice_(x, (0, 0), (1, 2)), (2,)), np.dtype(np.int64))
+    return fn.reshape(fn.slice_axis(numbers, 0, 1, 0), ()), fn.reshape(fn.slice_axis(numbers, 1, 2, 0), ())
+
+
 def step(draw: st.DrawFn, x: Value, y: Value) -> Value:
     """A call whose result has the shape of x: views, writes through views, things done in place.
 
@@ -141,6 +147,8 @@ def step(draw: st.DrawFn, x: Value, y: Value) -> Value:
                                 stop=(half, SIDE), step=(1, 1)),
         "updated by itself": lambda: bind("update_slice", x, fn.slice_axis(x, half, SIDE, 0), start=(0, 0),
                                           stop=(SIDE, SIDE), step=(2, 1)),
+        "window": lambda: bind("dynamic_update_slice", x, fn.slice_axis(y, 0, half, 0), *place(x)),
+        "moved window": lambda: fn.concatenate([bind("dynamic_slice", x, *place(y), sizes=(half, SIDE)), top], 0),
         "reshaped": lambda: fn.reshape(fn.square(fn.reshape(x, (SIDE * SIDE,))), shape),
         "row": lambda: fn.broadcast_to(fn.slice_axis(x, 3, 4, 0), shape),
         "row sums": lambda: fn.broadcast_to(fn.reshape(fn.sum_(fn.sign(x), (1,)), (SIDE, 1)), shape),
