@@ -7,7 +7,6 @@ the general form, any number of levels at any axes, and is what those reduce to.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .functions import broadcast_to, reshape, transpose
 from .ir import Shape, Value
@@ -98,11 +97,3 @@ def align_ranks(inputs: Sequence[Value], mapped: Sequence[bool]) -> list[Value]:
 def shifted(axes: Sequence[int]) -> tuple[int, ...]:
     """Logical axes as physical ones behind one batch axis."""
     return tuple(axis + 1 for axis in axes)
-
-
-def shift_params(params: dict[str, Any], *names: str) -> dict[str, Any]:
-    """`params` with the named tuples of axes (or single axes) shifted behind the batch axis."""
-    moved = {
-        name: params[name] + 1 if isinstance(params[name], int) else shifted(params[name]) for name in names
-    }
-    return {**params, **moved}

@@ -222,12 +222,6 @@ class BackendError(TracemillError, RuntimeError):
     code = "E0402"
 
 
-class RecompilationError(TracemillError, RuntimeError):
-    """A compiled function was recompiled more often than allowed. `explain_recompile()` says what changed."""
-
-    code = "E0403"
-
-
 class CallbackError(TracemillError, TypeError, ValueError):
     """A Python function that a program calls gave something else than was promised.
 

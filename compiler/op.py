@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from .dtypes import is_inexact
-from .errors import InternalError, NotDifferentiableError
+from .errors import InternalError
 from .ir import ArrayType, Call, Graph, Value, called
 
 # The rules. `params` are the call's own, by keyword. A rule of an op with one output may return it bare.
@@ -109,19 +108,6 @@ def all_ops() -> Mapping[str, Op]:
 
 
 # ---- rules that say "no", or "zero" --------------------------------------------------------------
-
-
-def not_differentiable(name: str, reason: str) -> JvpRule:
-    """A JVP rule for an op whose floating outputs have no derivative: raises, saying why."""
-
-    def rule(inputs: tuple[Value, ...], tangents: Any, outputs: tuple[Value, ...], **params: Any) -> Any:
-        if not any(is_inexact(out.dtype) for out in outputs):
-            return (None,) * len(outputs)
-        raise NotDifferentiableError(f"{name} has no derivative: {reason}")
-
-    rule.__name__ = "not_differentiable"
-    rule.__doc__ = reason  # the coverage matrix shows it
-    return rule
 
 
 def zero_derivative(

@@ -85,11 +85,6 @@ class Program:
         ]
         return optree.tree_unflatten(self.out_tree, leaves)
 
-    def out_paths(self) -> list[str]:
-        """How each array output is reached from the result, such as ``out['loss']``."""
-        paths = path_names(self.out_tree, "out")
-        return [p for p, leaf in zip(paths, self.out_leaves, strict=True) if isinstance(leaf, ArrayOutput)]
-
 
 def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
     """`x`, an array of no axes rather than a scalar if the function returned one."""
@@ -107,7 +102,9 @@ def trace(function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | 
             filled = _fill(record, leaves, partial(users_name, function))
             args, kwargs = optree.tree_unflatten(tree, filled)
             result = function(*args, **kwargs)
-            record.location = record.calls[-1].location if record.calls else None  # reading results has no line
+            record.location = (
+                record.calls[-1].location if record.calls else None
+            )  # reading results has no line
             return _finish(record, arguments, filled, result)
         except ValueError as error:
             if isinstance(

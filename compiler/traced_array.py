@@ -103,9 +103,6 @@ class TracedArray:
             value = view.read(value)
         return strides
 
-    def shares_memory_with(self, other: "TracedArray") -> bool:
-        return self._storage is other._storage
-
     # ---- attributes --------------------------------------------------------------------------------
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ..compiler.functions import broadcast_to, moveaxis
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.op import lookup
-from ..compiler.trace import Builder, as_tuple, bind_all, depends_on, recording
+from ..compiler.trace import Builder, as_tuple, bind_all, recording
 from .nested import rule_params
 
 
@@ -47,12 +47,6 @@ def vmap(graph: Graph, *, in_axes: Sequence[int | None], size: int, out_axes: Se
             for v, axis in zip(graph.outputs, out_axes, strict=True)
         )
     return Graph(f"{graph.name}_batched", inputs, tuple(builder.calls), results, graph.input_names)
-
-
-def mapped_outputs(graph: Graph, in_axes: Sequence[int | None]) -> tuple[bool, ...]:
-    """Which outputs depend on a mapped input."""
-    reached = depends_on(graph, [axis is not None for axis in in_axes])
-    return tuple(v in reached for v in graph.outputs)
 
 
 def _physical(type: ArrayType, axis: int | None, size: int) -> ArrayType:

@@ -200,20 +200,6 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced
 # ---- extrema -----------------------------------------------------------------------------------------
 
 
-def lowest(dtype: DType) -> Any:
-    """What is not above any entry of the dtype."""
-    if dtype == BOOL:
-        return False
-    return np.iinfo(dtype).min if dtype.kind in "iu" else -math.inf
-
-
-def highest(dtype: DType) -> Any:
-    """What is not below any entry of the dtype."""
-    if dtype == BOOL:
-        return True
-    return np.iinfo(dtype).max if dtype.kind in "iu" else math.inf
-
-
 def extreme(name: str, x: Value, axes: Axes) -> Value:
     """max or min of entries of any dtype; complex numbers are ordered by real, then by imaginary part."""
     if not is_complex(x.dtype):

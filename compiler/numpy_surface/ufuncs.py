@@ -129,11 +129,6 @@ def as_array(x: Any) -> TracedArray:
     return x if is_traced(x) else wrap(as_value(x))
 
 
-def promote(ufunc: Any, inputs: Sequence[Any]) -> list[Value]:
-    """The operands converted to the dtypes of the loop that NumPy would choose."""
-    return resolve(ufunc, inputs, None, "same_kind")[0]
-
-
 def resolve(
     ufunc: Any, inputs: Sequence[Any], signature: tuple[Any, ...] | None, casting: str
 ) -> tuple[list[Value], tuple[DType, ...]]:

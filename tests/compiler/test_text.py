@@ -211,8 +211,6 @@ def test_what_is_no_graph_yet_prints_too() -> None:
 
 # ---- constants -------------------------------------------------------------------------------------
 
-BITS = {"f16": "u2", "bf16": "u2", "f32": "u4", "f64": "u8"}
-
 
 def same_bits(left: Array, right: Array) -> bool:
     return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()

@@ -28,9 +28,6 @@ class Pair(NamedTuple):
     second: Any
 
 
-SCALE = np.array([2.0, 3.0])
-
-
 @pytest.fixture(autouse=True)
 def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
