@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .errors import RandomStateError
-from .numpy_surface.registry import FUNCTIONS
+from .numpy_surface.registry import FUNCTIONS, enter
 from .traced_array import contains_traced, located
 from .tracing import current_trace, is_library, user_location
 
@@ -32,7 +32,7 @@ def intercepts(name: str) -> Callable[[F], F]:
     """Register the decorated function as what ``np.name`` does in a traced function."""
 
     def register(function: F) -> F:
-        CONSTRUCTORS[name] = function
+        enter(CONSTRUCTORS, name, function)
         return function
 
     return register
@@ -40,7 +40,7 @@ def intercepts(name: str) -> Callable[[F], F]:
 
 def replaces(name: str, indexable: Any) -> None:
     """Let ``np.name[…]`` mean ``indexable[…]`` in a traced function."""
-    INDEXABLES[name] = indexable
+    enter(INDEXABLES, name, indexable)
 
 
 class _Installation:

@@ -80,11 +80,3 @@ def array_namespace(x: TracedArray, api_version: str | None = None) -> ModuleTyp
             f"version {api_version!r} of the Array API is unknown: use {VERSION!r}"
         )
     return array_api
-
-
-@method("to_device")
-def to_device(x: TracedArray, device: Any, /, *, stream: Any = None) -> TracedArray:
-    """Traced arrays are on the CPU, as NumPy's."""
-    if device != "cpu":
-        raise UnsupportedFunctionError(f"device {device!r} is unknown: only 'cpu' is there")
-    return x

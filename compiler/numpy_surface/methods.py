@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import is_supported
-from ..errors import ArgumentTypeError, DTypeError, ShapeError, UnsupportedFunctionError
+from ..errors import ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ..storage import Bits
 from ..traced_array import TracedArray, as_value
 from .creation import as_dtype, new_array
@@ -57,8 +57,11 @@ def partition(a: TracedArray, kth: Any, axis: int = -1, kind: str = "introselect
 
 @method("to_device")
 def to_device(a: TracedArray, device: str, /, *, stream: Any = None) -> TracedArray:
+    """Traced arrays are on the CPU, as NumPy's."""
     if device != "cpu" or stream is not None:
-        raise ArgumentTypeError(f"NumPy arrays have the device 'cpu', not {device!r}")
+        raise ArgumentValueError(
+            f"arrays are on the device 'cpu' and have no stream, not on {device!r}: leave it out"
+        )
     return a
 
 

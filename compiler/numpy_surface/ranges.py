@@ -20,9 +20,7 @@ from .reshaping import broadcast_arrays, broadcast_shape, moveaxis
 from .reshaping import reshape as reshape_array
 from .ufuncs import as_array
 
-intercepts_constants(
-    "linspace", "logspace", "geomspace", "meshgrid", "hanning", "hamming", "blackman", "bartlett"
-)
+intercepts_constants("linspace", "logspace", "geomspace", "meshgrid")
 
 
 @implements(np.linspace)

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..errors import InternalError
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
@@ -18,13 +20,19 @@ REFUSED: dict[str, str] = {}
 """Name of a NumPy function that cannot be traced -> the reason, which its error gives."""
 
 
+def enter(table: dict[Any, Any], key: Any, entry: Any) -> None:
+    """Add an entry to a table, where nothing may stand for the same thing twice."""
+    if key in table:
+        raise InternalError(f"{key!r} has an implementation already, in {table[key].__module__}")
+    table[key] = entry
+
+
 def implements(*numpy_functions: Any) -> Callable[[F], F]:
     """Register the decorated function for calls of `numpy_functions` with traced arguments."""
 
     def register(function: F) -> F:
         for numpy_function in numpy_functions:
-            assert numpy_function not in FUNCTIONS, numpy_function
-            FUNCTIONS[numpy_function] = function
+            enter(FUNCTIONS, numpy_function, function)
         return function
 
     return register
@@ -35,7 +43,7 @@ def implements_ufunc(*ufuncs: Any) -> Callable[[F], F]:
 
     def register(function: F) -> F:
         for ufunc in ufuncs:
-            UFUNCS[ufunc] = function
+            enter(UFUNCS, ufunc, function)
         return function
 
     return register
@@ -45,7 +53,7 @@ def method(name: str) -> Callable[[F], F]:
     """Register the decorated function as the ndarray method `name`."""
 
     def register(function: F) -> F:
-        METHODS[name] = function
+        enter(METHODS, name, function)
         return function
 
     return register

@@ -102,10 +102,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     wanted = completed_shape(as_shape(shape), array.size)
     if order not in ("C", "F", "A"):
         raise ArgumentValueError(f"order must be 'C', 'F' or 'A', not {order!r}")
-    column_major = order == "F" or (
-        order == "A" and is_contiguous(array, "F") and not is_contiguous(array, "C")
-    )
-    views = _column_major(array.ndim, wanted) if column_major else (Reshape(wanted),)
+    views = _column_major(array.ndim, wanted) if _is_column_major(array, order) else (Reshape(wanted),)
     if array.is_scalar:
         return view_of(array, *views)
     can_view = _strides_through(array, views) is not None

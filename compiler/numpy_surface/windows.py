@@ -1,4 +1,4 @@
-"""Window functions, which are constants of their length; the shape of Kaiser's may be traced."""
+"""Window functions, which are constants of their length; the shape parameter of Kaiser's may be traced."""
 
 from typing import Any
 
@@ -7,22 +7,11 @@ import numpy as np
 from ..functions import constant
 from ..interception import intercepts
 from ..traced_array import is_traced
-from .creation import new_array
+from .creation import intercepts_constants, new_array
 from .mathematics import bessel_i0
 from .ufuncs import as_array
 
-
-def _window(name: str) -> None:
-    original = getattr(np, name)
-
-    @intercepts(name)
-    def window(M: Any) -> Any:
-        return new_array(constant(original(M)))
-
-
-for _name in ("bartlett", "blackman", "hamming", "hanning"):
-    _window(_name)
-
+intercepts_constants("bartlett", "blackman", "hamming", "hanning")
 _numpy_kaiser = np.kaiser
 
 
