@@ -45,9 +45,9 @@ _TABLE: dict[str, Decomposition] = {}
 def register_decomposition(op: str) -> Callable[[Decomposition], Decomposition]:
     """Enter a function on values as the meaning of `op` in terms of other ops::
 
-        @register_decomposition("square")
-        def square(x: Value) -> Value:
-            return multiply(x, x)
+    @register_decomposition("square")
+    def square(x: Value) -> Value:
+        return multiply(x, x)
     """
 
     def enter(function: Decomposition) -> Decomposition:

@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import lru_cache, wraps
 from itertools import islice
@@ -73,7 +73,7 @@ _installation = _Installation()
 
 
 @contextmanager
-def intercepted() -> Iterator[None]:
+def intercepted() -> Generator[None]:
     """Let NumPy's constructors see traces. Threads that are not tracing get NumPy's own behaviour throughout."""
     _installation.enter()
     try:

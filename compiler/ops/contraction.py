@@ -57,7 +57,7 @@ def _dot_jvp(
     inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: Any, **axes: Axes
 ) -> Value:
     (x, y), (dx, dy) = inputs, tangents
-    terms = [bind("dot", *pair, **axes) for pair in ((dx, y), (x, dy)) if None not in pair]
+    terms = [bind("dot", a, b, **axes) for a, b in ((dx, y), (x, dy)) if a is not None and b is not None]
     return terms[0] if len(terms) == 1 else add(*terms)
 
 

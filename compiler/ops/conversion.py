@@ -22,11 +22,7 @@ def _convert_type(x: ArrayType, dtype: DType) -> ArrayType:
 
 
 def _convert_numpy(x: Any, dtype: Any) -> Any:
-    return (
-        np.asarray(x).real.astype(dtype)
-        if x.dtype.kind == "c" and dtype.kind not in "cb"
-        else x.astype(dtype)
-    )
+    return (np.real(x) if x.dtype.kind == "c" and dtype.kind not in "cb" else x).astype(dtype)
 
 
 def _convert_jvp(inputs: Any, tangents: tuple[Value], outputs: tuple[Value], dtype: DType) -> Value | None:

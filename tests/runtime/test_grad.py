@@ -491,10 +491,10 @@ def test_grad_g16_under_compile_and_vmap_control_flow_on_values_is_the_named_err
 
     assert tm.grad(bent)(3.0) == 2.0
     three = np.float64(3.0)
-    for call in (
-        lambda: tm.compile(tm.grad(bent))(three),
-        lambda: tm.grad(tm.compile(bent))(three),
-        lambda: tm.vmap(tm.grad(bent))(np.ones(3)),
+    for function, argument in (
+        (tm.compile(tm.grad(bent)), three),
+        (tm.grad(tm.compile(bent)), three),
+        (tm.vmap(tm.grad(bent)), np.ones(3)),
     ):
         with pytest.raises(ConcretizationError, match=r"test_grad.py:\d+  return x \* 2 if x > 0 else x"):
-            call()
+            function(argument)
