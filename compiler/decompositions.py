@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from .dtypes import DType, dtype_named
+from .dtypes import dtype_named, kind
 from .errors import InternalError
 from .functions import (
     absolute,
@@ -79,7 +79,7 @@ def _square(x: Value) -> Value | None:
 
 @register_decomposition("reciprocal")
 def _reciprocal(x: Value) -> Value | None:
-    return divide(constant(1, x.dtype), x) if _is_real(x.dtype) else None
+    return divide(constant(1, x.dtype), x) if kind(x.dtype) == "f" else None
 
 
 @register_decomposition("clip")
@@ -100,7 +100,9 @@ def _sign(x: Value) -> Value | None:
 
 @register_decomposition("trunc")
 def _trunc(x: Value) -> Value | None:
-    return where(less(x, 0), elementwise("ceil", x), elementwise("floor", x)) if _is_real(x.dtype) else None
+    return (
+        where(less(x, 0), elementwise("ceil", x), elementwise("floor", x)) if kind(x.dtype) == "f" else None
+    )
 
 
 @register_decomposition("copysign")
@@ -133,7 +135,7 @@ def _fmin(x: Value, y: Value) -> Value:
 
 
 def _ignoring_nan(op: str, x: Value, y: Value) -> Value:
-    if not _is_real(x.dtype):
+    if kind(x.dtype) != "f":
         return bind(op, x, y)
     return where(elementwise("isnan", y), x, where(elementwise("isnan", x), y, bind(op, x, y)))
 
@@ -145,12 +147,12 @@ def _isnan(x: Value) -> Value:
 
 @register_decomposition("isinf")
 def _isinf(x: Value) -> Value | None:
-    return equal(absolute(x), math.inf) if _is_real(x.dtype) else None
+    return equal(absolute(x), math.inf) if kind(x.dtype) == "f" else None
 
 
 @register_decomposition("isfinite")
 def _isfinite(x: Value) -> Value | None:
-    return less(absolute(x), math.inf) if _is_real(x.dtype) else None
+    return less(absolute(x), math.inf) if kind(x.dtype) == "f" else None
 
 
 @register_decomposition("logical_xor")
@@ -167,13 +169,13 @@ def _remainder(x: Value, y: Value) -> Value | None:
     other_sign = elementwise("not_equal", less(rest, 0), less(y, 0))
     exact = equal(rest, 0)
     moved = where(logical_and(other_sign, elementwise("logical_not", exact)), add(rest, y), rest)
-    return where(exact, elementwise("copysign", 0, y), moved) if _is_real(x.dtype) else moved
+    return where(exact, elementwise("copysign", 0, y), moved) if kind(x.dtype) == "f" else moved
 
 
 @register_decomposition("floor_divide")
 def _floor_divide(x: Value, y: Value) -> Value | None:
     """(x − remainder) / y is nearly an integer, and the nearest one is the quotient; as NumPy does it."""
-    if not _is_real(x.dtype):
+    if kind(x.dtype) != "f":
         return None
     rest = elementwise("fmod", x, y)
     quotient = divide(subtract(x, rest), y)
@@ -288,8 +290,3 @@ def _cummin(x: Value, axis: int, reverse: bool) -> Value:
 @register_decomposition("cumlogsumexp")
 def _cumlogsumexp(x: Value, axis: int, reverse: bool) -> Value:
     return _scan("logaddexp", x, axis, reverse)
-
-
-def _is_real(dtype: DType) -> bool:
-    """Real floating point."""
-    return dtype.kind not in "biuc"

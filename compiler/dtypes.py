@@ -68,6 +68,12 @@ def is_inexact(dtype: DType) -> bool:
     return dtype.kind in "fc" or dtype.name == "bfloat16"
 
 
+@cache
+def kind(dtype: DType) -> str:
+    """NumPy's kind letter: b bool, i and u integers, f floating (bf16 too), c complex."""
+    return "f" if is_inexact(dtype) and dtype.kind != "c" else dtype.kind
+
+
 def is_complex(dtype: DType) -> bool:
     return dtype.kind == "c"
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .dtypes import BOOL, INT64, DType
 from .ir import Constant, Shape, Value
-from .trace import bind
+from .trace import bind, bind_all
 
 Operand: TypeAlias = Value | complex
 
@@ -215,6 +215,11 @@ def transpose(x: Value, axes: Sequence[int]) -> Value:
     return x if tuple(axes) == tuple(range(x.ndim)) else bind("transpose", x, axes=tuple(axes))
 
 
+def inverse_permutation(axes: Sequence[int]) -> tuple[int, ...]:
+    """The order of axes that undoes the order `axes`."""
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
 def moveaxis(x: Value, source: int, destination: int) -> Value:
     axes = [axis for axis in range(x.ndim) if axis != source % x.ndim]
     axes.insert(destination % x.ndim, source % x.ndim)
@@ -315,3 +320,11 @@ def take_along_axis(x: Value, index: Value, axis: int, *, unique: bool = False) 
         for a, dim in enumerate(x.shape)
     ]
     return gather(x, indices, range(x.ndim), unique=unique)
+
+
+def argsort(keys: Sequence[Value], axis: int, *, descending: bool = False) -> Value:
+    """Where along `axis` the entries come from when sorted by the first key, then by the second, …: i64."""
+    shape = keys[0].shape
+    number = reshape(iota(shape[axis], INT64), (shape[axis], *(1,) * (len(shape) - 1 - axis)))
+    operands = (*keys, broadcast_to(number, shape))
+    return bind_all("sort", *operands, axis=axis, num_keys=len(keys), descending=descending)[-1]

@@ -8,7 +8,17 @@ import numpy as np
 
 from .dtypes import INT64, Array
 from .errors import DataDependentShapeError, OutOfBoundsError
-from .functions import add, broadcast_to, constant, convert, less, reshape, transpose, where
+from .functions import (
+    add,
+    broadcast_to,
+    constant,
+    convert,
+    inverse_permutation,
+    less,
+    reshape,
+    transpose,
+    where,
+)
 from .ir import Constant, Shape, Value
 from .storage import Flip, Reshape, Slice, Storage, Strides, View
 from .trace import bind
@@ -39,8 +49,7 @@ class Gather:
 
     def combine(self, of: Value, new: Value, mode: str) -> Value:
         """`of` with `new` set, added, … at these places."""
-        order = self._order(new.ndim)
-        updates = transpose(new, sorted(range(new.ndim), key=order.__getitem__))
+        updates = transpose(new, inverse_permutation(self._order(new.ndim)))
         return bind("scatter", of, updates, *self.values(), axes=self.axes, mode=mode)
 
     def strides(self, shape: Shape, strides: Strides) -> Strides:

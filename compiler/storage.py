@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Protocol
 
 from .dtypes import DType
 from .errors import ReadOnlyError
-from .functions import broadcast_to, flip, imag, make_complex, real, reshape, slice_, transpose
+from .functions import (
+    broadcast_to,
+    flip,
+    imag,
+    inverse_permutation,
+    make_complex,
+    real,
+    reshape,
+    slice_,
+    transpose,
+)
 from .ir import Shape, Value
 from .trace import bind
 
@@ -95,7 +105,7 @@ class Transpose:
         return transpose(of, self.axes)
 
     def write(self, of: Value, new: Value) -> Value:
-        return transpose(new, sorted(range(len(self.axes)), key=self.axes.__getitem__))
+        return transpose(new, inverse_permutation(self.axes))
 
     def strides(self, shape: Shape, strides: Strides) -> Strides:
         return strides and tuple(strides[axis] for axis in self.axes)

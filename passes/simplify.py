@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..compiler.dtypes import DType, is_integer
+from ..compiler.dtypes import DType, is_integer, kind
 from ..compiler.functions import (
     add,
     broadcast_to,
@@ -32,7 +32,6 @@ from ..compiler.functions import (
 )
 from ..compiler.ir import ArrayType, Call, Constant, Graph, Param, Shape, Value
 from ..compiler.op import lookup
-from ..compiler.ops.elementwise import kind
 from ..compiler.trace import bind
 from .remove_dead_code import remove_dead_code
 from .rewrite import Rewriter

@@ -11,7 +11,7 @@ from ..compiler.errors import StaticArgumentError, TransformTypeError
 from ..compiler.program import argument_names, describe, flatten_arguments, trace
 from ..compiler.tracing import current_trace
 from .build import check_backend
-from .entry import MISS
+from .entry import MISS, always_miss
 from .lower import Lowered
 from .signature import Signature, StaticLeaf, arguments_for, sign
 from .transform import as_argument, inputs_of, overwrite, run
@@ -44,7 +44,7 @@ class CompiledFunction:
         self._has_static = bool(static_argnums or static_argnames)
         self._variants: dict[Signature, Variant] = {}
         self._lock = threading.RLock()
-        self._entry: Callable[..., Any] = _nothing_compiled
+        self._entry: Callable[..., Any] = always_miss
         """The entry of the variant that ran last, which is tried first."""
         update_wrapper(self, function, updated=())
 
@@ -153,10 +153,6 @@ class CompiledFunction:
         leaves, tree = self._flatten(args, kwargs)
         signature = sign(leaves, tree)
         return Lowered(self._function, signature, self._options["backend"])  # type: ignore[arg-type]
-
-
-def _nothing_compiled(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return MISS
 
 
 def _as_tuple(option: str, given: Any, of: type[Any]) -> tuple[Any, ...]:

@@ -15,6 +15,11 @@ MISS: Any = object()
 """What an entry returns for a call that it was not made for."""
 
 
+def always_miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The entry where there is none: every call goes the general way."""
+    return MISS
+
+
 def generate_entry(
     signature: Signature, program: Program, function: Callable[..., Any]
 ) -> Callable[..., Any] | None:

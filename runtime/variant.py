@@ -7,7 +7,7 @@ import numpy as np
 
 from ..compiler.program import trace
 from .build import build
-from .entry import MISS, generate_entry
+from .entry import always_miss, generate_entry
 from .signature import NumberSpec, Signature, arguments_for
 from .transform import inputs_of
 
@@ -23,7 +23,7 @@ class Variant:
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         plain = not self.program.mutated and not self.program.frozen
         entry = generate_entry(signature, self.program, self.build.function) if plain else None
-        self.entry: Callable[..., Any] = entry or _miss
+        self.entry: Callable[..., Any] = entry or always_miss
         """``entry(args, kwargs)``: the result, or MISS if the call needs the general way."""
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
@@ -36,9 +36,7 @@ class Variant:
         inputs = inputs_of(self.program, arrays)
         for index, _ in self.program.mutated:
             if _overlaps(inputs, index):
-                return self.function(
-                    *args, **kwargs
-                )  # written memory is shared: run the function as it stands
+                return self.function(*args, **kwargs)  # the written memory is shared: run it as it stands
         outputs = self.build.function(*inputs)
         for index, output in self.program.mutated:
             inputs[index][...] = outputs[output]
@@ -57,10 +55,6 @@ class Variant:
     def is_stale(self) -> bool:
         """Whether a captured array whose elements the trace relied on has changed since."""
         return any(not _equal(array, copy) for array, copy in self.program.frozen)
-
-
-def _miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return MISS
 
 
 def _overlaps(inputs: list[Any], index: int) -> bool:

@@ -17,7 +17,7 @@ from .creation import as_shape, new_array
 from .registry import implements
 from .reshaping import broadcast_shape, ravel
 from .taking import take_known
-from .ufuncs import as_array, captured
+from .ufuncs import as_array, target_of
 
 
 def known_places(obj: Any, function: str) -> Any:
@@ -126,7 +126,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> TracedArray:
 @implements(np.copyto)
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
     """``dst[...] = src``, perhaps only where a mask holds."""
-    target = dst if isinstance(dst, TracedArray) else captured(dst)
+    target = target_of(dst)
     given = weak_or_dtype(src, as_value(src))
     weak = not isinstance(given, np.dtype)
     if weak:

@@ -30,21 +30,16 @@ from ..functions import (
     where,
 )
 from ..ir import Shape, Value
-from ..traced_array import TracedArray, as_value, is_traced, weak_or_dtype, wrap
+from ..traced_array import TracedArray, as_value, weak_or_dtype, wrap
 from ..tracing import require_trace
 from .axes import normalize_axis
 from .creation import as_shape, constants_of, intercepts_constants, new_array
 from .editing import recycled
 from .registry import implements, method
 from .reshaping import broadcast_shape, ravel
-from .ufuncs import as_array, captured, write_out
+from .ufuncs import as_array, target_of, write_out
 
 intercepts_constants("diag_indices", "tril_indices", "triu_indices", "mask_indices", "ix_")
-
-
-def target_of(a: Any) -> TracedArray:
-    """What is written to: a traced array, or a NumPy array that the function closes over."""
-    return a if is_traced(a) else captured(a)
 
 
 def as_positions(indices: Any) -> Value:

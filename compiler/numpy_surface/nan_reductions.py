@@ -7,7 +7,7 @@ import numpy as np
 from ..dtypes import is_complex, is_inexact
 from ..errors import ArgumentValueError
 from ..traced_array import TracedArray
-from .reductions import NO_VALUE, deliver
+from .reductions import NO_VALUE, deliver, keeps_axes
 from .registry import implements
 from .ufuncs import as_array
 
@@ -49,20 +49,16 @@ def _extremum(name: str, fill: float) -> None:
         x: Any = as_array(a)
         worst = complex(fill, fill) if is_complex(x.dtype) else fill
         result: Any = plain(
-            _without_nan(x, worst), axis=axis, keepdims=_given(keepdims), initial=initial, where=where
+            _without_nan(x, worst), axis=axis, keepdims=keeps_axes(keepdims), initial=initial, where=where
         )
         if is_inexact(x.dtype) and initial is NO_VALUE:
-            nothing = np.all(np.isnan(x), axis=axis, keepdims=_given(keepdims))
+            nothing = np.all(np.isnan(x), axis=axis, keepdims=keeps_axes(keepdims))
             result = np.where(nothing, np.asarray(np.nan, x.dtype), result)
         return deliver(result.value, out)
 
 
 _extremum("max", -np.inf)
 _extremum("min", np.inf)
-
-
-def _given(keepdims: Any) -> bool:
-    return keepdims is not NO_VALUE and bool(keepdims)
 
 
 def _index(name: str, fill: float) -> None:
@@ -78,7 +74,7 @@ def _index(name: str, fill: float) -> None:
             if known is not None and known.any():
                 raise ArgumentValueError("All-NaN slice encountered")
         worst = complex(fill, fill) if is_complex(x.dtype) else fill
-        return plain(_without_nan(x, worst), axis=axis, out=out, keepdims=_given(keepdims))
+        return plain(_without_nan(x, worst), axis=axis, out=out, keepdims=keeps_axes(keepdims))
 
 
 _index("argmax", -np.inf)
@@ -98,7 +94,7 @@ def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
     x: Any = as_array(a)
-    keep = _given(keepdims)
+    keep = keeps_axes(keepdims)
     if not is_inexact(x.dtype):
         return np.mean(x, axis=axis, dtype=dtype, out=out, keepdims=keep, where=where)
     count = np.sum(_present(x, where), axis=axis, dtype=np.intp, keepdims=keep)
@@ -124,7 +120,7 @@ def _variance(
             raise ArgumentValueError("ddof and correction can't be provided simultaneously")
         ddof = correction
     x: Any = as_array(a)
-    keep = _given(keepdims)
+    keep = keeps_axes(keepdims)
     if not is_inexact(x.dtype):
         plain: Any = np.std if root else np.var
         kwargs = {} if mean is NO_VALUE else {"mean": mean}

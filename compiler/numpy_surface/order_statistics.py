@@ -15,7 +15,7 @@ from ..functions import gather
 from ..ir import Value
 from ..trace import bind_all
 from ..traced_array import TracedArray, as_value, is_traced, wrap
-from .reductions import NO_VALUE, Axes, deliver, in_one_axis, some_axes
+from .reductions import Axes, deliver, in_one_axis, keeps_axes, some_axes
 from .registry import implements
 from .statistics import matching_weights
 from .ufuncs import as_array
@@ -239,7 +239,7 @@ def _with_kept_axes(
     result: Any, quantile_axes: int, x: Value, axes: Axes, out: Any, keepdims: Any
 ) -> TracedArray:
     """Axes of the quantiles in front, then those of x that are left, or all with length 1."""
-    if keepdims is not NO_VALUE and keepdims:
+    if keeps_axes(keepdims):
         kept = (1 if axis in axes else dim for axis, dim in enumerate(x.shape))
         result = np.reshape(result, (*result.shape[:quantile_axes], *kept))
     return deliver(as_value(result), out)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..dtypes import BOOL, INT64
 from ..errors import ArgumentTypeError, ArgumentValueError, AxisError, ShapeError
-from ..functions import conjugate, convert, nonzero_mask, reshape, transpose
+from ..functions import conjugate, convert, inverse_permutation, nonzero_mask, reshape, transpose
 from ..functions import dot as contract
 from ..ir import Shape, Value
 from ..traced_array import TracedArray, as_value, wrap
@@ -56,7 +56,7 @@ def batched_matmul(x: Value, y: Value) -> Value:
     only_x = [axis for axis in x_axes if axis not in shared]
     only_y = [axis for axis in y_axes if axis not in shared]
     order = [*shared, *only_x, len(lead), *only_y, len(lead) + 1]
-    out = transpose(out, [order.index(axis) for axis in sorted(order)])
+    out = transpose(out, inverse_permutation(order))
     return reshape(out, (*lead, *out.shape[-2:]))
 
 

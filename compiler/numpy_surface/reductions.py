@@ -58,6 +58,11 @@ def kept(result: Value, shape: Shape, axes: Axes) -> Value:
     return reshape(result, tuple(1 if axis in axes else dim for axis, dim in enumerate(shape)))
 
 
+def keeps_axes(keepdims: Any) -> bool:
+    """Whether ``keepdims=`` is given and true."""
+    return keepdims is not NO_VALUE and bool(keepdims)
+
+
 def deliver(
     result: Value,
     out: Any = None,
@@ -70,7 +75,7 @@ def deliver(
 
     As in NumPy, ``out=`` must have the shape of the result, and a reduction casts to any dtype.
     """
-    if keepdims is not NO_VALUE and keepdims:
+    if keeps_axes(keepdims):
         result = kept(result, shape, axes)
     wrapped = wrap(result)
     if out is None:

@@ -17,7 +17,7 @@ from ..traced_array import TracedArray, wrap
 from .axes import normalize_axes, normalize_axis
 from .creation import as_shape, new_array
 from .registry import implements, method
-from .ufuncs import as_array, captured
+from .ufuncs import as_array, target_of
 
 
 def view_of(array: TracedArray, *views: View) -> TracedArray:
@@ -255,7 +255,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TracedArray:
 
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[TracedArray, ...]:
-    arrays = [captured(x) if isinstance(x, np.ndarray) else as_array(x) for x in args]
+    arrays = [target_of(x) if isinstance(x, np.ndarray) else as_array(x) for x in args]
     shape = broadcast_shape(*[array.shape for array in arrays])
     if all(array.shape == shape for array in arrays):
         return tuple(new_array(array.value) if array.is_scalar else array for array in arrays)

@@ -14,7 +14,6 @@ from ..functions import (
     full,
     gather,
     imag,
-    iota,
     less,
     less_equal,
     logical_and,
@@ -24,6 +23,7 @@ from ..functions import (
     reshape,
     where,
 )
+from ..functions import argsort as argsort_of
 from ..ir import Value
 from ..trace import bind_all
 from ..traced_array import TracedArray, as_value, wrap
@@ -56,15 +56,7 @@ def argsort(
 ) -> TracedArray:
     """Where the sorted entries come from. Every kind is stable."""
     x, along = _line_and_axis(a, axis, order)
-    return wrap(permutation([x], along))
-
-
-def permutation(keys: list[Value], axis: int) -> Value:
-    """Where the entries come from when sorted by the first key, then by the second, …"""
-    shape = keys[0].shape
-    number = reshape(iota(shape[axis], INT64), (shape[axis], *(1,) * (len(shape) - 1 - axis)))
-    operands = (*keys, broadcast_to(number, shape))
-    return bind_all("sort", *operands, axis=axis, num_keys=len(keys), descending=False)[-1]
+    return wrap(argsort_of([x], along))
 
 
 @implements(np.lexsort)
@@ -77,7 +69,7 @@ def lexsort(keys: Any, axis: int = -1) -> TracedArray:
     values = [broadcast_to(value, shape) for value in reversed(values)]
     if not shape:
         return wrap(full((), 0, INT64))
-    return wrap(permutation(values, normalize_axis(axis, len(shape))))
+    return wrap(argsort_of(values, normalize_axis(axis, len(shape))))
 
 
 def _check_places(kth: Any, x: Value, axis: int) -> None:

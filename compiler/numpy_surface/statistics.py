@@ -13,6 +13,7 @@ from ..functions import (
     convert,
     divide,
     imag,
+    inverse_permutation,
     maximum,
     multiply,
     real,
@@ -24,7 +25,7 @@ from ..functions import (
 from ..ir import Value
 from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes
-from .reductions import NO_VALUE, Axes, count_along, deliver, fold_all, kept, masked, some_axes
+from .reductions import NO_VALUE, Axes, count_along, deliver, fold_all, keeps_axes, kept, masked, some_axes
 from .registry import implements
 from .ufuncs import as_array
 
@@ -142,7 +143,7 @@ def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
 ) -> Any:
     x = as_array(a)
-    keep = keepdims is not NO_VALUE and bool(keepdims)
+    keep = keeps_axes(keepdims)
     if weights is None:
         mean_of_x: Any = np.mean(x, axis=axis, keepdims=keep)
         return _returned(mean_of_x, x.size // max(mean_of_x.size, 1), returned)
@@ -170,7 +171,7 @@ def matching_weights(x: TracedArray, weights: TracedArray, axis: Any) -> Any:
         raise ShapeError(
             f"weights of shape {weights.shape} do not match the axes {axes} of an array of {x.shape}"
         )
-    in_order = np.transpose(weights, sorted(range(len(axes)), key=axes.__getitem__))
+    in_order = np.transpose(weights, inverse_permutation(axes))
     return np.reshape(in_order, tuple(dim if i in axes else 1 for i, dim in enumerate(x.shape)))
 
 

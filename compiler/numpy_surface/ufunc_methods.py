@@ -11,11 +11,11 @@ from ..functions import broadcast_to, concatenate, constant, convert, expand_dim
 from ..functions import moveaxis as move_axis
 from ..ir import Value
 from ..trace import bind
-from ..traced_array import TracedArray, as_value, index_items, is_traced, wrap
+from ..traced_array import TracedArray, as_value, index_items, wrap
 from ..tracing import require_trace
 from .axes import normalize_axis
 from .reductions import NO_VALUE, deliver, in_one_axis, run_along, some_axes
-from .ufuncs import METHODS_OF_UFUNCS, apply, as_array, as_mask, captured, loop_dtypes
+from .ufuncs import METHODS_OF_UFUNCS, apply, as_array, as_mask, loop_dtypes, target_of
 
 _ASSOCIATIVE = frozenset(
     [
@@ -267,7 +267,7 @@ def outer(ufunc: Any, x: Any, y: Any, **kwargs: Any) -> Any:
 @_method
 def at(ufunc: Any, target: Any, index: Any, operand: Any = None) -> None:
     """Update in place, where an index that occurs twice counts twice."""
-    array = target if is_traced(target) else captured(target)
+    array = target_of(target)
     items = index_items(index)
     given = (array.dtype,) if operand is None else (array.dtype, as_value(operand, array.dtype).dtype)
     result = loop_dtypes(ufunc, given, None, "same_kind")[-1]

@@ -246,7 +246,7 @@ def write_out(out: Any, result: TracedArray, mask: Any = True, casting: str = "s
     """``out[...] = result`` with a check of the cast; returns `out` as a traced array."""
     if isinstance(out, tuple):
         (out,) = out
-    target = out if is_traced(out) else captured(out)
+    target = target_of(out)
     if not np.can_cast(result.dtype, target.dtype, casting):  # type: ignore[arg-type]
         raise DTypeError(
             f"cannot cast the result from {result.dtype} to {target.dtype} with casting rule {casting!r}"
@@ -270,11 +270,13 @@ def _joint_shape(x: Shape, y: Shape) -> Shape | None:
         return None
 
 
-def captured(array: Any) -> TracedArray:
-    """A NumPy array that the function closes over, as a traced array that shares its memory."""
-    if not isinstance(array, np.ndarray):
-        raise ArgumentTypeError(f"out= must be an array, not {type(array).__name__}")
-    storage = require_trace().storage_of_array(array)
+def target_of(x: Any) -> TracedArray:
+    """What is written to: a traced array, or a NumPy array that the function closes over, sharing its memory."""
+    if is_traced(x):
+        return x  # type: ignore[no-any-return]
+    if not isinstance(x, np.ndarray):
+        raise ArgumentTypeError(f"what is written to must be an array, not {type(x).__name__}: {x!r:.60}")
+    storage = require_trace().storage_of_array(x)
     return TracedArray(storage, storage.value.type)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..functions import add, dot, moveaxis, transpose
+from ..functions import add, dot, inverse_permutation, moveaxis, transpose
 from ..ir import ArrayType, Value
 from ..op import Linear, Op, register
 from ..trace import bind
@@ -78,16 +78,11 @@ def _dot_transpose(
             ct, y, (ct_free_y, free_y), (batch, batch_y)
         )  # axes: batch, free_x, contracted in y's order
         contracted = [a for _, a in sorted(zip(contract_y, contract_x, strict=True))]
-        return _ordered(out, (*batch_x, *free_x, *contracted)), None
+        return transpose(out, inverse_permutation((*batch_x, *free_x, *contracted))), None
     ct_free_x = tuple(range(len(batch), len(batch) + len(free_x)))
     out = dot(ct, x, (ct_free_x, free_x), (batch, batch_x))  # axes: batch, free_y, contracted in x's order
     contracted = [a for _, a in sorted(zip(contract_x, contract_y, strict=True))]
-    return None, _ordered(out, (*batch_y, *free_y, *contracted))
-
-
-def _ordered(value: Value, axes: Sequence[int]) -> Value:
-    """`value`, whose axis i is axis ``axes[i]`` of the wanted array, in the wanted order."""
-    return transpose(value, sorted(range(len(axes)), key=axes.__getitem__))
+    return None, transpose(out, inverse_permutation((*batch_y, *free_y, *contracted)))
 
 
 def _dot_batch(

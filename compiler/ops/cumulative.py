@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import INT64
+from ..dtypes import INT64, kind
 from ..errors import DTypeError, ShapeError
 from ..functions import (
     add,
@@ -30,7 +30,6 @@ from ..functions import (
 from ..ir import ArrayType, Value
 from ..op import JvpRule, Meaning, Op, TransposeRule, not_linear, register
 from ..trace import bind
-from .elementwise import kind
 
 FAMILY = "cumulative"
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..batching import align_ranks
-from ..dtypes import BOOL, DType, dtype_name, is_inexact
+from ..dtypes import BOOL, DType, dtype_name, kind
 from ..errors import DTypeError, ShapeError
 from ..functions import add, broadcast_to, multiply, negative, unbroadcast
 from ..ir import ArrayType, Shape, Value
@@ -27,11 +27,6 @@ Derivative: TypeAlias = Callable[..., "Value | int"]
 """``derivative(output, *inputs)``: d output / d input, elementwise; the numbers 1 and −1 stand for themselves."""
 
 ResultDType: TypeAlias = Callable[[DType], DType]
-
-
-def kind(dtype: DType) -> str:
-    """NumPy's kind letter: b bool, i and u integers, f floating (bf16 too), c complex."""
-    return "f" if is_inexact(dtype) and dtype.kind != "c" else dtype.kind
 
 
 def broadcast_shapes(op: str, types: Sequence[ArrayType]) -> Shape:

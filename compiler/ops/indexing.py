@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..batching import align_ranks, all_leading, leading, shifted
-from ..dtypes import BOOL, INT64, is_integer
+from ..dtypes import BOOL, INT64, is_integer, kind
 from ..errors import DTypeError, InternalError, OutOfBoundsError, ShapeError
 from ..functions import (
     add,
@@ -25,6 +25,7 @@ from ..functions import (
     full_like,
     gather,
     greater_equal,
+    inverse_permutation,
     iota,
     less,
     logical_and,
@@ -41,8 +42,7 @@ from ..functions import (
 from ..ir import ArrayType, Constant, Shape, Value
 from ..op import Linear, Op, register
 from ..trace import bind, bind_all
-from .elementwise import broadcast_shapes, kind
-from .layout import inverse_permutation
+from .elementwise import broadcast_shapes
 
 FAMILY = "indexing"
 MODES = {"set": "biufc", "add": "biufc", "multiply": "biufc", "minimum": "biuf", "maximum": "biuf"}

@@ -11,6 +11,7 @@ from ..errors import DTypeError, ShapeError
 from ..functions import (
     broadcast_to,
     flip,
+    inverse_permutation,
     pad,
     reshape,
     slice_,
@@ -86,11 +87,6 @@ _move(
 
 
 # ---- transpose -------------------------------------------------------------------------------------
-
-
-def inverse_permutation(axes: Sequence[int]) -> tuple[int, ...]:
-    """The permutation that undoes `axes`."""
-    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
 
 
 def _transpose_type(x: ArrayType, axes: tuple[int, ...]) -> ArrayType:

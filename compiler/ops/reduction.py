@@ -1,12 +1,13 @@
 """Reductions over axes, which disappear: sum, prod, max, min, any, all, argmax, argmin."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..batching import shifted
-from ..dtypes import BOOL, INT64, DType
+from ..dtypes import BOOL, INT64, DType, kind
 from ..errors import DTypeError, ShapeError
 from ..functions import (
     broadcast_to,
@@ -24,7 +25,7 @@ from ..functions import (
 from ..ir import ArrayType, Shape, Value
 from ..op import JvpRule, Meaning, Op, TransposeRule, not_linear, register, zero_derivative
 from ..trace import bind
-from .elementwise import kind, same_dtype
+from .elementwise import same_dtype
 
 FAMILY = "reduction"
 
@@ -116,11 +117,7 @@ def _prod_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: Any, axes: 
         return dx
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     order = (*axes, *rest)
-    shape = (-1, *(x.shape[axis] for axis in rest))
-    length = 1
-    for axis in axes:
-        length *= x.shape[axis]
-    shape = (length, *shape[1:])
+    shape = (math.prod(x.shape[axis] for axis in axes), *(x.shape[axis] for axis in rest))
     flat, tangent = (reshape(transpose(value, order), shape) for value in (x, dx))
     return sum_(multiply(tangent, product_of_others(flat, 0)), (0,))
 

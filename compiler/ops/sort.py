@@ -12,7 +12,7 @@ import numpy as np
 from ..batching import all_leading
 from ..dtypes import INT64
 from ..errors import ShapeError
-from ..functions import broadcast_to, iota, reshape, take_along_axis
+from ..functions import argsort, take_along_axis
 from ..ir import ArrayType, Value
 from ..op import Op, not_linear, register
 from ..trace import bind_all
@@ -50,15 +50,6 @@ def _sort_numpy(*operands: Any, axis: Any, num_keys: Any, descending: Any) -> An
     return tuple(np.take_along_axis(operand, order, axis) for operand in operands)
 
 
-def permutation(keys: Sequence[Value], axis: int, *, descending: bool) -> Value:
-    """Where along `axis` the entries of the sorted keys come from: argsort."""
-    shape = keys[0].shape
-    number = broadcast_to(
-        reshape(iota(shape[axis], INT64), (shape[axis], *(1,) * (len(shape) - 1 - axis))), shape
-    )
-    return bind_all("sort", *keys, number, axis=axis, num_keys=len(keys), descending=descending)[-1]
-
-
 def _sort_jvp(
     inputs: tuple[Value, ...],
     tangents: tuple[Value | None, ...],
@@ -69,7 +60,7 @@ def _sort_jvp(
     descending: bool,
 ) -> tuple[Value | None, ...]:
     """The tangents follow their entries. Sorting is done once for them all."""
-    order = permutation(inputs[:num_keys], axis, descending=descending)
+    order = argsort(inputs[:num_keys], axis, descending=descending)
     return tuple(None if t is None else take_along_axis(t, order, axis, unique=True) for t in tangents)
 
 

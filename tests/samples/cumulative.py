@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from samples.sample import Failure, Points, Sample
-from tracemill.compiler.dtypes import dtype_named, dtype_names
+from tracemill.compiler.dtypes import dtype_named, dtype_names, kind
 from tracemill.compiler.errors import DTypeError, ShapeError
 from tracemill.compiler.ir import Shape
-from tracemill.compiler.ops.elementwise import kind
 
 
 def _running(combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:

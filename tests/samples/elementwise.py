@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from samples.sample import Domain, Failure, Sample, special_values
-from tracemill.compiler.dtypes import dtype_named, dtype_names
+from tracemill.compiler.dtypes import dtype_named, dtype_names, kind
 from tracemill.compiler.errors import DTypeError, ShapeError
 from tracemill.compiler.ir import Shape
-from tracemill.compiler.ops.elementwise import kind
 
 WIDEST = {"f": "f64", "c": "c128", "i": "i64", "u": "u64", "b": "bool"}
 SHAPES: dict[int, tuple[tuple[Shape, ...], ...]] = {

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from samples.sample import Failure, Interval, Points, Sample
-from tracemill.compiler.dtypes import dtype_named, dtype_names
+from tracemill.compiler.dtypes import dtype_named, dtype_names, kind
 from tracemill.compiler.errors import DTypeError, InternalError, OutOfBoundsError, ShapeError
 from tracemill.compiler.ir import Shape
-from tracemill.compiler.ops.elementwise import kind
 from tracemill.compiler.ops.indexing import MODES
 
 COMBINE: dict[str, Callable[[Any, Any], Any]] = {

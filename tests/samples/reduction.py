@@ -8,10 +8,9 @@ import numpy as np
 
 from samples.elementwise import WIDEST
 from samples.sample import Failure, Sample
-from tracemill.compiler.dtypes import dtype_named, dtype_names, is_inexact
+from tracemill.compiler.dtypes import dtype_named, dtype_names, is_inexact, kind
 from tracemill.compiler.errors import DTypeError, ShapeError
 from tracemill.compiler.ir import Shape
-from tracemill.compiler.ops.elementwise import kind
 
 
 def _one_by_one(function: Any, start: Any) -> Any:
