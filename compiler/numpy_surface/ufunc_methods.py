@@ -271,6 +271,10 @@ def at(ufunc: Any, target: Any, index: Any, operand: Any = None) -> None:
     items = index_items(index)
     given = (array.dtype,) if operand is None else (array.dtype, as_value(operand, array.dtype).dtype)
     result = loop_dtypes(ufunc, given, None, "same_kind")[-1]
+    if not any(isinstance(item, Value) for item in items):  # integers and slices: no place occurs twice
+        part: Any = array[index]
+        array[index] = apply(ufunc, part) if operand is None else apply(ufunc, part, operand)
+        return
     mode = _SCATTERED.get(ufunc.__name__)
     unordered = is_complex(array.dtype) and mode in ("maximum", "minimum")
     if mode is None or result != array.dtype or unordered:

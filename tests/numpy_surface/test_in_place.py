@@ -252,6 +252,19 @@ def test_augmented_assignment_writes_in_place() -> None:
     check(every_operator, ROW, np.arange(6))
 
 
+def at_without_index_arrays(x: Any) -> Any:
+    np.add.at(x, slice(None, None, -2), x[0])
+    np.negative.at(x, (0, slice(1, 3)))
+    np.power.at(x, (..., 1), 2)
+    np.subtract.at(x, (), 1.0)
+    np.multiply.at(x[1], 2, 5)
+    return x
+
+
+def test_ufuncs_update_at_integers_and_slices() -> None:
+    check(at_without_index_arrays, MATRIX)
+
+
 def test_augmented_assignment_keeps_the_dtype() -> None:
     def use(w: Any, i: Any, x: Any) -> Any:
         w += x
