@@ -177,7 +177,9 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
         else:
             plan.take_integer(_in_range(item, dim, axis))
         axis += 1
-    element = bool(index) and all(isinstance(i, int) or (isinstance(i, Value) and i.ndim == 0) for i in items)
+    element = (bool(index) or not shape) and all(
+        isinstance(i, int) or (isinstance(i, Value) and i.ndim == 0) for i in items
+    )
     written = any(item is Ellipsis for item in index)
     return Selection(plan.views(shape), plan.gather(), has_array, element and not written)
 

@@ -224,7 +224,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     inside = np.where(np.isnan(inside), np.where(np.isnan(from_above) & (y0 == y1), y0, from_above), inside)
     inside = np.where(at == places[-1], values[-1], inside)
     result = np.where(at < places[0], low, np.where(at > places[-1], high, inside))
-    return np.where(np.isnan(at), np.asarray(np.nan, values.dtype), result) if last else result
+    result = np.where(np.isnan(at), np.asarray(np.nan, values.dtype), result) if last else result
+    return result[()]
 
 
 def _periodic(x: Any, places: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:

@@ -265,6 +265,10 @@ def test_ufuncs_update_at_integers_and_slices() -> None:
     check(at_without_index_arrays, MATRIX)
 
 
+def test_an_empty_index_gives_a_scalar_only_of_an_array_without_axes() -> None:
+    check(lambda x, y: (x[()], y[()], x[...]), np.array(1.5), MATRIX)
+
+
 def test_augmented_assignment_keeps_the_dtype() -> None:
     def use(w: Any, i: Any, x: Any) -> Any:
         w += x
