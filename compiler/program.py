@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
-from .dtypes import Array
+from .dtypes import Array, is_supported
 from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError
 from .interception import intercepted
-from .ir import ArrayType, Constant, Graph, Value
+from .ir import ArrayType, Graph, Value
 from .storage import Storage
 from .trace import recording
 from .traced_array import PYTHON_NUMBERS, TracedArray, as_value, is_traced, wrap
@@ -236,7 +236,12 @@ def leaf_type(leaf: Any, path: str) -> ArrayType:
         except DTypeError as error:
             raise DTypeError(f"{path}: {error.message}") from None
     if isinstance(leaf, (np.generic, *PYTHON_NUMBERS)):
-        return Constant(leaf).type
+        number = np.asarray(leaf)
+        if not is_supported(number.dtype):
+            raise DTypeError(
+                f"{path}: the {type(leaf).__name__} {leaf!r:.60} fits no dtype that can be traced: pass a float"
+            )
+        return ArrayType(number.dtype, ())
     raise ArgumentTypeError(f"{path} is {type(leaf).__name__}, not an array or a number")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.dtypes import DType, dtype_name
+from ..compiler.dtypes import DType, dtype_name, is_supported
 from ..compiler.errors import StaticArgumentError
 from ..compiler.ir import ArrayType
 from ..compiler.program import Argument, Static, argument_names, is_array_like, leaf_type, weak_type
@@ -105,7 +105,7 @@ def sign(leaves: Sequence[Any], tree: Any) -> Signature:
 
 
 def _spec(leaf: Any, tree: Any, index: int) -> Spec:
-    if type(leaf) is np.ndarray:
+    if type(leaf) is np.ndarray and is_supported(leaf.dtype):
         return ArraySpec(leaf.dtype, leaf.shape)
     if type(leaf) is StaticLeaf:
         return _static(leaf.value, tree, index)

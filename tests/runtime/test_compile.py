@@ -17,6 +17,7 @@ from tracemill.compiler.errors import (
     ArgumentTypeError,
     BackendError,
     ConcretizationError,
+    DTypeError,
     StaticArgumentError,
     TransformTypeError,
 )
@@ -249,6 +250,24 @@ def test_an_argument_that_is_no_array_is_named_with_its_path() -> None:
         tm.compile(lambda p: p["w"])({"w": {1, 2}})
     with pytest.raises(ArgumentTypeError, match="MaskedArray"):
         tm.compile(lambda x: x)(np.ma.masked_array([1.0], [True]))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.ones(2, ">f8"),
+        np.array([1, None], object),
+        np.array(["a"]),
+        np.zeros(2, "M8[s]"),
+        np.zeros(2, "f4,f8"),
+        2**64,
+        -(2**63) - 1,
+        np.datetime64("2020"),
+    ],
+)
+def test_a_dtype_that_cannot_be_traced_is_named_with_its_path(x: Any) -> None:
+    with pytest.raises(DTypeError, match=r"args\[1\]: .* traced"):
+        tm.compile(lambda a, x: x)(np.ones(2), x)
 
 
 def test_python_control_flow_on_values_is_an_error_with_the_line() -> None:
