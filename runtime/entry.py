@@ -9,7 +9,7 @@ import optree
 
 from ..compiler.dtypes import dtype_name
 from ..compiler.program import ArrayOutput, Program, flatten_arguments
-from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec
+from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, identity_of
 
 MISS: Any = object()
 """What an entry returns for a call that it was not made for."""
@@ -107,12 +107,13 @@ class CheckWriter:
             self._static_leaf(spec, name)
 
     def _static_leaf(self, spec: StaticSpec, name: str) -> None:
-        value, type_ = f"v_{name}", f"t_{name}"
-        self.names[value], self.names[type_] = spec.value, spec.type
-        same = (
-            f"{name} is not {value}" if spec.type is bool else f"{name} is not {value} and {name} != {value}"
+        value, identity = f"v_{name}", f"i_{name}"
+        self.names[value], self.names[identity], self.names["identity_of"] = (
+            spec.value,
+            spec.identity,
+            identity_of,
         )
-        self._miss_if(f"type({name}) is not {type_} or ({same})")
+        self._miss_if(f"{name} is not {value} and identity_of({name}) != {identity}")
 
     def _bind(self, source: str) -> str:
         name = f"x{self._count}"

@@ -1,7 +1,7 @@
 """Signatures: what a compiled variant was made for, as a key to look up and as generated code that checks a call."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,12 +40,25 @@ class NumberSpec:
         )
 
 
+def identity_of(value: Any) -> Any:
+    """What makes a static value another one: 1, 1.0 and True differ, also within tuples; −0 is not 0; NaN is NaN.
+
+    >>> identity_of((1, 2)) == identity_of((1.0, 2)), identity_of(float("nan")) == identity_of(float("nan"))
+    (False, True)
+    """
+    if isinstance(value, tuple):
+        return type(value), *map(identity_of, value)
+    if isinstance(value, (float, complex)):
+        return type(value), repr(value)
+    return type(value), value
+
+
 @dataclass(frozen=True, slots=True)
 class StaticSpec:
     """An argument whose value is part of the signature."""
 
-    type: type[Any]
-    value: Any
+    value: Any = field(compare=False)
+    identity: Any
 
     is_traced = False
 
@@ -126,7 +139,7 @@ def _static(value: Any, tree: Any, index: int) -> StaticSpec:
             f"{path} is {type(value).__name__}, which cannot be hashed: a static argument is part of the signature. "
             "Pass arrays or numbers, or a tuple instead of a list"
         ) from None
-    return StaticSpec(type(value), value)
+    return StaticSpec(value, identity_of(value))
 
 
 def arguments_for(signature: Signature) -> list["Argument | Static"]:

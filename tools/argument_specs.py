@@ -15,7 +15,7 @@ from ..compiler.errors import TracemillError
 from ..compiler.ir import Constant
 from ..compiler.program import describe, flatten_arguments
 from ..compiler.tracing import array_type
-from ..runtime.signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec
+from ..runtime.signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, identity_of
 
 _NUMBERS = {"int": int, "float": float, "complex": complex}
 _ARRAY = re.compile(r"(\w+)\s*\[([^\[\]]*)\]")
@@ -65,7 +65,7 @@ def _literal(right: str, text: str) -> Spec:
         raise click.UsageError(
             f"in {text!r}: {right!r} is not a number, a string, a tuple of these, or None"
         ) from None
-    return StaticSpec(type(value), value)
+    return StaticSpec(value, identity_of(value))
 
 
 def read_example(path: Path) -> list[tuple[str, Spec]]:

@@ -209,6 +209,19 @@ def test_equal_values_of_different_types_are_different_static_arguments() -> Non
     assert f(np.zeros(1), 1.0)[0] == 2
 
 
+def test_static_numbers_are_told_apart_by_type_and_sign_also_within_tuples() -> None:
+    f = tm.compile(lambda x, n: x * n[0], static_argnums=1)
+    x = np.arange(3)
+    assert [f(x, (n,)).dtype.kind for n in (1, 1.0, True, 1j)] == ["i", "f", "i", "c"]
+    assert [bool(np.signbit(f(np.ones(1), (n,))[0])) for n in (0.0, -0.0, 0.0)] == [False, True, False]
+
+
+def test_nan_as_a_static_argument_compiles_once() -> None:
+    f = tm.compile(lambda x, n: x * n, static_argnums=1)
+    assert all(np.isnan(f(np.ones(1), float("nan"))[0]) for _ in range(3))
+    assert len(f.signatures()) == 1
+
+
 def test_strings_bools_and_none_are_static_by_themselves() -> None:
     f = tm.compile(lambda x, flag, name: x + 1 if flag and name == "a" else x)
     assert f(np.zeros(1), True, "a")[0] == 1
