@@ -1,14 +1,24 @@
 """Every error that a user can meet. The docstring of a class is its manual page: when, an example, the fix.
 
 Each error is also the Python error that a careful user would expect (`ValueError`, `TypeError`, …),
-so that code written against NumPy catches it.
+so that code written against NumPy catches it. The examples have ``import numpy as np, tracemill as tm``.
 """
 
 from typing import Any
 
 
 class TracemillError(Exception):
-    """Base of all errors of Tracemill. Catch it to catch them all."""
+    """Base of all errors of Tracemill.
+
+    >>> import numpy as np, tracemill as tm
+    >>> try:
+    ...     tm.grad(np.sin)(np.zeros(2))
+    ... except tm.TracemillError as error:
+    ...     print(error.code)
+    E0302
+
+    Fix: catch it to catch them all; ``error.location`` is the line of your program, once it is known.
+    """
 
     code = "E0000"
 
@@ -26,10 +36,18 @@ class TracemillError(Exception):
         self.location = self.location or location
 
 
-class InternalError(TracemillError, RuntimeError):
-    """Tracemill is at fault, not your program.
+# ---- Tracemill itself, and its text ------------------------------------------------------------------
 
-    Set ``TRACEMILL_CHECK=1`` to verify the graph after every pass and find the pass that broke it,
+
+class InternalError(TracemillError, RuntimeError):
+    """Tracemill is at fault, not your program, unless you have called its inner functions.
+
+    >>> from tracemill.compiler.trace import bind
+    >>> bind("sin")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.InternalError: bind('sin') outside of any trace. This is a fault in Tracemill...
+
+    Fix: set ``TRACEMILL_CHECK=1`` to verify the graph after every pass and find the pass that broke it,
     print the graph with ``tracemill inspect``, and report both.
     """
 
@@ -46,55 +64,110 @@ class InternalError(TracemillError, RuntimeError):
 class InvalidGraphError(InternalError):
     """A graph is not well formed: a value is used before it is made, made twice, or has the wrong type.
 
-    Raised by ``graph.lint()``, and after each pass when ``TRACEMILL_CHECK=1``. The message names the pass.
+    Raised by ``graph.lint()``, and after each pass when ``TRACEMILL_CHECK=1``.
+
+    >>> from tracemill.compiler.dtypes import FLOAT64
+    >>> from tracemill.compiler.ir import ArrayType, Graph, Value
+    >>> Graph("f", (), (), (Value(ArrayType(FLOAT64, ())),)).lint()
+    Traceback (most recent call last):
+    tracemill.compiler.errors.InvalidGraphError: graph f, return: value 0 of those it takes (f64[]) is not made...
+
+    Fix: the message names the pass, if there is one, and the call; correct the code that made it.
     """
 
     code = "E0002"
 
 
 class ParseError(TracemillError, ValueError):
-    """A text is not a graph. The message gives the line and what was expected there."""
+    """A text is not a graph.
+
+    >>> import tracemill as tm
+    >>> tm.parse("def f(x: f64[]) -> f64[]:")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ParseError: line 1: expected '# tracemill ir 1', found 'def f(x:...
+
+    Fix: the message gives the line and what was expected there; ``str(graph)`` shows the form.
+    """
 
     code = "E0003"
 
 
+# ---- arrays and their types --------------------------------------------------------------------------
+
+
 class ShapeError(TracemillError, ValueError):
-    """Shapes do not fit: they do not broadcast, an axis is out of range, a reshape changes the size.
+    """Shapes do not fit: they do not broadcast, a reshape changes the size.
 
     >>> import numpy as np, tracemill as tm
     >>> tm.compile(lambda x, w: x * w)(np.ones((2, 3)), np.ones(2))
     Traceback (most recent call last):
-    tracemill.compiler.errors.ShapeError: ...
+    tracemill.compiler.errors.ShapeError: multiply of f64[2, 3] and f64[2]: shapes do not broadcast...
+
+    Fix: give the arrays axes that fit, such as ``w[:, None]``.
     """
 
     code = "E0101"
 
 
 class AxisError(ShapeError, IndexError):
-    """An axis does not exist: NumPy's ``AxisError``, with the line of your program."""
+    """An axis does not exist: NumPy's ``AxisError``, with the line of your program.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(lambda x: np.sum(x, axis=2))(np.ones((2, 3)))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.AxisError: axis 2 is out of bounds for an array of dimension 2...
+
+    Fix: axes count from 0, or back from −1.
+    """
 
     code = "E0102"
 
 
 class DTypeError(TracemillError, TypeError):
-    """An operation does not exist for these dtypes, or a cast is not allowed by ``casting=``."""
+    """An operation does not exist for these dtypes, or a cast is not allowed by ``casting=``.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(np.bitwise_and)(np.ones(2), np.ones(2))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.DTypeError: bitwise_and is not defined for (float64, float64)...
+
+    Fix: convert first, with ``x.astype``.
+    """
 
     code = "E0103"
 
 
 class OutOfBoundsError(TracemillError, IndexError):
-    """An index that is known while tracing lies outside its axis."""
+    """An index that is known while tracing lies outside its axis.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(lambda x: x[3])(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.OutOfBoundsError: index 3 is out of bounds for axis 0 with size 3...
+
+    Fix: correct the index. One that is known only at run time reads the nearest entry and writes nothing.
+    """
 
     code = "E0104"
+
+
+# ---- tracing -----------------------------------------------------------------------------------------
 
 
 class ConcretizationError(TracemillError, TypeError):
     """Python needs the value of a traced array, which is not known while tracing.
 
     Happens at ``if x > 0``, ``while``, ``float(x)``, ``int(x)``, ``x.item()``, ``range(x)`` under
-    `compile` and `vmap`. Fixes: ``np.where(condition, a, b)`` instead of ``if``; mark the argument
-    static (``static_argnums``) if it is a setting rather than data. Uncompiled `grad`, `vjp` and
-    `jvp` know the values, and Python control flow on them works.
+    `compile` and `vmap`.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(lambda x: x if x > 0 else -x)(1.0)
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ConcretizationError: bool(x), as in `if` or `while`, needs the value of...
+
+    Fix: ``np.where(condition, a, b)`` instead of ``if``; mark the argument static (``static_argnums``) if
+    it is a setting rather than data. Uncompiled `grad`, `vjp` and `jvp` know the values, and Python control
+    flow on them works.
     """
 
     code = "E0201"
@@ -102,6 +175,11 @@ class ConcretizationError(TracemillError, TypeError):
 
 class DataDependentShapeError(ConcretizationError):
     """The shape of the result depends on values: ``np.nonzero``, ``np.unique``, ``x[mask]`` …
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(lambda x: x[x > 0])(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.DataDependentShapeError: reading through a boolean mask gives an array whose...
 
     Fix: ``np.where(mask, x, fill)`` keeps the shape; the functions in ``tracemill.numpy`` take
     ``size=`` and ``fill_value=``.
@@ -113,7 +191,16 @@ class DataDependentShapeError(ConcretizationError):
 class EscapedTracerError(TracemillError, RuntimeError):
     """A traced array is used after its trace has ended, or in another thread.
 
-    It was stored in a global, an attribute or a list that outlives the function. Fix: return it.
+    It was stored in a global, an attribute or a list that outlives the function.
+
+    >>> import numpy as np, tracemill as tm
+    >>> kept = []
+    >>> _ = tm.compile(lambda x: kept.append(x))(np.ones(3))
+    >>> kept[0] + 1
+    Traceback (most recent call last):
+    tracemill.compiler.errors.EscapedTracerError: a traced array is used outside of the trace that made it...
+
+    Fix: return it.
     """
 
     code = "E0203"
@@ -122,26 +209,87 @@ class EscapedTracerError(TracemillError, RuntimeError):
 class UnsupportedFunctionError(TracemillError, NotImplementedError, TypeError):
     """This NumPy function cannot be traced, for the reason that the message gives.
 
-    ``tracemill coverage`` lists what can.
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(np.array_str)(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.UnsupportedFunctionError: np.array_str cannot be traced: text, printing and files...
+
+    Fix: the message says what to do instead; or call it outside, or through `tracemill.pure_callback`.
     """
 
     code = "E0204"
 
 
-class UnsupportedAttributeError(UnsupportedFunctionError, AttributeError):
-    """An attribute of arrays that says where their memory is (``x.strides``, ``x.flags``): a traced array has none."""
-
-    code = "E0210"
-
-
 class ArgumentTypeError(TracemillError, TypeError):
-    """An argument is not an array, a number or a container of them. The message names its path."""
+    """An argument is not an array, a number or a container of them. The message names its path.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.grad(lambda x: x)("one")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ArgumentTypeError: grad(<lambda>): args[0] is str, not an array or a number
+
+    Fix: pass arrays and numbers; make what is none of these a static argument.
+    """
 
     code = "E0205"
 
 
+class RandomStateError(TracemillError, RuntimeError):
+    """NumPy's global random state was used inside a traced function.
+
+    The number would be frozen into the graph: every later call would get the same one.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(lambda x: x + np.random.normal())(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.RandomStateError: np.random.normal was called while tracing...
+
+    Fix: draw outside and pass the result as an argument.
+    """
+
+    code = "E0206"
+
+
+class ImmutableScalarError(TracemillError, TypeError):
+    """A NumPy scalar (``x[0]``, ``x.sum()``) was assigned into; as in NumPy, only arrays can be.
+
+    >>> import numpy as np, tracemill as tm
+    >>> def f(x):
+    ...     total = x.sum()
+    ...     total[...] = 0
+    >>> tm.compile(f)(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ImmutableScalarError: a NumPy scalar does not support item assignment...
+
+    Fix: assign to the name (``total = 0``), or into the array (``x[0] = 0``).
+    """
+
+    code = "E0207"
+
+
+class ReadOnlyError(TracemillError, ValueError):
+    """A read-only view (``np.broadcast_to``, ``np.diagonal``) was written to.
+
+    >>> import numpy as np, tracemill as tm
+    >>> def f(x):
+    ...     np.diagonal(x)[0] = 1
+    >>> tm.compile(f)(np.ones((2, 2)))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ReadOnlyError: this view (np.diagonal, sliding_window_view) is read-only...
+
+    Fix: as in NumPy, copy it first; ``np.fill_diagonal`` writes to a diagonal.
+    """
+
+    code = "E0208"
+
+
 class ArgumentValueError(TracemillError, ValueError):
     """An argument has a value that the function does not take: a quantile of 2, an unknown method, no bins.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(lambda x: np.quantile(x, 2.0))(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ArgumentValueError: Quantiles must be in the range [0, 1]...
 
     Fix: the message says which values it takes.
     """
@@ -149,75 +297,135 @@ class ArgumentValueError(TracemillError, ValueError):
     code = "E0209"
 
 
-class RandomStateError(TracemillError, RuntimeError):
-    """NumPy's global random state was used inside a traced function.
+class UnsupportedAttributeError(UnsupportedFunctionError, AttributeError):
+    """An attribute of arrays that says where their memory is: a traced array has none.
 
-    The number would be frozen into the graph: every later call would get the same one. Fix: draw
-    outside and pass the result as an argument.
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(lambda x: x.strides)(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.UnsupportedAttributeError: x.strides cannot be traced...
+
+    Fix: write the function in terms of ``shape`` and ``dtype``, which are known.
     """
 
-    code = "E0206"
-
-
-class ImmutableScalarError(TracemillError, TypeError):
-    """A NumPy scalar (``x[0]``, ``x.sum()``) was assigned into; as in NumPy, only arrays can be."""
-
-    code = "E0207"
-
-
-class ReadOnlyError(TracemillError, ValueError):
-    """A read-only view (``np.broadcast_to``, ``np.diagonal``) was written to; as in NumPy, copy it first."""
-
-    code = "E0208"
+    code = "E0210"
 
 
 class IndexTypeError(ArgumentTypeError, IndexError):
-    """An index is no integer, slice, Ellipsis, None, or array of integers or bools: ``x[1.5]``."""
+    """An index is no integer, slice, Ellipsis, None, or array of integers or bools.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(lambda x: x[1.5])(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.IndexTypeError: only integers, slices (`:`), ellipsis (`...`), None and...
+
+    Fix: convert it, with ``int(i)`` or ``i.astype(int)``.
+    """
 
     code = "E0211"
 
 
-class NotDifferentiableError(TracemillError, TypeError):
-    """A derivative was asked for where there is none: integer inputs or outputs, opaque Python code.
+# ---- transforms --------------------------------------------------------------------------------------
 
-    The message names the path of the argument, or the op and the line.
+
+class NotDifferentiableError(TracemillError, TypeError):
+    """A derivative was asked for where there is none: integer results, opaque Python code.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.grad(lambda x: x > 0)(1.0)
+    Traceback (most recent call last):
+    tracemill.compiler.errors.NotDifferentiableError: grad(<lambda>): the result has dtype bool, which has...
+
+    Fix: the message names the path of the result, or the op and the line; return a floating number, or
+    wrap what has no derivative in `stop_gradient`.
     """
 
     code = "E0301"
 
 
 class NonScalarOutputError(TracemillError, TypeError):
-    """`grad` needs a function that returns one number. For arrays use `vjp` or `jacrev`."""
+    """`grad` needs a function that returns one number.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.grad(np.sin)(np.zeros(2))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.NonScalarOutputError: grad(sin): the function must return one number, not an array...
+
+    Fix: sum the result, or use `vjp` or `jacrev`; ``has_aux=True`` returns more beside the number.
+    """
 
     code = "E0302"
 
 
 class TreeMismatchError(TracemillError, ValueError):
-    """Two pytrees (nested dicts, lists, tuples …) that must have the same structure differ. Shows both."""
+    """Two pytrees (nested dicts, lists, tuples …) that must have the same structure differ.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.jvp(np.sin, (1.0,), (1.0, 2.0))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.TreeMismatchError: jvp(sin): tangents: expected the structure (*,), found (*, *)...
+
+    Fix: the message shows both; a list is not a tuple.
+    """
 
     code = "E0303"
 
 
 class TransformArgumentError(TracemillError, ValueError):
-    """An argument of a transform itself is wrong: ``argnums``, ``in_dims``, ``out_dims``, ``chunk_size`` …"""
+    """An argument of a transform itself is wrong: ``argnums``, ``in_dims``, ``out_dims``, ``axis_size`` …
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.grad(np.sin, argnums=1)(1.0)
+    Traceback (most recent call last):
+    tracemill.compiler.errors.TransformArgumentError: grad(sin): argnums=1 is out of range: the call has 1...
+
+    Fix: the message says which values fit the call.
+    """
 
     code = "E0304"
 
 
 class TransformTypeError(TracemillError, TypeError):
-    """An argument of a transform has a wrong type. The message says which, what it is, what it must be."""
+    """An argument of a transform has a wrong type.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.grad(np.square)(np.arange(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.TransformTypeError: grad(square): args[0] has dtype i64, which has no derivative...
+
+    Fix: the message says which argument, what it is, and what it must be.
+    """
 
     code = "E0305"
 
 
+# ---- compiling and running ---------------------------------------------------------------------------
+
+
 class StaticArgumentError(TracemillError, TypeError):
-    """A static argument cannot be hashed, or `static_argnums`/`static_argnames` name no parameter."""
+    """A static argument cannot be hashed, or the options that name static arguments are wrong.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(lambda x, sizes: x, static_argnums=1)(np.ones(3), [1, 2])
+    Traceback (most recent call last):
+    tracemill.compiler.errors.StaticArgumentError: args[1] is list, which cannot be hashed...
+
+    Fix: pass a tuple instead of a list; arrays are no settings.
+    """
 
     code = "E0401"
 
 
 class BackendError(TracemillError, RuntimeError):
-    """A backend is unknown, not installed, or failed. The message says how to get it."""
+    """A backend is unknown, or lacks what the program needs.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(np.sin, backend="fortran")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.BackendError: backend 'fortran' is unknown: choose one of 'auto', 'numpy'
+
+    Fix: the message lists those that are there.
+    """
 
     code = "E0402"
 
@@ -226,18 +434,33 @@ class CallbackError(TracemillError, TypeError, ValueError):
     """A Python function that a program calls gave something else than was promised.
 
     The shapes and dtypes of its outputs are part of the program, so the function must keep to them
-    exactly; only Python numbers take the dtype that is asked for. The message names the function and
-    the output.
+    exactly; only Python numbers take the dtype that is asked for.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.pure_callback(np.sin, np.float32, np.float64(1.0))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.CallbackError: callback of sin: output 0 must be f32[], the function gave float64[]...
+
+    Fix: the message names the function and the output; convert it there, or correct ``result_spec``.
     """
 
-    code = "E0404"
+    code = "E0403"
 
 
 class CallbackLoopWarning(UserWarning):
     """A Python function that a mapped program calls runs once per example, in a loop.
 
-    Opaque code has no batch, so `vmap` has no other way; the printed graph shows the loop as ``loops=``. Fix:
-    write the function with NumPy, so that it can be traced, or call it outside of `vmap` on the whole batch.
+    Opaque code has no batch, so `vmap` has no other way; the printed graph shows the loop as ``loops=``.
+
+    >>> import math, numpy as np, tracemill as tm
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = tm.vmap(lambda x: tm.pure_callback(math.gamma, np.float64, x))(np.ones(2))
+    >>> caught[0].category.__name__
+    'CallbackLoopWarning'
+
+    Fix: write the function with NumPy, so that it can be traced, or call it outside of `vmap` on the whole batch.
     """
 
     code = "W0001"

@@ -1,0 +1,55 @@
+"""Every error has a code of its own, a manual page, and a place that raises it."""
+
+import ast
+import builtins
+from pathlib import Path
+
+import pytest
+
+import tracemill
+from tracemill.compiler import errors
+
+ROOT = Path(tracemill.__file__).parent
+LAYERS = ("compiler", "passes", "runtime", "tools")
+
+CLASSES = [found for found in vars(errors).values() if isinstance(found, type) and hasattr(found, "code")]
+
+each_class = pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
+
+
+def called_names() -> set[str]:
+    """What the library calls or hands over by its name alone."""
+    files = [file for layer in LAYERS for file in (ROOT / layer).rglob("*.py")]
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files if file.name != "errors.py"]
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return {part.id for node in nodes for part in (node.func, *node.args) if isinstance(part, ast.Name)}
+
+
+def test_codes_are_unique_and_in_order() -> None:
+    codes = [error.code for error in CLASSES]
+    assert codes == sorted(set(codes))
+
+
+@each_class
+def test_an_error_has_a_code_of_its_own(error: type) -> None:
+    assert "code" in vars(error)
+
+
+@each_class
+def test_a_manual_page_says_when_shows_an_example_and_gives_the_fix(error: type) -> None:
+    page = error.__doc__ or ""
+    summary, *rest = page.split("\n")
+    assert summary.strip().endswith((".", "…"))
+    assert any(">>> " in line for line in rest)
+    assert any(line.strip().startswith("Fix: ") for line in rest)
+
+
+@each_class
+def test_an_error_is_also_one_of_pythons_own(error: type) -> None:
+    pythons = [base for base in error.__mro__ if vars(builtins).get(base.__name__) is base]
+    assert error is errors.TracemillError or pythons[0] not in (Exception, object)
+
+
+def test_every_error_is_raised_somewhere() -> None:
+    unused = {error.__name__ for error in CLASSES} - called_names() - {"TracemillError"}
+    assert not unused
