@@ -253,9 +253,12 @@ def test_augmented_assignment_writes_in_place() -> None:
 
 
 def at_without_index_arrays(x: Any) -> Any:
-    np.add.at(x, slice(None, None, -2), x[0])
-    np.negative.at(x, (0, slice(1, 3)))
-    np.power.at(x, (..., 1), 2)
+    every_other: Any = slice(None, None, -2)  # NumPy's types know only arrays and integers as places
+    row_part: Any = (0, slice(1, 3))
+    column: Any = (..., 1)
+    np.add.at(x, every_other, x[0])
+    np.negative.at(x, row_part)
+    np.power.at(x, column, 2)
     np.subtract.at(x, (), 1.0)
     np.multiply.at(x[1], 2, 5)
     return x

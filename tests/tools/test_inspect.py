@@ -98,8 +98,8 @@ def test_diffs_show_what_a_pass_changed(terminal: Terminal) -> None:
     out = terminal.run(*LOSS, "--transform", "grad", "--diff").out
     assert "+++ after:simplify\n@@" in out
     assert "\n-    " in out
-    whole = [line for line in out.splitlines() if line.startswith("def loss(")]  # in a diff, lines are indented
-    assert len(whole) == 2  # the traced graph and the generated source
+    whole = [line for line in out.splitlines() if line.startswith("def loss(")]
+    assert len(whole) == 2  # the traced graph and the generated source; in a diff, lines are indented
 
 
 def test_json_holds_every_stage(terminal: Terminal) -> None:
