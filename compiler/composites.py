@@ -7,9 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from .dtypes import is_supported
+from .errors import DTypeError
 from .op import lookup
 from .trace import bind
 from .traced_array import is_traced, wrap
+
+__all__ = [
+    "gelu",
+    "log_sigmoid",
+    "log_softmax",
+    "logsumexp",
+    "relu",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "softplus",
+]
 
 ROOT_HALF = 0.7071067811865476
 ROOT_TWO_OVER_PI = 0.7978845608028654
@@ -56,7 +70,8 @@ def _finite_maximum(x: Any, axis: Any) -> Any:
 
 def relu(x: Any) -> Any:
     """``max(x, 0)``, with derivative 0 at 0."""
-    return np.where(np.asarray(x) <= 0 if not is_traced(x) else x <= 0, np.zeros_like(x), x)
+    x = _numbers(x)
+    return np.where(x <= 0, np.zeros_like(x), x)
 
 
 def sigmoid(x: Any) -> Any:
@@ -79,6 +94,7 @@ def softplus(x: Any) -> Any:
 
 def silu(x: Any) -> Any:
     """``x * sigmoid(x)``, also known as swish."""
+    x = _numbers(x)
     return x * sigmoid(x)
 
 
@@ -95,8 +111,18 @@ def gelu(x: Any, approximate: bool = False) -> Any:
 
 def _floating(x: Any) -> Any:
     """The array, integers and booleans as f64."""
-    array = x if is_traced(x) else np.asarray(x)
+    array = _numbers(x)
     return array.astype(float) if array.dtype.kind in "biu" else array
+
+
+def _numbers(x: Any) -> Any:
+    """The array; `DTypeError` if it holds no numbers."""
+    array = x if is_traced(x) else np.asarray(x)
+    if not is_supported(array.dtype):
+        raise DTypeError(
+            f"expected an array of numbers, not {type(x).__name__} of dtype {array.dtype}: {x!r:.60}"
+        )
+    return array
 
 
 def _erfc(x: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .check import MOST_AXES, output_types, shape_problem
 from .dtypes import Array, DType, dtype_named, dtype_names
-from .errors import ParseError
+from .errors import ParseError, TransformTypeError
 from .ir import ArrayType, Call, Constant, Graph, Location, Param, Shape, Value
 from .literals import LONGEST_NUMBER, read_numbers
 from .naming import INLINE_SIZE, RESERVED
@@ -75,6 +75,8 @@ class _Reader:
     ) -> None:
         self.constants = constants
         self.functions = functions
+        if not isinstance(text, str):
+            raise TransformTypeError(f"parse needs a text, not {type(text).__name__}: {text!r:.60}")
         first, _, _ = text.partition("\n")
         if first.rstrip() != HEADER:
             raise ParseError(f"line 1: expected {HEADER!r}, found {first[:40]!r}")
@@ -403,7 +405,8 @@ def _check_types(line: Line, call: Call) -> None:
     try:
         types = output_types(call.op, call.inputs, call.params)
     except Exception as error:  # a rule may stumble over parameters that are not the op's
-        raise ParseError(f"line {line.number}: expected what {call.op} takes: {error}") from error
+        reason = re.sub(r"^\S+\(\) ", "", str(error))  # Python names the rule's function first
+        raise ParseError(f"line {line.number}: expected what {call.op} takes: {reason}") from error
     given = tuple(value.type for value in call.outputs)
     if types != given:
         raise line.error(f"expected {_shown(types)} as the result of {call.op}, found {_shown(given)}")

@@ -113,6 +113,15 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
     return result if type(result) is tuple else (result,)
 
 
+def require_graph(what: str, given: Any) -> None:
+    """`TransformTypeError` unless a graph is given."""
+    if not isinstance(given, Graph):
+        raise TransformTypeError(
+            f"{what} must be a Graph, not {type(given).__name__}: `parse` reads one from text, and a compiled "
+            "function gives its own, f.lower(*args).graph"
+        )
+
+
 class Interpreter:
     """Runs a graph on arrays, one call at a time, by the NumPy meaning of its ops.
 
@@ -125,6 +134,7 @@ class Interpreter:
     """
 
     def __init__(self, graph: Graph) -> None:
+        require_graph(type(self).__name__, graph)
         self.graph = graph
 
     def run(self, *inputs: Any) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from ..compiler.check import check
 from ..compiler.errors import TransformArgumentError
 from ..compiler.ir import ArrayType, Call, Constant, Graph, Value, same_params
-from ..compiler.trace import Builder, inline, recording
+from ..compiler.trace import Builder, inline, recording, require_graph
 
 
 def replace_pattern(graph: Graph, pattern: Graph, replacement: Graph, *, any_shape: bool = False) -> Graph:
@@ -19,7 +19,7 @@ def replace_pattern(graph: Graph, pattern: Graph, replacement: Graph, *, any_sha
     nested graphs are left as they are. With `any_shape`, values need only have the dtypes of the pattern's.
 
     Raises `TransformArgumentError` if the two graphs do not fit each other or the pattern matches nothing
-    by construction.
+    by construction, `TransformTypeError` for what is no graph.
 
     With the pattern ``log(exp(x))`` and the replacement ``x``, before::
 
@@ -35,6 +35,8 @@ def replace_pattern(graph: Graph, pattern: Graph, replacement: Graph, *, any_sha
             sin_1: f32[3] = sin(a)
             return sin_1
     """
+    for what, given in (("graph", graph), ("pattern", pattern), ("replacement", replacement)):
+        require_graph(f"replace_pattern: the {what}", given)
     _check_arguments(pattern, replacement, any_shape)
     matches = list(_Search(graph, pattern, any_shape).matches())
     if not matches:

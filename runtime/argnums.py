@@ -42,7 +42,8 @@ class Argnums:
         for number in self.numbers:
             if not -count <= number < count:
                 raise TransformArgumentError(
-                    f"{where}: argnums={number} is out of range: the call has {count} positional arguments"
+                    f"{where}: argnums={number} is out of range: the call has {count} positional argument"
+                    f"{'' if count == 1 else 's'}"
                 )
         positions = tuple(int(number) % count for number in self.numbers)
         if len(set(positions)) != len(positions):

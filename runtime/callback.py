@@ -1,16 +1,18 @@
 """`pure_callback`: call Python code from a traced function, at the time when it runs."""
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
 import optree
 
-from ..compiler.errors import TransformTypeError
+from ..compiler.dtypes import is_supported
+from ..compiler.errors import DTypeError, ShapeError, TransformTypeError
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.program import describe, leaf_type, path_names
 from ..compiler.trace import Builder, bind_all, recording
-from .transform import run
+from .transform import require_function, run
 from .trees import check_same_structure, flatten
 
 
@@ -32,6 +34,7 @@ def pure_callback(function: Callable[..., Any], result_spec: Any, *args: Any) ->
         The results, in the structure of `result_spec`, as arrays of exactly these shapes and dtypes.
 
     Raises:
+        TransformTypeError, DTypeError, ShapeError: `function` or `result_spec` is none.
         CallbackError: the function returned other shapes or dtypes.
         TreeMismatchError: (a ValueError) the function returned another structure.
 
@@ -39,6 +42,7 @@ def pure_callback(function: Callable[..., Any], result_spec: Any, *args: Any) ->
     >>> pure_callback(math.gamma, np.float64, 5.0)
     np.float64(24.0)
     """
+    require_function("pure_callback", function)
     leaves, tree = flatten(args)
     specs, spec_tree = flatten(result_spec)
     where = f"pure_callback({describe(function)})"
@@ -84,10 +88,19 @@ class _FlatFunction:
 
 
 def _spec_type(spec: Any, where: str) -> ArrayType:
-    if isinstance(spec, (type, np.dtype)):
-        return ArrayType(np.dtype(spec), ())
-    if not hasattr(spec, "shape") or not hasattr(spec, "dtype"):
+    is_dtype = isinstance(spec, (type, np.dtype))
+    if not is_dtype and not (hasattr(spec, "shape") and hasattr(spec, "dtype")):
         raise TransformTypeError(
-            f"{where} must have a shape and a dtype, {type(spec).__name__} has not: {spec!r:.60}"
+            f"{where} must have a shape and a dtype, as np.empty(3) has, or be a dtype for a scalar; "
+            f"{type(spec).__name__} is neither: {spec!r:.60}"
         )
-    return ArrayType(np.dtype(spec.dtype), tuple(spec.shape))
+    try:
+        dtype = np.dtype(spec if is_dtype else spec.dtype)
+        shape = () if is_dtype else tuple(map(index, spec.shape))
+    except TypeError as error:
+        raise TransformTypeError(f"{where} has no shape and dtype of an array: {error}") from error
+    if not is_supported(dtype):
+        raise DTypeError(f"{where}: there are no traced arrays of dtype {dtype}")
+    if any(size < 0 for size in shape):
+        raise ShapeError(f"{where}: the shape {shape} has a negative size")
+    return ArrayType(dtype, shape)

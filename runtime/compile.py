@@ -7,13 +7,14 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any, overload
 
-from ..compiler.errors import StaticArgumentError, TransformTypeError
+from ..compiler.errors import TransformTypeError
 from ..compiler.program import argument_names, describe, flatten_arguments, trace
 from ..compiler.tracing import current_trace
 from .build import check_backend
 from .entry import MISS, always_miss
 from .lower import Lowered
 from .signature import Signature, StaticLeaf, arguments_for, sign
+from .static_arguments import as_tuple, static_arguments
 from .transform import as_argument, inputs_of, overwrite, run
 from .variant import Variant
 
@@ -39,8 +40,9 @@ class CompiledFunction:
             "static_argnames": static_argnames,
             "max_variants": max_variants,
         }
-        self._static_argnums = static_argnums
-        self._static_argnames = frozenset(static_argnames)
+        self._static_argnums, self._static_argnames = static_arguments(
+            function, static_argnums, static_argnames
+        )
         self._has_static = bool(static_argnums or static_argnames)
         self._variants: dict[Signature, Variant] = {}
         self._lock = threading.RLock()
@@ -155,14 +157,6 @@ class CompiledFunction:
         return Lowered(self._function, signature, self._options["backend"])  # type: ignore[arg-type]
 
 
-def _as_tuple(option: str, given: Any, of: type[Any]) -> tuple[Any, ...]:
-    """One or several ints or strings as a tuple."""
-    items = (given,) if isinstance(given, of) else tuple(given) if isinstance(given, Iterable) else (given,)
-    if not all(isinstance(item, of) and not isinstance(item, bool) for item in items):
-        raise StaticArgumentError(f"{option} must be {of.__name__} or a tuple of them, not {given!r}")
-    return items
-
-
 def _check_count(option: str, given: Any) -> None:
     if not isinstance(given, int) or isinstance(given, bool) or given < 1:
         raise TransformTypeError(f"{option} must be a positive int, not {given!r}")
@@ -215,7 +209,7 @@ def compile(
         backend: ``"auto"`` or ``"numpy"``.
         static_argnums: positions of arguments that are settings, not data: their values are known while tracing,
             and each new value compiles again. They must be hashable. Strings, bools and None are static anyway.
-        static_argnames: the same by keyword.
+        static_argnames: the same by name, however they are passed.
         max_variants: how many signatures to keep; the oldest goes first.
 
     Returns:
@@ -234,8 +228,8 @@ def compile(
     array([0., 0.])
     """
     check_backend(backend)
-    argnums = _as_tuple("static_argnums", static_argnums, int)
-    argnames = _as_tuple("static_argnames", static_argnames, str)
+    argnums = as_tuple("static_argnums", static_argnums, int)
+    argnames = as_tuple("static_argnames", static_argnames, str)
     _check_count("max_variants", max_variants)
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:

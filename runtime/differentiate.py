@@ -15,7 +15,7 @@ from ..passes.vjp import vjp as vjp_of_graph
 from ..passes.vmap import vmap as vmap_graph
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall, fitting
-from .transform import run, zeros
+from .transform import require_function, run, zeros
 from .trees import check_same_structure, spread, structure
 
 
@@ -48,8 +48,13 @@ def jvp(
     >>> jvp(np.sin, (0.0,), (1.0,))
     (np.float64(0.0), np.float64(1.0))
     """
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise TransformTypeError(f"jvp({describe(func)}): primals and tangents must be tuples or lists")
+    require_function("jvp", func)
+    for name, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise TransformTypeError(
+                f"jvp({describe(func)}): {name} must be a tuple with an entry per argument, not "
+                f"{type(given).__name__}: jvp(f, (x,), (dx,))"
+            )
     args = tuple(primals)
     check_same_structure(f"jvp({describe(func)}): tangents", structure(tuple(tangents)), structure(args))
     call = _call("jvp", func, args, has_aux)
@@ -117,8 +122,12 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     outputs, residuals = call.run_forward(forward)
     value, aux = call.value(outputs)
     call.forget_arrays()
-    pull = _Pullback(call, list(map(call.type_of, leaves)), backward, residuals, structure(primals)).pull
-    return (value, pull, aux) if has_aux else (value, pull)
+    pullback = _Pullback(call, list(map(call.type_of, leaves)), backward, residuals, structure(primals))
+
+    def vjp_fn(cotangents: Any, *, batched: bool = False) -> Any:
+        return pullback.pull(cotangents, batched=batched)
+
+    return (value, vjp_fn, aux) if has_aux else (value, vjp_fn)
 
 
 class _Pullback:
@@ -135,7 +144,7 @@ class _Pullback:
         self.call, self.out_types, self.primals = call, out_types, primals
         self.backward, self.residuals = backward, residuals
 
-    def pull(self, cotangents: Any, *, batched: bool = False) -> Any:
+    def pull(self, cotangents: Any, *, batched: bool) -> Any:
         """The cotangents of the primals."""
         given = self._flatten(cotangents)
         graph = self.backward
@@ -196,6 +205,7 @@ def _call(
     transform: str, func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool
 ) -> DifferentiatedCall:
     """A call in which every positional argument is differentiated."""
+    require_function(transform, func)
     if not primals:
         raise TransformArgumentError(f"{transform}({describe(func)}): no primals given")
     argnums = Argnums(transform, tuple(range(len(primals))), None)

@@ -76,8 +76,8 @@ def hessian(
     array([[ 6.,  0.],
            [ 0., 12.]])
     """
-    first = jacrev(func, argnums, has_aux, argnames=argnames, holomorphic=holomorphic)
-    return jacfwd(first, argnums, has_aux, argnames=argnames, holomorphic=holomorphic)
+    first = _jacobian("hessian", _rows, func, argnums, has_aux, argnames, holomorphic)
+    return _jacobian("hessian", _columns, first, argnums, has_aux, argnames, holomorphic)
 
 
 Blocks: TypeAlias = list[list[Any]]

@@ -8,6 +8,7 @@ import optree
 
 from ..compiler.errors import TransformArgumentError, TransformTypeError
 from ..compiler.program import NAMESPACE
+from .transform import require_function
 
 T = TypeVar("T")
 
@@ -28,7 +29,7 @@ def register_pytree(
         `cls`.
 
     Raises:
-        TransformTypeError: (a TypeError) `cls` is no class.
+        TransformTypeError: (a TypeError) `cls` is no class, `flatten` or `unflatten` no function.
         TransformArgumentError: (a ValueError) `cls` is a container already.
 
     >>> class Interval:
@@ -37,6 +38,8 @@ def register_pytree(
     >>> _ = register_pytree(Interval, lambda i: ((i.low, i.high), None), lambda _, ends: Interval(*ends))
     """
     _check_class("register_pytree", cls)
+    require_function("register_pytree: flatten", flatten)
+    require_function("register_pytree: unflatten", unflatten)
     _register(cls, flatten, unflatten)
     return cls
 
@@ -67,6 +70,7 @@ def register_dataclass(cls: type[T], *, static: Sequence[str] = ()) -> type[T]:
     _check_class("register_dataclass", cls)
     if not dataclasses.is_dataclass(cls):
         raise TransformTypeError(f"register_dataclass: {cls.__name__} is no dataclass: use register_pytree")
+    static = (static,) if isinstance(static, str) else tuple(static)
     fields = [field.name for field in dataclasses.fields(cls)]
     unknown = [name for name in static if name not in fields]
     if unknown:

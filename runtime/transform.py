@@ -23,14 +23,19 @@ Wrapper: TypeAlias = Callable[..., Any]
 
 def like_function(func: Callable[..., Any]) -> Callable[[Wrapper], Wrapper]:
     """`functools.wraps`, also for callables without a name: partials, objects with ``__call__``."""
-    if not callable(func):
-        raise TransformTypeError(f"a transform needs a function, not {type(func).__name__}: {func!r:.60}")
+    require_function("a transform", func)
 
     def name(wrapper: Wrapper) -> Wrapper:
         wrapper.__name__ = wrapper.__qualname__ = function_name(func)
         return update_wrapper(wrapper, func, updated=())
 
     return name
+
+
+def require_function(what: str, func: Any) -> None:
+    """`TransformTypeError` unless `func` can be called."""
+    if not callable(func):
+        raise TransformTypeError(f"{what} needs a function, not {type(func).__name__}: {func!r:.60}")
 
 
 # ---- arguments -------------------------------------------------------------------------------------------

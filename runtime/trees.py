@@ -28,7 +28,9 @@ def show(structure: Any) -> str:
 def check_same_structure(what: str, found: Any, expected: Any) -> None:
     """`TreeMismatchError` unless two structures are equal; the message shows both."""
     if found != expected:
-        raise TreeMismatchError(f"{what}: expected the structure {show(expected)}, found {show(found)}")
+        raise TreeMismatchError(
+            f"{what}: expected the structure {show(expected)}, found {show(found)}, where * is an array or a number"
+        )
 
 
 def spread(prefix: Any, structure: Any, stands_for: Callable[[Any, Any], bool]) -> list[Any]:

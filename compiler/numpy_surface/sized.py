@@ -4,9 +4,19 @@ Where fewer entries are found than `size`, `fill_value` stands behind them; wher
 ones are left out. On NumPy arrays these functions compute at once, on traced arrays they are recorded.
 """
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from operator import index
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+
+from ..dtypes import is_supported
+from ..errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, ShapeError
+from ..traced_array import is_traced
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 __all__ = [
     "argwhere",
@@ -21,6 +31,41 @@ __all__ = [
     "union1d",
     "unique",
 ]
+
+
+def _sized(function: Callable[P, R]) -> Callable[P, R]:
+    """Look at `size` and `fill_value` before the function does."""
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        _check_size(function.__name__, kwargs.get("size", 0))
+        _check_fill_value(function.__name__, kwargs.get("fill_value"))
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def _check_size(name: str, size: Any) -> None:
+    try:
+        length = index(size)
+    except ConcretizationError:
+        raise
+    except TypeError:
+        raise ArgumentTypeError(
+            f"{name}: size must be an int, not {type(size).__name__}: {size!r:.60}"
+        ) from None
+    if length < 0:
+        raise ArgumentValueError(f"{name}: size must be at least 0, not {length}")
+
+
+def _check_fill_value(name: str, fill_value: Any) -> None:
+    if fill_value is None or is_traced(fill_value):
+        return
+    array = np.asarray(fill_value)
+    if array.ndim or not is_supported(array.dtype):
+        raise ArgumentTypeError(
+            f"{name}: fill_value must be one number, not {type(fill_value).__name__}: {fill_value!r:.60}"
+        )
 
 
 def _first_places(mask: Any, size: int) -> Any:
@@ -47,6 +92,7 @@ def _packed(values: Any, mask: Any, size: int, fill_value: Any) -> Any:
     return np.where(is_found, found, fill).astype(values.dtype)[:size]
 
 
+@_sized
 def flatnonzero(a: Any, *, size: int, fill_value: Any = 0) -> Any:
     """Positions of the non-zero elements of the flattened array. i64[size].
 
@@ -58,6 +104,7 @@ def flatnonzero(a: Any, *, size: int, fill_value: Any = 0) -> Any:
     return np.where(places < mask.shape[0], places, fill_value)
 
 
+@_sized
 def nonzero(a: Any, *, size: int, fill_value: Any = 0) -> tuple[Any, ...]:
     """Positions of the non-zero elements along every axis: one i64[size] per axis.
 
@@ -65,6 +112,8 @@ def nonzero(a: Any, *, size: int, fill_value: Any = 0) -> tuple[Any, ...]:
     (array([0, 1, 9]), array([0, 1, 9]))
     """
     shape = np.shape(a)
+    if not shape:
+        raise ShapeError("nonzero: a 0-d array has no positions: use np.atleast_1d")
     mask = np.ravel(a) != 0
     places = _first_places(mask, size)
     is_found = places < mask.shape[0]
@@ -72,11 +121,13 @@ def nonzero(a: Any, *, size: int, fill_value: Any = 0) -> tuple[Any, ...]:
     return tuple(np.where(is_found, one, fill_value) for one in index)
 
 
+@_sized
 def argwhere(a: Any, *, size: int, fill_value: Any = 0) -> Any:
     """Positions of the non-zero elements, one per row. i64[size, ndim]."""
     return np.stack(nonzero(a, size=size, fill_value=fill_value), axis=1)
 
 
+@_sized
 def extract(condition: Any, arr: Any, *, size: int, fill_value: Any = 0) -> Any:
     """The elements of the flattened array where the condition holds: ``arr[condition]`` of a fixed length.
 
@@ -86,6 +137,7 @@ def extract(condition: Any, arr: Any, *, size: int, fill_value: Any = 0) -> Any:
     return _packed(np.ravel(arr), np.ravel(condition) != 0, size, fill_value)
 
 
+@_sized
 def compress(condition: Any, a: Any, axis: int = 0, *, size: int, fill_value: Any = 0) -> Any:
     """The slices along an axis where a one-dimensional condition holds. As `a`, but `size` long along the axis."""
     rows = np.moveaxis(a, axis, 0)
@@ -94,6 +146,7 @@ def compress(condition: Any, a: Any, axis: int = 0, *, size: int, fill_value: An
     )
 
 
+@_sized
 def trim_zeros(filt: Any, trim: str = "fb", *, size: int, fill_value: Any = 0) -> Any:
     """A vector without its leading and trailing zeros.
 
@@ -124,6 +177,7 @@ def _sorted(ar: Any) -> tuple[Any, Any, Any]:
     return values, np.concatenate([np.ones_like(values[:1], dtype=bool), differs]), order
 
 
+@_sized
 def unique(
     ar: Any,
     return_index: bool = False,
@@ -157,23 +211,27 @@ def unique(
     return results[0] if len(results) == 1 else tuple(results)
 
 
+@_sized
 def union1d(ar1: Any, ar2: Any, *, size: int, fill_value: Any = None) -> Any:
     """The elements of either array, in order."""
     return unique(np.concatenate([np.ravel(ar1), np.ravel(ar2)]), size=size, fill_value=fill_value)
 
 
+@_sized
 def intersect1d(ar1: Any, ar2: Any, *, size: int, fill_value: Any = None) -> Any:
     """The elements of both arrays, in order."""
     values, is_first, _ = _sorted(np.concatenate([np.ravel(ar1), np.ravel(ar2)]))
     return _packed(values, is_first & np.isin(values, ar1) & np.isin(values, ar2), size, fill_value)
 
 
+@_sized
 def setdiff1d(ar1: Any, ar2: Any, *, size: int, fill_value: Any = None) -> Any:
     """The elements of `ar1` that are not in `ar2`, in order."""
     values, is_first, _ = _sorted(ar1)
     return _packed(values, is_first & ~np.isin(values, ar2), size, fill_value)
 
 
+@_sized
 def setxor1d(ar1: Any, ar2: Any, *, size: int, fill_value: Any = None) -> Any:
     """The elements of exactly one of the two arrays, in order."""
     values, is_first, _ = _sorted(np.concatenate([np.ravel(ar1), np.ravel(ar2)]))
