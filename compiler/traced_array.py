@@ -281,6 +281,22 @@ class TracedArray:
         self._refuse_to_detach("complex(x)")
         return complex(self._need("complex(x)"))
 
+    def __round__(self, ndigits: int | None = None) -> Any:
+        """As of NumPy's scalars: an int without `ndigits`. Arrays have no such method."""
+        if not self.is_scalar:
+            raise ArgumentTypeError("round(x) takes no arrays: use np.round", user_location())
+        return int(np.rint(self)) if ndigits is None else np.round(self, ndigits)
+
+    def __trunc__(self) -> int:
+        return int(self)
+
+    def __format__(self, spec: str) -> str:
+        """A scalar's number if it is known, as under grad; else what print shows."""
+        if not spec or not self.is_scalar:
+            return super().__format__(spec)
+        known = self.concrete()
+        return str(self) if known is None else format(known[()], spec)
+
     def item(self, *index: int) -> Any:
         self._refuse_to_detach("x.item()")
         return self._need("x.item()").item(*index)

@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracemill as tm
 from numpy_surface.differential import check, run_traced
-from tracemill.compiler.errors import ConcretizationError, EscapedTracerError, RandomStateError
+from tracemill.compiler.errors import (
+    ArgumentTypeError,
+    ConcretizationError,
+    EscapedTracerError,
+    RandomStateError,
+)
 from tracemill.compiler.traced_array import is_traced
 
 ROW = np.arange(4.0)
@@ -164,6 +170,7 @@ def test_the_global_random_state_is_refused_by_name(draw: Callable[[], Any]) -> 
         (lambda x: [0, 1, 2][x[0].astype(int)], "an index or a size"),
         (lambda x: range(x.sum().astype(int)), "an index or a size"),
         (lambda x: 3.0 in x, "if"),
+        (lambda x: round(x[0]), r"int\(x\)"),
         (lambda x: complex(x[0]), r"complex\(x\)"),
         (lambda x: ROW.__setitem__(0, x[0]), r"np\.asarray\(w\)"),
     ],
@@ -203,3 +210,22 @@ def test_a_traced_array_prints_what_is_known_of_it() -> None:
     seen: list[str] = []
     run_traced(lambda x: seen.append(f"{x} {x[0]!r}"), ROW)
     assert seen == ["TracedArray(f64[4]) TracedArray(f64[])"]
+
+
+def test_a_scalar_is_formatted_as_a_number_where_it_is_known() -> None:
+    seen: list[str] = []
+
+    def logged(x: Any) -> Any:
+        seen.append(f"{x * 2:.2f}")
+        return x
+
+    tm.grad(logged)(1.5)
+    run_traced(lambda x: seen.append(f"{x[0]:.2f}"), ROW)
+    assert seen == ["3.00", "TracedArray(f64[])"]
+
+
+def test_scalars_can_be_rounded_and_arrays_cannot() -> None:
+    check(lambda x: (round(x[1] / 3, 2), round(x.sum(), -1)), ROW)
+    assert tm.grad(lambda x: x * round(x))(2.4) == 2
+    with pytest.raises(ArgumentTypeError, match=r"np\.round"):
+        run_traced(lambda x: round(x, 2), ROW)
