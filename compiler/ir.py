@@ -141,6 +141,11 @@ class Graph:
     Printing gives short typed Python that `parse` reads back; equality is equality up to the
     identity of values, the user's source lines and the names of nested graphs. Names become identifiers,
     those of the inputs different ones.
+
+    >>> import numpy as np, tracemill as tm
+    >>> graph = tm.compile(lambda x: np.sin(x)).lower(np.ones(3)).graph
+    >>> [call.op for call in graph], tm.parse(str(graph)) == graph
+    (['sin'], True)
     """
 
     faces: ClassVar[Faces]

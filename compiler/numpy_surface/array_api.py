@@ -2,6 +2,13 @@
 
 NumPy's main namespace follows the standard (version 2024.12) since 2.0, so every function is NumPy's,
 and constructors make traced arrays where they are called in a traced function.
+
+>>> import numpy as np, tracemill as tm
+>>> def centred(x):
+...     xp = x.__array_namespace__()
+...     return x - xp.mean(x)
+>>> tm.compile(centred)(np.array([1.0, 3.0]))
+array([-1.,  1.])
 """
 
 from collections.abc import Callable

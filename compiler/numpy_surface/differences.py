@@ -7,7 +7,7 @@ import numpy as np
 from ..dtypes import BOOL, is_complex, is_inexact
 from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from .axes import normalize_axes, normalize_axis
-from .reductions import NO_VALUE, deliver
+from .reductions import NO_VALUE
 from .registry import implements
 from .ufuncs import as_array
 
@@ -238,31 +238,3 @@ def _periodic(x: Any, places: Any, values: Any, period: Any) -> tuple[Any, Any, 
     places, values = places[order], values[order]
     places = np.concatenate([places[-1:] - period, places, places[:1] + period])
     return x % period, places, np.concatenate([values[-1:], values, values[:1]])
-
-
-# ---- cumulative sums of the array API ----------------------------------------------------------------
-
-
-def _cumulative(name: str, running: Any, start: int) -> None:
-    @implements(getattr(np, name))
-    def cumulative(
-        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
-    ) -> Any:
-        array: Any = as_array(x)
-        if axis is None:
-            if array.ndim != 1:
-                raise ArgumentValueError(
-                    "For arrays which have more than one dimension ``axis`` argument is required."
-                )
-            axis = 0
-        axis = normalize_axis(axis, array.ndim)
-        result: Any = running(array, axis=axis, dtype=dtype)
-        if include_initial:
-            first = np.full((*result.shape[:axis], 1, *result.shape[axis + 1 :]), start, result.dtype)
-            result = np.concatenate([first, result], axis=axis)
-        return deliver(result.value, out)
-
-
-if "cumulative_sum" in np.__all__:  # since numpy 2.1
-    _cumulative("cumulative_sum", np.cumsum, 0)
-    _cumulative("cumulative_prod", np.cumprod, 1)

@@ -14,9 +14,9 @@ from ..traced_array import TracedArray, as_value, contains_traced, weak_or_dtype
 from ..tracing import require_trace
 from .axes import axes_or_all, normalize_axis
 from .creation import as_shape, new_array
+from .known_positions import take_known
 from .registry import implements
 from .reshaping import broadcast_shape, ravel
-from .taking import take_known
 from .ufuncs import as_array, target_of
 
 

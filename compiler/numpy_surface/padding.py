@@ -12,10 +12,10 @@ from ..functions import broadcast_to, concatenate, convert, flip, multiply, slic
 from ..ir import Shape, Value
 from ..traced_array import TracedArray, as_value, contains_traced
 from .creation import new_array
+from .known_positions import take_known
 from .ranges import linspace
 from .registry import implements
 from .reshaping import squeeze
-from .taking import take_known
 from .ufuncs import as_array
 
 Pair: TypeAlias = tuple[Any, Any]

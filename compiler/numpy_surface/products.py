@@ -127,7 +127,7 @@ def dot(a: Any, b: Any, out: Any = None) -> TracedArray:
     """The sum of products over the last axis of a and the second-to-last of b; a plain product with a scalar."""
     x, y = in_common_dtype(a, b)
     if not (x.ndim and y.ndim):
-        return deliver((as_array(wrap(x)) * wrap(y)).value, out, casting="no")  # type: ignore[operator]
+        return deliver(apply(np.multiply, wrap(x), wrap(y)).value, out, casting="no")
     along = y.ndim - 2 if y.ndim > 1 else 0
     if x.shape[-1] != y.shape[along]:
         raise ShapeError(f"dot of {x.type} and {y.type}: {x.shape[-1]} entries do not match {y.shape[along]}")
@@ -147,7 +147,7 @@ def vdot(a: Any, b: Any, /) -> TracedArray:
 def inner(a: Any, b: Any, /) -> TracedArray:
     x, y = in_common_dtype(a, b)
     if not (x.ndim and y.ndim):
-        return wrap(x) * wrap(y)  # type: ignore[operator, no-any-return]
+        return deliver(apply(np.multiply, wrap(x), wrap(y)).value)
     if x.shape[-1] != y.shape[-1]:
         raise ShapeError(
             f"inner of {x.type} and {y.type}: the last axes have lengths {x.shape[-1]} and {y.shape[-1]}"

@@ -25,9 +25,9 @@ from ..traced_array import TracedArray, as_value
 from ..tracing import require_trace
 from .axes import axes_or_all, normalize_axes, normalize_axis
 from .creation import new_array
+from .known_positions import take_known
 from .registry import implements
 from .reshaping import ravel, reshape, swapaxes, view_of
-from .taking import take_known
 from .ufuncs import as_array
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import BOOL, DType, is_complex
-from ..errors import ArgumentTypeError, ShapeError
+from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ..functions import (
     broadcast_to,
     constant,
@@ -32,7 +32,7 @@ from ..trace import bind
 from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes, normalize_axis
 from .registry import implements
-from .ufuncs import write_out
+from .ufuncs import as_array, write_out
 
 NO_VALUE: Any = np._NoValue
 Axes = tuple[int, ...]
@@ -174,6 +174,31 @@ def run_along(name: str, x: Value, axis: int) -> Value:
 
 implements(np.cumsum)(_running("cumsum", np.add))
 implements(np.cumprod)(_running("cumprod", np.multiply))
+
+
+def _running_with_initial(name: str, running: Any, start: int) -> None:
+    @implements(getattr(np, name))
+    def cumulative(
+        x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+    ) -> Any:
+        array: Any = as_array(x)
+        if axis is None:
+            if array.ndim != 1:
+                raise ArgumentValueError(
+                    "For arrays which have more than one dimension ``axis`` argument is required."
+                )
+            axis = 0
+        axis = normalize_axis(axis, array.ndim)
+        result: Any = running(array, axis=axis, dtype=dtype)
+        if include_initial:
+            first = np.full((*result.shape[:axis], 1, *result.shape[axis + 1 :]), start, result.dtype)
+            result = np.concatenate([first, result], axis=axis)
+        return deliver(result.value, out)
+
+
+if "cumulative_sum" in np.__all__:  # since numpy 2.1
+    _running_with_initial("cumulative_sum", np.cumsum, 0)
+    _running_with_initial("cumulative_prod", np.cumprod, 1)
 
 
 # ---- any and all -------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes
 from .reductions import NO_VALUE, Axes, count_along, deliver, fold_all, keeps_axes, kept, masked, some_axes
 from .registry import implements
-from .ufuncs import as_array
+from .ufuncs import apply, as_array
 
 # ---- means and variances -----------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ def variance(
         centre = divide_by_count(total, _count(x, where, axes), wide)
     else:
         centre = as_value(mean)
-    apart = (wrap(x) - wrap(centre)).value  # type: ignore[operator]
+    apart = apply(np.subtract, wrap(x), wrap(centre)).value
     if is_complex(apart.dtype):
         squares = add(multiply(real(apart), real(apart)), multiply(imag(apart), imag(apart)))
         wide = real_dtype(wide)
