@@ -6,6 +6,8 @@ so that code written against NumPy catches it. The examples have ``import numpy 
 
 from typing import Any
 
+import numpy as np
+
 
 class TracemillError(Exception):
     """Base of all errors of Tracemill.
@@ -109,7 +111,7 @@ class ShapeError(TracemillError, ValueError):
     code = "E0101"
 
 
-class AxisError(ShapeError, IndexError):
+class AxisError(ShapeError, np.exceptions.AxisError):
     """An axis does not exist: NumPy's ``AxisError``, with the line of your program.
 
     >>> import numpy as np, tracemill as tm

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracemill as tm
 from numpy_surface.differential import check, check_both_raise, run_traced
 from samples.numpy_math import TOLERANCE, Use, X, cases
 from tracemill.compiler.errors import ConcretizationError, DataDependentShapeError
@@ -85,3 +86,9 @@ def test_counting_works_on_values_that_are_known() -> None:
 
 def test_reductions_are_methods_too() -> None:
     check(lambda x: (x.sum(), x.mean(0), x.var(1, ddof=1), x.max(0), x.argmin(1), x.cumprod(), x.any()), GRID)
+
+
+def test_a_missing_axis_is_numpys_own_error_and_ours() -> None:
+    with pytest.raises(np.exceptions.AxisError, match="axis 2 is out of bounds") as caught:
+        tm.compile(lambda x: np.sum(x, axis=2))(np.ones((2, 3)))
+    assert isinstance(caught.value, tm.TracemillError)
