@@ -4,14 +4,16 @@ import contextlib
 import json
 import os
 import sys
+import warnings
 from dataclasses import asdict
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 from rich.console import Console
 
 from ..compiler.errors import TracemillError
+from ..runtime.cache import CacheWarning
 from ..runtime.lower import Lowered
 from .argument_specs import parse_spec, read_example, signature_of_call
 from .bench_command import bench
@@ -113,6 +115,7 @@ def main() -> NoReturn:
     ``TRACEMILL_DEBUG=1`` shows tracebacks.
     """
     _print_what_the_stream_can()
+    _warn_of_the_cache_in_one_line()
     if os.environ.get("TRACEMILL_DEBUG", "0") not in ("", "0"):
         sys.exit(tracemill.main(prog_name="tracemill", standalone_mode=False))
     try:
@@ -137,6 +140,26 @@ def _complain(reason: str, status: int) -> int:
     line = " ".join(reason.split())
     click.echo(f"tracemill: {line}", err=True)
     return status
+
+
+def _warn_of_the_cache_in_one_line() -> None:
+    """Without the line of ours that noticed it; warnings of the user's code keep theirs."""
+    show = warnings.showwarning
+
+    def show_short(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, CacheWarning):
+            _complain(f"warning: {message}", 0)
+        else:
+            show(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show_short
 
 
 def _print_what_the_stream_can() -> None:

@@ -36,10 +36,11 @@ LARGEST_DIFFERENCE = 0.01  # between losses, relative: sums in another order exp
 SMALL_LOSS = 1e-3  # below it, the difference counts as if the loss were this large
 
 INSPECT = """\
-tracemill inspect tracemill.tools.digit_network:loss --transform value_and_grad \\
-    --in "parameters.w1: f32[64, 128]" --in "parameters.b1: f32[128]" \\
-    --in "parameters.w2: f32[128, 10]" --in "parameters.b2: f32[10]" \\
-    --in "images: f32[64, 64]" --in "targets: f32[64, 10]\""""
+tracemill inspect tracemill.tools.digit_network:loss \\
+    --transform value_and_grad --in "parameters.w1: f32[64, 128]" \\
+    --in "parameters.b1: f32[128]" --in "parameters.w2: f32[128, 10]" \\
+    --in "parameters.b2: f32[10]" --in "images: f32[64, 64]" \\
+    --in "targets: f32[64, 10]\""""
 
 Gradients = Callable[[Parameters, Floats, Floats], tuple[Any, Parameters]]
 
@@ -153,6 +154,8 @@ class _Voice:
 
     def __init__(self, console: Console) -> None:
         self.console = console
+        self.plain = not console.encoding.lower().startswith("utf")
+        """The stream knows no characters to draw with."""
 
     def line(self, text: str = "", style: str = "") -> None:
         indented = f"  {text}" if text else ""
@@ -171,7 +174,8 @@ class _Voice:
         count = sum(array.size for array in initial_parameters(0).values())
         self.title("A network learns to read digits")
         self.line(f"{train} images of 8 × 8 pixels to learn from, {test} others to be tested on.")
-        self.line(f"The network is plain NumPy with {count} parameters: tanh(images @ w1 + b1) @ w2 + b2")
+        self.line(f"The network is plain NumPy with {count} parameters:")
+        self.line("tanh(images @ w1 + b1) @ w2 + b2")
         self.title("Train it", "step = tm.compile(tm.value_and_grad(loss))")
 
     def trained(self, accuracy: float, count: int, compile_seconds: float) -> None:
@@ -208,13 +212,13 @@ class _Voice:
         names = ["below 0.001", "0.001 to 0.01", "0.01 to 0.1", "0.1 to 1", "above 1"]
         counts = np.histogram(norms, [0.0, 0.001, 0.01, 0.1, 1.0, np.inf])[0].tolist()
         for name, count in zip(names, counts, strict=True):
-            self.line(f"{name:>13} {count:4}  {bar(count / max(counts), 40)}")
+            self.line(f"{name:>13} {count:4}  {bar(count / max(counts), 40, plain=self.plain)}")
 
     def pictures(self, images: Floats, labels: NDArray[np.int64], found: NDArray[np.int64]) -> None:
         blocks: list[list[str]] = []
         for image, label, digit in zip(images, labels, found, strict=True):
             caption = f"{label}, read as {digit}" if label != digit else f"{label}, barely read"
-            lines = picture(image.reshape(8, 8))
+            lines = picture(image.reshape(8, 8), plain=self.plain)
             blocks.append([*lines, "", caption.center(len(lines[0]))])
         for row in side_by_side(blocks, gap=4):
             self.line(row)
@@ -232,14 +236,14 @@ class _Voice:
         self.line(f"by hand       {1e6 * by_hand:5.0f} µs a step    ratio {generated / by_hand:.2f}")
         self.line()
         steps = len(ours.seconds)
-        self.line(f"A step: the loss of {BATCH} images and its gradients. Medians of {steps} steps, in turn,")
-        self.line(f"on the same batches. The losses of both trainings agree to {difference:.0e}.")
+        self.line(f"A step: the loss of {BATCH} images and its gradients. Medians of {steps} steps,")
+        self.line(f"in turn, on the same batches. The losses of both trainings agree to {difference:.0e}.")
 
     def where_next(self, source: Path | None) -> None:
         self.title("Look inside")
         self.line("The generated code, which runs by itself and checks itself:")
         self.line()
-        self.line(f"  {source or 'not kept, because the disk cache is off'}", style="cyan")
+        self.line(f"  {source or 'not kept: the disk cache is off, or cannot be written'}", style="cyan")
         self.line()
         self.line("How it came about, from the traced graph through every pass:")
         self.line()

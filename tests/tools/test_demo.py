@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -51,8 +52,31 @@ def test_a_terminal_gets_a_progress_bar(terminal: Terminal) -> None:
 
 
 def test_lines_fit_a_terminal(demo: Ran) -> None:
-    long = [line for line in demo.out.splitlines() if len(line) > 90 and "program.py" not in line]
+    long = [line for line in demo.out.splitlines() if len(line) >= 80 and "program.py" not in line]
     assert not long
+
+
+def test_a_stream_of_ascii_gets_digits_drawn_in_ascii(terminal: Terminal) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
+    run_demo(Console(file=stream), seed=0, epochs=1)
+    stream.seek(0)
+    drawn = stream.read()
+    assert "::##" in drawn
+    assert "?" not in re.sub("8 . 8|[0-9]+ .s", "", drawn)  # × and µ
+
+
+def test_a_cache_that_cannot_be_written_costs_one_line(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        ran = terminal.run("demo", "--epochs", "1")
+    assert ran.status == 0
+    assert "or cannot be written" in ran.out
+    assert len(ran.err.splitlines()) == 1
+    assert ran.err.startswith("tracemill: warning: cannot store in Tracemill's disk cache")
 
 
 def test_the_generated_code_lies_where_the_demo_says_and_runs_by_itself(demo: Ran) -> None:
@@ -81,7 +105,7 @@ def test_the_demo_works_without_the_disk_cache(terminal: Terminal, monkeypatch: 
     monkeypatch.setenv("TRACEMILL_CACHE", "0")
     ran = terminal.run("demo", "--epochs", "1")
     assert ran.status == 0
-    assert "not kept, because the disk cache is off" in ran.out
+    assert "not kept: the disk cache is off" in ran.out
 
 
 def test_gradients_by_hand_are_those_by_tracemill() -> None:
