@@ -3,6 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import update_wrapper
 from types import MethodType
 from typing import Any, overload
@@ -19,31 +20,41 @@ from .transform import as_argument, inputs_of, overwrite, run
 from .variant import Variant
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `compile` was asked for, checked."""
+
+    backend: str
+    static_argnums: tuple[int, ...]
+    static_argnames: tuple[str, ...]
+    max_variants: int
+
+
 class CompiledFunction:
-    """A function with its compiled variants. Made by `compile`; call it like the function it wraps."""
+    """A function with its compiled variants. Made by `compile`; call it like the function it wraps.
+
+    >>> import numpy as np, tracemill as tm
+    >>> double = tm.compile(lambda x: 2 * x)
+    >>> double(np.ones(2))
+    array([2., 2.])
+    >>> [str(signature) for signature in double.signatures()]
+    ['args[0]: f64[2]']
+    >>> print(double.lower(np.ones(2)).graph.code)
+    def function(x: f64[2]) -> f64[2]:
+        multiply_1: f64[2] = multiply(f64(2.0), x)  # ...
+        return multiply_1
+    """
 
     __name__: str
     __qualname__: str
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        backend: str,
-        static_argnums: tuple[int, ...],
-        static_argnames: tuple[str, ...],
-        max_variants: int,
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
         self._function = function
-        self._options = {
-            "backend": backend,
-            "static_argnums": static_argnums,
-            "static_argnames": static_argnames,
-            "max_variants": max_variants,
-        }
+        self._options = options
         self._static_argnums, self._static_argnames = static_arguments(
-            function, static_argnums, static_argnames
+            function, options.static_argnums, options.static_argnames
         )
-        self._has_static = bool(static_argnums or static_argnames)
+        self._has_static = bool(options.static_argnums or options.static_argnames)
         self._variants: dict[Signature, Variant] = {}
         self._lock = threading.RLock()
         self._entry: Callable[..., Any] = always_miss
@@ -73,7 +84,7 @@ class CompiledFunction:
             found = getattr(found, part, None)
         if found is self:
             return self.__qualname__
-        return _restore, (self._function, self._options)
+        return CompiledFunction, (self._function, self._options)
 
     # ---- calling -------------------------------------------------------------------------------------
 
@@ -125,10 +136,10 @@ class CompiledFunction:
         with self._lock:
             variant = self._variants.get(signature)
             if variant is None or variant.is_stale:
-                variant = Variant(self._function, signature, self._options["backend"])  # type: ignore[arg-type]
+                variant = Variant(self._function, signature, self._options.backend)
                 self._variants.pop(signature, None)
                 self._variants[signature] = variant
-                while len(self._variants) > self._options["max_variants"]:  # type: ignore[operator]
+                while len(self._variants) > self._options.max_variants:
                     self._variants.pop(next(iter(self._variants)))
         return variant
 
@@ -154,16 +165,12 @@ class CompiledFunction:
         """The stages that a call with these arguments goes through: traced graph, passes, generated source."""
         leaves, tree = self._flatten(args, kwargs)
         signature = sign(leaves, tree)
-        return Lowered(self._function, signature, self._options["backend"])  # type: ignore[arg-type]
+        return Lowered(self._function, signature, self._options.backend)
 
 
 def _check_count(option: str, given: Any) -> None:
     if not isinstance(given, int) or isinstance(given, bool) or given < 1:
         raise TransformTypeError(f"{option} must be a positive int, not {given!r}")
-
-
-def _restore(function: Callable[..., Any], options: dict[str, Any]) -> CompiledFunction:
-    return compile(function, **options)
 
 
 @overload
@@ -231,10 +238,11 @@ def compile(
     argnums = as_tuple("static_argnums", static_argnums, int)
     argnames = as_tuple("static_argnames", static_argnames, str)
     _check_count("max_variants", max_variants)
+    options = Options(backend, argnums, argnames, max_variants)
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:
         if not callable(f):
             raise TransformTypeError(f"compile needs a function, not {type(f).__name__}: {f!r:.60}")
-        return CompiledFunction(f, backend, argnums, argnames, max_variants)
+        return CompiledFunction(f, options)
 
     return wrap if function is None else wrap(function)
