@@ -56,7 +56,11 @@ def softmax(x: Any, axis: Any = None) -> Any:
 
 
 def log_softmax(x: Any, axis: Any = None) -> Any:
-    """The logarithm of `softmax`, exact also where that underflows."""
+    """The logarithm of `softmax`, exact also where that underflows.
+
+    >>> log_softmax(np.array([0.0, -2000.0])).tolist()
+    [0.0, -2000.0]
+    """
     x = _floating(x)
     shifted = x - _finite_maximum(x, axis)
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
@@ -69,31 +73,51 @@ def _finite_maximum(x: Any, axis: Any) -> Any:
 
 
 def relu(x: Any) -> Any:
-    """``max(x, 0)``, with derivative 0 at 0."""
+    """``max(x, 0)``, with derivative 0 at 0.
+
+    >>> relu(np.array([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
     x = _numbers(x)
     return np.where(x <= 0, np.zeros_like(x), x)
 
 
 def sigmoid(x: Any) -> Any:
-    """``1 / (1 + exp(-x))``, without overflow."""
+    """``1 / (1 + exp(-x))``, without overflow.
+
+    >>> sigmoid(np.array([-1000.0, 0.0])).tolist()
+    [0.0, 0.5]
+    """
     x = _floating(x)
     e = np.exp(np.where(x < 0, x, -x))
     return np.where(x < 0, e, np.ones_like(e)) / (1 + e)
 
 
 def log_sigmoid(x: Any) -> Any:
-    """``log(sigmoid(x))``, exact also where the sigmoid underflows."""
+    """``log(sigmoid(x))``, exact also where the sigmoid underflows.
+
+    >>> log_sigmoid(np.array([-1000.0])).tolist()
+    [-1000.0]
+    """
     return -softplus(-_floating(x))
 
 
 def softplus(x: Any) -> Any:
-    """``log(1 + exp(x))``."""
+    """``log(1 + exp(x))``.
+
+    >>> softplus(np.array([-1000.0, 1000.0])).tolist()
+    [0.0, 1000.0]
+    """
     x = _floating(x)
     return np.logaddexp(x, np.zeros_like(x))
 
 
 def silu(x: Any) -> Any:
-    """``x * sigmoid(x)``, also known as swish."""
+    """``x * sigmoid(x)``, also known as swish.
+
+    >>> silu(np.array([0.0, 1000.0])).tolist()
+    [0.0, 1000.0]
+    """
     x = _numbers(x)
     return x * sigmoid(x)
 
@@ -102,6 +126,9 @@ def gelu(x: Any, approximate: bool = False) -> Any:
     """``x * Φ(x)`` with the normal distribution function Φ, or its approximation by tanh.
 
     D. Hendrycks and K. Gimpel, "Gaussian error linear units" (2016).
+
+    >>> gelu(np.array([0.0, 1000.0])).tolist()
+    [0.0, 1000.0]
     """
     x = _floating(x)
     if approximate:

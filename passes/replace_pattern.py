@@ -34,6 +34,14 @@ def replace_pattern(graph: Graph, pattern: Graph, replacement: Graph, *, any_sha
         def f(a: f32[3]) -> f32[3]:
             sin_1: f32[3] = sin(a)
             return sin_1
+
+    >>> import numpy as np, tracemill as tm
+    >>> f, pattern, nothing = (
+    ...     tm.compile(g).lower(np.ones(3)).graph
+    ...     for g in (lambda a: np.sin(np.log(np.exp(a))), lambda x: np.log(np.exp(x)), lambda x: x)
+    ... )
+    >>> [call.op for call in replace_pattern(f, pattern, nothing)]
+    ['sin']
     """
     for what, given in (("graph", graph), ("pattern", pattern), ("replacement", replacement)):
         require_graph(f"replace_pattern: the {what}", given)

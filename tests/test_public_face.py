@@ -2,6 +2,7 @@
 
 import ast
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -13,6 +14,13 @@ ROOT = Path(tm.__file__)
 def test_every_public_name_can_be_used_and_is_documented() -> None:
     for name in tm.__all__:
         assert getattr(tm, name).__doc__, name
+
+
+def test_every_public_function_and_class_shows_an_example() -> None:
+    public = [getattr(tm, name) for name in tm.__all__]
+    public += [getattr(module, name) for module in (tm.special, tm.numpy) for name in module.__all__]
+    shown = [found for found in public if not isinstance(found, ModuleType)]
+    assert not [found.__name__ for found in shown if ">>> " not in found.__doc__]
 
 
 def test_type_checkers_see_the_names_that_are_imported_on_use() -> None:

@@ -123,7 +123,12 @@ def nonzero(a: Any, *, size: int, fill_value: Any = 0) -> tuple[Any, ...]:
 
 @_sized
 def argwhere(a: Any, *, size: int, fill_value: Any = 0) -> Any:
-    """Positions of the non-zero elements, one per row. i64[size, ndim]."""
+    """Positions of the non-zero elements, one per row. i64[size, ndim].
+
+    >>> argwhere(np.eye(2), size=2)
+    array([[0, 0],
+           [1, 1]])
+    """
     return np.stack(nonzero(a, size=size, fill_value=fill_value), axis=1)
 
 
@@ -139,7 +144,11 @@ def extract(condition: Any, arr: Any, *, size: int, fill_value: Any = 0) -> Any:
 
 @_sized
 def compress(condition: Any, a: Any, axis: int = 0, *, size: int, fill_value: Any = 0) -> Any:
-    """The slices along an axis where a one-dimensional condition holds. As `a`, but `size` long along the axis."""
+    """The slices along an axis where a one-dimensional condition holds. As `a`, but `size` long along the axis.
+
+    >>> compress(np.array([False, True]), np.array([[1, 2], [3, 4]]), size=1)
+    array([[3, 4]])
+    """
     rows = np.moveaxis(a, axis, 0)
     return np.moveaxis(
         _packed(rows[: np.shape(condition)[0]], np.ravel(condition) != 0, size, fill_value), 0, axis
@@ -213,26 +222,42 @@ def unique(
 
 @_sized
 def union1d(ar1: Any, ar2: Any, *, size: int, fill_value: Any = None) -> Any:
-    """The elements of either array, in order."""
+    """The elements of either array, in order.
+
+    >>> union1d(np.array([2, 1]), np.array([2, 3]), size=3)
+    array([1, 2, 3])
+    """
     return unique(np.concatenate([np.ravel(ar1), np.ravel(ar2)]), size=size, fill_value=fill_value)
 
 
 @_sized
 def intersect1d(ar1: Any, ar2: Any, *, size: int, fill_value: Any = None) -> Any:
-    """The elements of both arrays, in order."""
+    """The elements of both arrays, in order.
+
+    >>> intersect1d(np.array([2, 1]), np.array([2, 3]), size=2, fill_value=-1)
+    array([ 2, -1])
+    """
     values, is_first, _ = _sorted(np.concatenate([np.ravel(ar1), np.ravel(ar2)]))
     return _packed(values, is_first & np.isin(values, ar1) & np.isin(values, ar2), size, fill_value)
 
 
 @_sized
 def setdiff1d(ar1: Any, ar2: Any, *, size: int, fill_value: Any = None) -> Any:
-    """The elements of `ar1` that are not in `ar2`, in order."""
+    """The elements of `ar1` that are not in `ar2`, in order.
+
+    >>> setdiff1d(np.array([2, 1]), np.array([2, 3]), size=2, fill_value=-1)
+    array([ 1, -1])
+    """
     values, is_first, _ = _sorted(ar1)
     return _packed(values, is_first & ~np.isin(values, ar2), size, fill_value)
 
 
 @_sized
 def setxor1d(ar1: Any, ar2: Any, *, size: int, fill_value: Any = None) -> Any:
-    """The elements of exactly one of the two arrays, in order."""
+    """The elements of exactly one of the two arrays, in order.
+
+    >>> setxor1d(np.array([2, 1]), np.array([2, 3]), size=2)
+    array([1, 3])
+    """
     values, is_first, _ = _sorted(np.concatenate([np.ravel(ar1), np.ravel(ar2)]))
     return _packed(values, is_first & (np.isin(values, ar1) != np.isin(values, ar2)), size, fill_value)
