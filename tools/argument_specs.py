@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import click
 import numpy as np
@@ -70,6 +71,10 @@ def _literal(right: str, text: str) -> Spec:
 
 def read_example(path: Path) -> list[tuple[str, Spec]]:
     """The arrays of a ``.npz`` file as arguments: their names are dotted names. Nothing is unpickled."""
+    if path.is_file() and not is_zipfile(path):
+        raise click.ClickException(
+            f"cannot read arrays from {path}: it is no .npz file, which np.savez writes"
+        )
     try:
         with np.load(path, allow_pickle=False) as archive:
             types = {name: array_type(archive[name]) for name in archive.files}

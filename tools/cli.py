@@ -6,13 +6,16 @@ import os
 import sys
 import warnings
 from dataclasses import asdict
+from linecache import getline
 from pathlib import Path
+from traceback import walk_tb
 from typing import NoReturn, TextIO
 
 import click
 from rich.console import Console
 
 from ..compiler.errors import TracemillError
+from ..compiler.tracing import is_library
 from ..runtime.cache import CacheWarning
 from ..runtime.lower import Lowered
 from .argument_specs import parse_spec, read_example, signature_of_call
@@ -25,6 +28,7 @@ from .named_function import find_function
 from .transform_text import apply_transforms
 
 FAILED, INTERRUPTED = 1, 130
+_CLICK = str(Path(click.__file__).parent)
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -131,8 +135,20 @@ def main() -> NoReturn:
     except TracemillError as error:
         status = _complain(f"{type(error).__name__}: {error}", FAILED)
     except Exception as error:
-        status = _complain(f"{type(error).__name__}: {error}", FAILED)
+        status = _complain(f"{type(error).__name__}: {error}{_line_of_the_user(error)}", FAILED)
     sys.exit(status)
+
+
+def _line_of_the_user(error: Exception) -> str:
+    """Where in the function that was named on the command line an error of its own was raised."""
+    place = ""
+    for frame, number in walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if file.startswith(_CLICK):  # what came before is how the command was started
+            place = ""
+        elif not is_library(file):
+            place = f" at {Path(file).name}:{number}  {getline(file, number).strip()}"
+    return place
 
 
 def _complain(reason: str, status: int) -> int:

@@ -76,9 +76,9 @@ MISUSES: dict[str, tuple[Callable[[], Any], type[TracemillError], str]] = {
         "static_argnums has 2, but scaled has no such parameter: it has x, times",
     ),
     "static name": (
-        lambda: tm.compile(scaled, static_argnames=("times", "tiems")),
+        lambda: tm.compile(scaled, static_argnames=("times", "often")),
         StaticArgumentError,
-        "static_argnames has 'tiems', but scaled has no such parameter: it has x, times, plus",
+        "static_argnames has 'often', but scaled has no such parameter: it has x, times, plus",
     ),
 }  # fmt: skip
 

@@ -105,7 +105,11 @@ FAILURES = {
     "module": (("inspect", "failing:f"), "importing failing failed: AttributeError"),
     "shapes": ((*LOSS[:-1], "f32[7]"), "ShapeError: subtract of f32[4] and f32[7]"),
     "control flow": (("inspect", "model.py:positive", "--in", "f32[]"), "ConcretizationError: "),
-    "the function": (("inspect", "model.py:broken", "--in", "f32[]"), "NameError: name 'undefined'"),
+    "the function": (
+        ("inspect", "model.py:broken", "--in", "f32[]"),
+        "NameError: name 'undefined' is not defined at model.py:19 return x + undefined",
+    ),
+    "no arrays": (("inspect", "model.py:loss", "--example", "model.py"), "model.py: it is no .npz file"),
     "no example": (("inspect", "model.py:loss", "--example", "none.npz"), "cannot read arrays from none.npz"),
     "no key": (("cache", "show", "0123"), "0 programs have a key that starts with '0123'"),
 }
