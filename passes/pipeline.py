@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 from ..compiler.check import check as verify
 from ..compiler.errors import InvalidGraphError
 from ..compiler.ir import Graph
+
+Made = TypeVar("Made", Graph, tuple[Graph, Graph])
+"""What a transform makes: a graph, or two, as `linearize` and `vjp` do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +40,33 @@ def run(
     ``run(f, [remove_dead_code])``: ``def f(x): sin_1 = sin(x); return sin_1``.
     """
     for step in passes:
-        one = step if isinstance(step, Pass) else Pass(step.__name__, step)
-        try:
-            graph = one.function(graph)
-        except Exception as error:
-            error.add_note(f"in the pass {one.name}")
-            raise
-        if check:
-            _verify(one.name, graph)
-        if callable(record):
-            record(one.name, graph)
-        elif record is not None:
-            record.append((one.name, graph))
+        graph = apply(step, graph, check=check, record=record)
     return graph
+
+
+def apply(
+    step: Pass | Callable[[Graph], Made], graph: Graph, *, check: bool = False, record: Record | None = None
+) -> Made:
+    """What one pass makes of `graph`. Options are given by `functools.partial`: ``partial(vjp, wrt=[True])``."""
+    name, function = (step.name, step.function) if isinstance(step, Pass) else (_name_of(step), step)
+    try:
+        made: Any = function(graph)
+    except Exception as error:
+        error.add_note(f"in the pass {name}")
+        raise
+    for result in made if isinstance(made, tuple) else (made,):
+        if check:
+            _verify(name, result)
+        if callable(record):
+            record(name, result)
+        elif record is not None:
+            record.append((name, result))
+    found: Made = made
+    return found
+
+
+def _name_of(step: Any) -> str:
+    return str(step.func.__name__ if isinstance(step, partial) else step.__name__)
 
 
 def _verify(name: str, graph: Graph) -> None:

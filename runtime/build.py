@@ -1,6 +1,5 @@
 """From a traced graph to a function that runs: optimise, print, cache, load."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from ..passes.remove_dead_code import remove_dead_code
 from ..passes.share_subexpressions import share_subexpressions
 from ..passes.simplify import simplify
 from .cache import cache_key, default_cache
+from .environment import checking
 from .load import load_module
 
 PASSES = (remove_dead_code, simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
@@ -53,11 +53,6 @@ def optimise(graph: Graph) -> tuple[Graph, list[tuple[str, Graph]]]:
     """The graph after all passes, and after each."""
     stages: list[tuple[str, Graph]] = []
     return run(graph, PASSES, check=checking(), record=stages), stages
-
-
-def checking() -> bool:
-    """Whether ``TRACEMILL_CHECK=1`` asks to verify the graph after every pass."""
-    return os.environ.get("TRACEMILL_CHECK", "0") not in ("", "0")
 
 
 def check_backend(backend: str) -> str:

@@ -1,6 +1,7 @@
 """`jvp`, `linearize` and `vjp`: a function's derivative at a point, as functions of Python functions."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..passes.vjp import vjp as vjp_of_graph
 from ..passes.vmap import vmap as vmap_graph
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall, fitting
-from .transform import require_function, run, zeros
+from .transform import require_function, run, transformed, zeros
 from .trees import check_same_structure, spread, structure
 
 
@@ -62,7 +63,7 @@ def jvp(
     leaves = call.floating()
     if strict:
         call.check_dependence(leaves)
-    pushed = jvp_of_graph(call.graph, wrt=call.wrt, of=call.marked(leaves))
+    pushed = transformed(partial(jvp_of_graph, wrt=call.wrt, of=call.marked(leaves)), call.graph)
     outputs, rates = call.split(run(pushed, [*call.inputs, *directions]))
     value, aux = call.value(outputs)
     tangent = call.tangent_tree(leaves, rates)
@@ -85,7 +86,7 @@ def linearize(func: Callable[..., Any], *primals: Any, has_aux: bool = False) ->
     """
     call = _call("linearize", func, primals, has_aux)
     leaves = call.floating()
-    forward, linear = linearize_graph(call.graph, wrt=call.wrt, of=call.marked(leaves))
+    forward, linear = transformed(partial(linearize_graph, wrt=call.wrt, of=call.marked(leaves)), call.graph)
     outputs, residuals = call.run_forward(forward)
     value, aux = call.value(outputs)
     call.forget_arrays()
@@ -118,7 +119,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """
     call = _call("vjp", func, primals, has_aux)
     leaves = call.differentiable()
-    forward, backward = vjp_of_graph(call.graph, wrt=call.wrt, of=call.marked(leaves))
+    forward, backward = transformed(partial(vjp_of_graph, wrt=call.wrt, of=call.marked(leaves)), call.graph)
     outputs, residuals = call.run_forward(forward)
     value, aux = call.value(outputs)
     call.forget_arrays()
@@ -151,7 +152,8 @@ class _Pullback:
         if batched:
             size = self._batch_size(given)
             axes = [None] * len(self.residuals) + [0] * len(given)
-            graph = vmap_graph(graph, in_axes=axes, size=size, out_axes=[0] * len(graph.outputs))
+            out_axes = [0] * len(graph.outputs)
+            graph = transformed(partial(vmap_graph, in_axes=axes, size=size, out_axes=out_axes), graph)
             given = self._fitted(given, (size,))
         else:
             given = self._fitted(given, ())

@@ -1,6 +1,7 @@
 """`grad`, `grad_and_value` and `value_and_grad`: derivatives of functions that return one number."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..compiler.program import ArrayOutput
 from ..passes.vjp import vjp
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall
-from .transform import like_function, run, zeros
+from .transform import like_function, run, transformed, zeros
 from .trees import show
 
 Numbers: TypeAlias = int | Sequence[int] | None
@@ -134,7 +135,7 @@ class _Gradient:
             outputs, _ = call.run_forward(call.graph)
             gradients = list(map(zeros, call.primal_types))
         else:
-            forward, backward = vjp(call.graph, wrt=call.wrt, of=call.marked([number]))
+            forward, backward = transformed(partial(vjp, wrt=call.wrt, of=call.marked([number])), call.graph)
             outputs, residuals = call.run_forward(forward)
             gradients = run(backward, [*residuals, constant(1, call.type_of(number).dtype)])
         if self.holomorphic:  # the derivative itself, not the direction uphill

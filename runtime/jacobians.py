@@ -1,6 +1,7 @@
 """`jacfwd`, `jacrev` and `hessian`: all derivatives of all outputs, by mapping a basis through one pass."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..passes.vmap import vmap
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall
 from .gradient import Names, Numbers
-from .transform import like_function, run
+from .transform import like_function, run, transformed
 
 
 def jacrev(
@@ -110,14 +111,15 @@ def _jacobian(
 
 def _rows(call: DifferentiatedCall, leaves: list[ArrayOutput]) -> tuple[list[Any], Blocks]:
     """Reverse mode: one vectorised pull per output leaf."""
-    forward, backward = vjp(call.graph, wrt=call.wrt, of=call.marked(leaves))
+    forward, backward = transformed(partial(vjp, wrt=call.wrt, of=call.marked(leaves)), call.graph)
     outputs, residuals = call.run_forward(forward)
     types = [call.type_of(leaf) for leaf in leaves]
     blocks: Blocks = []
     for row, type in enumerate(types):
         cotangents = [_basis(t) if i == row else _zeros(t) for i, t in enumerate(types)]
         axes = [None] * len(residuals) + [0 if i == row else None for i in range(len(types))]
-        mapped = vmap(backward, in_axes=axes, size=type.size, out_axes=[0] * len(call.primal_types))
+        out_axes = [0] * len(call.primal_types)
+        mapped = transformed(partial(vmap, in_axes=axes, size=type.size, out_axes=out_axes), backward)
         pulled = run(mapped, [*residuals, *cotangents])
         if type.dtype.kind == "c":  # vjp gives the direction uphill, the conjugate of the derivative
             pulled = list(map(np.conjugate, pulled))
@@ -129,7 +131,7 @@ def _rows(call: DifferentiatedCall, leaves: list[ArrayOutput]) -> tuple[list[Any
 
 def _columns(call: DifferentiatedCall, leaves: list[ArrayOutput]) -> tuple[list[Any], Blocks]:
     """Forward mode: one vectorised push per input leaf; the pushed axis moves to the end."""
-    forward, linear = linearize(call.graph, wrt=call.wrt, of=call.marked(leaves))
+    forward, linear = transformed(partial(linearize, wrt=call.wrt, of=call.marked(leaves)), call.graph)
     outputs, residuals = call.run_forward(forward)
     out_types = [call.type_of(leaf) for leaf in leaves]
     in_types = call.primal_types
@@ -137,7 +139,8 @@ def _columns(call: DifferentiatedCall, leaves: list[ArrayOutput]) -> tuple[list[
     for column, type in enumerate(in_types):
         tangents = [_basis(t) if i == column else _zeros(t) for i, t in enumerate(in_types)]
         axes = [None] * len(residuals) + [0 if i == column else None for i in range(len(in_types))]
-        mapped = vmap(linear, in_axes=axes, size=type.size, out_axes=[t.ndim for t in out_types])
+        out_axes = [t.ndim for t in out_types]
+        mapped = transformed(partial(vmap, in_axes=axes, size=type.size, out_axes=out_axes), linear)
         pushed = run(mapped, [*residuals, *tangents])
         columns.append(
             [_reshaped(p, (*t.shape, *type.shape)) for p, t in zip(pushed, out_types, strict=True)]

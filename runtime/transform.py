@@ -14,6 +14,8 @@ from ..compiler.program import Argument, Program, function_name, leaf_type, weak
 from ..compiler.trace import evaluate, inline
 from ..compiler.traced_array import TracedArray, as_value, is_traced, wrap
 from ..compiler.tracing import Known, array_type, current_trace, require_trace
+from ..passes.pipeline import Made, apply
+from .environment import checking
 
 Wrapper: TypeAlias = Callable[..., Any]
 
@@ -74,7 +76,12 @@ def inputs_of(program: Program, leaves: Sequence[Any]) -> list[Any]:
     return [*leaves, *program.captured]
 
 
-# ---- running ---------------------------------------------------------------------------------------------
+# ---- transforming and running ------------------------------------------------------------------------------
+
+
+def transformed(step: Callable[[Graph], Made], graph: Graph) -> Made:
+    """What a transform makes of a graph: through the door of all passes. Options come by `functools.partial`."""
+    return apply(step, graph, check=checking())
 
 
 def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:

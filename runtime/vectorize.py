@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +25,7 @@ from ..compiler.program import (
 )
 from ..compiler.trace import depends_on
 from ..passes.vmap import vmap as vmap_graph
-from .transform import as_argument, inputs_of, is_array, like_function, overwrite, run
+from .transform import as_argument, inputs_of, is_array, like_function, overwrite, run, transformed
 from .trees import show, spread
 
 Dim: TypeAlias = int | None
@@ -223,7 +224,8 @@ class _Mapping:
                 CallbackLoopWarning,
                 stacklevel=3,
             )
-        graph = vmap_graph(self.graph, in_axes=self.in_axes, size=batch.size, out_axes=out_axes)
+        batched = partial(vmap_graph, in_axes=self.in_axes, size=batch.size, out_axes=out_axes)
+        graph = transformed(batched, self.graph)
         outputs = run(graph, self.inputs)
         for index, output in program.mutated:
             overwrite(self.inputs[index], outputs[output])

@@ -1,5 +1,6 @@
 """Transforms of transforms, closures over outer variables, threads, and what is left behind."""
 
+import dataclasses
 import itertools
 import threading
 from collections.abc import Callable
@@ -13,6 +14,8 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import EscapedTracerError, RandomStateError
+from tracemill.compiler.ir import Value
+from tracemill.compiler.op import all_ops, lookup
 from tracemill.compiler.tracing import current_trace
 
 Transform = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -455,3 +458,13 @@ def test_static_fields_of_a_dataclass_are_settings() -> None:
         tm.register_dataclass(Layer, static=["bias"])
     with pytest.raises(TypeError, match=r"args\[0\]\.weights has dtype"):
         tm.grad(apply)(Layer(np.arange(2)))
+
+
+def test_a_transform_goes_through_the_door_of_all_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that breaks the graph is found at once when checking is on, and the error names the transform."""
+    broken = dataclasses.replace(lookup("sin"), jvp=lambda inputs, tangents, outputs: Value(outputs[0].type))
+    ops: Any = all_ops()
+    monkeypatch.setitem(ops, "sin", broken)
+    monkeypatch.setenv("TRACEMILL_CHECK", "1")
+    with pytest.raises(tm.errors.InvalidGraphError, match="after the pass jvp"):
+        tm.jvp(np.sin, (1.0,), (1.0,))

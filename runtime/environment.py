@@ -1,0 +1,8 @@
+"""Settings from the environment that change how programs are built."""
+
+import os
+
+
+def checking() -> bool:
+    """Whether ``TRACEMILL_CHECK=1`` asks to verify the graph after every pass."""
+    return os.environ.get("TRACEMILL_CHECK", "0") not in ("", "0")
