@@ -40,29 +40,37 @@ def run(
     ``run(f, [remove_dead_code])``: ``def f(x): sin_1 = sin(x); return sin_1``.
     """
     for step in passes:
-        graph = apply(step, graph, check=check, record=record)
+        if isinstance(step, Pass):
+            graph = apply(step.function, graph, name=step.name, check=check, record=record)
+        else:
+            graph = apply(step, graph, check=check, record=record)
     return graph
 
 
 def apply(
-    step: Pass | Callable[[Graph], Made], graph: Graph, *, check: bool = False, record: Record | None = None
+    step: Callable[[Graph], Made],
+    graph: Graph,
+    *,
+    name: str | None = None,
+    check: bool = False,
+    record: Record | None = None,
 ) -> Made:
     """What one pass makes of `graph`. Options are given by `functools.partial`: ``partial(vjp, wrt=[True])``."""
-    name, function = (step.name, step.function) if isinstance(step, Pass) else (_name_of(step), step)
+    name = name or _name_of(step)
     try:
-        made: Any = function(graph)
+        made = step(graph)
     except Exception as error:
         error.add_note(f"in the pass {name}")
         raise
-    for result in made if isinstance(made, tuple) else (made,):
+    results: Any = made
+    for result in results if isinstance(results, tuple) else (results,):
         if check:
             _verify(name, result)
         if callable(record):
             record(name, result)
         elif record is not None:
             record.append((name, result))
-    found: Made = made
-    return found
+    return made
 
 
 def _name_of(step: Any) -> str:
