@@ -35,7 +35,6 @@ class TracedArray:
 
     __slots__ = ("_known_value", "_storage", "_version", "_views", "is_scalar", "type", "weak")
     __array_priority__ = 1000.0
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -322,6 +321,13 @@ class TracedArray:
     def __reduce__(self) -> NoReturn:
         raise ArgumentTypeError(
             "a traced array cannot be pickled: return it from the function instead", user_location()
+        )
+
+    def __hash__(self) -> int:
+        raise ArgumentTypeError(
+            f"a traced {self.type} cannot be hashed, as NumPy's arrays cannot: keep it in a list or as a value of a "
+            "dict, not as a key or in a set",
+            user_location(),
         )
 
     def __copy__(self) -> "TracedArray":

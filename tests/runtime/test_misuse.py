@@ -119,3 +119,14 @@ def test_one_static_field_of_a_dataclass_may_be_named_by_itself() -> None:
     tm.register_dataclass(Scale, static="times")
     function = tm.compile(lambda scale, x: scaled(x, scale.times, plus=1) * scale.factor)
     np.testing.assert_array_equal(function(Scale(2.0, 3), X), (X + 3) * 2)
+
+
+def test_a_traced_array_cannot_be_hashed_and_the_error_says_where() -> None:
+    @tm.compile
+    def f(x: Any) -> Any:
+        return {x: 1}
+
+    with pytest.raises(
+        ArgumentTypeError, match=r"cannot be hashed(.|\n)*at test_misuse.py:\d+  return \{x: 1\}"
+    ):
+        f(np.ones(2))
