@@ -16,7 +16,7 @@ from .interception import intercepted
 from .ir import ArrayType, Graph, Value
 from .storage import Storage
 from .trace import recording
-from .traced_array import PYTHON_NUMBERS, TracedArray, as_value, is_traced, wrap
+from .traced_array import PYTHON_NUMBERS, TracedArray, as_value, is_numpy_array, is_traced, wrap
 from .tracing import Known, Trace, array_type
 
 PythonType: TypeAlias = type[Any]
@@ -167,7 +167,7 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
 
 def _refuse_overlapping_writes(record: Trace) -> None:
     """Arrays from outside that share memory are inputs of their own: none sees what is written to another."""
-    arrays = [(i, array) for i, array in enumerate(record.captured) if isinstance(array, np.ndarray)]
+    arrays = [(i, array) for i, array in enumerate(record.captured) if is_numpy_array(array)]
     for index, array in arrays:
         is_written = record.storage_behind(index).version > 0
         if is_written and any(

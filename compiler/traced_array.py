@@ -1,11 +1,11 @@
 """`TracedArray`: what a user's function gets instead of an array while it is traced."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from .dtypes import DType, is_inexact
+from .dtypes import Array, DType, is_inexact
 from .errors import (
     ArgumentTypeError,
     ConcretizationError,
@@ -101,6 +101,11 @@ class TracedArray:
             strides = view.strides(value.shape, strides)
             value = view.read(value)
         return strides
+
+    @property  # type: ignore[misc]  # object's is writable, which nothing here needs
+    def __class__(self) -> Any:
+        """Functions that ask ``isinstance(x, np.ndarray)`` take the same branch as without tracing."""
+        return TracedArray if self.is_scalar else np.ndarray
 
     # ---- attributes --------------------------------------------------------------------------------
 
@@ -409,6 +414,11 @@ def wrap(value: Value, *, is_scalar: bool | None = None, weak: "type[Any] | None
 
 def is_traced(x: Any) -> bool:
     return type(x) is TracedArray
+
+
+def is_numpy_array(x: Any) -> TypeGuard[Array]:
+    """Whether `x` is memory of NumPy's; a traced array passes for an ``ndarray`` with `isinstance` only."""
+    return isinstance(x, np.ndarray) and not is_traced(x)
 
 
 def as_value(x: Any, weak_dtype: DType | None = None) -> Value:

@@ -12,7 +12,7 @@ from ..compiler.functions import constant
 from ..compiler.ir import ArrayType, Constant, Graph
 from ..compiler.program import Argument, Program, function_name, leaf_type, weak_type
 from ..compiler.trace import evaluate, inline
-from ..compiler.traced_array import TracedArray, as_value, is_traced, wrap
+from ..compiler.traced_array import TracedArray, as_value, is_numpy_array, is_traced, wrap
 from ..compiler.tracing import Known, array_type, current_trace, require_trace
 from ..passes.pipeline import Made, apply
 from .environment import checking
@@ -121,6 +121,6 @@ def _memory(array: Array) -> Array:
 def overwrite(target: Any, new: Any) -> None:
     """``target[...] = new`` for an array from outside of the function; recorded inside a trace."""
     trace = current_trace()
-    if trace is not None and isinstance(target, np.ndarray):
+    if trace is not None and is_numpy_array(target):
         target = TracedArray(trace.storage_of_array(target), array_type(target))
     target[...] = new

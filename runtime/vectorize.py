@@ -24,6 +24,7 @@ from ..compiler.program import (
     trace,
 )
 from ..compiler.trace import depends_on
+from ..compiler.traced_array import is_numpy_array
 from ..passes.vmap import vmap as vmap_graph
 from .transform import as_argument, inputs_of, is_array, like_function, overwrite, run, transformed
 from .trees import show, spread
@@ -277,7 +278,7 @@ class _Mapping:
 
 
 def _share_memory(x: Any, y: Any) -> bool:
-    return x is y or (isinstance(x, np.ndarray) and isinstance(y, np.ndarray) and np.shares_memory(x, y))
+    return x is y or (is_numpy_array(x) and is_numpy_array(y) and np.shares_memory(x, y))
 
 
 def _is_dim(dim: Any) -> bool:

@@ -11,7 +11,7 @@ from ..functions import broadcast_to, constant, convert, full
 from ..interception import intercepts
 from ..ir import Shape, Value
 from ..trace import bind
-from ..traced_array import TracedArray, as_value, contains_traced, is_traced, wrap
+from ..traced_array import TracedArray, as_value, contains_traced, is_numpy_array, is_traced, wrap
 from ..tracing import array_type, require_trace
 from .registry import FUNCTIONS, implements, method
 
@@ -100,7 +100,7 @@ def _as_array(name: str) -> None:
         a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, **options: Any
     ) -> Any:
         """The array itself where it is one of that dtype, else a copy."""
-        if isinstance(a, np.ndarray) and not copy and (dtype is None or np.dtype(dtype) == a.dtype):
+        if is_numpy_array(a) and not copy and (dtype is None or np.dtype(dtype) == a.dtype):
             return TracedArray(require_trace().storage_of_array(a), array_type(a))
         result = array(a, dtype, copy=copy or False)
         return np.atleast_1d(result) if name == "ascontiguousarray" else result

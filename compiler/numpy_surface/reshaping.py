@@ -13,7 +13,7 @@ from ..functions import reshape as reshape_value
 from ..functions import transpose as transpose_value
 from ..ir import Shape
 from ..storage import Broadcast, ReadOnly, Reshape, Strides, Transpose, View
-from ..traced_array import TracedArray, wrap
+from ..traced_array import TracedArray, is_numpy_array, wrap
 from .axes import normalize_axes, normalize_axis
 from .creation import as_shape, new_array
 from .registry import implements, method
@@ -255,7 +255,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TracedArray:
 
 @implements(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[TracedArray, ...]:
-    arrays = [target_of(x) if isinstance(x, np.ndarray) else as_array(x) for x in args]
+    arrays = [target_of(x) if is_numpy_array(x) else as_array(x) for x in args]
     shape = broadcast_shape(*[array.shape for array in arrays])
     if all(array.shape == shape for array in arrays):
         return tuple(new_array(array.value) if array.is_scalar else array for array in arrays)

@@ -468,3 +468,14 @@ def test_a_transform_goes_through_the_door_of_all_passes(monkeypatch: pytest.Mon
     monkeypatch.setenv("TRACEMILL_CHECK", "1")
     with pytest.raises(tm.errors.InvalidGraphError, match="after the pass jvp"):
         tm.jvp(np.sin, (1.0,), (1.0,))
+
+
+def test_a_function_that_asks_for_an_ndarray_takes_the_same_branch() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2 if isinstance(x, np.ndarray) else x * 3
+        return y.sum() * (1 if isinstance(y[0], np.ndarray) else 10)
+
+    x = numbers(3)
+    same(tm.compile(f)(x), f(x))
+    same(tm.grad(f)(x), np.full(3, 20.0))
+    same(tm.vmap(f)(numbers(2, 3)), np.array([f(row) for row in numbers(2, 3)]))
