@@ -102,8 +102,8 @@ class TracedArray:
             value = view.read(value)
         return strides
 
-    @property  # type: ignore[misc]  # object's is writable, which nothing here needs
-    def __class__(self) -> Any:
+    @property  # type: ignore[misc]  # object's can be assigned to, which nothing here needs
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Functions that ask ``isinstance(x, np.ndarray)`` take the same branch as without tracing."""
         return TracedArray if self.is_scalar else np.ndarray
 
