@@ -9,6 +9,7 @@ from ..errors import ArgumentValueError
 from ..traced_array import TracedArray
 from .reductions import NO_VALUE, deliver, keeps_axes
 from .registry import implements
+from .statistics import one_ddof
 from .ufuncs import as_array
 
 
@@ -115,10 +116,7 @@ def _variance(
     correction: Any = NO_VALUE,
     root: bool = False,
 ) -> TracedArray:
-    if correction is not NO_VALUE:
-        if ddof != 0:
-            raise ArgumentValueError("ddof and correction can't be provided simultaneously")
-        ddof = correction
+    ddof = one_ddof(ddof, correction)
     x: Any = as_array(a)
     keep = keeps_axes(keepdims)
     if not is_inexact(x.dtype):

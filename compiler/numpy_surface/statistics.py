@@ -88,6 +88,15 @@ def _without(x: Value, axes: Axes) -> Value:
     return reshape(x, tuple(dim for axis, dim in enumerate(x.shape) if axis not in axes))
 
 
+def one_ddof(ddof: Any, correction: Any) -> Any:
+    """What is taken off the count, which the Array API calls `correction`; only one of the names may be used."""
+    if correction is NO_VALUE:
+        return ddof
+    if ddof != 0:
+        raise ArgumentValueError("ddof and correction can't be provided simultaneously")
+    return correction
+
+
 def variance(
     a: Any,
     axis: Any = None,
@@ -102,10 +111,7 @@ def variance(
     root: bool = False,
 ) -> TracedArray:
     """The mean of |x − mean|², dividing by the count less ``ddof``; its square root for `root`."""
-    if correction is not NO_VALUE:
-        if ddof != 0:
-            raise ArgumentValueError("ddof and correction can't be provided simultaneously")
-        ddof = correction
+    ddof = one_ddof(ddof, correction)
     x = _spread_over(as_value(a), where)
     axes = some_axes(axis, x.ndim)
     wide = np.dtype(dtype) if dtype is not None else FLOAT64 if x.dtype.kind in "biu" else x.dtype
