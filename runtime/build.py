@@ -1,11 +1,11 @@
 """From a traced graph to a function that runs: optimise, print, cache, load."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..compiler.backends.numpy import callbacks, entry_name, print_module
+from ..compiler.backends.numpy import callbacks, entry_name, has_effects, print_module
 from ..compiler.errors import BackendError
 from ..compiler.ir import Graph
 from ..passes.fold_constants import fold_constants
@@ -45,8 +45,6 @@ class Build:
     path: Path | None
     """Where the generated source lies; None if it could not be cached."""
     from_disk: bool = False
-    stages: list[tuple[str, Graph]] = field(default_factory=list)
-    """The graph after each pass; empty if it came from disk."""
 
 
 def optimise(graph: Graph) -> tuple[Graph, list[tuple[str, Graph]]]:
@@ -65,8 +63,9 @@ def check_backend(backend: str) -> str:
 def build(graph: Graph, backend: str) -> Build:
     """Make `graph` runnable, from the disk cache if it is there."""
     backend = check_backend(backend)
+    text = str(graph)
     # A program that calls back into Python is not cached: a Python function has no text to know it by.
-    key = None if callbacks(graph) else cache_key(ir=str(graph), backend=backend)
+    key = None if has_effects(graph) else cache_key(ir=text, backend=backend)
     cache = default_cache()
     entry = cache.load(key) if key else None
     if entry is not None:
@@ -75,12 +74,12 @@ def build(graph: Graph, backend: str) -> Build:
         return Build(
             load_module(source, entry_name(graph)), source, entry.folder / "program.py", from_disk=True
         )
-    optimised, stages = optimise(graph)
+    optimised, _ = optimise(graph)
     source = print_module(optimised)
     statistics.compiled += 1
     folder = None
     if key:
-        members = {"program.py": source.encode(), "graph.txt": str(graph).encode()}
+        members = {"program.py": source.encode(), "graph.txt": text.encode()}
         folder = cache.store(key, members, {"function": graph.name, "backend": backend})
     function = load_module(source, entry_name(graph), callbacks(optimised))
-    return Build(function, source, folder / "program.py" if folder else None, stages=stages)
+    return Build(function, source, folder / "program.py" if folder else None)

@@ -20,6 +20,7 @@ from .quoted_meaning import function_text
 __all__ = [
     "callbacks",
     "entry_name",
+    "has_effects",
     "numpy_contraction",
     "numpy_elementwise",
     "numpy_indexing",
@@ -80,6 +81,8 @@ def entry_name(graph: Graph) -> str:
 
 def callbacks(graph: Graph) -> Mapping[str, Callable[..., Any]]:
     """The Python functions that the module calls, by the global variables in which it looks for them."""
+    if not has_effects(graph):
+        return {}
     module = _module(graph)
     planned(graph, module, _parameters(graph, module), arena=True).write()
     _nested(module)
