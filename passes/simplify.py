@@ -579,6 +579,14 @@ def _update_twice(site: Site) -> Value | None:
     return bind("update_slice", inner.inputs[0], site.inputs[1], **site.params)
 
 
+@rule("update with what is there → x", "update_slice")
+def _update_with_itself(site: Site) -> Value | None:
+    x, part = site.inputs
+    inner = site.made_by(part, "slice")
+    is_same = inner is not None and inner.inputs[0] is x and dict(inner.params) == dict(site.params)
+    return x if is_same else None
+
+
 @rule("pad with nothing → x", "pad")
 def _pad_nothing(site: Site) -> Value | None:
     return site.inputs[0] if site.type.shape == site.inputs[0].shape else None

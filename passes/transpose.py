@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..compiler.errors import InternalError
-from ..compiler.functions import add, zeros_like
+from ..compiler.functions import zeros_like
 from ..compiler.ir import Graph, Value
 from ..compiler.op import Linear, lookup
 from ..compiler.trace import Builder, as_tuple, depends_on, recording
+from .cotangents import Cotangents
 from .nested import rule_params
 
 
@@ -25,22 +25,14 @@ def transpose(graph: Graph, *, linear: Sequence[bool]) -> Graph:
     reached = depends_on(graph, linear)
     given = [(v, name) for v, name, m in zip(graph.inputs, graph.input_names, linear, strict=True) if not m]
     cotangents = tuple(Value(v.type) for v in graph.outputs)
-    cotangent_of: dict[Value, Value] = {}
     with recording(Builder()) as builder:
-
-        def accumulate(value: Value, cotangent: Value | None) -> None:
-            if cotangent is None or value not in reached:
-                return
-            if cotangent.type != value.type:
-                raise InternalError(f"a transpose rule gives a cotangent {cotangent.type} for {value.type}")
-            before = cotangent_of.get(value)
-            cotangent_of[value] = cotangent if before is None else add(before, cotangent)
-
+        arrived = Cotangents(builder)
         for output, cotangent in zip(graph.outputs, cotangents, strict=True):
-            accumulate(output, cotangent)
+            if output in reached:
+                arrived.add(output, cotangent)
         builder.calls += [call for call in graph.calls if not any(v in reached for v in call.outputs)]
         for call in reversed(graph.calls):
-            arriving = [cotangent_of.pop(v, None) for v in call.outputs]
+            arriving = [arrived.take(v) for v in call.outputs]
             if all(ct is None for ct in arriving):
                 continue
             builder.location = call.location
@@ -50,9 +42,11 @@ def transpose(graph: Graph, *, linear: Sequence[bool]) -> Graph:
             inputs: tuple[Any, ...] = tuple(Linear(v.type) if v in reached else v for v in call.inputs)
             results = as_tuple(lookup(call.op).transpose(full, inputs, **rule_params(call, transpose)))
             for value, result in zip(call.inputs, results, strict=True):
-                accumulate(value, result)
+                if result is not None and value in reached:
+                    arrived.add(value, result)
         wanted = [v for v, m in zip(graph.inputs, linear, strict=True) if m]
-        outputs = tuple(cotangent_of[v] if v in cotangent_of else zeros_like(v) for v in wanted)
+        found = [(v, arrived.take(v)) for v in wanted]
+        outputs = tuple(zeros_like(v) if ct is None else ct for v, ct in found)
     names = (*(name for _, name in given), *(f"ct{i}" for i in range(len(cotangents))))
     inputs_out = (*(v for v, _ in given), *cotangents)
     return Graph(f"{graph.name}_transposed", inputs_out, tuple(builder.calls), outputs, names)

@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from .bench import compilation, overhead, training_step
+from .bench import compilation, overhead, training_step, transforms
 from .bench.timing import Measurement
 
 
@@ -26,11 +26,21 @@ class Benchmark(Protocol):
     def measure(self, rounds: int) -> Iterator[Measurement]: ...
 
 
-BENCHMARKS: dict[str, Benchmark] = {"overhead": overhead, "compile": compilation, "step": training_step}
+BENCHMARKS: dict[str, Benchmark] = {
+    "overhead": overhead,
+    "compile": compilation,
+    "step": training_step,
+    "transforms": transforms,
+}
 
 
 @click.command("bench")
-@click.argument("names", nargs=-1, metavar="[overhead] [compile] [step]", type=click.Choice(list(BENCHMARKS)))
+@click.argument(
+    "names",
+    nargs=-1,
+    metavar=" ".join(f"[{name}]" for name in BENCHMARKS),
+    type=click.Choice(list(BENCHMARKS)),
+)
 @click.option(
     "--rounds",
     type=click.IntRange(min=1),
@@ -45,7 +55,7 @@ BENCHMARKS: dict[str, Benchmark] = {"overhead": overhead, "compile": compilation
     help="Write the table to this file, too.",
 )
 def bench(names: tuple[str, ...], rounds: int, file: Path | None) -> None:
-    """Measure what a call, a compilation and a training step cost here.
+    """Measure what a call, a compilation, a training step and transforms cost here.
 
     Numbers are medians; what is compared runs in turn. Leave the machine alone meanwhile.
     """

@@ -186,6 +186,7 @@ CASES = (
     Case("update of all → the update", lambda x, y: update(x, y, 0, 17), (V, V)),
     Case("update over an update → the last", lambda x, y: update(update(x, y, 2, 5), fn.sin(y), 2, 5),
          (V, "f32[3]"), "sin update_slice"),
+    Case("update with what is there → x", lambda x: update(x, fn.slice_(x, (2,), (5,)), 2, 5), (V,)),
     Case("pad with nothing → x", lambda x: pad(x, (0, 0), (0, 0)), (M,)),
     Case("pad of pad → pad", lambda x: pad(pad(x, (1, 0), (0, 2)), (0, 3), (1, 1)), (M,), "pad"),
     Case("concatenate without empty parts", lambda x, y: fn.concatenate([x, y], 0), (M, "f32[0, 5]")),

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tracemill.tools.bench import compilation
+import tracemill as tm
+from tracemill.tools.bench import compilation, transforms
 from tracemill.tools.bench.timing import seconds_in_turn
 
 from .terminal import Terminal
@@ -42,9 +44,22 @@ def test_compiling_is_reported_by_size(monkeypatch: pytest.MonkeyPatch, terminal
     ]
 
 
+def test_transforms_are_reported(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
+    monkeypatch.setattr(transforms, "SIZE", 1000)
+    ran = terminal.run("bench", "transforms", "--rounds", "1", "--json", "found.json")
+    assert (ran.status, ran.err) == (0, "")
+    cases = [row["case"] for row in json.loads(Path("found.json").read_text())["measurements"]]
+    kinds = (", nodes", " / NumPy's forward", " / NumPy by hand", "compile")
+    assert [sum(case.endswith(kind) for case in cases) for kind in kinds] == [5, 5, 5, 1]
+
+
+@pytest.mark.parametrize("name", transforms.PAIRS)
+def test_both_ways_to_compute_a_batch_agree(name: str) -> None:
+    pair = transforms.PAIRS[name]
+    arguments = pair.arguments()
+    in_dims = tuple(0 if mapped else None for mapped in pair.mapped)
+    np.testing.assert_allclose(tm.vmap(pair.one, in_dims)(*arguments), pair.batch(*arguments), 1e-10, 1e-10)
+
+
 def test_a_chain_has_as_many_calls_as_it_says() -> None:
-    import numpy as np
-
-    import tracemill as tm
-
     assert len(tm.compile(compilation.chain(40)).lower(np.ones(2)).optimised.calls) == 40

@@ -5,6 +5,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import log
 from statistics import median
 from typing import Any
@@ -37,10 +38,10 @@ def measure(rounds: int) -> Iterator[Measurement]:
     argument = np.ones(8, np.float32)
     seconds: dict[int, float] = {}
     with _disk_cache_off():
-        _compile(SIZES[0], argument)
+        _compile(chain(SIZES[0]), argument)
         for nodes in SIZES:
             repeats = min(rounds, max(3, rounds * SIZES[0] // nodes))
-            seconds[nodes] = median(_compile(nodes, argument) for _ in range(repeats))
+            seconds[nodes] = seconds_to_compile(partial(chain, nodes), argument, repeats=repeats)
             detail = f"{1e6 * seconds[nodes] / nodes:.0f} µs a node, median of {repeats}"
             yield Measurement("compile", f"{nodes} nodes", 1e3 * seconds[nodes], "ms", detail)
         slope = _slope([log(n) for n in FITTED], [log(seconds[n]) for n in FITTED])
@@ -51,17 +52,23 @@ def measure(rounds: int) -> Iterator[Measurement]:
         )
 
 
-def _compile(nodes: int, argument: Any) -> float:
-    lowered = compile(chain(nodes))
+def seconds_to_compile(make: Callable[[], Callable[[Any], Any]], argument: Any, *, repeats: int) -> float:
+    """The median time of the first call of a function, which `make` gives anew, without the disk cache."""
+    with _disk_cache_off():
+        return median(_compile(make(), argument) for _ in range(repeats))
+
+
+def _compile(function: Callable[[Any], Any], argument: Any) -> float:
+    compiled = compile(function)
     started = time.perf_counter()
-    lowered(argument)
+    compiled(argument)
     return time.perf_counter() - started
 
 
 def _peak_memory(nodes: int, argument: Any) -> int:
     tracemalloc.start()
     try:
-        _compile(nodes, argument)
+        _compile(chain(nodes), argument)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
