@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from tracemill.compiler.parse import parse
     from tracemill.compiler.trace import Interpreter, Transformer
     from tracemill.passes.replace_pattern import replace_pattern
+    from tracemill.runtime import checkpoint_policies
     from tracemill.runtime.callback import pure_callback
+    from tracemill.runtime.checkpoint import checkpoint, checkpoint_name
     from tracemill.runtime.compile import CompiledFunction, compile
     from tracemill.runtime.differentiate import jvp, linearize, vjp
     from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
@@ -31,6 +33,7 @@ _HOMES = {
     "compiler.trace": ("Interpreter", "Transformer"),
     "passes.replace_pattern": ("replace_pattern",),
     "runtime.callback": ("pure_callback",),
+    "runtime.checkpoint": ("checkpoint", "checkpoint_name"),
     "runtime.compile": ("CompiledFunction", "compile"),
     "runtime.differentiate": ("jvp", "linearize", "vjp"),
     "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
@@ -40,6 +43,7 @@ _HOMES = {
     "runtime.vectorize": ("vmap",),
 }
 _MODULES = {
+    "checkpoint_policies": "runtime.checkpoint_policies",
     "errors": "compiler.errors",
     "numpy": "compiler.numpy_surface.sized",
     "special": "compiler.composites",
@@ -53,6 +57,9 @@ __all__ = [
     "TracemillError",
     "Transformer",
     "array_api",
+    "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
     "compile",
     "errors",
     "grad",

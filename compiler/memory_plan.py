@@ -11,6 +11,7 @@ VIEWS = frozenset(
     {
         "bitcast",
         "broadcast_to",
+        "checkpoint_name",
         "dynamic_slice",
         "flip",
         "imag",
@@ -23,7 +24,7 @@ VIEWS = frozenset(
 )
 """Ops whose result may be a view of their first input. Results of all others are new memory."""
 
-WHOLE_VIEWS = frozenset({"bitcast", "flip", "reshape", "stop_gradient", "transpose"})
+WHOLE_VIEWS = frozenset({"bitcast", "checkpoint_name", "flip", "reshape", "stop_gradient", "transpose"})
 """Those that show every element once."""
 
 ALIGNMENT = 64

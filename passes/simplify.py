@@ -298,6 +298,12 @@ def _twice_the_same(site: Site) -> Value | None:
 # ---- choosing and logic -----------------------------------------------------------------------------
 
 
+@rule("x by a name → x", "checkpoint_name")
+def _unnamed(site: Site) -> Value | None:
+    """Names are for the derivative, which has been taken."""
+    return site.inputs[0]
+
+
 @rule("where(c, x, x) → x", "where")
 def _where_same(site: Site) -> Value | None:
     _, x, y = site.inputs

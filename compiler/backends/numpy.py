@@ -212,7 +212,7 @@ def _assigned_outputs(call: Call, scope: Scope, text: str) -> list[str]:
     return bare_tuple("", names, f" = {text}") if names else [f"    {text}"]
 
 
-@form("call")
+@form("call", "checkpoint")
 def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
     graph: Any = call.params["graph"]
     module = scope.module

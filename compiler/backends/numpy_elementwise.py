@@ -58,7 +58,7 @@ def _complex(call: Call, scope: Scope, target: str | None) -> list[str]:
     return [f"    {name} = {memory}", f"    {name}.real = {re}", f"    {name}.imag = {im}"]
 
 
-@form("stop_gradient")
-def _stop_gradient(call: Call, scope: Scope, target: str | None) -> list[str]:
+@form("checkpoint_name", "stop_gradient")
+def _same(call: Call, scope: Scope, target: str | None) -> list[str]:
     (x,) = map(scope.scalar if call.inputs[0].ndim == 0 else scope.array, call.inputs)
     return [f"    {scope.name(call)} = {x}"]

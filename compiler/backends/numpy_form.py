@@ -16,7 +16,7 @@ from .python_literals import dtype_text, number_name, number_text
 from .python_text import Names, wrapped
 from .quoted_meaning import expression
 
-OPAQUE = frozenset({"call", "callback"})
+OPAQUE = frozenset({"call", "callback", "checkpoint"})
 """Ops whose meaning cannot be quoted."""
 
 RESERVED = (*keyword.kwlist, *dir(builtins), "_", "np", "ml_dtypes", "base64", "contextvars", "sys", "time")

@@ -3,6 +3,7 @@
 from . import (
     arithmetic,
     bessel,
+    checkpoint,
     comparison,
     contraction,
     control,
@@ -23,6 +24,7 @@ from . import (
 __all__ = [
     "arithmetic",
     "bessel",
+    "checkpoint",
     "comparison",
     "contraction",
     "control",

@@ -120,6 +120,7 @@ CASES = (
     Case("|−x| → |x|", unary("negative", "square"), ("c128[49]",), "square"),
     Case("max(x, x) → x", lambda x: fn.maximum(x, x), (V,)),
     Case("max(x, x) → x", lambda x: fn.logical_and(x, x), ("bool[2]",)),
+    Case("x by a name → x", lambda x: bind("checkpoint_name", x, name="h"), (V,)),
     Case("where(c, x, x) → x", lambda c, x: fn.where(c, x, x), ("bool[17]", V)),
     Case("where(True, x, y) → x", lambda x, y: fn.where(fn.constant(True), x, y), (V, V)),
     Case("where(True, x, y) → x", lambda x, y: fn.where(fn.constant([[False]]), x, y), (V, V), "reshape"),

@@ -1,0 +1,193 @@
+"""`checkpoint`: a call whose derivative computes again what it needs; and names for what need not be.
+
+The method is that of Griewank and Walther, "Algorithm 799: revolve" (2000), with one level: the forward pass
+keeps the inputs of a call, and the backward pass is one call, too, that runs the forward pass within itself.
+Because it is opaque, no pass can share what it computes with what was computed before.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..dtypes import is_inexact
+from ..errors import ShapeError, TransformTypeError
+from ..ir import ArrayType, Call, Constant, Graph, Value
+from ..op import DifferentiateGraph, Linear, Op, has_effect, register
+from ..trace import Builder, bind, bind_all, depends_on, evaluate, inline, recording
+
+FAMILY = "checkpoint"
+
+Names = tuple[str, ...]
+
+
+def _checkpoint_type(
+    *inputs: ArrayType, graph: Graph, save_ops: Names = (), save_names: Names = ()
+) -> tuple[ArrayType, ...]:
+    expected = tuple(value.type for value in graph.inputs)
+    if inputs != expected:
+        given, wanted = (", ".join(map(str, types)) for types in (inputs, expected))
+        raise ShapeError(f"checkpoint of {graph.name}({wanted}) with ({given})")
+    return tuple(value.type for value in graph.outputs)
+
+
+def _checkpoint_jvp(
+    inputs: tuple[Value, ...],
+    tangents: tuple[Value | None, ...],
+    outputs: tuple[Value, ...],
+    graph: Graph,
+    *,
+    recurse: DifferentiateGraph,
+    **saves: Names,
+) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
+    wrt = [tangent is not None for tangent in tangents]
+    given = [tangent for tangent in tangents if tangent is not None]
+    reached = depends_on(graph, wrt)
+    of = [value in reached and is_inexact(value.dtype) for value in graph.outputs]
+    forward, linear = recurse(graph, wrt, of)
+    count = len(outputs)
+    if linear is None:
+        results = bind_all("checkpoint", *inputs, *given, graph=forward, **saves)
+        pushed = iter(results[count:])
+    else:
+        again, needed, saved = _recomputation(forward, linear, count, **saves)
+        head = Graph(
+            graph.name, forward.inputs, forward.calls, (*forward.outputs[:count], *saved), forward.input_names
+        )
+        results = bind_all("checkpoint", *inputs, graph=_pruned(head, effects=True), **saves)
+        known = [x for x, value in zip(inputs, forward.inputs, strict=True) if value in needed]
+        pushed = iter(bind_all("checkpoint", *known, *results[count:], *given, graph=again, **saves))
+    return results[:count], tuple(next(pushed) if wanted else None for wanted in of)
+
+
+def _recomputation(
+    forward: Graph, linear: Graph, count: int, save_ops: Names = (), save_names: Names = ()
+) -> tuple[Graph, set[Value], tuple[Value, ...]]:
+    """The linear part with what makes its residuals in front of it: ``(inputs, saved, tangents) -> tangents``.
+
+    Also which inputs of `forward` it takes, and what is saved for it, as values of `forward`.
+    """
+    residuals = forward.outputs[count:]
+    kept = _kept(forward.calls, save_ops, save_names)
+    calls, reached = _needed(forward.calls, residuals, stop=kept)
+    saved = tuple(value for value in kept if value in reached)
+    used = [(v, n) for v, n in zip(forward.inputs, forward.input_names, strict=True) if v in reached]
+    tangents = linear.inputs[len(residuals) :]
+    with recording(Builder()) as builder:
+        builder.calls += calls
+        outputs = inline(linear, (*residuals, *tangents))
+    names = (
+        *(name for _, name in used),
+        *(f"saved{i}" for i in range(len(saved))),
+        *linear.input_names[len(residuals) :],
+    )
+    inputs = (*(value for value, _ in used), *saved, *tangents)
+    again = Graph(f"{forward.name}_again", inputs, tuple(builder.calls), outputs, names)
+    return again, {value for value, _ in used}, saved
+
+
+def _kept(calls: Sequence[Call], save_ops: Names, save_names: Names) -> dict[Value, None]:
+    """What a policy would save. Of a named value it is the value itself, which its own derivative may use."""
+    kept: dict[Value, None] = {}
+    made: set[Value] = set()
+    for call in calls:
+        made.update(call.outputs)
+        if call.op in save_ops:
+            kept.update(dict.fromkeys(call.outputs))
+        elif call.op == "checkpoint_name" and call.params["name"] in save_names and call.inputs[0] in made:
+            kept[call.inputs[0]] = None
+    return kept
+
+
+def _needed(
+    calls: Sequence[Call], outputs: Iterable[Value], *, stop: Iterable[Value] = (), effects: bool = False
+) -> tuple[list[Call], set[Value]]:
+    """The calls that make `outputs` from inputs and the values in `stop`, and every value that takes part."""
+    reached = {value for value in outputs if not isinstance(value, Constant)}
+    given = set(stop)
+    found: list[Call] = []
+    for call in reversed(calls):
+        wanted = any(value in reached and value not in given for value in call.outputs)
+        if wanted or (effects and has_effect(call)):
+            found.append(call)
+            reached.update(value for value in call.inputs if not isinstance(value, Constant))
+    return found[::-1], reached
+
+
+def _pruned(graph: Graph, *, effects: bool) -> Graph:
+    calls, _ = _needed(graph.calls, graph.outputs, effects=effects)
+    return Graph(graph.name, graph.inputs, tuple(calls), graph.outputs, graph.input_names)
+
+
+def _checkpoint_transpose(
+    cotangents: tuple[Value, ...],
+    inputs: tuple[Any, ...],
+    graph: Graph,
+    *,
+    recurse: Callable[..., Graph],
+    **saves: Names,
+) -> tuple[Value | None, ...]:
+    linear = [isinstance(x, Linear) for x in inputs]
+    known = [x for x in inputs if not isinstance(x, Linear)]
+    transposed = recurse(graph, linear=linear)
+    found = iter(bind_all("checkpoint", *known, *cotangents, graph=transposed, **saves))
+    return tuple(next(found) if is_linear else None for is_linear in linear)
+
+
+def _checkpoint_batch(
+    inputs: tuple[Value, ...],
+    mapped: Sequence[bool],
+    size: int,
+    graph: Graph,
+    *,
+    recurse: Callable[..., Graph],
+    **saves: Names,
+) -> tuple[Value, ...]:
+    in_axes = [0 if is_mapped else None for is_mapped in mapped]
+    batched = recurse(graph, in_axes=in_axes, size=size, out_axes=[0] * len(graph.outputs))
+    return bind_all("checkpoint", *inputs, graph=batched, **saves)
+
+
+register(
+    Op(
+        "checkpoint",
+        FAMILY,
+        _checkpoint_type,
+        lambda *inputs, graph, save_ops=(), save_names=(): evaluate(graph, *inputs),
+        _checkpoint_jvp,
+        _checkpoint_transpose,
+        _checkpoint_batch,
+        spelling=None,
+        effect=None,  # that of the calls in the graph
+        doc="The outputs of a nested graph, whose derivative computes again what it needs, but for the results "
+        "of `save_ops` and what `checkpoint_name` calls by one of `save_names`.",
+    )
+)
+
+
+# ---- checkpoint_name ---------------------------------------------------------------------------------
+
+
+def require_name(name: Any) -> None:
+    """`TransformTypeError` unless a checkpoint's policy can know something by this name."""
+    if not isinstance(name, str) or not name:
+        raise TransformTypeError(f"the name of a checkpoint must be a string that is not empty, not {name!r}")
+
+
+def _name_type(x: ArrayType, *, name: str) -> ArrayType:
+    require_name(name)
+    return x
+
+
+register(
+    Op(
+        "checkpoint_name",
+        FAMILY,
+        _name_type,
+        lambda x, name: x,
+        lambda inputs, tangents, outputs, name: tangents[0],
+        lambda cotangents, inputs, name: cotangents[0],
+        lambda inputs, mapped, size, name: bind("checkpoint_name", inputs[0], name=name),
+        spelling=None,
+        effect=None,
+        doc="x, by a name that a checkpoint's policy can save it by.",
+    )
+)
