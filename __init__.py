@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tracemill.compiler.trace import Interpreter, Transformer
     from tracemill.passes.replace_pattern import replace_pattern
     from tracemill.runtime import checkpoint_policies
+    from tracemill.runtime.branch import cond, switch
     from tracemill.runtime.callback import pure_callback
     from tracemill.runtime.checkpoint import checkpoint, checkpoint_name
     from tracemill.runtime.compile import CompiledFunction, compile
@@ -32,6 +33,7 @@ _HOMES = {
     "compiler.parse": ("parse",),
     "compiler.trace": ("Interpreter", "Transformer"),
     "passes.replace_pattern": ("replace_pattern",),
+    "runtime.branch": ("cond", "switch"),
     "runtime.callback": ("pure_callback",),
     "runtime.checkpoint": ("checkpoint", "checkpoint_name"),
     "runtime.compile": ("CompiledFunction", "compile"),
@@ -61,6 +63,7 @@ __all__ = [
     "checkpoint_name",
     "checkpoint_policies",
     "compile",
+    "cond",
     "errors",
     "grad",
     "grad_and_value",
@@ -77,6 +80,7 @@ __all__ = [
     "replace_pattern",
     "special",
     "stop_gradient",
+    "switch",
     "value_and_grad",
     "vjp",
     "vmap",

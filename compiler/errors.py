@@ -401,6 +401,22 @@ class TransformTypeError(TracemillError, TypeError):
     code = "E0305"
 
 
+class BranchMismatchError(TracemillError, TypeError, ValueError):
+    """Functions of which one is chosen when the program runs return different structures, shapes or dtypes.
+
+    What comes after must know what it gets, whichever runs. Only Python numbers take the dtype of the other side.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.vmap(lambda x: tm.cond(x > 0, lambda x: np.array([x, x]), lambda x: x, x))(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.BranchMismatchError: cond: the functions must return the same shapes and dtypes:...
+
+    Fix: the message shows both sides with their lines; convert, or broadcast, one of them.
+    """
+
+    code = "E0306"
+
+
 # ---- compiling and running ---------------------------------------------------------------------------
 
 

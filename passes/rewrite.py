@@ -77,9 +77,14 @@ class Rewriter(Builder, ABC):
 
     def _with_nested(self, params: Mapping[str, Param]) -> Mapping[str, Param]:
         """The parameters with their graphs rewritten; the same object if none changes."""
-        changed = {
-            name: inner
-            for name, param in params.items()
-            if isinstance(param, Graph) and (inner := self.nested(param)) is not param
-        }
-        return {**params, **changed} if changed else params
+        rewritten = {name: self._rewritten(param) for name, param in params.items()}
+        return params if all(rewritten[name] is params[name] for name in params) else rewritten
+
+    def _rewritten(self, param: Param) -> Param:
+        """A parameter with the graphs in it rewritten; itself if none changes."""
+        if isinstance(param, Graph):
+            return self.nested(param)
+        if isinstance(param, tuple):
+            items = tuple(map(self._rewritten, param))
+            return param if all(a is b for a, b in zip(items, param, strict=True)) else items
+        return param

@@ -5,16 +5,23 @@ from functools import partial
 from typing import Any
 
 from ..identifiers import identifier
-from ..ir import Call, Graph
+from ..ir import Graph
 from ..op import lookup
 
 # Importing these enters their forms into the table.
-from . import numpy_contraction, numpy_elementwise, numpy_indexing, numpy_layout, numpy_reduction
-from .numpy_form import RESERVED, Module, Scope, form, shape_text
+from . import (
+    numpy_contraction,
+    numpy_elementwise,
+    numpy_indexing,
+    numpy_layout,
+    numpy_nested,
+    numpy_reduction,
+)
+from .numpy_form import RESERVED, Module, shape_text
 from .numpy_function import Function, definition, has_effects, plain, planned
 from .numpy_self_check import self_check, self_check_names
 from .python_literals import array_text, dtype_text, packed_text, unpacking_text
-from .python_text import Names, bare_tuple, wrapped
+from .python_text import Names, wrapped
 from .quoted_meaning import function_text
 
 __all__ = [
@@ -25,6 +32,7 @@ __all__ = [
     "numpy_elementwise",
     "numpy_indexing",
     "numpy_layout",
+    "numpy_nested",
     "numpy_reduction",
     "print_module",
 ]
@@ -198,38 +206,3 @@ def _entry(graph: Graph, name: str, parameters: list[str], effects: bool) -> lis
         "    idle.append(mine)",
         "    return outputs",
     ]
-
-
-# ---- calls of graphs and of Python ------------------------------------------------------------------
-
-
-def _assigned_outputs(call: Call, scope: Scope, text: str) -> list[str]:
-    """``call_1, call_2 = text``."""
-    names = []
-    for output in call.outputs:
-        scope.of[output] = scope.names.numbered(call.op)
-        names.append(scope.of[output])
-    return bare_tuple("", names, f" = {text}") if names else [f"    {text}"]
-
-
-@form("call", "checkpoint")
-def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
-    graph: Any = call.params["graph"]
-    module = scope.module
-    if graph not in module.nested:
-        module.nested[graph] = module.names.claim(identifier(graph.name))
-    first = ["outside"] if has_effects(graph) else []
-    arguments = ", ".join([*first, *map(scope.array, call.inputs)])
-    return _assigned_outputs(call, scope, f"{module.nested[graph]}({arguments})")
-
-
-@form("callback")
-def _callback(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """The meaning, with its parameters bound, is put into a global variable; see `callbacks`."""
-    module = scope.module
-    name = module.names.numbered("python")
-    module.callbacks.append((name, call))
-    arguments = ", ".join([name, *map(scope.array, call.inputs)])
-    numbers = [v for v in call.outputs if v.ndim == 0]
-    lines = _assigned_outputs(call, scope, f"outside.run({arguments})")
-    return [*lines, *(f"    {scope.of[v]} = {scope.of[v]}[()]" for v in numbers)]

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..dtypes import DType
+from ..identifiers import identifier
 from ..ir import ArrayType, Call, Constant, Graph, Value
 from ..memory_plan import Writing
 from ..op import lookup
@@ -16,7 +17,7 @@ from .python_literals import dtype_text, number_name, number_text
 from .python_text import Names, wrapped
 from .quoted_meaning import expression
 
-OPAQUE = frozenset({"call", "callback", "checkpoint"})
+OPAQUE = frozenset({"call", "callback", "checkpoint", "switch"})
 """Ops whose meaning cannot be quoted."""
 
 RESERVED = (*keyword.kwlist, *dir(builtins), "_", "np", "ml_dtypes", "base64", "contextvars", "sys", "time")
@@ -56,6 +57,12 @@ class Module:
         if op not in self.helpers:
             self.helpers[op] = self.names.claim(op)
         return self.helpers[op]
+
+    def function(self, graph: Graph) -> str:
+        """The function of the module that runs a nested graph."""
+        if graph not in self.nested:
+            self.nested[graph] = self.names.claim(identifier(graph.name))
+        return self.nested[graph]
 
     def note_dtype(self, dtype: DType) -> None:
         self.uses_bfloat16 |= dtype.name == "bfloat16"

@@ -3,6 +3,7 @@
 from . import (
     arithmetic,
     bessel,
+    branching,
     checkpoint,
     comparison,
     contraction,
@@ -24,6 +25,7 @@ from . import (
 __all__ = [
     "arithmetic",
     "bessel",
+    "branching",
     "checkpoint",
     "comparison",
     "contraction",

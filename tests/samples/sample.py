@@ -257,4 +257,6 @@ def _shown(param: Any) -> str:
         return dtype_name(param) if is_supported(param) else str(param)
     if isinstance(param, Graph):
         return param.name
+    if isinstance(param, tuple) and any(isinstance(item, Graph) for item in param):
+        return "+".join(map(_shown, param))
     return param.__name__ if inspect.isfunction(param) else str(param)
