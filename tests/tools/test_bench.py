@@ -1,7 +1,9 @@
 """``tracemill bench`` measures what it says, in a table and as JSON. The numbers are not tested."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,6 +61,13 @@ def test_both_ways_to_compute_a_batch_agree(name: str) -> None:
     arguments = pair.arguments()
     in_dims = tuple(0 if mapped else None for mapped in pair.mapped)
     np.testing.assert_allclose(tm.vmap(pair.one, in_dims)(*arguments), pair.batch(*arguments), 1e-10, 1e-10)
+
+
+@pytest.mark.parametrize("function", transforms.STRAIGHT_LINE, ids=lambda function: function.__name__)
+def test_a_gradient_has_at_most_four_times_the_calls(function: Callable[[Any], Any]) -> None:
+    x = np.linspace(-2.0, 2.0, 1000)
+    before, after = (tm.compile(f).lower(x).optimised.calls for f in (function, tm.grad(function)))
+    assert len(after) <= 4 * len(before)
 
 
 def test_a_chain_has_as_many_calls_as_it_says() -> None:
