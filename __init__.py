@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
     from tracemill.runtime.jacobians import hessian, jacfwd, jacrev
     from tracemill.runtime.pytrees import register_dataclass, register_pytree
+    from tracemill.runtime.scan import scan
     from tracemill.runtime.stop_gradient import stop_gradient
     from tracemill.runtime.vectorize import vmap
 
@@ -41,6 +42,7 @@ _HOMES = {
     "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
     "runtime.jacobians": ("hessian", "jacfwd", "jacrev"),
     "runtime.pytrees": ("register_dataclass", "register_pytree"),
+    "runtime.scan": ("scan",),
     "runtime.stop_gradient": ("stop_gradient",),
     "runtime.vectorize": ("vmap",),
 }
@@ -78,6 +80,7 @@ __all__ = [
     "register_dataclass",
     "register_pytree",
     "replace_pattern",
+    "scan",
     "special",
     "stop_gradient",
     "switch",

@@ -417,6 +417,24 @@ class BranchMismatchError(TracemillError, TypeError, ValueError):
     code = "E0306"
 
 
+class CarryMismatchError(TracemillError, TypeError, ValueError):
+    """A step of a loop returns another structure, shape or dtype than it gets.
+
+    What one step returns is what the next one gets, so both must be the same. Only Python numbers in the first carry
+    take the dtype that the step gives them.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.scan(lambda total, x: (np.append(total, x), None), np.zeros(1), np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.CarryMismatchError: scan(<lambda>): <lambda> (...) must return as carry what it gets:...
+
+    Fix: the message shows both sides and the line of the step. Convert what it returns, or begin with the dtype and
+    shape that it returns; an array that grows is a result to be stacked, not a carry.
+    """
+
+    code = "E0307"
+
+
 # ---- compiling and running ---------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -143,13 +144,17 @@ class Interpreter:
         if len(inputs) != len(graph.inputs):
             raise ArgumentTypeError(f"{graph.name} takes {len(graph.inputs)} inputs, not {len(inputs)}")
         env: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
-        dying = last_uses(graph)
+        dying = self._dying
         for index, call in enumerate(graph.calls):
             outputs = _one_per_output(call, self.call(call, [self.value(v, env) for v in call.inputs]))
             env.update(zip(call.outputs, outputs, strict=True))
             for value in dying.get(index, ()):
                 del env[value]
         return tuple(self.value(v, env) for v in graph.outputs)
+
+    @cached_property
+    def _dying(self) -> dict[int, list[Value]]:
+        return last_uses(self.graph)
 
     def value(self, value: Value, env: Mapping[Value, Any]) -> Any:
         """What an input of a call stands for."""

@@ -14,6 +14,7 @@ from . import (
     numpy_elementwise,
     numpy_indexing,
     numpy_layout,
+    numpy_loops,
     numpy_nested,
     numpy_reduction,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "numpy_elementwise",
     "numpy_indexing",
     "numpy_layout",
+    "numpy_loops",
     "numpy_nested",
     "numpy_reduction",
     "print_module",

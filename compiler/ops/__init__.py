@@ -18,6 +18,7 @@ from . import (
     layout,
     random,
     reduction,
+    scan,
     sort,
     special,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "layout",
     "random",
     "reduction",
+    "scan",
     "sort",
     "special",
 ]

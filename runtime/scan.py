@@ -1,0 +1,219 @@
+"""`scan`: a loop over the first axis of arrays that carries values from step to step."""
+
+from collections.abc import Callable, Hashable, Sequence
+from math import isqrt
+from operator import index
+from typing import Any
+
+import optree
+
+from ..compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
+from ..compiler.ir import ArrayType, Value
+from ..compiler.nested_graphs import graph_of
+from ..compiler.program import (
+    Argument,
+    Static,
+    describe,
+    is_array_like,
+    leaf_type,
+    path_names,
+)
+from ..compiler.scan_in_blocks import scan_in_blocks
+from ..compiler.trace import bind_all
+from ..compiler.traced_array import located
+from .carry import Carry
+from .nested_function import NestedFunction
+from .transform import overwrite, require_function, run
+from .trees import flatten, show, structure
+
+
+def scan(
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+    checkpoint_every: "int | str | None" = None,
+) -> Any:
+    """A loop that does ``carry, y = f(carry, x)`` for the slices x of `xs`, and stacks the y.
+
+    `f` is traced once, and compiled the loop is a loop. It works under every transform; the gradient of n steps takes
+    time and memory proportional to n. What `f` writes to arrays from outside of it is kept; what it writes to `carry`
+    and `x` stays inside.
+
+    Args:
+        f: the step, from ``(carry, x)`` to ``(carry, y)``. It must return the carry in the structure, shapes and dtypes
+            in which it gets it; Python numbers in `init` take the dtype that `f` gives them.
+        init: the first carry, a pytree of arrays and numbers.
+        xs: a pytree of arrays, all with the same first axis, over which the loop runs; None for none.
+        length: how many steps; needed where `xs` is None.
+        reverse: begin at the last slice. The y are stacked in the order of the slices all the same.
+        unroll: how many steps are written out in one turn of the compiled loop.
+        checkpoint_every: keep for the backward pass what enters every so many steps, and compute the rest again;
+            ``"sqrt"`` keeps the least, about twice the root of the number of steps.
+
+    Returns:
+        ``(carry, ys)``: the last carry, and the y with a new first axis.
+
+    Raises:
+        CarryMismatchError: (a TypeError and ValueError) `f` returns another carry than it gets, or no pair.
+        TransformArgumentError: (a ValueError) the slices do not have one length, or there is none.
+        TransformTypeError: (a TypeError) for arguments of wrong types.
+
+    >>> import numpy as np
+    >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
+    (np.float64(6.0), array([0., 1., 3.]))
+    """
+    require_function("scan", f)
+    return located(_scan, f, init, xs, length, reverse, unroll, checkpoint_every)
+
+
+def _scan(
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    length: int | None,
+    reverse: bool,
+    unroll: int,
+    checkpoint_every: "int | str | None",
+) -> Any:
+    where = f"scan({describe(f)})"
+    slices = Slices(where, xs, length)
+    loop: dict[str, Any] = {"reverse": True} if reverse else {}
+    if _positive(where, "unroll", unroll) > 1:
+        loop["unroll"] = int(unroll)
+    every = _block_length(where, checkpoint_every, slices.length)
+    carry = Carry(where, "init", init)
+    tree = structure(((init, xs), {}))
+    step = carry.settle(
+        lambda: NestedFunction(where, f, tree, [*carry.arguments(), *slices.arguments()]), _carried_tree
+    )
+    last, stacks = run_loop(step, carry, slices, loop, every)
+    carry_tree, y_tree = step.tree.children()
+    return optree.tree_unflatten(carry_tree, last), optree.tree_unflatten(y_tree, stacks)
+
+
+def _carried_tree(step: NestedFunction) -> Any:
+    if step.tree.type is not tuple or step.tree.num_children != 2:
+        raise CarryMismatchError(
+            f"{step.where}: {step} must return a pair (carry, y), not {show(step.tree)}: y may be None"
+        )
+    return step.tree.children()[0]
+
+
+class Slices:
+    """The arrays that a loop runs over."""
+
+    def __init__(self, where: str, xs: Any, length: int | None) -> None:
+        self.leaves, self.tree = flatten(xs)
+        self.paths = path_names(self.tree, "xs")
+        self.types: list[ArrayType] = []
+        lengths: dict[str, int] = {}
+        for leaf, path in zip(self.leaves, self.paths, strict=True):
+            if not is_array_like(leaf):
+                raise TransformTypeError(f"{where}: {path} is {type(leaf).__name__}, not an array")
+            found = leaf_type(leaf, f"{where}: {path}")
+            if not found.shape:
+                raise TransformArgumentError(f"{where}: {path} has no axes to run over")
+            self.types.append(ArrayType(found.dtype, found.shape[1:]))
+            lengths[path] = found.shape[0]
+        if length is not None:
+            lengths["length"] = _count(where, "length", length)
+        if not lengths:
+            raise TransformArgumentError(f"{where}: how many steps? Give xs, or length")
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(
+                f"{path} has {n}" if path != "length" else f"length={n}" for path, n in lengths.items()
+            )
+            raise TransformArgumentError(f"{where}: the numbers of steps differ: {shown}")
+        self.length = next(iter(lengths.values()))
+
+    def arguments(self) -> list[Argument | Static]:
+        """One slice of each, of unknown value."""
+        return [
+            Argument(type_, path, None, not type_.shape)
+            for type_, path in zip(self.types, self.paths, strict=True)
+        ]
+
+
+def run_loop(
+    step: NestedFunction, carry: Carry, slices: Slices, loop: dict[str, Any], every: int | None
+) -> tuple[list[Any], list[Any]]:
+    """Run or record the loop: the leaves of the last carry, and the stacked ones."""
+    count = len(carry.leaves)
+    written = [place for place in step.captured if place in step.written]
+    consts = [place for place in step.captured if place not in step.written]
+    inputs = [
+        *(step.captured[place] for place in consts),
+        *carry.initial(),
+        *(step.captured[place] for place in written),
+        *slices.leaves,
+    ]
+    counts = (len(consts), count + len(written))
+    types = [leaf_type(x, step.where) for x in inputs]
+
+    def body(*values: Value) -> list[Value]:
+        outside: dict[Hashable, Value] = dict(zip(consts, values, strict=False))
+        carried, xs = values[counts[0] : sum(counts)], values[sum(counts) :]
+        outside |= dict(zip(written, carried[count:], strict=True))
+        results, new = step.record_as(
+            [*carried[:count], *xs], outside, [*carry.types, *(r.type for r in step.results[count:])]
+        )
+        return [*results[:count], *(new[place] for place in written), *results[count:]]
+
+    names = step.program.graph.input_names
+    outer = dict(zip(step.captured, names[step.arguments :], strict=True))
+    graph = graph_of(
+        step.program.graph.name,
+        [*types[: sum(counts)], *slices.types],
+        body,
+        (
+            *map(outer.__getitem__, consts),
+            *names[:count],
+            *map(outer.__getitem__, written),
+            *names[count : step.arguments],
+        ),
+    )
+
+    def record(*values: Value) -> Sequence[Value]:
+        if every is None or not slices.length:
+            return bind_all("scan", *values, graph=graph, counts=counts, length=slices.length, **loop)
+        return scan_in_blocks(graph, values, counts, slices.length, every, **loop)
+
+    outputs = run(graph_of("scan", types, record), inputs)
+    for place, new in zip(written, outputs[count : counts[1]], strict=True):
+        overwrite(step.captured[place], new)
+    last = [result.returned(x) for result, x in zip(step.results, outputs[:count], strict=False)]
+    return last, outputs[counts[1] :]
+
+
+# ---- numbers ---------------------------------------------------------------------------------------
+
+
+def _count(where: str, name: str, given: Any) -> int:
+    """An int of at least 0."""
+    try:
+        number = index(given)
+    except TypeError:
+        raise TransformTypeError(f"{where}: {name} must be an int, not {type(given).__name__}") from None
+    if number < 0:
+        raise TransformArgumentError(f"{where}: {name} must not be negative, not {number}")
+    return number
+
+
+def _positive(where: str, name: str, given: Any) -> int:
+    number = _count(where, name, given)
+    if number == 0:
+        raise TransformArgumentError(f"{where}: {name} must be at least 1")
+    return number
+
+
+def _block_length(where: str, given: "int | str | None", length: int) -> int | None:
+    if given is None:
+        return None
+    if given == "sqrt":
+        return max(1, isqrt(length))
+    if isinstance(given, str):
+        raise TransformArgumentError(f'{where}: checkpoint_every must be an int or "sqrt", not {given!r}')
+    return min(_positive(where, "checkpoint_every", given), max(1, length))
