@@ -17,7 +17,7 @@ from .ir import ArrayType, Graph, Value
 from .storage import Storage
 from .trace import recording
 from .traced_array import PYTHON_NUMBERS, TracedArray, as_value, is_numpy_array, is_traced, wrap
-from .tracing import Known, Trace, array_type
+from .tracing import Known, Lane, Trace, array_type
 
 PythonType: TypeAlias = type[Any]
 
@@ -65,11 +65,13 @@ class Program:
 
     graph: Graph
     arguments: tuple[Argument, ...]
-    captured: tuple["Array | TracedArray", ...]
+    captured: tuple["Array | TracedArray | Lane", ...]
     out_tree: Any
     out_leaves: tuple["ArrayOutput | Static", ...]
     mutated: tuple[tuple[int, int], ...]
     """Pairs of (input, output): the input's memory must hold the output afterwards."""
+    in_step: frozenset[int]
+    """The mutated inputs that all examples of a batch update together."""
     frozen: tuple[tuple[Array, Array], ...]
     """Captured arrays that the trace relied on, with a copy of what they held."""
 
@@ -150,7 +152,7 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
     _refuse_overlapping_writes(record)
     storages = [x._storage for x in filled if is_traced(x)]
     storages += [record.storage_behind(i) for i in range(len(record.captured))]
-    mutated = []
+    mutated: list[tuple[int, int]] = []
     written: set[int] = set()
     for index, storage in enumerate(storages):
         if storage.version and id(storage) not in written:
@@ -161,8 +163,9 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
         record.name, tuple(record.inputs), tuple(record.calls), tuple(outputs), tuple(record.input_names)
     )
     captured = tuple(TracedArray(c, c.value.type) if isinstance(c, Storage) else c for c in record.captured)
+    in_step = frozenset(index for index, _ in mutated if storages[index].in_step)
     frozen = tuple((array, array.copy()) for array in record.frozen)
-    return Program(graph, arguments, captured, out_tree, tuple(leaves), tuple(mutated), frozen)
+    return Program(graph, arguments, captured, out_tree, tuple(leaves), tuple(mutated), in_step, frozen)
 
 
 def _refuse_overlapping_writes(record: Trace) -> None:

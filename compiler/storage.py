@@ -31,12 +31,14 @@ Strides = tuple[int, ...] | None
 class Storage:
     """The memory that an array and its views share. A write makes a new value and a new version."""
 
-    __slots__ = ("trace", "value", "version")
+    __slots__ = ("in_step", "trace", "value", "version")
 
     def __init__(self, trace: "Trace", value: Value) -> None:
         self.trace = trace
         self.value = value
         self.version = 0
+        self.in_step = False
+        """All examples of a batch update it together, as the counter of a random generator."""
 
     def write(self, value: Value) -> None:
         self.value = value

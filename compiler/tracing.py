@@ -3,13 +3,15 @@
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from linecache import getline
 from os.path import dirname, join
 from types import FrameType
+from typing import ClassVar
 
 import numpy as np
 
-from .dtypes import Array, is_supported
+from .dtypes import INT64, Array, is_supported
 from .errors import DTypeError, EscapedTracerError
 from .ir import ArrayType, Call, Constant, Location, Param, Value
 from .storage import Storage
@@ -28,6 +30,16 @@ Known = Callable[[], "Array | None"]
 """Gives the concrete value of an input, or None where it has none."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lane:
+    """The number of the example that a mapped function is called for: an input of its graph if it is asked for."""
+
+    size: int
+    """The number of examples."""
+
+    type: ClassVar[ArrayType] = ArrayType(INT64, ())
+
+
 class Trace(Builder):
     """Records what a user's function does to its arguments.
 
@@ -42,7 +54,7 @@ class Trace(Builder):
         self.thread = threading.get_ident()
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
-        self.captured: list[Storage | Array] = []
+        self.captured: list[Storage | Array | Lane] = []
         """What lies behind the inputs that come after the arguments."""
         self.frozen: list[Array] = []
         """Captured arrays whose values the trace has relied on."""
@@ -106,7 +118,18 @@ class Trace(Builder):
             storage = self._capture(above, Value(value.type), lambda: parent.concrete(value))
         return storage
 
-    def _capture(self, what: "Storage | Array", value: Value, known: Known) -> Storage:
+    def is_within(self, other: "Trace") -> bool:
+        """Whether this is the other trace, or one that it encloses."""
+        trace: Trace | None = self
+        while trace is not None and trace is not other:
+            trace = trace.parent
+        return trace is other
+
+    def storage_of_lane(self, lane: Lane) -> Storage:
+        """The memory of the number of the example, in the trace of the mapped function."""
+        return self._storages.get(id(lane)) or self._capture(lane, Value(Lane.type), lambda: None)
+
+    def _capture(self, what: "Storage | Array | Lane", value: Value, known: Known) -> Storage:
         storage = self.add_input(value, f"captured{len(self.captured)}", known)
         self.captured.append(what)
         self._storages[id(what)] = storage

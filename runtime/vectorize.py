@@ -25,7 +25,9 @@ from ..compiler.program import (
 )
 from ..compiler.trace import depends_on
 from ..compiler.traced_array import is_numpy_array
+from ..compiler.tracing import Lane, require_trace
 from ..passes.vmap import vmap as vmap_graph
+from .mapped_axes import RANDOMNESS, MappedAxis, lanes, mapping
 from .transform import as_argument, inputs_of, is_array, like_function, overwrite, run, transformed
 from .trees import show, spread
 
@@ -36,6 +38,7 @@ def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,
     out_dims: Any = 0,
+    randomness: str = "error",
     *,
     kw_dims: Mapping[str, Any] | None = None,
     axis_size: int | None = None,
@@ -50,6 +53,8 @@ def vmap(
         out_dims: where the batch axis goes in each output: an int, None (the output does not depend on the
             batch), or a tree that is a prefix of the output. Negative numbers count from the end of the
             result.
+        randomness: what a draw of a `tracemill.random.Generator` means inside: "error" (an error), "same" (one
+            draw for all examples) or "different" (each example has random numbers of its own).
         kw_dims: the same for keyword arguments, by name; those not named are not mapped.
         axis_size: the batch size, needed only if no argument is mapped.
 
@@ -65,11 +70,15 @@ def vmap(
     >>> vmap(np.dot)(np.ones((3, 2)), np.ones((3, 2)))
     array([2., 2., 2.])
     """
+    if randomness not in RANDOMNESS:
+        raise TransformArgumentError(
+            f"vmap({describe(func)}): randomness must be one of {', '.join(map(repr, RANDOMNESS))}, not {randomness!r}"
+        )
 
     @like_function(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         batch = _Batch(f"vmap({describe(func)})", in_dims, out_dims, kw_dims or {}, axis_size, args, kwargs)
-        return _Mapping(batch, func).result()
+        return _Mapping(batch, func, randomness).result()
 
     return mapped
 
@@ -198,16 +207,28 @@ class _Batch:
 class _Mapping:
     """A function traced for one example, ready to run on the batch."""
 
-    def __init__(self, batch: _Batch, func: Callable[..., Any]) -> None:
+    def __init__(self, batch: _Batch, func: Callable[..., Any], randomness: str) -> None:
         self.batch, self.where = batch, batch.where
-        self.program: Program = trace(func, batch.tree, batch.arguments())
+        axis = Lane(batch.size)
+
+        @like_function(func)
+        def example(*args: Any, **kwargs: Any) -> Any:
+            with mapping(MappedAxis(batch.where, randomness, require_trace(), axis)):
+                return func(*args, **kwargs)
+
+        self.program: Program = trace(example, batch.tree, batch.arguments())
         self.graph = self.program.graph
         arrays = [place for place, leaf in enumerate(batch.leaves) if is_array(leaf)]
         captured = self.program.captured
         self.inputs = inputs_of(self.program, [batch.leaves[place] for place in arrays])
-        self.in_axes: list[Dim] = [*(batch.dims[place] for place in arrays), *([None] * len(captured))]
+        self.inputs = [lanes(axis) if x is axis else x for x in self.inputs]
+        self.in_axes: list[Dim] = [batch.dims[place] for place in arrays]
+        self.in_axes += [0 if x is axis else None for x in captured]
         self.names = [batch.names[place] for place in arrays]
-        self.names += [f"an array {x.dtype.name}{list(x.shape)} from outside" for x in captured]
+        self.names += [
+            "the lane" if isinstance(x, Lane) else f"an array {x.dtype.name}{list(x.shape)} from outside"
+            for x in captured
+        ]
         self.reached = depends_on(self.graph, [axis is not None for axis in self.in_axes])
 
     def result(self) -> Any:
@@ -215,8 +236,11 @@ class _Mapping:
         program, batch = self.program, self.batch
         out_axes = self._out_axes()
         for index, output in program.mutated:
-            self._check_mutation(index)
-            out_axes[output] = self.in_axes[index]
+            if index in program.in_step:
+                out_axes[output] = 0 if self.graph.outputs[output] in self.reached else None
+            else:
+                self._check_mutation(index)
+                out_axes[output] = self.in_axes[index]
         for call in _looped_callbacks(self.graph, self.reached):
             at = "" if call.location is None else f" at {call.location}"
             warnings.warn(
@@ -229,7 +253,10 @@ class _Mapping:
         graph = transformed(batched, self.graph)
         outputs = run(graph, self.inputs)
         for index, output in program.mutated:
-            overwrite(self.inputs[index], outputs[output])
+            target, new = self.inputs[index], outputs[output]
+            if index in program.in_step and out_axes[output] is not None:
+                new = np.maximum(target, np.max(new, axis=0, initial=0))
+            overwrite(target, new)
         return program.result(outputs)
 
     def _out_axes(self) -> list[Dim]:

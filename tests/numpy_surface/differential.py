@@ -27,7 +27,7 @@ def run_traced(function: Function, *args: Any) -> Any:
         for x, name in zip(leaves, argument_names(tree), strict=True)
     ]
     program = trace(function, tree, arguments)
-    inputs = [*map(np.asarray, leaves), *program.captured]
+    inputs: list[Any] = [*map(np.asarray, leaves), *program.captured]
     outputs = [output.copy() for output in evaluate(program.graph, *inputs)]  # before inputs are written to
     for place, output in program.mutated:
         inputs[place][...] = outputs[output]
