@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tracemill.runtime.callback import pure_callback
     from tracemill.runtime.checkpoint import checkpoint, checkpoint_name
     from tracemill.runtime.compile import CompiledFunction, compile
+    from tracemill.runtime.custom_rule import custom_rule
     from tracemill.runtime.differentiate import jvp, linearize, vjp
     from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
     from tracemill.runtime.jacobians import hessian, jacfwd, jacrev
@@ -38,6 +39,7 @@ _HOMES = {
     "runtime.callback": ("pure_callback",),
     "runtime.checkpoint": ("checkpoint", "checkpoint_name"),
     "runtime.compile": ("CompiledFunction", "compile"),
+    "runtime.custom_rule": ("custom_rule",),
     "runtime.differentiate": ("jvp", "linearize", "vjp"),
     "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
     "runtime.jacobians": ("hessian", "jacfwd", "jacrev"),
@@ -66,6 +68,7 @@ __all__ = [
     "checkpoint_policies",
     "compile",
     "cond",
+    "custom_rule",
     "errors",
     "grad",
     "grad_and_value",

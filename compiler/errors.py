@@ -435,6 +435,25 @@ class CarryMismatchError(TracemillError, TypeError, ValueError):
     code = "E0307"
 
 
+class CustomRuleError(TracemillError, ValueError):
+    """A rule that was written for a function does not give what it must: another number, shape or dtype of things.
+
+    >>> import numpy as np, tracemill as tm
+    >>> @tm.custom_rule
+    ... def f(x):
+    ...     return np.sin(x)
+    >>> _ = f.jvp(lambda primals, tangents: (f(*primals), np.zeros(3)))
+    >>> tm.grad(f)(1.0)
+    Traceback (most recent call last):
+    tracemill.compiler.errors.CustomRuleError: the jvp rule of f returns tangent of type f64[3], where f64[] is...
+
+    Fix: the message names the rule, the function, what it returned and what is expected; the rules are described
+    at the methods of `custom_rule`'s result.
+    """
+
+    code = "E0308"
+
+
 # ---- compiling and running ---------------------------------------------------------------------------
 
 

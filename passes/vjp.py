@@ -21,10 +21,10 @@ def vjp(graph: Graph, *, wrt: Sequence[bool], of: Sequence[bool] | None = None) 
     tangents = sum(wrt)
     residuals = len(linear.inputs) - tangents
     backward = transpose(linear, linear=[False] * residuals + [True] * tangents)
-    return forward, _conjugated(backward, residuals)
+    return forward, conjugated(backward, residuals)
 
 
-def _conjugated(backward: Graph, residuals: int) -> Graph:
+def conjugated(backward: Graph, residuals: int) -> Graph:
     """Conjugate the complex cotangents on their way in and out."""
     if not any(v.dtype.kind == "c" for v in (*backward.inputs[residuals:], *backward.outputs)):
         return backward

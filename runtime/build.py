@@ -9,7 +9,8 @@ from ..compiler.backends.numpy import callbacks, entry_name, has_effects, print_
 from ..compiler.errors import BackendError
 from ..compiler.ir import Graph
 from ..passes.fold_constants import fold_constants
-from ..passes.pipeline import run
+from ..passes.inline_rules import inline_rules
+from ..passes.pipeline import apply, run
 from ..passes.remove_dead_code import remove_dead_code
 from ..passes.share_subexpressions import share_subexpressions
 from ..passes.simplify import simplify
@@ -47,6 +48,11 @@ class Build:
     from_disk: bool = False
 
 
+def final(graph: Graph) -> Graph:
+    """The graph as it is compiled and cached: no transform will ask for the rules that its calls hold."""
+    return apply(inline_rules, graph, check=checking())
+
+
 def optimise(graph: Graph) -> tuple[Graph, list[tuple[str, Graph]]]:
     """The graph after all passes, and after each."""
     stages: list[tuple[str, Graph]] = []
@@ -63,6 +69,7 @@ def check_backend(backend: str) -> str:
 def build(graph: Graph, backend: str) -> Build:
     """Make `graph` runnable, from the disk cache if it is there."""
     backend = check_backend(backend)
+    graph = final(graph)
     text = str(graph)
     # A program that calls back into Python is not cached: a Python function has no text to know it by.
     key = None if has_effects(graph) else cache_key(ir=text, backend=backend)

@@ -6,7 +6,7 @@ from typing import Any
 from ..compiler.backends.numpy import print_module
 from ..compiler.ir import Graph
 from ..compiler.program import trace
-from .build import check_backend, optimise
+from .build import check_backend, final, optimise
 from .signature import Signature, arguments_for
 from .variant import Variant
 
@@ -24,7 +24,7 @@ class Lowered:
         self._function = function
         self.graph: Graph = trace(function, signature.tree, arguments_for(signature)).graph
         """The graph as traced."""
-        self.optimised, self.stages = optimise(self.graph)
+        self.optimised, self.stages = optimise(final(self.graph))
 
     @property
     def passes(self) -> list[str]:

@@ -21,10 +21,12 @@ def name_outputs(call: Call, scope: Scope) -> list[str]:
 
 def assigned_tuple(names: list[str], text: str, *, indent: int = 4) -> list[str]:
     """``call_1, call_2 = text``."""
+    if len(names) == 1:
+        return [f"{' ' * indent}({names[0]},) = {text}"]
     return bare_tuple("", names, f" = {text}", indent=indent) if names else [f"{' ' * indent}{text}"]
 
 
-@form("call", "checkpoint")
+@form("call", "checkpoint", "custom_rule", "linear_call")
 def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
     graph = call.params["graph"]
     assert isinstance(graph, Graph)

@@ -1,0 +1,40 @@
+"""What is linear, and which call is not."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from recording import recorded
+from tracemill.compiler import functions as fn
+from tracemill.compiler.trace import bind
+from tracemill.passes.linearity import nonlinear_call
+
+LINEAR: dict[str, Callable[..., Any]] = {
+    "product with another": lambda x, dx: fn.multiply(fn.sin(x), dx),
+    "quotient": lambda x, dx: fn.divide(fn.add(dx, dx), x),
+    "not used": lambda x, dx: fn.multiply(x, fn.sin(x)),
+    "chosen by another": lambda x, dx: fn.where(fn.greater(x, 0), dx, 0),
+    "dot": lambda x, dx: fn.dot(x, dx, ((0,), (0,))),
+}
+NONLINEAR: dict[str, tuple[Callable[..., Any], str]] = {
+    "square": (lambda x, dx: fn.multiply(dx, fn.multiply(dx, x)), "multiply"),
+    "reciprocal": (lambda x, dx: fn.divide(x, fn.negative(dx)), "divide"),
+    "sine": (lambda x, dx: fn.sin(fn.add(dx, x)), "sin"),
+    "sign": (lambda x, dx: fn.sign(dx), "sign"),
+    "chosen by itself": (lambda x, dx: fn.where(fn.greater(dx, 0), dx, 0), "greater"),
+    "dot": (lambda x, dx: fn.dot(dx, dx, ((0,), (0,))), "dot"),
+    "largest": (lambda x, dx: bind("max", dx, axes=(0,)), "max"),
+}
+
+
+@pytest.mark.parametrize("function", LINEAR.values(), ids=LINEAR)
+def test_a_linear_graph_has_no_call_that_is_not(function: Callable[..., Any]) -> None:
+    assert nonlinear_call(recorded(function, "f64[3]", "f64[3]"), linear=[False, True]) is None
+
+
+@pytest.mark.parametrize(("function", "op"), NONLINEAR.values(), ids=NONLINEAR)
+def test_the_first_call_that_is_not_linear_is_found(function: Callable[..., Any], op: str) -> None:
+    call = nonlinear_call(recorded(function, "f64[3]", "f64[3]"), linear=[False, True])
+    assert call is not None
+    assert call.op == op
