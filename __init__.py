@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tracemill.runtime.pytrees import register_dataclass, register_pytree
     from tracemill.runtime.scan import scan
     from tracemill.runtime.stop_gradient import stop_gradient
-    from tracemill.runtime.vectorize import vmap
+    from tracemill.runtime.vectorize import chunk_vmap, vmap
 
 # A name is imported when it is first used: `import tracemill` costs next to nothing.
 _HOMES = {
@@ -46,7 +46,7 @@ _HOMES = {
     "runtime.pytrees": ("register_dataclass", "register_pytree"),
     "runtime.scan": ("scan",),
     "runtime.stop_gradient": ("stop_gradient",),
-    "runtime.vectorize": ("vmap",),
+    "runtime.vectorize": ("chunk_vmap", "vmap"),
 }
 _MODULES = {
     "checkpoint_policies": "runtime.checkpoint_policies",
@@ -66,6 +66,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",
+    "chunk_vmap",
     "compile",
     "cond",
     "custom_rule",

@@ -92,7 +92,7 @@ def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
     """
     if current_trace() is not None:
         return [wrap(value) for value in inline(graph, [as_value(x) for x in inputs])]
-    arrays = [x.array if isinstance(x, Constant) else np.asarray(x) for x in inputs]
+    arrays = as_arrays(inputs)
     taken = {id(_memory(x)) for x in arrays}
     results: list[Any] = []
     for out in evaluate(graph, *arrays):
@@ -104,6 +104,11 @@ def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
         results.append(out if own else out.copy())
         taken.add(id(memory))
     return results
+
+
+def as_arrays(inputs: Sequence[Any]) -> list[Array]:
+    """Inputs of a graph as NumPy arrays."""
+    return [x.array if isinstance(x, Constant) else np.asarray(x) for x in inputs]
 
 
 def zeros(type: ArrayType) -> Any:

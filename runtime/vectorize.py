@@ -2,8 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import optree
@@ -26,12 +25,11 @@ from ..compiler.program import (
 from ..compiler.trace import depends_on
 from ..compiler.traced_array import is_numpy_array
 from ..compiler.tracing import Lane, require_trace
-from ..passes.vmap import vmap as vmap_graph
+from .chunking import Chunking, chunking, positive
 from .mapped_axes import RANDOMNESS, MappedAxis, lanes, mapping
-from .transform import as_argument, inputs_of, is_array, like_function, overwrite, run, transformed
+from .mapped_graph import Dim, MappedGraph
+from .transform import as_argument, inputs_of, is_array, like_function, overwrite
 from .trees import show, spread
-
-Dim: TypeAlias = int | None
 
 
 def vmap(
@@ -41,6 +39,8 @@ def vmap(
     randomness: str = "error",
     *,
     kw_dims: Mapping[str, Any] | None = None,
+    chunk_size: int | None = None,
+    memory_limit: int | str | None = None,
     axis_size: int | None = None,
 ) -> Callable[..., Any]:
     """Map `func` over an axis of its arguments, as a loop over the slices would, without the loop.
@@ -56,6 +56,11 @@ def vmap(
         randomness: what a draw of a `tracemill.random.Generator` means inside: "error" (an error), "same" (one
             draw for all examples) or "different" (each example has random numbers of its own).
         kw_dims: the same for keyword arguments, by name; those not named are not mapped.
+        chunk_size: how many examples to run at once; default: all. The results are the same; each chunk is written
+            into its part of one array, so that the peak of memory is the result and what one chunk needs. What
+            does not depend on the batch is computed once.
+        memory_limit: instead, how much memory a call may allocate, in bytes or as ``"512MB"``, ``"2GiB"``: it runs the
+            largest chunk whose planned peak (results of all calls that are alive at one time) fits.
         axis_size: the batch size, needed only if no argument is mapped.
 
     Returns:
@@ -63,22 +68,59 @@ def vmap(
         loop. What `func` writes to its mapped arguments is written to the caller's arrays.
 
     Raises:
-        TransformArgumentError: (a ValueError) for dims that do not fit the arguments or the outputs.
+        TransformArgumentError: (a ValueError) for dims that do not fit the arguments or the outputs, and for a
+            memory_limit below what one example at a time needs.
         TreeMismatchError: (a ValueError) for trees of dims that do not fit.
 
     >>> import numpy as np
     >>> vmap(np.dot)(np.ones((3, 2)), np.ones((3, 2)))
     array([2., 2., 2.])
     """
+    where = f"vmap({describe(func)})"
+    chunks = chunking(where, chunk_size, memory_limit)
+    return _mapped(func, where, in_dims, out_dims, randomness, kw_dims or {}, axis_size, chunks)
+
+
+def chunk_vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    chunks: int = 2,
+) -> Callable[..., Any]:
+    """As `vmap`, with the batch in so many chunks that run one after the other, each of ceil(size / chunks) examples.
+
+    Raises:
+        TransformArgumentError: (a ValueError) `chunks` is not a positive int; and the errors of `vmap`.
+
+    >>> import numpy as np
+    >>> chunk_vmap(np.sum, chunks=2)(np.ones((5, 3)))
+    array([3., 3., 3., 3., 3.])
+    """
+    where = f"chunk_vmap({describe(func)})"
+    pieces = Chunking(count=positive(where, "chunks", chunks))
+    return _mapped(func, where, in_dims, out_dims, randomness, {}, None, pieces)
+
+
+def _mapped(
+    func: Callable[..., Any],
+    where: str,
+    in_dims: Any,
+    out_dims: Any,
+    randomness: str,
+    kw_dims: Mapping[str, Any],
+    axis_size: int | None,
+    chunks: Chunking,
+) -> Callable[..., Any]:
     if randomness not in RANDOMNESS:
         raise TransformArgumentError(
-            f"vmap({describe(func)}): randomness must be one of {', '.join(map(repr, RANDOMNESS))}, not {randomness!r}"
+            f"{where}: randomness must be one of {', '.join(map(repr, RANDOMNESS))}, not {randomness!r}"
         )
 
     @like_function(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        batch = _Batch(f"vmap({describe(func)})", in_dims, out_dims, kw_dims or {}, axis_size, args, kwargs)
-        return _Mapping(batch, func, randomness).result()
+        batch = _Batch(where, in_dims, out_dims, kw_dims, axis_size, args, kwargs)
+        return _Mapping(batch, func, randomness).result(chunks)
 
     return mapped
 
@@ -231,7 +273,7 @@ class _Mapping:
         ]
         self.reached = depends_on(self.graph, [axis is not None for axis in self.in_axes])
 
-    def result(self) -> Any:
+    def result(self, chunks: Chunking) -> Any:
         """The batched result; arrays that the function wrote to are updated."""
         program, batch = self.program, self.batch
         out_axes = self._out_axes()
@@ -249,9 +291,8 @@ class _Mapping:
                 CallbackLoopWarning,
                 stacklevel=3,
             )
-        batched = partial(vmap_graph, in_axes=self.in_axes, size=batch.size, out_axes=out_axes)
-        graph = transformed(batched, self.graph)
-        outputs = run(graph, self.inputs)
+        mapped = MappedGraph(self.graph, self.in_axes, out_axes, batch.size)
+        outputs = chunks.run(self.where, mapped, self.inputs)
         for index, output in program.mutated:
             target, new = self.inputs[index], outputs[output]
             if index in program.in_step and out_axes[output] is not None:

@@ -1,0 +1,59 @@
+"""How much memory a graph needs to run: by what is alive at the same time."""
+
+from .ir import Graph, Value, called
+from .memory_plan import VIEWS
+from .trace import last_uses
+
+
+def peak_memory(graph: Graph) -> int:
+    """The bytes that all results of a graph's calls hold at most at one time, when it runs call by call.
+
+    Inputs and constants are not counted: they are there before. Results that are views of others cost
+    nothing and keep those alive; a nested graph needs its own peak while it runs.
+
+    >>> import numpy as np, tracemill as tm
+    >>> graph = tm.compile(lambda x: np.sum(np.sin(x) * 2.0)).lower(np.ones(100)).graph
+    >>> peak_memory(graph)
+    1600
+    """
+    owner = _owners(graph)
+    users: dict[Value, int] = {}  # how many values lie in the memory of an owner
+    for value in owner.values():
+        users[value] = users.get(value, 0) + 1
+    dying = last_uses(graph)
+    now = peak = 0
+    for index, call in enumerate(graph.calls):
+        now += sum(value.type.nbytes for value in call.outputs if owner.get(value) is value)
+        peak = max(peak, now + max(map(_working_memory, called((call,))), default=0))
+        for value in dying.get(index, ()):
+            place = owner.get(value)
+            if place is not None:
+                users[place] -= 1
+                now -= 0 if users[place] else place.type.nbytes
+    return peak
+
+
+def _working_memory(graph: Graph) -> int:
+    """What a nested graph needs besides its outputs, which the call counts as its own."""
+    return max(0, peak_memory(graph) - sum(value.type.nbytes for value in {*graph.outputs}))
+
+
+def _owners(graph: Graph) -> dict[Value, Value]:
+    """For each result the one in whose memory it lies; views of inputs and constants are left out."""
+    owner: dict[Value, Value] = {}
+    scattered: set[Value] = set()  # views that skip, repeat or permute entries: reshaping them makes a copy
+    for call in graph.calls:
+        for output in call.outputs:
+            if call.op not in VIEWS or (call.op == "reshape" and call.inputs[0] in scattered):
+                owner[output] = output
+                continue
+            source = call.inputs[0]
+            if source in owner:
+                owner[output] = owner[source]
+            if call.op not in _IN_ORDER or source in scattered:
+                scattered.add(output)
+    return owner
+
+
+_IN_ORDER = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
+"""Views that show every entry once, in order."""

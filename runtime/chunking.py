@@ -1,0 +1,69 @@
+"""How many examples of a batch run at once: all, a number of them, or what fits into a limit of memory."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..compiler.errors import TransformArgumentError
+from ..compiler.peak_memory import peak_memory
+from .chunks import Chunks
+from .mapped_graph import MappedGraph
+from .memory_limit import parse_bytes, show_bytes
+from .transform import run
+
+
+@dataclass(frozen=True, slots=True)
+class Chunking:
+    """The choice made when wrapping a function. At most one is given."""
+
+    length: int | None = None
+    """The number of examples in a chunk."""
+    count: int | None = None
+    """The number of chunks."""
+    limit: int | None = None
+    """The bytes that a call may allocate."""
+
+    def run(self, where: str, mapped: MappedGraph, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs of a mapped graph on a batch."""
+        if self.limit is not None:
+            return self._run_within(self.limit, where, mapped, inputs)
+        length = self.length
+        if self.count is not None:
+            length = -(-mapped.size // self.count)
+        if length is None or length >= mapped.size:
+            return run(mapped.batched(), inputs)
+        return Chunks(mapped).run(inputs, length)
+
+    def _run_within(self, limit: int, where: str, mapped: MappedGraph, inputs: Sequence[Any]) -> list[Any]:
+        """The largest chunk whose peak fits. The peak grows with the chunk, so halving finds it."""
+        whole = mapped.batched()
+        if mapped.size == 0 or peak_memory(whole) <= limit:
+            return run(whole, inputs)
+        chunks = Chunks(mapped)
+        length = bisect_right(range(1, mapped.size), limit, key=chunks.peak)
+        if length == 0:
+            least = chunks.peak(1)
+            raise TransformArgumentError(
+                f"{where}: memory_limit is {show_bytes(limit)}, but one example at a time, with the result of all "
+                f"{mapped.size}, needs {least} bytes ({show_bytes(least)}): raise the limit, or map a part of the batch"
+            )
+        return chunks.run(inputs, length)
+
+
+def chunking(where: str, chunk_size: Any = None, memory_limit: Any = None) -> Chunking:
+    """The choice that these two options of a transform make; `TransformArgumentError` for wrong ones."""
+    if chunk_size is not None and memory_limit is not None:
+        raise TransformArgumentError(f"{where}: chunk_size and memory_limit exclude each other: give one")
+    if memory_limit is not None:
+        return Chunking(limit=parse_bytes(where, memory_limit))
+    return Chunking(length=None if chunk_size is None else positive(where, "chunk_size", chunk_size))
+
+
+def positive(where: str, name: str, given: Any) -> int:
+    """A number of examples or chunks; `TransformArgumentError` unless it is a positive int."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+        raise TransformArgumentError(f"{where}: {name} must be a positive int, not {given!r}")
+    return int(given)

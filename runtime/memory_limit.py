@@ -1,0 +1,51 @@
+"""Amounts of memory as users write them: ``"512MB"``, ``"2GiB"``, a number of bytes."""
+
+import re
+from typing import Any
+
+from ..compiler.errors import TransformArgumentError
+
+UNITS = {
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
+    "TIB": 2**40,
+}
+
+
+def parse_bytes(where: str, given: Any) -> int:
+    """A number of bytes; `TransformArgumentError` for what is none.
+
+    >>> parse_bytes("vmap", "1.5kB"), parse_bytes("vmap", "2 GiB"), parse_bytes("vmap", 4096)
+    (1500, 2147483648, 4096)
+    """
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        return given
+    found = (
+        re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B)\s*", given.upper())
+        if isinstance(given, str)
+        else None
+    )
+    if found is None or found[2] not in UNITS:
+        raise TransformArgumentError(
+            f"{where}: memory_limit must be a positive number of bytes or a text such as '512MB' or '2GiB', "
+            f"not {given!r}"
+        )
+    return int(float(found[1]) * UNITS[found[2]])
+
+
+def show_bytes(amount: int) -> str:
+    """An amount in messages: ``1.6 kB``, exact below 1000 bytes.
+
+    >>> show_bytes(512), show_bytes(1_600_000)
+    ('512 B', '1.6 MB')
+    """
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if amount >= unit:
+            return f"{amount / unit:.4g} {name}"
+    return f"{amount} B"
