@@ -20,7 +20,7 @@ from .tracing import current_trace, is_library, user_location
 F = TypeVar("F", bound=Callable[..., Any])
 
 CONSTRUCTORS: dict[str, Callable[..., Any]] = {}
-"""Name of a constructor in NumPy -> what it does in a traced function."""
+"""Name of a constructor in NumPy (``zeros``, ``fft.fftfreq``) -> what it does in a traced function."""
 
 INDEXABLES: dict[str, Any] = {}
 """Name of an object in NumPy that is indexed, such as ``r_`` -> what stands for it in a traced function."""
@@ -41,6 +41,12 @@ def intercepts(name: str) -> Callable[[F], F]:
 def replaces(name: str, indexable: Any) -> None:
     """Let ``np.name[…]`` mean ``indexable[…]`` in a traced function."""
     enter(INDEXABLES, name, indexable)
+
+
+def place_in_numpy(name: str) -> tuple[Any, str]:
+    """The module and the attribute of it that a name in NumPy means: ``numpy.fft`` and ``fftfreq``."""
+    module, _, attribute = name.rpartition(".")
+    return (getattr(np, module) if module else np), attribute
 
 
 class _Installation:
@@ -85,15 +91,16 @@ def intercepted() -> Generator[None]:
 def _replacements() -> Iterator[tuple[Any, str, Any, Any]]:
     """Module, name, what NumPy has there, and what stands there while a trace is active."""
     for name, traced in CONSTRUCTORS.items():
-        original = getattr(np, name)
-        yield np, name, original, _dispatching(name, original, traced)
+        module, short = place_in_numpy(name)
+        original = getattr(module, short)
+        yield module, short, original, _dispatching(short, original, traced)
     for name, indexable in INDEXABLES.items():
         original = getattr(np, name)
         yield np, name, original, _DispatchingIndexable(original, indexable)
     for function in FUNCTIONS:
-        name = function.__name__
-        if name not in CONSTRUCTORS and getattr(np, name, None) is function:
-            yield np, name, function, _looking_everywhere(function)
+        name, module = function.__name__, sys.modules[function.__module__]
+        if (module is not np or name not in CONSTRUCTORS) and getattr(module, name, None) is function:
+            yield module, name, function, _looking_everywhere(function)
     for name in np.random.__all__:  # imported by NumPy on first use: before anything is replaced
         original = getattr(np.random, name)
         if name not in _RANDOM_SAFE and callable(original) and not isinstance(original, type):

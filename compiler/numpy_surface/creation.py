@@ -8,7 +8,7 @@ import numpy as np
 
 from ..dtypes import FLOAT64, DType
 from ..functions import broadcast_to, constant, convert, full
-from ..interception import intercepts
+from ..interception import intercepts, place_in_numpy
 from ..ir import Shape, Value
 from ..trace import bind
 from ..traced_array import TracedArray, as_value, contains_traced, is_numpy_array, is_traced, wrap
@@ -124,7 +124,7 @@ def constants_of(result: Any) -> Any:
     """Arrays, alone or in a tuple or list, as traced constants."""
     if isinstance(result, (tuple, list)):
         return type(result)(map(constants_of, result))
-    return new_array(constant(result)) if isinstance(result, np.ndarray) else result
+    return new_array(constant(result)) if is_numpy_array(result) else result
 
 
 def intercepts_constants(*names: str) -> None:
@@ -133,8 +133,8 @@ def intercepts_constants(*names: str) -> None:
     With traced arguments the function that is registered for the protocol runs instead, if there is one.
     """
     for name in names:
-        original = getattr(np, name)
-        intercepts(name)(_constant_or_traced(original))
+        module, short = place_in_numpy(name)
+        intercepts(name)(_constant_or_traced(getattr(module, short)))
 
 
 def _constant_or_traced(original: Any) -> Callable[..., Any]:
@@ -142,13 +142,13 @@ def _constant_or_traced(original: Any) -> Callable[..., Any]:
         if any(map(contains_traced, (*args, *kwargs.values()))):
             if original in FUNCTIONS:
                 return FUNCTIONS[original](*args, **kwargs)
-            args, kwargs = tuple(map(_known_number, args)), {k: _known_number(v) for k, v in kwargs.items()}
+            args, kwargs = tuple(map(known_number, args)), {k: known_number(v) for k, v in kwargs.items()}
         return constants_of(original(*args, **kwargs))
 
     return constructor
 
 
-def _known_number(x: Any) -> Any:
+def known_number(x: Any) -> Any:
     """A size that is traced but known, as a number; an error if it is not known."""
     return operator.index(x) if is_traced(x) and x.dtype.kind in "iu" else x
 
@@ -157,8 +157,8 @@ def _known_number(x: Any) -> Any:
 @implements(np.arange)
 def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
     """Evenly spaced numbers; an op of its own where it counts from 0."""
-    args = tuple(_known_number(x) for x in args)
-    kwargs = {name: _known_number(x) for name, x in kwargs.items() if name not in ("device", "like")}
+    args = tuple(known_number(x) for x in args)
+    kwargs = {name: known_number(x) for name, x in kwargs.items() if name not in ("device", "like")}
     if len(args) == 1 and not kwargs and isinstance(args[0], int):
         return new_array(bind("iota", length=max(args[0], 0), dtype=as_dtype(dtype, np.dtype(np.intp))))
     return new_array(constant(np.arange(*args, dtype=dtype, **kwargs)))

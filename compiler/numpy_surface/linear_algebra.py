@@ -34,8 +34,6 @@ _FACTORIZED = frozenset(
 )
 for _name in _FACTORIZED:
     REFUSED.setdefault(_name, "it needs a factorization of matrices, and Tracemill traces products only")
-for _name in (name for name in np.fft.__all__ if "shift" not in name):
-    REFUSED.setdefault(_name, "Tracemill does not trace Fourier transforms")
 
 
 def _squares(x: Any) -> Any:

@@ -17,8 +17,8 @@ from tracemill.compiler.numpy_surface.registry import FUNCTIONS, METHODS, REFUSE
 from tracemill.compiler.traced_array import TracedArray
 
 REASONS = {refused.TEXT, refused.FILES, refused.DATES, refused.MEMORY, refused.OBJECTS}
-LATER = {"numpy.linalg", "numpy.fft"}
-"""Their functions come with the factorizations and transforms that they need."""
+LATER = {"numpy.linalg"}
+"""Its functions come with the factorizations that they need."""
 ON_DEMAND = {"numpy.char", "numpy.strings", "numpy.polynomial.polynomial"}
 """NumPy loads them when they are asked for, so that their names dispatch only then: text, and one more class."""
 OURS = {
@@ -74,13 +74,11 @@ def test_a_ufunc_is_traced_or_refused_for_a_reason(name: str) -> None:
 
 def test_the_reasons_for_refusing_are_few() -> None:
     later = {name.rpartition(".")[2] for name in public_functions() if name.rpartition(".")[0] in LATER}
-    assert {reason for name, reason in REFUSED.items() if name not in later | set(np.fft.__all__)} == REASONS
+    assert {reason for name, reason in REFUSED.items() if name not in later} == REASONS
 
 
 def test_refused_names_are_names_of_numpy() -> None:
-    names = (
-        {name.rpartition(".")[2] for name in public_functions()} | set(public_ufuncs()) | set(np.fft.__all__)
-    )
+    names = {name.rpartition(".")[2] for name in public_functions()} | set(public_ufuncs())
     assert set(REFUSED) <= names
 
 

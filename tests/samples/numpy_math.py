@@ -558,6 +558,64 @@ PRODUCTS: Table = {
     ),
 }
 
+
+def _along_an_axis(function: Callable[..., Any]) -> tuple[Use, ...]:
+    """A transform along one axis: cut, filled up, of even and odd length, scaled in every way."""
+    return (
+        lambda x: function(x),
+        lambda x: function(x, axis=0),
+        lambda x: function(x, 3),
+        lambda x: function(x, n=7, axis=-2),
+        lambda x: function(x, 6, 0, "ortho"),
+        lambda x: function(x, norm="forward"),
+        lambda x: function(x[None, :2], n=1, axis=1, norm="backward"),
+        lambda x: function(x[:0]),
+    )
+
+
+def _over_axes_at_once(function: Callable[..., Any]) -> tuple[Use, ...]:
+    """A transform over several axes, the last of which may be the shortened one."""
+    return (
+        lambda x: function(x),
+        lambda x: function(x, axes=(1, 0), norm="ortho"),
+        lambda x: function(x, s=(2, 7), axes=(0, 1)),
+        lambda x: function(x, s=(5, -1), axes=(-2, -1), norm="forward"),
+        lambda x: function(x[None] + x[:2, None], axes=(0, 2)),
+        lambda x: function(x, axes=[1]),
+        lambda x: function(x, s=(3, 5), axes=(1, 1)),
+    )
+
+
+def _shifts(function: Callable[..., Any]) -> tuple[Use, ...]:
+    return (
+        lambda x: function(x),
+        lambda x: function(x, 0),
+        lambda x: function(x[:, :3], axes=(1, -2)),
+        lambda x: function(x, axes=[1]),
+    )
+
+
+FOURIER: Table = {
+    **{
+        name: uses("fiubc", *_along_an_axis(getattr(np.fft, name)))
+        for name in ("fft", "ifft", "irfft", "hfft")
+    },
+    **{name: uses("fiub", *_along_an_axis(getattr(np.fft, name))) for name in ("rfft", "ihfft")},
+    **{
+        name: uses("fic", *_over_axes_at_once(getattr(np.fft, name)))
+        for name in ("fft2", "ifft2", "fftn", "ifftn", "irfft2", "irfftn")
+    },
+    **{name: uses("fi", *_over_axes_at_once(getattr(np.fft, name))) for name in ("rfft2", "rfftn")},
+    **{name: uses("fibc", *_shifts(getattr(np.fft, name))) for name in ("fftshift", "ifftshift")},
+    "fftfreq": uses(
+        "fic",
+        lambda x: np.fft.fftfreq(8) * x[0, 0],
+        lambda x: np.fft.fftfreq(5, 0.25) + x[0, 0],
+        lambda x: np.fft.fftfreq(x.shape[1], d=x[0, 1]),
+    ),
+    "rfftfreq": uses("fic", lambda x: np.fft.rfftfreq(8) * x[0, 0], lambda x: np.fft.rfftfreq(5, d=x[0, 1])),
+}
+
 CHAPTERS: dict[str, Table] = {
     "reductions": REDUCTIONS,
     "without_nan": WITHOUT_NAN,
@@ -568,6 +626,7 @@ CHAPTERS: dict[str, Table] = {
     "logic": LOGIC,
     "sorting": SORTING,
     "products": PRODUCTS,
+    "fft": FOURIER,
 }
 
 
