@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from tracemill.runtime.compile import CompiledFunction, compile
     from tracemill.runtime.custom_rule import custom_rule
     from tracemill.runtime.differentiate import jvp, linearize, vjp
+    from tracemill.runtime.fori_loop import fori_loop
     from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
     from tracemill.runtime.jacobians import hessian, jacfwd, jacrev
     from tracemill.runtime.pytrees import register_dataclass, register_pytree
     from tracemill.runtime.scan import scan
     from tracemill.runtime.stop_gradient import stop_gradient
     from tracemill.runtime.vectorize import chunk_vmap, vmap
+    from tracemill.runtime.while_loop import while_loop
 
 # A name is imported when it is first used: `import tracemill` costs next to nothing.
 _HOMES = {
@@ -41,12 +43,14 @@ _HOMES = {
     "runtime.compile": ("CompiledFunction", "compile"),
     "runtime.custom_rule": ("custom_rule",),
     "runtime.differentiate": ("jvp", "linearize", "vjp"),
+    "runtime.fori_loop": ("fori_loop",),
     "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
     "runtime.jacobians": ("hessian", "jacfwd", "jacrev"),
     "runtime.pytrees": ("register_dataclass", "register_pytree"),
     "runtime.scan": ("scan",),
     "runtime.stop_gradient": ("stop_gradient",),
     "runtime.vectorize": ("chunk_vmap", "vmap"),
+    "runtime.while_loop": ("while_loop",),
 }
 _MODULES = {
     "checkpoint_policies": "runtime.checkpoint_policies",
@@ -71,6 +75,7 @@ __all__ = [
     "cond",
     "custom_rule",
     "errors",
+    "fori_loop",
     "grad",
     "grad_and_value",
     "hessian",
@@ -91,6 +96,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "while_loop",
 ]
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from .dtypes import is_inexact
 from .ir import ArrayType, Call, Constant, Graph, Value
-from .trace import Builder, current_builder, recording
+from .trace import Builder, current_builder, depends_on, recording
 
 T = TypeVar("T")
 
@@ -42,11 +43,26 @@ def needed_calls(graph: Graph, values: Sequence[Value]) -> tuple[Call, ...]:
     return tuple(reversed(kept))
 
 
-def chosen(items: Sequence[T], marks: Sequence[bool]) -> list[T]:
-    """The items that are marked."""
-    return [item for item, is_marked in zip(items, marks, strict=True) if is_marked]
-
-
 def spread(items: Iterator[T], marks: Sequence[bool]) -> tuple[T | None, ...]:
     """The next item at each mark, None elsewhere."""
     return tuple(next(items) if is_marked else None for is_marked in marks)
+
+
+def spreading(step: Graph, marked: Sequence[bool], consts: int, carried: int, *, inexact: bool) -> list[bool]:
+    """The marked inputs of a loop's step, and the carried ones that come to depend on them after some steps.
+
+    The first `consts` inputs stay the same, the next `carried` ones are replaced by the first outputs. With `inexact`
+    only floating ones are marked.
+    """
+    marks = list(marked)
+    while True:
+        reached = depends_on(step, marks)
+        grown = [
+            i
+            for i, value in enumerate(step.outputs[:carried])
+            if not marks[consts + i] and value in reached and (is_inexact(value.dtype) or not inexact)
+        ]
+        if not grown:
+            return marks
+        for i in grown:
+            marks[consts + i] = True

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import optree
 
 from ..compiler.errors import CarryMismatchError, TransformTypeError
 from ..compiler.ir import ArrayType
@@ -29,6 +30,12 @@ class Carry:
             leaf_type(leaf, f"{where}: {path}") for leaf, path in zip(self.leaves, self.paths, strict=True)
         ]
         self.weak: list[PythonType | None] = list(map(weak_type, self.leaves))
+
+    def behind(self, number: Any, name: str) -> "Carry":
+        """A pair of a number, which takes the dtype of what it meets, and this."""
+        pair = Carry(self.where, self.name, (0, optree.tree_unflatten(self.tree, self.leaves)))
+        pair.leaves[0], pair.paths = number, [name, *self.paths]
+        return pair
 
     def arguments(self) -> list[Argument | Static]:
         """The leaves as a step gets them: of unknown value, and none shares memory with another."""

@@ -65,9 +65,15 @@ class NestedFunction:
     """A traced function: its result, what it captured, and what it writes to."""
 
     def __init__(
-        self, where: str, function: Callable[..., Any], tree: Any, entering: "Sequence[Argument | Static]"
+        self,
+        where: str,
+        function: Callable[..., Any],
+        tree: Any,
+        entering: "Sequence[Argument | Static]",
+        users: Callable[..., Any] | None = None,
     ) -> None:
-        self.where, self.function = where, function
+        """`users` is the function that messages name, where `function` only wraps it."""
+        self.where, self.function = where, users or function
         self.program = trace(function, tree, entering)
         self.tree = self.program.out_tree
         self.arguments = len(self.program.arguments)
@@ -116,3 +122,29 @@ class NestedFunction:
         """`record` with the leaves converted to these types."""
         leaves, written = self.record(arguments, captured)
         return [convert(leaf, type.dtype) for leaf, type in zip(leaves, types, strict=True)], written
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What the functions of a loop captured: what they read only is the same in each step, the rest is carried."""
+
+    read: dict[Hashable, Any]
+    written: dict[Hashable, Any]
+
+    @classmethod
+    def of(cls, *functions: NestedFunction) -> "Outside":
+        captured = {place: array for function in functions for place, array in function.captured.items()}
+        written = {place for function in functions for place in function.written}
+        return cls(
+            {place: array for place, array in captured.items() if place not in written},
+            {place: array for place, array in captured.items() if place in written},
+        )
+
+    def values(self, read: Sequence[Value], written: Sequence[Value]) -> dict[Hashable, Value]:
+        """Values that stand for what was captured."""
+        return dict(zip((*self.read, *self.written), (*read, *written), strict=True))
+
+    def names(self) -> tuple[list[str], list[str]]:
+        """Names of what is read, and of what is written to."""
+        names = [f"captured{i}" for i in range(len(self.read) + len(self.written))]
+        return names[: len(self.read)], names[len(self.read) :]

@@ -1,6 +1,7 @@
 """`scan`: a loop over the first axis of arrays that carries values from step to step."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import isqrt
 from operator import index
 from typing import Any
@@ -12,7 +13,6 @@ from ..compiler.ir import ArrayType, Value
 from ..compiler.nested_graphs import graph_of
 from ..compiler.program import (
     Argument,
-    Static,
     describe,
     is_array_like,
     leaf_type,
@@ -22,7 +22,7 @@ from ..compiler.scan_in_blocks import scan_in_blocks
 from ..compiler.trace import bind_all
 from ..compiler.traced_array import located
 from .carry import Carry
-from .nested_function import NestedFunction
+from .nested_function import NestedFunction, Outside
 from .transform import overwrite, require_function, run
 from .trees import flatten, show, structure
 
@@ -79,7 +79,7 @@ def _scan(
     checkpoint_every: "int | str | None",
 ) -> Any:
     where = f"scan({describe(f)})"
-    slices = Slices(where, xs, length)
+    slices = _slices_of(where, xs, length)
     loop: dict[str, Any] = {"reverse": True} if reverse else {}
     if _positive(where, "unroll", unroll) > 1:
         loop["unroll"] = int(unroll)
@@ -87,7 +87,7 @@ def _scan(
     carry = Carry(where, "init", init)
     tree = structure(((init, xs), {}))
     step = carry.settle(
-        lambda: NestedFunction(where, f, tree, [*carry.arguments(), *slices.arguments()]), _carried_tree
+        lambda: NestedFunction(where, f, tree, [*carry.arguments(), *slices.arguments]), _carried_tree
     )
     last, stacks = run_loop(step, carry, slices, loop, every)
     carry_tree, y_tree = step.tree.children()
@@ -102,90 +102,86 @@ def _carried_tree(step: NestedFunction) -> Any:
     return step.tree.children()[0]
 
 
+@dataclass(frozen=True)
 class Slices:
-    """The arrays that a loop runs over."""
+    """The arrays that a loop runs over, and one slice of each as its step gets it."""
 
-    def __init__(self, where: str, xs: Any, length: int | None) -> None:
-        self.leaves, self.tree = flatten(xs)
-        self.paths = path_names(self.tree, "xs")
-        self.types: list[ArrayType] = []
-        lengths: dict[str, int] = {}
-        for leaf, path in zip(self.leaves, self.paths, strict=True):
-            if not is_array_like(leaf):
-                raise TransformTypeError(f"{where}: {path} is {type(leaf).__name__}, not an array")
-            found = leaf_type(leaf, f"{where}: {path}")
-            if not found.shape:
-                raise TransformArgumentError(f"{where}: {path} has no axes to run over")
-            self.types.append(ArrayType(found.dtype, found.shape[1:]))
-            lengths[path] = found.shape[0]
-        if length is not None:
-            lengths["length"] = _count(where, "length", length)
-        if not lengths:
-            raise TransformArgumentError(f"{where}: how many steps? Give xs, or length")
-        if len(set(lengths.values())) > 1:
-            shown = ", ".join(
-                f"{path} has {n}" if path != "length" else f"length={n}" for path, n in lengths.items()
-            )
-            raise TransformArgumentError(f"{where}: the numbers of steps differ: {shown}")
-        self.length = next(iter(lengths.values()))
+    leaves: list[Any]
+    arguments: list[Argument]
+    length: int
 
-    def arguments(self) -> list[Argument | Static]:
-        """One slice of each, of unknown value."""
-        return [
-            Argument(type_, path, None, not type_.shape)
-            for type_, path in zip(self.types, self.paths, strict=True)
-        ]
+
+def _slices_of(where: str, xs: Any, length: int | None) -> Slices:
+    leaves, tree = flatten(xs)
+    arguments: list[Argument] = []
+    lengths: dict[str, int] = {}
+    for leaf, path in zip(leaves, path_names(tree, "xs"), strict=True):
+        if not is_array_like(leaf):
+            raise TransformTypeError(f"{where}: {path} is {type(leaf).__name__}, not an array")
+        found = leaf_type(leaf, f"{where}: {path}")
+        if not found.shape:
+            raise TransformArgumentError(f"{where}: {path} has no axes to run over")
+        part = ArrayType(found.dtype, found.shape[1:])
+        arguments.append(Argument(part, path, None, not part.shape))
+        lengths[path] = found.shape[0]
+    if length is not None:
+        lengths["length"] = _count(where, "length", length)
+    if not lengths:
+        raise TransformArgumentError(f"{where}: how many steps? Give xs, or length")
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(
+            f"length={n}" if path == "length" else f"{path} has {n}" for path, n in lengths.items()
+        )
+        raise TransformArgumentError(f"{where}: the numbers of steps differ: {shown}")
+    return Slices(leaves, arguments, next(iter(lengths.values())))
 
 
 def run_loop(
-    step: NestedFunction, carry: Carry, slices: Slices, loop: dict[str, Any], every: int | None
+    step: NestedFunction,
+    carry: Carry,
+    slices: Slices,
+    loop: dict[str, Any],
+    every: int | None,
+    *,
+    slices_first: bool = False,
 ) -> tuple[list[Any], list[Any]]:
-    """Run or record the loop: the leaves of the last carry, and the stacked ones."""
+    """Run or record the loop: the leaves of the last carry, and the stacked ones.
+
+    The step takes ``(carry, slices)``, or the other way round with `slices_first`.
+    """
     count = len(carry.leaves)
-    written = [place for place in step.captured if place in step.written]
-    consts = [place for place in step.captured if place not in step.written]
-    inputs = [
-        *(step.captured[place] for place in consts),
-        *carry.initial(),
-        *(step.captured[place] for place in written),
-        *slices.leaves,
-    ]
-    counts = (len(consts), count + len(written))
+    outside = Outside.of(step)
+    inputs = [*outside.read.values(), *carry.initial(), *outside.written.values(), *slices.leaves]
     types = [leaf_type(x, step.where) for x in inputs]
+    consts, carried = len(outside.read), count + len(outside.written)
+    out_types = [*carry.types, *(result.type for result in step.results[count:])]
 
     def body(*values: Value) -> list[Value]:
-        outside: dict[Hashable, Value] = dict(zip(consts, values, strict=False))
-        carried, xs = values[counts[0] : sum(counts)], values[sum(counts) :]
-        outside |= dict(zip(written, carried[count:], strict=True))
-        results, new = step.record_as(
-            [*carried[:count], *xs], outside, [*carry.types, *(r.type for r in step.results[count:])]
-        )
-        return [*results[:count], *(new[place] for place in written), *results[count:]]
+        mine, xs = values[consts : consts + count], values[consts + carried :]
+        now = outside.values(values[:consts], values[consts + count : consts + carried])
+        results, new = step.record_as([*xs, *mine] if slices_first else [*mine, *xs], now, out_types)
+        return [*results[:count], *map(new.__getitem__, outside.written), *results[count:]]
 
-    names = step.program.graph.input_names
-    outer = dict(zip(step.captured, names[step.arguments :], strict=True))
+    read, written = outside.names()
     graph = graph_of(
         step.program.graph.name,
-        [*types[: sum(counts)], *slices.types],
+        [*types[: consts + carried], *(argument.type for argument in slices.arguments)],
         body,
-        (
-            *map(outer.__getitem__, consts),
-            *names[:count],
-            *map(outer.__getitem__, written),
-            *names[count : step.arguments],
-        ),
+        [*read, *carry.paths, *written, *(argument.name for argument in slices.arguments)],
     )
 
     def record(*values: Value) -> Sequence[Value]:
         if every is None or not slices.length:
-            return bind_all("scan", *values, graph=graph, counts=counts, length=slices.length, **loop)
-        return scan_in_blocks(graph, values, counts, slices.length, every, **loop)
+            return bind_all(
+                "scan", *values, graph=graph, counts=(consts, carried), length=slices.length, **loop
+            )
+        return scan_in_blocks(graph, values, (consts, carried), slices.length, every, **loop)
 
     outputs = run(graph_of("scan", types, record), inputs)
-    for place, new in zip(written, outputs[count : counts[1]], strict=True):
-        overwrite(step.captured[place], new)
+    for array, new in zip(outside.written.values(), outputs[count:carried], strict=True):
+        overwrite(array, new)
     last = [result.returned(x) for result, x in zip(step.results, outputs[:count], strict=False)]
-    return last, outputs[counts[1] :]
+    return last, outputs[carried:]
 
 
 # ---- numbers ---------------------------------------------------------------------------------------

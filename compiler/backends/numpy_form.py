@@ -17,7 +17,9 @@ from .python_literals import dtype_text, number_name, number_text
 from .python_text import Names, wrapped
 from .quoted_meaning import expression
 
-OPAQUE = frozenset({"call", "callback", "checkpoint", "custom_rule", "linear_call", "scan", "switch"})
+OPAQUE = frozenset(
+    {"call", "callback", "checkpoint", "custom_rule", "linear_call", "scan", "switch", "while_loop"}
+)
 """Ops whose meaning cannot be quoted."""
 
 RESERVED = (*keyword.kwlist, *dir(builtins), "_", "np", "ml_dtypes", "base64", "contextvars", "sys", "time")

@@ -33,12 +33,12 @@ def planned(graph: Graph, module: Module, parameters: Sequence[str], *, arena: b
     known = known_values(graph)
     smallest = LARGE if arena else sys.maxsize
     plan = plan_memory(graph, writing, smallest=smallest, known=known)
-    return Function(graph, module, parameters, plan, known)
+    return Function(graph, module, parameters, plan, known, outermost=arena)
 
 
 def plain(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function":
     """A function that writes every call as its op's meaning, with new memory for each."""
-    return Function(graph, module, parameters, None, frozenset())
+    return Function(graph, module, parameters, None, frozenset(), outermost=True)
 
 
 def has_effects(graph: Graph) -> bool:
@@ -68,6 +68,8 @@ class Function:
     """Where results live; None to write every call as its op's meaning, with new memory for each."""
     known: Set[Value]
     """Values that the module has computed when it was loaded."""
+    outermost: bool
+    """Called from outside, where inputs without axes may be arrays; a nested graph gets numbers."""
     buffers: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
     """The names of the views of the arena, by offset and type."""
     buffer_types: list[tuple[int, ArrayType]] = field(default_factory=list["tuple[int, ArrayType]"])
@@ -79,7 +81,8 @@ class Function:
         """Fill in the text."""
         names = Names([*RESERVED, *self.parameters, *self.module.fixed_names])
         scope = Scope(self.module, names, dict(zip(self.graph.inputs, self.parameters, strict=True)))
-        self._read_numbers()
+        if self.outermost:
+            self._read_numbers()
         location: Location | None = None
         for index, call in enumerate(self.graph.calls):
             if any(output in self.known for output in call.outputs):
@@ -94,7 +97,7 @@ class Function:
         self.returned = [self._returned(value, scope, taken) for value in self.graph.outputs]
 
     def _read_numbers(self) -> None:
-        """Inputs without axes may be arrays; as NumPy's numbers they are much faster."""
+        """As NumPy's numbers, inputs without axes are much faster."""
         used = {value for call in self.graph.calls for value in call.inputs}.union(self.graph.outputs)
         for value, name in zip(self.graph.inputs, self.parameters, strict=True):
             if value.ndim == 0 and value in used:

@@ -5,16 +5,12 @@ from typing import Any
 
 from ..ir import Call, Graph, Value
 from .numpy_form import Scope, form
-from .numpy_nested import assigned_tuple, name_outputs, run_text
-
-
-def _operand(value: Value, scope: Scope) -> str:
-    return scope.array(value) if value.ndim else scope.scalar(value)
+from .numpy_nested import assigned_tuple, name_outputs, operand_text, run_text
 
 
 def _own(value: Value, scope: Scope) -> str:
     """Memory of its own for what is carried by no step."""
-    return f"{_operand(value, scope)}.copy()" if value.ndim else _operand(value, scope)
+    return f"{operand_text(value, scope)}.copy()" if value.ndim else operand_text(value, scope)
 
 
 @form("scan")
@@ -24,10 +20,10 @@ def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
     graph: Graph = params["graph"]
     consts, carried = params["counts"]
     length = params["length"]
-    outer = [_operand(value, scope) for value in call.inputs[:consts]]
+    outer = [operand_text(value, scope) for value in call.inputs[:consts]]
     init = call.inputs[consts : consts + carried]
     xs = [scope.array(value) for value in call.inputs[consts + carried :]]
-    given = [_operand(value, scope) if length else _own(value, scope) for value in init]
+    given = [operand_text(value, scope) if length else _own(value, scope) for value in init]
     names = name_outputs(call, scope)
     carry, stacks = names[:carried], names[carried:]
     lines = [f"    {name} = {text}" for name, text in zip(carry, given, strict=True)]
@@ -64,3 +60,21 @@ def _turns(counter: str, length: int, reverse: bool, unroll: int) -> Iterator[tu
                 f"{first}, {last}, {stride}" if stride > 1 else f"{first}, {last}" if first else f"{last}"
             )
             yield f"for {counter} in range({bounds}):", [f"{counter}{step}" for step in steps]
+
+
+@form("while_loop")
+def _while(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """``while cond(…):``, or a `for` over the most steps that there may be, which is left."""
+    params: Any = call.params
+    consts, most = params["consts"], params.get("max_steps")
+    outer = [operand_text(value, scope) for value in call.inputs[:consts]]
+    given = [_own(value, scope) for value in call.inputs[consts:]]
+    carry = name_outputs(call, scope)
+    lines = [f"    {name} = {text}" for name, text in zip(carry, given, strict=True)]
+    goes_on = f"{run_text(params['cond'], [*outer, *carry], scope)}[0]"
+    if most is None:
+        lines.append(f"    while {goes_on}:")
+    else:
+        lines += [f"    for _ in range({most}):", f"        if not {goes_on}:", "            break"]
+    text = run_text(params["body"], [*outer, *carry], scope)
+    return [*lines, *assigned_tuple(carry, text, indent=8)]

@@ -6,6 +6,11 @@ from .numpy_form import Scope, form
 from .python_text import bare_tuple
 
 
+def operand_text(value: Value, scope: Scope) -> str:
+    """An operand of a nested graph, which gets NumPy's numbers where there are no axes."""
+    return scope.array(value) if value.ndim else scope.scalar(value)
+
+
 def run_text(graph: Graph, arguments: list[str], scope: Scope) -> str:
     """``wave(x, y)``: a call of the function that runs a nested graph."""
     first = ["outside"] if any(map(has_effect, graph.calls)) else []
@@ -30,7 +35,7 @@ def assigned_tuple(names: list[str], text: str, *, indent: int = 4) -> list[str]
 def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
     graph = call.params["graph"]
     assert isinstance(graph, Graph)
-    text = run_text(graph, list(map(scope.array, call.inputs)), scope)
+    text = run_text(graph, [operand_text(value, scope) for value in call.inputs], scope)
     return assigned_tuple(name_outputs(call, scope), text)
 
 
@@ -52,7 +57,8 @@ def _switch(call: Call, scope: Scope, target: str | None) -> list[str]:
     branches = call.params["branches"]
     assert isinstance(branches, tuple)
     index, *operands = call.inputs
-    texts = [run_text(branch, list(map(scope.array, operands)), scope) for branch in branches]
+    arguments = [operand_text(value, scope) for value in operands]
+    texts = [run_text(branch, arguments, scope) for branch in branches]
     conditions = _conditions(index, len(branches), scope)
     if index.dtype.kind == "b":
         texts = texts[1::-1]

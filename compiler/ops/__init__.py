@@ -23,6 +23,7 @@ from . import (
     scan,
     sort,
     special,
+    while_loop,
 )
 
 __all__ = [
@@ -48,4 +49,5 @@ __all__ = [
     "scan",
     "sort",
     "special",
+    "while_loop",
 ]

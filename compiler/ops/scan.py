@@ -14,7 +14,7 @@ from ..dtypes import is_inexact
 from ..errors import InternalError, ShapeError
 from ..functions import add, broadcast_to, moveaxis, zeros_like
 from ..ir import ArrayType, Graph, Value
-from ..nested_graphs import graph_of, needed_calls, rearranged, spread
+from ..nested_graphs import graph_of, needed_calls, rearranged, spread, spreading
 from ..op import DifferentiateGraph, Linear, Op, register
 from ..trace import Interpreter, bind_all, depends_on, inline, not_recording
 
@@ -74,25 +74,6 @@ def _scan_numpy(
     return (*map(np.asarray, carried), *ys)
 
 
-def _spreading(graph: Graph, marked: Sequence[bool], counts: Counts, *, inexact: bool) -> list[bool]:
-    """The marked inputs of a step, and the carried ones that come to depend on them after some steps."""
-    consts, carried = counts
-    marks = list(marked)
-    while True:
-        reached = depends_on(graph, marks)
-        grown = [
-            i
-            for i in range(carried)
-            if not marks[consts + i]
-            and graph.outputs[i] in reached
-            and (is_inexact(graph.outputs[i].dtype) or not inexact)
-        ]
-        if not grown:
-            return marks
-        for i in grown:
-            marks[consts + i] = True
-
-
 # ---- derivatives -----------------------------------------------------------------------------------
 
 
@@ -106,7 +87,7 @@ def _scan_jvp(
     recurse: DifferentiateGraph,
     **loop: Any,
 ) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
-    wrt = _spreading(graph, [tangent is not None for tangent in tangents], counts, inexact=True)
+    wrt = spreading(graph, [tangent is not None for tangent in tangents], *counts, inexact=True)
     reached = depends_on(graph, wrt)
     carried = counts[1]
     of = _parts(wrt, counts)[1]
@@ -223,7 +204,7 @@ def _scan_transpose(
 ) -> tuple[Value | None, ...]:
     """The loop backwards: it carries the cotangents of what was carried, and the sums of those of the constants."""
     given = [isinstance(x, Linear) for x in inputs]
-    linear = _spreading(graph, given, counts, inexact=False)
+    linear = spreading(graph, given, *counts, inexact=False)
     consts, carried, xs = _parts(list(zip(inputs, linear, strict=True)), counts)
     if not all(is_linear for _, is_linear in carried):
         raise InternalError("transpose of a scan that carries what is not linear")
@@ -265,7 +246,7 @@ def _scan_batch(
     **loop: Any,
 ) -> tuple[Value, ...]:
     """The batch is behind the axis of the loop; what is carried has it as soon as a step gives it one."""
-    marks = _spreading(graph, mapped, counts, inexact=False)
+    marks = spreading(graph, mapped, *counts, inexact=False)
     carries = _parts(marks, counts)[1]
     reached = depends_on(graph, marks)
     out_mapped = [*carries, *(value in reached for value in graph.outputs[counts[1] :])]

@@ -165,6 +165,8 @@ class Sample:
     """The sign of a zero result counts; False where NumPy leaves it open."""
     wrt: tuple[bool, ...] | None = None
     """The inputs with a derivative: all floating ones unless given; asking for another must raise."""
+    reversible: bool = True
+    """Whether reverse mode goes through it; else it is refused."""
     label: str = ""
     """Tells apart samples that look the same otherwise."""
 
