@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tracemill.compiler import composites as special
-    from tracemill.compiler import errors
+    from tracemill.compiler import errors, linalg
     from tracemill.compiler.errors import TracemillError
     from tracemill.compiler.ir import Graph
     from tracemill.compiler.numpy_surface import sized as numpy
@@ -55,6 +55,7 @@ _HOMES = {
 _MODULES = {
     "checkpoint_policies": "runtime.checkpoint_policies",
     "errors": "compiler.errors",
+    "linalg": "compiler.linalg",
     "numpy": "compiler.numpy_surface.sized",
     "special": "compiler.composites",
 }
@@ -82,6 +83,7 @@ __all__ = [
     "jacfwd",
     "jacrev",
     "jvp",
+    "linalg",
     "linearize",
     "numpy",
     "parse",

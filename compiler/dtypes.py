@@ -29,6 +29,7 @@ _SHORT = {
 _LONG = {short: long for long, short in _SHORT.items()}
 
 BOOL = np.dtype(np.bool_)
+INT32 = np.dtype(np.int32)
 INT64 = np.dtype(np.int64)
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)

@@ -153,6 +153,22 @@ class OutOfBoundsError(TracemillError, IndexError):
     code = "E0104"
 
 
+class MatrixShapeError(ShapeError, np.linalg.LinAlgError):
+    """An array is no stack of matrices, or of square ones, where linear algebra needs them.
+
+    It is NumPy's ``LinAlgError``, too, with the line of your program.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(np.linalg.inv)(np.ones((2, 3)))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.MatrixShapeError: inv of f64[2, 3]: the last two axes must be square...
+
+    Fix: the matrices are the last two axes; those before count the matrices of a stack.
+    """
+
+    code = "E0105"
+
+
 # ---- tracing -----------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..compiler.dtypes import is_inexact
-from ..compiler.errors import InternalError
+from ..compiler.errors import InternalError, TracemillError
 from ..compiler.functions import zeros_like
 from ..compiler.ir import Call, Graph, Value
 from ..compiler.op import DifferentiateGraph, lookup
@@ -51,12 +51,16 @@ def jvp(
             builder.location = call.location
             outputs = call.outputs
             params = rule_params(call, recurse or _jointly)
-            if holds_graph(call):
-                outputs, results = lookup(call.op).jvp(call.inputs, tangents, outputs, **params)
-                now.update(zip(call.outputs, outputs, strict=True))
-            else:
-                builder.calls.append(call)
-                results = as_tuple(lookup(call.op).jvp(call.inputs, tangents, outputs, **params))
+            try:
+                if holds_graph(call):
+                    outputs, results = lookup(call.op).jvp(call.inputs, tangents, outputs, **params)
+                    now.update(zip(call.outputs, outputs, strict=True))
+                else:
+                    builder.calls.append(call)
+                    results = as_tuple(lookup(call.op).jvp(call.inputs, tangents, outputs, **params))
+            except TracemillError as error:
+                error.locate(call.location)
+                raise
             for output, tangent in zip(outputs, results, strict=True):
                 if tangent is not None:
                     _check_tangent(call.op, output, tangent)

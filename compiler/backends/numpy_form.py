@@ -69,13 +69,6 @@ class Module:
     def note_dtype(self, dtype: DType) -> None:
         self.uses_bfloat16 |= dtype.name == "bfloat16"
 
-    def meaning(self, call: Call, inputs: Sequence[str], params: dict[str, str]) -> str:
-        """The meaning of a call as an expression."""
-        text = expression(call.op, inputs, params)
-        if text is None:
-            text = f"{self.helper(call.op)}({', '.join([*inputs, *(f'{k}={v}' for k, v in params.items())])})"
-        return text
-
 
 @dataclass(slots=True)
 class Scope:
@@ -240,19 +233,28 @@ def param_expression(param: object, scope: Scope) -> str:
 
 def _write_meaning(call: Call, scope: Scope, target: str | None) -> list[str]:
     """The meaning as it stands in the op's record: an expression, or a call of a quoted function."""
-    inputs = [scope.array(value) for value in call.inputs]
-    text = scope.module.meaning(call, inputs, params_text(call, scope))
+    arguments = [scope.array(value) for value in call.inputs]
+    params = params_text(call, scope)
+    text = expression(call.op, arguments, params)
+    if text is None:
+        head, items, tail = (
+            f"{scope.module.helper(call.op)}(",
+            [*arguments, *map("=".join, params.items())],
+            ")",
+        )
+    else:
+        head, items, tail = text, [], ""
     if len(call.outputs) == 1 and not _returns_tuple(call):
-        is_function = text.startswith("np.") and isinstance(lookup(call.op).numpy, np.ufunc)
+        is_function = head.startswith("np.") and isinstance(lookup(call.op).numpy, np.ufunc)
         end = "[()]" if call.outputs[0].ndim == 0 and not is_function else ""
-        return [f"    {scope.name(call)} = {text}{end}"]
+        return wrapped(f"{scope.name(call)} = {head}", items, tail + end)
     names = []
     for output in call.outputs:
         scope.of[output] = scope.names.numbered(call.op)
         names.append(scope.of[output])
     left = f"({names[0]},)" if len(names) == 1 else ", ".join(names)
     numbers = [f"    {scope.of[v]} = {scope.of[v]}[()]" for v in call.outputs if v.ndim == 0]
-    return [f"    {left} = {text}", *numbers]
+    return [*wrapped(f"{left} = {head}", items, tail), *numbers]
 
 
 def _returns_tuple(call: Call) -> bool:

@@ -102,7 +102,7 @@ def _without_annotations(arguments: ast.arguments) -> str:
     for argument in ast.walk(arguments):
         if isinstance(argument, ast.arg):
             argument.annotation = None
-    return ast.unparse(arguments)
+    return ast.unparse(arguments).replace("'", '"')
 
 
 class _Substitution(ast.NodeTransformer):

@@ -1,4 +1,4 @@
-"""The part of `numpy.linalg` that needs no factorization: norms, traces, diagonals."""
+"""`numpy.linalg`: norms, traces, diagonals."""
 
 from typing import Any
 
@@ -7,33 +7,8 @@ import numpy as np
 from ..dtypes import is_inexact
 from ..errors import ArgumentValueError, ShapeError
 from .axes import normalize_axis
-from .registry import REFUSED, implements
+from .registry import implements
 from .ufuncs import as_array
-
-_FACTORIZED = frozenset(
-    [
-        "cholesky",
-        "cond",
-        "det",
-        "eig",
-        "eigh",
-        "eigvals",
-        "eigvalsh",
-        "inv",
-        "lstsq",
-        "matrix_rank",
-        "pinv",
-        "qr",
-        "slogdet",
-        "solve",
-        "svd",
-        "svdvals",
-        "tensorinv",
-        "tensorsolve",
-    ]
-)
-for _name in _FACTORIZED:
-    REFUSED.setdefault(_name, "it needs a factorization of matrices, and Tracemill traces products only")
 
 
 def _squares(x: Any) -> Any:

@@ -121,7 +121,9 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 def poly(seq_of_zeros: Any) -> Any:
     """The coefficients of the polynomial with these roots, or the characteristic polynomial of a matrix."""
     roots: Any = np.atleast_1d(as_array(seq_of_zeros))
+    is_real_matrix = False
     if roots.ndim == 2 and roots.shape[0] == roots.shape[1] and roots.shape[0]:
+        is_real_matrix = roots.dtype.kind != "c"
         roots = np.linalg.eigvals(roots)
     elif roots.ndim != 1:
         raise ShapeError("input must be 1d or non-empty square 2d array.")
@@ -131,6 +133,8 @@ def poly(seq_of_zeros: Any) -> Any:
     result: Any = as_array(np.ones(1, dtype))
     for i in range(roots.shape[0]):
         result = np.convolve(result, np.stack([as_array(np.ones((), dtype)), -roots[i].astype(dtype)]))
+    if is_real_matrix:  # whose complex eigenvalues come in conjugate pairs
+        return np.real(result)
     known = roots.concrete()
     if known is not None and known.dtype.kind == "c" and np.all(np.sort(known) == np.sort(known.conjugate())):
         return result.real

@@ -73,12 +73,12 @@ def reverse_graph(graph: Graph, wrt: Sequence[bool]) -> Graph:
 @each_smooth
 def test_the_jvp_is_the_rate_of_change(sample: Sample) -> None:
     for wrt in selections(sample):
-        assert_jvp_is_the_rate_of_change(sample.graph(), wrt, sample.arrays())
+        assert_jvp_is_the_rate_of_change(sample.measured(), wrt, sample.arrays())
 
 
 @each_smooth
 def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
-    graph, arrays = sample.graph(), sample.arrays()
+    graph, arrays = sample.measured(), sample.arrays()
     for wrt in selections(sample):
         forward, linear = linearize(graph, wrt=wrt)
         residuals = evaluate(forward, *arrays)[len(graph.outputs) :]
@@ -98,7 +98,7 @@ def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
 
 @each_smooth
 def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> None:
-    graph, arrays, wrt = sample.graph(), sample.arrays(), sample.differentiated
+    graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     tangents = random_like(chosen(wrt, arrays), seed=3)
     both = [*wrt, *(True for _ in tangents)]
     assert_jvp_is_the_rate_of_change(jvp(graph, wrt=wrt), both, [*arrays, *tangents])
@@ -106,7 +106,7 @@ def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> 
 
 @each_reversible
 def test_the_jvp_of_the_vjp_is_the_rate_of_change_of_the_vjp(sample: Sample) -> None:
-    graph, arrays, wrt = sample.graph(), sample.arrays(), sample.differentiated
+    graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     cotangents = random_like([out for out in evaluate(graph, *arrays) if is_inexact(out.dtype)], seed=3)
     both = [*wrt, *(True for _ in cotangents)]
     assert_jvp_is_the_rate_of_change(reverse_graph(graph, wrt), both, [*arrays, *cotangents])
@@ -119,12 +119,12 @@ def widened(dtype: DType) -> DType:
 
 @pytest.mark.parametrize("sample", NARROW, ids=lambda sample: sample.id)
 def test_the_jvp_keeps_narrow_dtypes(sample: Sample) -> None:
-    graph, arrays, wrt = sample.graph(), sample.arrays(), sample.differentiated
+    graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     tangents = random_like(chosen(wrt, arrays))
     outputs = evaluate(jvp(graph, wrt=wrt), *arrays, *tangents)
     wide = replace(sample, dtypes=tuple(dtype_name(widened(t.dtype)) for t in sample.types))
     expected = evaluate(
-        jvp(wide.graph(), wrt=wrt), *[x.astype(widened(x.dtype)) for x in (*arrays, *tangents)]
+        jvp(wide.measured(), wrt=wrt), *[x.astype(widened(x.dtype)) for x in (*arrays, *tangents)]
     )
     count = len(graph.outputs)
     floating = [v for v in graph.outputs if is_inexact(v.dtype)]

@@ -20,7 +20,7 @@ OURS = {
 }  # fmt: skip
 """The modules whose samples stand in `samples.numpy_math`."""
 BEYOND_PRODUCTS = {"polyfit", "roots"}
-"""They need least squares and eigenvalues, and are tested with these."""
+"""They need least squares and eigenvalues, and are sampled with these in `samples.numpy_linalg`."""
 
 
 @pytest.mark.parametrize(("use", "dtype"), cases("mathematics", "polynomials", "logic"))
@@ -105,12 +105,6 @@ def test_dtypes_that_depend_on_values_work_where_these_are_known(use: Use) -> No
 @pytest.mark.parametrize("use", [lambda x: np.emath.sqrt(x), lambda x: np.real_if_close(x * 1j)])
 def test_dtypes_that_depend_on_values_are_an_error_with_a_hint_otherwise(use: Use) -> None:
     with pytest.raises(ConcretizationError, match="dtype that depends on values: use"):
-        run_traced(use, GRID)
-
-
-@pytest.mark.parametrize("use", [lambda x: np.roots(x[0]), lambda x: np.polyfit(x[0], x[1], 1)])
-def test_what_needs_a_factorization_says_so(use: Use) -> None:
-    with pytest.raises(UnsupportedFunctionError, match="factorization"):
         run_traced(use, GRID)
 
 

@@ -10,23 +10,25 @@ import pytest
 from numpy.testing.overrides import get_overridable_numpy_array_functions, get_overridable_numpy_ufuncs
 
 from numpy_surface.differential import run_traced
-from samples import numpy_functions, numpy_math
+from samples import numpy_functions, numpy_linalg, numpy_math
 from tracemill.compiler.errors import UnsupportedFunctionError
 from tracemill.compiler.numpy_surface import refused
 from tracemill.compiler.numpy_surface.registry import FUNCTIONS, METHODS, REFUSED
 from tracemill.compiler.traced_array import TracedArray
 
 REASONS = {refused.TEXT, refused.FILES, refused.DATES, refused.MEMORY, refused.OBJECTS}
-LATER = {"numpy.linalg"}
-"""Its functions come with the factorizations that they need."""
 ON_DEMAND = {"numpy.char", "numpy.strings", "numpy.polynomial.polynomial"}
 """NumPy loads them when they are asked for, so that their names dispatch only then: text, and one more class."""
 OURS = {
-    "creation", "dtype_functions", "editing", "flat", "indexing_functions", "joining", "matrices", "padding", "ranges",
-    "rearranging", "reshaping", "splitting",
+    "creation", "dtype_functions", "editing", "factorizations", "flat", "indexing_functions", "joining",
+    "linear_systems", "matrices", "padding", "ranges", "rearranging", "reshaping", "splitting",
 }  # fmt: skip
-"""The modules whose samples stand in `samples.numpy_functions`."""
-SAMPLED = set(numpy_functions.all_uses()) | {name for table in numpy_math.CHAPTERS.values() for name in table}
+"""The modules whose samples stand in `samples.numpy_functions` and `samples.numpy_linalg`."""
+SAMPLED = {
+    *numpy_functions.all_uses(),
+    *numpy_linalg.USES,
+    *(name for table in numpy_math.CHAPTERS.values() for name in table),
+}
 ROW = np.arange(3.0)
 
 
@@ -60,11 +62,11 @@ def traces(ufunc: Any) -> bool:
 
 @pytest.mark.parametrize("name", sorted(public_functions()))
 def test_a_function_is_traced_or_refused_for_a_reason(name: str) -> None:
-    module, _, short = name.rpartition(".")
+    short = name.rpartition(".")[2]
     if implemented(name):
         assert short not in REFUSED
     else:
-        assert short in REFUSED or module in LATER, f"{name} is neither traced nor refused"
+        assert short in REFUSED, f"{name} is neither traced nor refused"
 
 
 @pytest.mark.parametrize("name", sorted(public_ufuncs()))
@@ -73,8 +75,7 @@ def test_a_ufunc_is_traced_or_refused_for_a_reason(name: str) -> None:
 
 
 def test_the_reasons_for_refusing_are_few() -> None:
-    later = {name.rpartition(".")[2] for name in public_functions() if name.rpartition(".")[0] in LATER}
-    assert {reason for name, reason in REFUSED.items() if name not in later} == REASONS
+    assert set(REFUSED.values()) == REASONS
 
 
 def test_refused_names_are_names_of_numpy() -> None:
@@ -120,15 +121,12 @@ def test_every_function_of_these_chapters_has_a_sample() -> None:
 def test_most_of_numpy_is_traced(capsys: pytest.CaptureFixture[str]) -> None:
     functions = [name for name in public_functions() if implemented(name)]
     ufuncs = [name for name, ufunc in public_ufuncs().items() if traces(ufunc)]
-    later = [
-        name for name in public_functions() if name.rpartition(".")[0] in LATER and not implemented(name)
-    ]
     refused_names = [name for name in public_functions() if name.rpartition(".")[2] in REFUSED]
     without_sample = {f.__name__ for f in FUNCTIONS} - SAMPLED
     with capsys.disabled():
         print(
             f"\nNumPy: {len(functions)} functions, {len(ufuncs)} ufuncs and {len(METHODS)} methods are traced; "
-            f"{len(refused_names)} functions are refused, {len(later)} come later: "
-            f"{' '.join(sorted(later))}; without a sample here: {' '.join(sorted(without_sample))}"
+            f"{len(refused_names)} functions are refused; "
+            f"without a sample here: {' '.join(sorted(without_sample))}"
         )
     assert len(functions) + len(ufuncs) >= 200

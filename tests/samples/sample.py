@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 import tracemill.compiler.ops  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the table of ops)
+from samples.matrix_domains import MATRICES
 from tracemill.compiler.dtypes import (
     Array,
     DType,
@@ -22,7 +23,7 @@ from tracemill.compiler.dtypes import (
     real_dtype,
 )
 from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
-from tracemill.compiler.trace import Builder, bind_all, recording
+from tracemill.compiler.trace import Builder, bind_all, inline, recording
 
 # ---- where the entries of an input come from --------------------------------------------------------
 
@@ -97,6 +98,8 @@ def _drawn(domain: Interval | str, rng: np.random.Generator, shape: Shape) -> Ar
 
 def entries(domain: Domain, dtype: DType, shape: Shape, rng: np.random.Generator) -> Array:
     """An array of the domain's entries."""
+    if isinstance(domain, str) and domain in MATRICES:
+        return MATRICES[domain](rng, dtype, shape)
     if isinstance(domain, Points):
         return np.resize(np.array(domain).astype(dtype), shape)
     if domain == "special":
@@ -165,6 +168,9 @@ class Sample:
     """The sign of a zero result counts; False where NumPy leaves it open."""
     wrt: tuple[bool, ...] | None = None
     """The inputs with a derivative: all floating ones unless given; asking for another must raise."""
+    invariant: Callable[..., tuple[Value, ...]] | None = None
+    """What of the outputs, given as values, has a derivative of its own; else all of them. Vectors may have any
+    phase, so only what does not depend on it can be compared with differences."""
     reversible: bool = True
     """Whether reverse mode goes through it; else it is refused."""
     label: str = ""
@@ -200,7 +206,7 @@ class Sample:
     @cached_property
     def smooth(self) -> bool:
         """Whether differences can tell the derivative: at generic points, in f64 or c128 throughout."""
-        types = [t for t in (*self.types, *(v.type for v in self.graph().outputs)) if is_inexact(t.dtype)]
+        types = [t for t in (*self.types, *(v.type for v in self.measured().outputs)) if is_inexact(t.dtype)]
         return self.generic and all(real_dtype(t.dtype).itemsize == 8 for t in types)
 
     @cached_property
@@ -229,6 +235,15 @@ class Sample:
         with recording(Builder()) as builder:
             outputs = bind_all(self.op, *inputs, **self.params)
         return Graph(self.op, inputs, tuple(builder.calls), outputs)
+
+    def measured(self) -> Graph:
+        """The graph whose derivative is compared with differences: the call, and what of it is invariant."""
+        graph = self.graph()
+        if self.invariant is None:
+            return graph
+        with recording(Builder()) as builder:
+            outputs = self.invariant(*inline(graph, graph.inputs))
+        return Graph(self.op, graph.inputs, tuple(builder.calls), outputs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,60 @@
+"""Determinants and the adjugate."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from samples.sample import Failure, Sample
+from tracemill.compiler.errors import DTypeError, MatrixShapeError
+from tracemill.compiler.ir import Shape
+
+SQUARES: tuple[Shape, ...] = ((3, 3), (4, 4), (2, 2, 2), (1, 1))
+EMPTY: tuple[Shape, ...] = ((0, 0), (0, 2, 2))
+
+
+def _cofactors(x: Any) -> Any:
+    """The adjugate by its definition: the determinants of the minors, in double precision."""
+    size = x.shape[-1]
+    wide = x.astype(np.result_type(x.dtype, np.float64))
+    out = np.empty(x.shape, wide.dtype)
+    for i, j in np.ndindex(size, size):
+        out[..., j, i] = (-1) ** (i + j) * np.linalg.det(np.delete(np.delete(wide, i, -2), j, -1))
+    return out
+
+
+def _by_numpy(op: str, shape: Shape, dtype: str = "f64", **more: Any) -> Sample:
+    def reference(x: Any) -> Any:
+        result = getattr(np.linalg, op)(x)
+        return tuple(result) if isinstance(result, tuple) else result
+
+    return Sample(op, (shape,), dtype, domain="full_rank", reference=reference, widened=False, **more)
+
+
+def _adjugate(shape: Shape, dtype: str = "f64", **more: Any) -> Sample:
+    return Sample(
+        "adjugate", (shape,), dtype, domain="full_rank", reference=_cofactors, widened=False, ulps=512,
+        signed_zeros=False, **more,
+    )  # fmt: skip
+
+
+SAMPLES: tuple[Sample, ...] = (
+    *(
+        _by_numpy(op, shape, dtype)
+        for op, shape, dtype in product(("det", "slogdet"), SQUARES, ("f64", "c128"))
+    ),
+    *(_by_numpy(op, shape) for op, shape in product(("det", "slogdet"), EMPTY)),
+    *(_by_numpy(op, (3, 3), dtype) for op, dtype in product(("det", "slogdet"), ("f32", "c64"))),
+    *(_adjugate(shape, dtype) for shape, dtype in product(SQUARES, ("f64", "c128"))),
+    *(_adjugate(shape) for shape in EMPTY),
+    *(_adjugate((3, 3), dtype) for dtype in ("f32", "c64")),
+    *(_adjugate((3, 3), layout=layout) for layout in ("reversed", "strided", "fortran")),
+)
+FAILURES = tuple(
+    failure
+    for op in ("det", "adjugate", "slogdet")
+    for failure in (
+        Failure(op, ((2, 3),), "f64", MatrixShapeError, "must be square"),
+        Failure(op, ((2, 2),), "f16", DTypeError, "LAPACK has"),
+    )
+)
