@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tracemill.compiler.trace import Interpreter, Transformer
     from tracemill.passes.replace_pattern import replace_pattern
     from tracemill.runtime import checkpoint_policies
+    from tracemill.runtime.associative_scan import associative_scan
     from tracemill.runtime.branch import cond, switch
     from tracemill.runtime.callback import pure_callback
     from tracemill.runtime.checkpoint import checkpoint, checkpoint_name
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tracemill.runtime.fori_loop import fori_loop
     from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
     from tracemill.runtime.jacobians import hessian, jacfwd, jacrev
+    from tracemill.runtime.map import map
     from tracemill.runtime.pytrees import register_dataclass, register_pytree
     from tracemill.runtime.scan import scan
     from tracemill.runtime.stop_gradient import stop_gradient
@@ -37,6 +39,7 @@ _HOMES = {
     "compiler.parse": ("parse",),
     "compiler.trace": ("Interpreter", "Transformer"),
     "passes.replace_pattern": ("replace_pattern",),
+    "runtime.associative_scan": ("associative_scan",),
     "runtime.branch": ("cond", "switch"),
     "runtime.callback": ("pure_callback",),
     "runtime.checkpoint": ("checkpoint", "checkpoint_name"),
@@ -46,6 +49,7 @@ _HOMES = {
     "runtime.fori_loop": ("fori_loop",),
     "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
     "runtime.jacobians": ("hessian", "jacfwd", "jacrev"),
+    "runtime.map": ("map",),
     "runtime.pytrees": ("register_dataclass", "register_pytree"),
     "runtime.scan": ("scan",),
     "runtime.stop_gradient": ("stop_gradient",),
@@ -68,6 +72,7 @@ __all__ = [
     "TracemillError",
     "Transformer",
     "array_api",
+    "associative_scan",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",
@@ -85,6 +90,7 @@ __all__ = [
     "jvp",
     "linalg",
     "linearize",
+    "map",
     "numpy",
     "parse",
     "pure_callback",

@@ -79,9 +79,9 @@ def _scan(
     checkpoint_every: "int | str | None",
 ) -> Any:
     where = f"scan({describe(f)})"
-    slices = _slices_of(where, xs, length)
+    slices = slices_of(where, xs, length)
     loop: dict[str, Any] = {"reverse": True} if reverse else {}
-    if _positive(where, "unroll", unroll) > 1:
+    if positive(where, "unroll", unroll) > 1:
         loop["unroll"] = int(unroll)
     every = _block_length(where, checkpoint_every, slices.length)
     carry = Carry(where, "init", init)
@@ -111,7 +111,8 @@ class Slices:
     length: int
 
 
-def _slices_of(where: str, xs: Any, length: int | None) -> Slices:
+def slices_of(where: str, xs: Any, length: int | None) -> Slices:
+    """The slices of `xs`, checked, and how many there are: as many as `length` says, if it does."""
     leaves, tree = flatten(xs)
     arguments: list[Argument] = []
     lengths: dict[str, int] = {}
@@ -198,7 +199,8 @@ def _count(where: str, name: str, given: Any) -> int:
     return number
 
 
-def _positive(where: str, name: str, given: Any) -> int:
+def positive(where: str, name: str, given: Any) -> int:
+    """An int of at least 1."""
     number = _count(where, name, given)
     if number == 0:
         raise TransformArgumentError(f"{where}: {name} must be at least 1")
@@ -212,4 +214,4 @@ def _block_length(where: str, given: "int | str | None", length: int) -> int | N
         return max(1, isqrt(length))
     if isinstance(given, str):
         raise TransformArgumentError(f'{where}: checkpoint_every must be an int or "sqrt", not {given!r}')
-    return min(_positive(where, "checkpoint_every", given), max(1, length))
+    return min(positive(where, "checkpoint_every", given), max(1, length))
