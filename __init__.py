@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tracemill.compiler.parse import parse
     from tracemill.compiler.trace import Interpreter, Transformer
     from tracemill.passes.replace_pattern import replace_pattern
-    from tracemill.runtime import checkpoint_policies
+    from tracemill.runtime import autograd, checkpoint_policies
     from tracemill.runtime.associative_scan import associative_scan
     from tracemill.runtime.branch import cond, switch
     from tracemill.runtime.callback import pure_callback
@@ -57,6 +57,7 @@ _HOMES = {
     "runtime.while_loop": ("while_loop",),
 }
 _MODULES = {
+    "autograd": "runtime.autograd",
     "checkpoint_policies": "runtime.checkpoint_policies",
     "errors": "compiler.errors",
     "linalg": "compiler.linalg",
@@ -73,6 +74,7 @@ __all__ = [
     "Transformer",
     "array_api",
     "associative_scan",
+    "autograd",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",

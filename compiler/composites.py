@@ -154,4 +154,4 @@ def _numbers(x: Any) -> Any:
 
 def _erfc(x: Any) -> Any:
     """The complementary error function, by its op also outside of a trace: NumPy has none."""
-    return wrap(bind("erfc", x.value)) if is_traced(x) else lookup("erfc").numpy(x)
+    return x._located(lambda: wrap(bind("erfc", x.value))) if is_traced(x) else lookup("erfc").numpy(x)

@@ -518,6 +518,70 @@ class CallbackError(TracemillError, TypeError, ValueError):
     code = "E0403"
 
 
+# ---- what variables record ---------------------------------------------------------------------------
+
+
+class NotRecordedError(TracemillError, RuntimeError):
+    """An array records nothing where a variable that requires a gradient is needed, or would lose its derivative.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.autograd.grad(np.ones(()), np.ones(()))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.NotRecordedError: autograd.grad: inputs[0] is ndarray, which records nothing...
+
+    Fix: make the array with ``tm.autograd.variable`` before it is used; ``x.detach()`` gives the values of a
+    variable where no derivative is wanted.
+    """
+
+    code = "E0601"
+
+
+class UnusedInputError(TracemillError, RuntimeError):
+    """`autograd.grad` was asked for the gradient with respect to an input that the outputs do not depend on.
+
+    >>> import numpy as np, tracemill as tm
+    >>> x, y = tm.autograd.variable(1.0), tm.autograd.variable(2.0)
+    >>> tm.autograd.grad(x * x, [x, y])
+    Traceback (most recent call last):
+    tracemill.compiler.errors.UnusedInputError: autograd.grad: the outputs do not depend on inputs[1]...
+
+    Fix: ``allow_unused=True`` gives None for it, ``materialize_grads=True`` zeros.
+    """
+
+    code = "E0602"
+
+
+class ReleasedGraphError(TracemillError, RuntimeError):
+    """What was recorded is differentiated a second time, after the first has let go of it to free memory.
+
+    >>> import numpy as np, tracemill as tm
+    >>> x = tm.autograd.variable(1.0)
+    >>> y = np.sin(x)
+    >>> y.backward()
+    >>> y.backward()
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ReleasedGraphError: the graph behind this sin was released by the first call...
+
+    Fix: pass ``retain_graph=True`` to the first call.
+    """
+
+    code = "E0603"
+
+
+class BackwardInTransformError(TracemillError, RuntimeError):
+    """`backward` was called inside of a function that is being transformed or compiled.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.vmap(lambda x: tm.autograd.backward(x))(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.BackwardInTransformError: backward inside of a traced function would store into .grad...
+
+    Fix: ``tm.autograd.grad(y, x)`` returns the gradient there; or use `vjp` or `grad` on a function.
+    """
+
+    code = "E0604"
+
+
 class CallbackLoopWarning(UserWarning):
     """A Python function that a mapped program calls runs once per example, in a loop.
 

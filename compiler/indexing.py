@@ -145,7 +145,7 @@ class _Plan:
             ) from None
         adjacent = self.array_places[-1] - self.array_places[0] == len(self.array_places) - 1
         trace = require_trace()
-        storages = tuple(Storage(trace, index) for index in self.arrays)
+        storages = tuple(trace.new_storage(index) for index in self.arrays)
         return Gather(storages, tuple(self.array_axes), self.array_axes[0] if adjacent else 0)
 
 

@@ -16,7 +16,7 @@ from .interception import intercepted
 from .ir import ArrayType, Graph, Value
 from .storage import Storage
 from .trace import recording
-from .traced_array import PYTHON_NUMBERS, TracedArray, as_value, is_numpy_array, is_traced, wrap
+from .traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
 from .tracing import Known, Lane, Trace, array_type
 
 PythonType: TypeAlias = type[Any]
@@ -92,7 +92,7 @@ def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
     """`x`, an array of no axes rather than a scalar if the function returned one."""
     if leaf.is_scalar or x.ndim:
         return x
-    return wrap(x.value, is_scalar=False) if is_traced(x) else np.asarray(x)
+    return x.reshape(()) if is_traced(x) else np.asarray(x)
 
 
 def trace(function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | Static"]) -> Program:
@@ -162,7 +162,7 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
     graph = Graph(
         record.name, tuple(record.inputs), tuple(record.calls), tuple(outputs), tuple(record.input_names)
     )
-    captured = tuple(TracedArray(c, c.value.type) if isinstance(c, Storage) else c for c in record.captured)
+    captured = tuple(array_on(c, c.value.type) if isinstance(c, Storage) else c for c in record.captured)
     in_step = frozenset(index for index, _ in mutated if storages[index].in_step)
     frozen = tuple((array, array.copy()) for array in record.frozen)
     return Program(graph, arguments, captured, out_tree, tuple(leaves), tuple(mutated), in_step, frozen)

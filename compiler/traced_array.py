@@ -21,7 +21,7 @@ from .indexing import Gather, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
-from .tracing import require_trace, user_location
+from .tracing import Trace, require_trace, user_location
 
 PYTHON_NUMBERS = (bool, int, float, complex)
 
@@ -58,9 +58,18 @@ class TracedArray:
     # ---- reading and writing -----------------------------------------------------------------------
 
     @property
+    def _trace(self) -> Trace:
+        """The trace in which this array can be used now."""
+        return require_trace()
+
+    def _located(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function of the surface on this array; an error of ours gets the user's line."""
+        return located(function, *args, **kwargs)
+
+    @property
     def value(self) -> Value:
         """The current value, in the current trace."""
-        trace = require_trace()
+        trace = self._trace
         storage = trace.shadow(self._storage)
         if storage is self._storage and self._version == storage.version and self._known_value is not None:
             return self._known_value
@@ -75,7 +84,7 @@ class TracedArray:
         """Replace the elements: through all views down to the memory that they share."""
         if self.is_scalar:
             raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
-        storage = require_trace().shadow(self._storage)
+        storage = self._trace.shadow(self._storage)
         bases = [storage.value]
         for view in self._views:
             bases.append(view.read(bases[-1]))
@@ -89,14 +98,14 @@ class TracedArray:
         value = self.value
         for step in views:
             value = step.read(value)
-        return TracedArray(self._storage, value.type, (*self._views, *views), is_scalar=is_scalar)
+        return array_on(self._storage, value.type, (*self._views, *views), is_scalar=is_scalar)
 
     @property
     def element_strides(self) -> tuple[int, ...] | None:
         """NumPy's strides of this array, in elements; None if it is no strided view of its memory."""
         shape = self._storage.value.shape
         strides: tuple[int, ...] | None = contiguous_strides(shape)
-        value = require_trace().shadow(self._storage).value
+        value = self._trace.shadow(self._storage).value
         for view in self._views:
             strides = view.strides(value.shape, strides)
             value = view.read(value)
@@ -209,10 +218,10 @@ class TracedArray:
     # ---- indexing ----------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
-        return located(self._get, index)
+        return self._located(self._get, index)
 
     def __setitem__(self, index: Any, new: Any) -> None:
-        located(self._set, index, new)
+        self._located(self._set, index, new)
 
     def _get(self, index: Any) -> Any:
         selection = select(self.shape, index_items(index))
@@ -254,7 +263,7 @@ class TracedArray:
 
     def concrete(self) -> Any:
         """The elements if they follow from what is known while tracing, else None."""
-        return require_trace().concrete(self.value)
+        return self._trace.concrete(self.value)
 
     def _need(self, what: str) -> Any:
         known = self.concrete()
@@ -315,7 +324,7 @@ class TracedArray:
 
     def _refuse_to_detach(self, what: str) -> None:
         """A Python number has no derivative: taking one from a traced argument would lose it silently."""
-        if is_inexact(self.dtype) and require_trace().depends_on_arguments(self.value):
+        if is_inexact(self.dtype) and self._trace.depends_on_arguments(self.value):
             raise ConcretizationError(
                 f"{what} of a traced {self.type} leaves the trace, and with it the derivative. Use a NumPy function "
                 "instead of one of `math`, np.where instead of `if`, and to store it in, arrays made inside the "
@@ -344,7 +353,7 @@ class TracedArray:
     # ---- NumPy's protocols -------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return located(UFUNCS["call"], ufunc, method, inputs, kwargs)
+        return self._located(UFUNCS["call"], ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         implementation = FUNCTIONS.get(function)
@@ -352,7 +361,7 @@ class TracedArray:
             name = getattr(function, "__name__", str(function))
             reason = REFUSED.get(name, "Tracemill does not know it")
             raise UnsupportedFunctionError(f"np.{name} cannot be traced: {reason}", user_location())
-        return located(implementation, *args, **kwargs)
+        return self._located(implementation, *args, **kwargs)
 
 
 def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -383,7 +392,7 @@ def _has_0d_array(index: Any) -> bool:
 
 def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., Any]:
     def method(*args: Any, **kwargs: Any) -> Any:
-        return located(function, array, *args, **kwargs)
+        return array._located(function, array, *args, **kwargs)
 
     return method
 
@@ -409,11 +418,24 @@ def _numpy_function_for_method(name: str) -> Callable[..., Any] | None:
 def wrap(value: Value, *, is_scalar: bool | None = None, weak: "type[Any] | None" = None) -> TracedArray:
     """A new array holding `value`. By default a 0-d result is a scalar, as NumPy's functions return."""
     scalar = value.ndim == 0 if is_scalar is None else is_scalar
-    return TracedArray(Storage(require_trace(), value), value.type, is_scalar=scalar, weak=weak)
+    return array_on(require_trace().new_storage(value), value.type, is_scalar=scalar, weak=weak)
+
+
+def array_on(
+    storage: Storage,
+    type: ArrayType,
+    views: tuple[View, ...] = (),
+    *,
+    is_scalar: bool = False,
+    weak: "type[Any] | None" = None,
+) -> TracedArray:
+    """An array on `storage`, of the class that its trace has for them."""
+    array_class = storage.trace.array_class or TracedArray
+    return array_class(storage, type, views, is_scalar=is_scalar, weak=weak)
 
 
 def is_traced(x: Any) -> bool:
-    return type(x) is TracedArray
+    return isinstance(x, TracedArray)
 
 
 def is_numpy_array(x: Any) -> TypeGuard[Array]:
@@ -426,7 +448,7 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
 
     Python numbers and weak scalars become `weak_dtype` if it is given.
     """
-    if type(x) is TracedArray:
+    if isinstance(x, TracedArray):
         return convert(x.value, weak_dtype) if x.weak and weak_dtype is not None else x.value
     if isinstance(x, Value):
         return x
@@ -447,7 +469,7 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
 
 def contains_traced(x: Any) -> bool:
     """Whether a nested sequence holds a traced array."""
-    return type(x) is TracedArray or (isinstance(x, (list, tuple)) and any(map(contains_traced, x)))
+    return isinstance(x, TracedArray) or (isinstance(x, (list, tuple)) and any(map(contains_traced, x)))
 
 
 def stack_nested(items: Any) -> Value:
@@ -464,7 +486,7 @@ def stack_nested(items: Any) -> Value:
 
 def weak_or_dtype(x: Any, value: Value) -> Any:
     """What takes part in NumPy's promotion for this operand: a Python number if it is weak, else a dtype."""
-    if type(x) is TracedArray and x.weak:
+    if isinstance(x, TracedArray) and x.weak:
         return x.weak(0)
     return x if isinstance(x, PYTHON_NUMBERS) and not isinstance(x, bool) else value.dtype
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from linecache import getline
 from os.path import dirname, join
 from types import FrameType
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from .errors import DTypeError, EscapedTracerError
 from .ir import ArrayType, Call, Constant, Location, Param, Value
 from .storage import Storage
 from .trace import Builder, current_builder, not_recording, run_call
+
+if TYPE_CHECKING:
+    from .traced_array import TracedArray
 
 _PACKAGE = dirname(dirname(__file__))
 _INTERNAL = (
@@ -46,6 +49,11 @@ class Trace(Builder):
     Arrays that the function reaches without being given them become inputs too: NumPy arrays by
     reference, arrays of an enclosing trace through a `Storage` of this trace that shadows theirs.
     """
+
+    array_class: "ClassVar[type[TracedArray] | None]" = None
+    """What the arrays of this trace are, if more than traced arrays."""
+    is_open_ended: ClassVar[bool] = False
+    """Whether the trace outlives every function, so that each may use its arrays."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -88,6 +96,14 @@ class Trace(Builder):
         self._producer.clear()
         self.frozen.clear()
 
+    def new_storage(self, value: Value) -> Storage:
+        """Memory of its own that holds `value`."""
+        return Storage(self, value)
+
+    def producer(self, value: Value) -> Call | None:
+        """The call that made `value`; None for inputs and constants."""
+        return self._producer.get(value)
+
     # ---- capturing -----------------------------------------------------------------------------
 
     def storage_of_array(self, array: Array) -> Storage:
@@ -106,16 +122,19 @@ class Trace(Builder):
         return storage
 
     def shadow(self, outer: Storage) -> Storage:
-        """This trace's memory for an array of the trace it belongs to, which must enclose this one."""
+        """This trace's memory for an array of the trace it belongs to, which must enclose this one or be open-ended."""
         if outer.trace is self:
             return outer
-        if self.parent is None:
+        if self.parent is not None:
+            above, owner = self.parent.shadow(outer), self.parent
+        elif outer.trace.is_open_ended:
+            above, owner = outer, outer.trace
+        else:
             raise EscapedTracerError(_ESCAPED)
-        above = self.parent.shadow(outer)
         storage = self._storages.get(id(above))
         if storage is None:
-            parent, value = self.parent, above.value
-            storage = self._capture(above, Value(value.type), lambda: parent.concrete(value))
+            value = above.value
+            storage = self._capture(above, Value(value.type), lambda: owner.concrete(value))
         return storage
 
     def is_within(self, other: "Trace") -> bool:

@@ -11,8 +11,8 @@ from ..compiler.ops.checkpoint import require_name
 from ..compiler.program import NAMESPACE, Static, argument_names, describe, flatten_arguments, trace
 from ..compiler.trace import Builder, bind, bind_all, recording
 from ..compiler.traced_array import is_traced, wrap
-from ..compiler.tracing import current_trace
 from .checkpoint_policies import Policy, nothing
+from .tape import is_recording, joined
 from .transform import as_argument, inputs_of, is_array, like_function, overwrite, run
 
 
@@ -46,9 +46,9 @@ def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callabl
 
     @like_function(func)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        if current_trace() is None:
-            return func(*args, **kwargs)
         leaves, tree = flatten_arguments(args, kwargs)
+        if not is_recording(leaves):
+            return func(*args, **kwargs)
         names = argument_names(tree)
         entering = [
             as_argument(leaf, name, known=True) if is_array(leaf) else Static(leaf)
@@ -100,6 +100,9 @@ def checkpoint_name(x: Any, name: str) -> Any:
     def named(leaf: Any) -> Any:
         if not is_traced(leaf):
             return leaf
-        return wrap(bind("checkpoint_name", leaf.value, name=name), is_scalar=leaf.is_scalar, weak=leaf.weak)
+        with joined():
+            return wrap(
+                bind("checkpoint_name", leaf.value, name=name), is_scalar=leaf.is_scalar, weak=leaf.weak
+            )
 
     return optree.tree_map(named, x, namespace=NAMESPACE)

@@ -13,9 +13,9 @@ from ..compiler.ir import Graph, Value
 from ..compiler.peak_memory import peak_memory
 from ..compiler.trace import bind_all, depends_on, evaluate, inline
 from ..compiler.traced_array import as_value, wrap
-from ..compiler.tracing import current_trace
 from ..passes.hoist import hoist
 from .mapped_graph import MappedGraph
+from .tape import is_recording, joined
 from .transform import as_arrays, run, transformed
 
 
@@ -53,8 +53,11 @@ class Chunks:
         found = run(self._shared, [x for x, varies in zip(inputs, self.varying, strict=True) if not varies])
         fixed, known = iter(found[: self._fixed]), found[self._fixed :]
         mapped = [x for x, varies in zip(inputs, self.varying, strict=True) if varies]
-        inside = current_trace() is not None
-        found = self._record(known, mapped, length) if inside else self._compute(known, mapped, length)
+        if is_recording((*known, *mapped)):
+            with joined():
+                found = self._record(known, mapped, length)
+        else:
+            found = self._compute(known, mapped, length)
         each = iter(found)
         return [next(each if varies else fixed) for varies in self.varies]
 

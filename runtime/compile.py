@@ -10,6 +10,7 @@ from typing import Any, overload
 
 from ..compiler.errors import TransformTypeError
 from ..compiler.program import argument_names, describe, flatten_arguments, trace
+from ..compiler.traced_array import is_traced
 from ..compiler.tracing import current_trace
 from .build import check_backend
 from .entry import MISS, always_miss
@@ -90,12 +91,16 @@ class CompiledFunction:
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         leaves, tree = self._flatten(args, kwargs)
+        if any(map(is_traced, leaves)):
+            return self._call_traced(args, kwargs)
         variant = self._variant(sign(leaves, tree))
+        if variant.uses_variables:
+            return self._call_traced(args, kwargs)
         self._entry = variant.entry
         return variant.run(args, kwargs, leaves)
 
     def _call_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Inside a trace the function becomes part of the graph, with its arguments unknown as when compiled."""
+        """Inside a trace, or on variables, the function is recorded, with its arguments unknown as when compiled."""
         leaves, tree = self._flatten(args, kwargs)
         plain = [leaf.value if isinstance(leaf, StaticLeaf) else leaf for leaf in leaves]
         names = argument_names(tree)

@@ -22,9 +22,9 @@ from ..compiler.program import (
 )
 from ..compiler.trace import bind_all
 from ..compiler.traced_array import as_value, wrap
-from ..compiler.tracing import current_trace
 from .rule_graphs import MAKERS, Returned, RuleSite, line_of, named
 from .stop_gradient import stop_gradient
+from .tape import is_recording, joined
 from .transform import as_argument, inputs_of, is_array, require_function
 
 Rule: TypeAlias = Callable[..., Any]
@@ -107,7 +107,7 @@ class CustomRule:
     # ---- calling -------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if current_trace() is None or not self._rules:
+        if not self._rules or not is_recording(flatten_arguments(args, kwargs)[0]):
             return self._function(*args, **kwargs)
         primals, settings = self._bound(args, kwargs)
         leaves, tree = flatten_arguments(primals, settings)
@@ -141,11 +141,12 @@ class CustomRule:
             Returned.of(program),
         )
         rules: dict[str, Any] = {kind: make(site) for kind, make in MAKERS.items() if kind in self._rules}
-        inputs = [as_value(x) for x in inputs_of(program, arrays)]
-        outputs = bind_all(
-            "custom_rule", *inputs, graph=program.graph, differentiable=site.differentiable, **rules
-        )
-        return program.result(list(map(wrap, outputs)))
+        with joined():
+            inputs = [as_value(x) for x in inputs_of(program, arrays)]
+            outputs = bind_all(
+                "custom_rule", *inputs, graph=program.graph, differentiable=site.differentiable, **rules
+            )
+            return program.result(list(map(wrap, outputs)))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: the instance is the first argument."""

@@ -22,7 +22,7 @@ from ..compiler.program import (
     weak_type,
 )
 from ..compiler.trace import depends_on
-from ..compiler.traced_array import PYTHON_NUMBERS, as_value
+from ..compiler.traced_array import PYTHON_NUMBERS, as_value, is_traced
 from ..compiler.tracing import current_trace
 from .argnums import Chosen
 from .transform import as_argument, inputs_of, is_array, overwrite, run, zeros
@@ -219,4 +219,6 @@ def fitting(given: Any, type: ArrayType, shape: tuple[int, ...], where: str, *, 
     )
     if not fits:
         raise DTypeError(f"{where} has dtype {dtype_name(found.dtype)}, expected {dtype_name(type.dtype)}")
-    return np.asarray(given, type.dtype) if current_trace() is None else convert(as_value(given), type.dtype)
+    if current_trace() is not None:
+        return convert(as_value(given), type.dtype)
+    return given.astype(type.dtype) if is_traced(given) else np.asarray(given, type.dtype)

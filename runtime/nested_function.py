@@ -23,6 +23,7 @@ from ..compiler.program import (
 from ..compiler.trace import inline
 from ..compiler.traced_array import PYTHON_NUMBERS, is_traced, wrap
 from ..compiler.tracing import location_at
+from .tape import joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Result:
         if x.ndim:
             return x
         if is_traced(x):
-            return wrap(x.value, is_scalar=self.is_scalar, weak=self.weak)
+            with joined():
+                return wrap(x.value, is_scalar=self.is_scalar, weak=self.weak)
         if self.weak is not None:
             return x.item()
         return x[()] if self.is_scalar else np.asarray(x)

@@ -7,6 +7,7 @@ import optree
 from ..compiler.program import NAMESPACE
 from ..compiler.trace import bind
 from ..compiler.traced_array import is_traced, wrap
+from .tape import joined
 
 
 def stop_gradient(x: Any) -> Any:
@@ -25,4 +26,5 @@ def stop_gradient(x: Any) -> Any:
 def _stopped(leaf: Any) -> Any:
     if not is_traced(leaf):
         return leaf
-    return wrap(bind("stop_gradient", leaf.value), is_scalar=leaf.is_scalar, weak=leaf.weak)
+    with joined():
+        return wrap(bind("stop_gradient", leaf.value), is_scalar=leaf.is_scalar, weak=leaf.weak)

@@ -13,9 +13,10 @@ from ..compiler.ir import ArrayType, Constant, Graph
 from ..compiler.program import Argument, Program, function_name, leaf_type, weak_type
 from ..compiler.trace import evaluate, inline
 from ..compiler.traced_array import TracedArray, as_value, is_numpy_array, is_traced, wrap
-from ..compiler.tracing import Known, array_type, current_trace, require_trace
+from ..compiler.tracing import Known, array_type, current_trace
 from ..passes.pipeline import Made, apply
 from .environment import checking
+from .tape import is_recording, joined
 
 Wrapper: TypeAlias = Callable[..., Any]
 
@@ -66,7 +67,8 @@ def as_argument(leaf: Any, name: str, *, known: bool, shared: bool = True) -> Ar
 def known_value(leaf: Any) -> Known:
     """Lets tracing look at the value of an argument, if it has one."""
     if is_traced(leaf):
-        outer, value = require_trace(), leaf.value
+        with joined() as outer:
+            value = leaf.value
         return lambda: outer.concrete(value)
     return lambda: np.asarray(leaf)
 
@@ -85,13 +87,14 @@ def transformed(step: Callable[[Graph], Made], graph: Graph) -> Made:
 
 
 def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-    """The outputs of `graph`: recorded if a trace is active in this thread, else computed.
+    """The outputs of `graph`: recorded if a trace is active in this thread or an input is a variable, else computed.
 
     Inputs are NumPy or traced arrays, numbers, or constants. 0-d results are scalars, as NumPy has them;
     others are arrays of their own, which share no memory with the inputs or with each other.
     """
-    if current_trace() is not None:
-        return [wrap(value) for value in inline(graph, [as_value(x) for x in inputs])]
+    if is_recording(inputs):
+        with joined():
+            return [wrap(value) for value in inline(graph, [as_value(x) for x in inputs])]
     arrays = as_arrays(inputs)
     taken = {id(_memory(x)) for x in arrays}
     results: list[Any] = []

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.program import trace
+from ..compiler.traced_array import is_traced
 from .build import build
 from .entry import always_miss, generate_entry
 from .signature import NumberSpec, Signature, arguments_for
@@ -19,12 +20,18 @@ class Variant:
         self.signature = signature
         self.function = function
         self.program = trace(function, signature.tree, arguments_for(signature))
+        self.uses_variables = any(map(is_traced, self.program.captured))
+        """The function reaches variables: each call must be recorded, so nothing is built."""
+        self.entry: Callable[..., Any] = always_miss
+        """``entry(args, kwargs)``: the result, or MISS if the call needs the general way."""
+        if not self.uses_variables:
+            self._build(backend)
+
+    def _build(self, backend: str) -> None:
         self.build = build(self.program.graph, backend)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
-        plain = not self.program.mutated and not self.program.frozen
-        entry = generate_entry(signature, self.program, self.build.function) if plain else None
-        self.entry: Callable[..., Any] = entry or always_miss
-        """``entry(args, kwargs)``: the result, or MISS if the call needs the general way."""
+        if not self.program.mutated and not self.program.frozen:
+            self.entry = generate_entry(self.signature, self.program, self.build.function) or always_miss
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """The general way: run on the leaves of a call that has this signature."""

@@ -19,7 +19,9 @@ def test_every_public_name_can_be_used_and_is_documented() -> None:
 def test_every_public_function_and_class_shows_an_example() -> None:
     public = [getattr(tm, name) for name in tm.__all__]
     public += [
-        getattr(module, name) for module in (tm.special, tm.numpy, tm.linalg) for name in module.__all__
+        getattr(module, name)
+        for module in (tm.autograd, tm.special, tm.numpy, tm.linalg)
+        for name in module.__all__
     ]
     shown = [found for found in public if not isinstance(found, ModuleType)]
     assert not [found.__name__ for found in shown if ">>> " not in found.__doc__]

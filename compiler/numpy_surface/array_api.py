@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import UnsupportedFunctionError
 from ..interception import CONSTRUCTORS
-from ..traced_array import TracedArray, located
+from ..traced_array import TracedArray, is_traced, located
 from ..tracing import current_trace
 from .registry import method
 
@@ -51,9 +51,10 @@ def _function(name: str) -> Any:
 
 def _constructor(name: str, original: Callable[..., Any], traced: Callable[..., Any]) -> Callable[..., Any]:
     def constructor(*args: Any, **kwargs: Any) -> Any:
-        if current_trace() is None:
-            return original(*args, **kwargs)
-        return located(traced, *args, **kwargs)
+        first = next(filter(is_traced, args), None)
+        if first is not None:
+            return first._located(traced, *args, **kwargs)
+        return original(*args, **kwargs) if current_trace() is None else located(traced, *args, **kwargs)
 
     constructor.__name__ = name
     constructor.__doc__ = original.__doc__

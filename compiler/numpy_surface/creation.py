@@ -11,7 +11,7 @@ from ..functions import broadcast_to, constant, convert, full
 from ..interception import intercepts, place_in_numpy
 from ..ir import Shape, Value
 from ..trace import bind
-from ..traced_array import TracedArray, as_value, contains_traced, is_numpy_array, is_traced, wrap
+from ..traced_array import TracedArray, array_on, as_value, contains_traced, is_numpy_array, is_traced, wrap
 from ..tracing import array_type, require_trace
 from .registry import FUNCTIONS, implements, method
 
@@ -101,7 +101,7 @@ def _as_array(name: str) -> None:
     ) -> Any:
         """The array itself where it is one of that dtype, else a copy."""
         if is_numpy_array(a) and not copy and (dtype is None or np.dtype(dtype) == a.dtype):
-            return TracedArray(require_trace().storage_of_array(a), array_type(a))
+            return array_on(require_trace().storage_of_array(a), array_type(a))
         result = array(a, dtype, copy=copy or False)
         return np.atleast_1d(result) if name == "ascontiguousarray" else result
 

@@ -11,7 +11,7 @@ from ..errors import ArgumentValueError, DTypeError, ShapeError
 from ..functions import constant, convert, gather, multiply, reshape, transpose
 from ..indexing import Gather
 from ..ir import Value
-from ..storage import Storage, Transpose
+from ..storage import Transpose
 from ..traced_array import TracedArray, as_value, wrap
 from ..tracing import require_trace
 from .products import in_common_dtype, sum_of_products
@@ -234,7 +234,7 @@ def _view(x: TracedArray, labels: Labels, output: Labels) -> TracedArray:
             return wrap(
                 _in_order(_diagonal(_Term(x.value, labels)), output, _sizes([_Term(x.value, labels)]))
             )
-        index = Storage(require_trace(), constant(np.arange(lengths.pop())))
+        index = require_trace().new_storage(constant(np.arange(lengths.pop())))
         steps.append(Gather((index,) * len(axes), axes, 0))
         labels = (label, *(one for axis, one in enumerate(labels) if axis not in axes))
     steps.append(Transpose(tuple(labels.index(label) for label in output)))

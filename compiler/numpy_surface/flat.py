@@ -31,7 +31,7 @@ class FlatIterator:
         if self._position >= len(self):
             raise StopIteration
         self._position += 1
-        return self._row()[self._position - 1]
+        return self[self._position - 1]
 
     @property
     def index(self) -> int:
@@ -47,16 +47,23 @@ class FlatIterator:
         return wrap(reshape(self.base.value, (self.base.size,)), is_scalar=False)
 
     def copy(self) -> TracedArray:
-        return self._row()
+        row: TracedArray = self.base._located(self._row)
+        return row
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return self._row().__array__(dtype, copy)
+        return self.copy().__array__(dtype, copy)
 
     def __getitem__(self, index: Any) -> Any:
+        return self.base._located(self._get, index)
+
+    def __setitem__(self, index: Any, new: Any) -> None:
+        self.base._located(self._set, index, new)
+
+    def _get(self, index: Any) -> Any:
         found = self._row()[index]
         return found if found.is_scalar else wrap(found.value, is_scalar=False)
 
-    def __setitem__(self, index: Any, new: Any) -> None:
+    def _set(self, index: Any, new: Any) -> None:
         """`new` is repeated or cut to the number of elements that `index` names."""
         row = self._row()
         value = as_value(new, row.dtype)

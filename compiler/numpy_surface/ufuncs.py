@@ -12,7 +12,7 @@ from ..functions import broadcast_to, convert, full, where
 from ..ir import Constant, Shape, Value
 from ..op import all_ops
 from ..trace import bind
-from ..traced_array import PYTHON_NUMBERS, TracedArray, as_value, is_traced, wrap
+from ..traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_traced, wrap
 from ..tracing import require_trace
 from .registry import REFUSED, UFUNCS
 
@@ -277,7 +277,7 @@ def target_of(x: Any) -> TracedArray:
     if not isinstance(x, np.ndarray):
         raise ArgumentTypeError(f"what is written to must be an array, not {type(x).__name__}: {x!r:.60}")
     storage = require_trace().storage_of_array(x)
-    return TracedArray(storage, storage.value.type)
+    return array_on(storage, storage.value.type)
 
 
 # ---- generalized ufuncs ------------------------------------------------------------------------------

@@ -1,0 +1,617 @@
+"""`tracemill.autograd`: `grad` and `backward` of what variables have recorded. Names carry the contract's row."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.errors import (
+    BackwardInTransformError,
+    DTypeError,
+    NonScalarOutputError,
+    NotRecordedError,
+    ReleasedGraphError,
+    ShapeError,
+    TransformArgumentError,
+    TransformTypeError,
+    UnusedInputError,
+)
+from tracemill.runtime.autograd import backward, grad, gradient_edge, variable
+
+each_precision = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+
+
+def three(dtype: Any = np.float64) -> Any:
+    return variable(np.array([1.0, 2.0, 3.0], dtype))
+
+
+# ---- grad --------------------------------------------------------------------------------------------
+
+
+@each_precision
+def test_grad_is_that_of_the_function_in_value_and_dtype(dtype: Any) -> None:
+    def f(x: Any) -> Any:
+        return np.sum(np.sin(x) * x**2) / np.max(x)
+
+    x = three(dtype)
+    (found,) = grad(f(x), x)
+    expected = tm.grad(f)(np.array([1.0, 2.0, 3.0], dtype))
+    assert type(found) is np.ndarray
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_grad_a1_inputs_give_a_tuple_and_a_dict_a_dict() -> None:
+    x, y = variable(2.0), variable(3.0)
+    assert grad(x * y, x, retain_graph=True) == (3.0,)
+    assert grad(x * y, [x, y]) == (3.0, 2.0)
+    assert grad(x * y, {"x": x, "y": y}) == {"x": 3.0, "y": 2.0}
+    assert grad(x * y, {"both": (x, y)}) == {"both": (3.0, 2.0)}
+
+
+@pytest.mark.parametrize("inputs", [(), [], {}])
+def test_grad_a1_no_inputs_are_an_error(inputs: Any) -> None:
+    with pytest.raises(TransformArgumentError, match="inputs is empty"):
+        grad(variable(1.0) * 2, inputs)
+
+
+def test_grad_of_no_outputs_is_an_error() -> None:
+    with pytest.raises(TransformArgumentError, match="no outputs"):
+        grad([], variable(1.0))
+
+
+def test_grad_a1_the_same_input_twice_gives_its_gradient_twice() -> None:
+    x = variable(2.0)
+    assert grad(x**2, [x, x]) == (4.0, 4.0)
+
+
+def test_grad_a2_an_array_needs_grad_outputs() -> None:
+    x = three()
+    with pytest.raises(NonScalarOutputError, match=r"output 0 has shape \(3,\)"):
+        grad(x * 2, x)
+    with pytest.raises(NonScalarOutputError, match=r"output 0 has shape \(1,\)"):
+        grad(x[:1], x)
+
+
+def test_grad_a2_a_complex_number_is_no_real_scalar() -> None:
+    z = variable(1 + 2j)
+    with pytest.raises(NonScalarOutputError, match="real scalar"):
+        grad(z * z, z)
+
+
+def test_grad_a2_an_integer_output_records_nothing() -> None:
+    x = three()
+    with pytest.raises(NotRecordedError, match=r"outputs\[0\] is a variable i64\[\]"):
+        grad(np.argmax(x), x)
+
+
+def test_grad_a3_grad_outputs_are_the_cotangents() -> None:
+    x = three()
+    (found,) = grad([x * x, np.sum(x)], x, [np.array([1.0, 0.0, 2.0]), np.float64(10.0)])
+    np.testing.assert_array_equal(found, [12.0, 10.0, 22.0])
+
+
+def test_grad_a3_a_variable_may_be_a_cotangent() -> None:
+    x = three()
+    (found,) = grad(x * x, x, x)
+    np.testing.assert_array_equal(found, [2.0, 8.0, 18.0])
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (3, 1), (1, 3)])
+def test_grad_a3_the_shape_of_grad_outputs_is_exact(shape: Any) -> None:
+    x = three()
+    with pytest.raises(ShapeError, match=r"grad_outputs\[0\] has shape .* expected \(3,\)"):
+        grad(x * x, x, np.ones(shape))
+
+
+def test_grad_a3_there_are_as_many_grad_outputs_as_outputs() -> None:
+    x = three()
+    with pytest.raises(TransformArgumentError, match="1 outputs and 2 entries"):
+        grad(np.sum(x), x, [np.float64(1.0), np.float64(1.0)])
+
+
+@pytest.mark.parametrize("given", ["one", 1.0, {"a": 1}])
+def test_grad_a3_grad_outputs_are_arrays_or_none(given: Any) -> None:
+    x = variable(1.0)
+    with pytest.raises(TransformTypeError, match="must be an array or None"):
+        grad(x * x, x, [given])
+
+
+def test_grad_a3_complex_goes_with_complex_only() -> None:
+    x, z = variable(1.0), variable(1 + 0j)
+    with pytest.raises(DTypeError, match="has dtype c128, the output f64"):
+        grad(x * x, x, np.complex128(1))
+    with pytest.raises(DTypeError, match="has dtype f64, the output c128"):
+        grad(z * z, z, np.float64(1))
+    assert grad(z * z, z, np.complex128(1)) == (2 + 0j,)
+
+
+def test_grad_a3_a_wider_cotangent_is_an_error() -> None:
+    x = variable(np.float32(1.0))
+    with pytest.raises(DTypeError, match="expected f32"):
+        grad(x * x, x, np.float64(1.0))
+
+
+def test_grad_a4_none_stands_for_one_at_scalar_outputs() -> None:
+    x = three()
+    (found,) = grad([np.sum(x), np.sum(x * x)], x, [None, np.float64(2.0)])
+    np.testing.assert_array_equal(found, [5.0, 9.0, 13.0])
+
+
+def test_grad_a4_an_output_that_records_nothing_needs_no_cotangent_but_is_an_error() -> None:
+    x = three()
+    with pytest.raises(NotRecordedError, match=r"outputs\[1\]"):
+        grad([np.sum(x), variable(np.ones(3), requires_grad=False)], x, [None, None])
+
+
+def test_grad_a5_an_unused_input_is_an_error_that_names_its_index() -> None:
+    x, y = three(), three()
+    with pytest.raises(UnusedInputError, match=r"do not depend on inputs\[1\]"):
+        grad(np.sum(x), [x, y])
+
+
+def test_grad_a5_allow_unused_gives_none() -> None:
+    x, y = three(), three()
+    found = grad(np.sum(x), [x, y], allow_unused=True)
+    assert found[1] is None
+    np.testing.assert_array_equal(found[0], [1.0, 1.0, 1.0])
+
+
+@each_precision
+def test_grad_a5_materialize_grads_gives_zeros(dtype: Any) -> None:
+    x, y, z = three(), three(dtype), variable(dtype(1))
+    _, of_y, of_z = grad(np.sum(x), [x, y, z], materialize_grads=True)
+    np.testing.assert_array_equal(of_y, np.zeros(3))
+    assert of_y.dtype == of_z.dtype == dtype
+    assert of_z.shape == ()
+
+
+def test_grad_a5_materialize_grads_excludes_allow_unused_false() -> None:
+    x = three()
+    with pytest.raises(TransformArgumentError, match="allow_unused=False"):
+        grad(np.sum(x), x, materialize_grads=True, allow_unused=False)
+
+
+def test_grad_a6_what_is_not_recorded_is_an_error() -> None:
+    x = three()
+    with pytest.raises(NotRecordedError, match=r"inputs\[0\] is ndarray, which records nothing"):
+        grad(np.sum(x), np.ones(3))
+    with pytest.raises(NotRecordedError, match=r"outputs\[0\] is float64"):
+        grad(np.float64(1.0), x)
+    with pytest.raises(NotRecordedError, match=r"inputs\[1\] is a variable f64\[3\] that does not require"):
+        grad(np.sum(x), [x, variable(np.ones(3), requires_grad=False)])
+    with tm.autograd.no_grad():
+        y = np.sum(x)
+    with pytest.raises(NotRecordedError, match=r"outputs\[0\] is a variable f64\[\] that does not require"):
+        grad(y, x)
+
+
+def test_grad_a7_a_second_call_on_a_released_graph_is_an_error() -> None:
+    x = three()
+    y = np.sum(x * x)
+    grad(y, x)
+    with pytest.raises(ReleasedGraphError, match=r"retain_graph=True(.|\n)*test_autograd.py"):
+        grad(y, x)
+
+
+def test_grad_a7_retain_graph_keeps_it() -> None:
+    x = three()
+    y = np.sum(x * x)
+    (first,) = grad(y, x, retain_graph=True)
+    (second,) = grad(y, x)
+    np.testing.assert_array_equal(first, second)
+
+
+def test_grad_a7_a_released_part_of_a_larger_graph_is_an_error() -> None:
+    x = three()
+    part = np.sin(x)
+    grad(np.sum(part), x)
+    with pytest.raises(ReleasedGraphError, match="behind this sin"):
+        grad(np.sum(part * 2), x)
+    (found,) = grad(np.sum(part * 2), part)
+    np.testing.assert_array_equal(found, [2.0, 2.0, 2.0])
+
+
+def test_grad_a7_retain_graph_is_create_graph_by_default() -> None:
+    x = three()
+    y = np.sum(x**3)
+    grad(y, x, create_graph=True)
+    grad(y, x, create_graph=True, retain_graph=False)
+    with pytest.raises(ReleasedGraphError):
+        grad(y, x)
+
+
+def batch(*rows: list[float]) -> Any:
+    return np.array(rows)
+
+
+@each_precision
+def test_grad_a8_batched_grad_outputs_give_a_batch_of_gradients(dtype: Any) -> None:
+    x = three(dtype)
+    rows = np.eye(3, dtype=dtype)
+    (found,) = grad(x**2, x, rows, is_grads_batched=True)
+    np.testing.assert_array_equal(found, np.diag([2.0, 4.0, 6.0]))
+    assert found.dtype == dtype
+
+
+def test_grad_a8_a_batch_equals_the_loop_for_several_outputs_and_inputs() -> None:
+    rng = np.random.default_rng(0)
+    x, y = variable(rng.normal(size=3)), variable(rng.normal(size=(2, 3)))
+    outputs = [y @ x, np.sum(np.sin(x) * y)]
+    cotangents = [rng.normal(size=(4, 2)), rng.normal(size=4)]
+    together = grad(outputs, [x, y], cotangents, is_grads_batched=True, retain_graph=True)
+    for row in range(4):
+        alone = grad(outputs, [x, y], [ct[row] for ct in cotangents], retain_graph=True)
+        for whole, part in zip(together, alone, strict=True):
+            np.testing.assert_allclose(whole[row], part, rtol=1e-14)
+
+
+def test_grad_a8_a_shape_error_says_which_part_is_the_batch() -> None:
+    x = three()
+    with pytest.raises(ShapeError, match=r"first axis, of size 2, is the batch.*output, \(3,\), not \(4,\)"):
+        grad(x * x, x, np.ones((2, 4)), is_grads_batched=True)
+
+
+def test_grad_a8_different_sizes_of_batches_are_an_error() -> None:
+    x = three()
+    with pytest.raises(ShapeError, match=r"different sizes \[2, 5\]"):
+        grad([x * x, x], x, [np.ones((2, 3)), np.ones((5, 3))], is_grads_batched=True)
+
+
+def test_grad_a8_a_cotangent_without_axes_has_no_batch() -> None:
+    x = three()
+    with pytest.raises(ShapeError, match="0-d: with is_grads_batched=True"):
+        grad(np.sum(x), x, np.float64(1.0), is_grads_batched=True)
+    with pytest.raises(TransformArgumentError, match="needs grad_outputs"):
+        grad(np.sum(x), x, is_grads_batched=True)
+
+
+def test_grad_a8_an_unused_input_gets_zeros_with_the_batch() -> None:
+    x, y = three(), variable(np.ones((2, 2)))
+    _, zeros = grad(x * x, [x, y], np.ones((5, 3)), is_grads_batched=True, materialize_grads=True)
+    np.testing.assert_array_equal(zeros, np.zeros((5, 2, 2)))
+
+
+def test_grad_a8_a_batch_of_gradients_can_be_differentiated_again() -> None:
+    x = three()
+    (rows,) = grad(x**3, x, np.eye(3), is_grads_batched=True, create_graph=True)
+    (found,) = grad(np.sum(rows), x)
+    np.testing.assert_array_equal(found, [6.0, 12.0, 18.0])
+
+
+@each_precision
+def test_grad_a9_create_graph_allows_another_grad(dtype: Any) -> None:
+    x = variable(dtype(2.0))
+    y: Any = x**4
+    for expected in (32.0, 48.0, 48.0, 24.0):
+        (y,) = grad(y, x, create_graph=True)
+        assert y.dtype == dtype
+        assert float(y) == expected
+
+
+def test_grad_a9_mixed_second_derivatives() -> None:
+    x, y = variable(2.0), variable(3.0)
+    (of_x,) = grad(np.sin(x * y), x, create_graph=True)
+    (found,) = grad(of_x, y)
+    assert found == pytest.approx(np.cos(6.0) - 6.0 * np.sin(6.0))
+
+
+def test_grad_a10_an_edge_names_where_a_value_was_made() -> None:
+    x = three()
+    y = x * 3
+    edge = gradient_edge(y)
+    y *= 2
+    assert "made by multiply" in repr(edge)
+    (found,) = grad(np.sum(y), edge, retain_graph=True)
+    np.testing.assert_array_equal(found, [2.0, 2.0, 2.0])
+    (found,) = grad(edge, x, np.ones(3))
+    np.testing.assert_array_equal(found, [3.0, 3.0, 3.0])
+
+
+def test_grad_a10_an_edge_and_materialize_grads_exclude_each_other() -> None:
+    x = three()
+    with pytest.raises(TransformArgumentError, match="gradient edges"):
+        grad(np.sum(x), gradient_edge(x), materialize_grads=True)
+
+
+def test_an_edge_of_what_is_not_recorded_is_an_error() -> None:
+    with pytest.raises(NotRecordedError, match="gradient_edge"):
+        gradient_edge(np.ones(3))
+
+
+# ---- what an input stands for ------------------------------------------------------------------------
+
+
+def test_an_input_that_is_computed_from_another_input_counts_for_both() -> None:
+    x = three()
+    y = x * x
+    z = np.sin(y)
+    total = np.sum(x * y + z)
+    of_x, of_y, of_z = grad(total, [x, y, z])
+    np.testing.assert_allclose(of_z, np.ones(3))
+    np.testing.assert_allclose(of_y, x.detach() + np.cos(y.detach()))
+    values = x.detach()
+    np.testing.assert_allclose(of_x, 3 * values**2 + 2 * values * np.cos(values**2))
+
+
+def test_an_input_may_be_an_output_too() -> None:
+    x = three()
+    y = x * 2
+    of_x, of_y = grad([y, np.sum(y)], [x, y], [np.ones(3), None])
+    np.testing.assert_array_equal(of_y, [2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(of_x, [4.0, 4.0, 4.0])
+
+
+def test_the_values_at_the_time_of_recording_count_after_an_overwrite() -> None:
+    x = three()
+    y = x * 2
+    z = np.sum(y * y)
+    y[...] = 0.0
+    (found,) = grad(z, x)
+    np.testing.assert_array_equal(found, [8.0, 16.0, 24.0])
+
+
+def test_an_array_from_outside_counts_with_what_it_held() -> None:
+    x, data = three(), np.array([1.0, 2.0, 3.0])
+    y = np.sum(x * data)
+    data[...] = 0.0
+    (found,) = grad(y, x)
+    np.testing.assert_array_equal(found, [1.0, 2.0, 3.0])
+
+
+def test_a_variable_that_was_overwritten_stands_for_what_it_started_with() -> None:
+    def f(x: Any) -> Any:
+        x[0] = 5.0
+        x *= 2
+        return np.sum(x**2)
+
+    x = three()
+    (found,) = grad(f(x), x)
+    np.testing.assert_array_equal(found, tm.grad(f)(np.array([1.0, 2.0, 3.0])))
+
+
+# ---- backward ----------------------------------------------------------------------------------------
+
+
+def test_backward_adds_up() -> None:
+    x = three()
+    assert x.grad is None
+    y = np.sum(x * x)
+    backward(y, retain_graph=True)
+    np.testing.assert_array_equal(x.grad, [2.0, 4.0, 6.0])
+    y.backward()
+    np.testing.assert_array_equal(x.grad, [4.0, 8.0, 12.0])
+    x.grad = None
+    np.sum(x).backward()
+    np.testing.assert_array_equal(x.grad, [1.0, 1.0, 1.0])
+
+
+def test_backward_takes_several_tensors_and_their_cotangents() -> None:
+    x = three()
+    backward([np.sum(x), x * x], [None, np.array([1.0, 0.0, 0.0])])
+    np.testing.assert_array_equal(x.grad, [3.0, 1.0, 1.0])
+    (x * x).backward(np.ones(3))
+    np.testing.assert_array_equal(x.grad, [5.0, 5.0, 7.0])
+
+
+def test_backward_reaches_leaves_only() -> None:
+    x = three()
+    y = x * 2
+    np.sum(y).backward()
+    assert y.grad is None
+    np.testing.assert_array_equal(x.grad, [2.0, 2.0, 2.0])
+
+
+def test_backward_is_limited_by_inputs() -> None:
+    x, y = three(), three()
+    backward(np.sum(x * y), inputs=[x])
+    np.testing.assert_array_equal(x.grad, [1.0, 2.0, 3.0])
+    assert y.grad is None
+    backward(np.sum(x * y), inputs=y)
+    np.testing.assert_array_equal(y.grad, [1.0, 2.0, 3.0])
+
+
+def test_backward_with_no_inputs_is_an_error() -> None:
+    x = three()
+    with pytest.raises(TransformArgumentError, match="inputs is empty"):
+        backward(np.sum(x), inputs=[])
+
+
+def test_backward_with_respect_to_what_is_no_leaf_is_an_error() -> None:
+    x = three()
+    y = x * 2
+    with pytest.raises(TransformArgumentError, match=r"inputs\[0\] was computed"):
+        backward(np.sum(y), inputs=[y])
+
+
+def test_backward_twice_without_retain_graph_is_an_error() -> None:
+    x = three()
+    y = np.sum(x * x)
+    y.backward()
+    with pytest.raises(ReleasedGraphError):
+        y.backward()
+
+
+def test_backward_with_create_graph_can_be_differentiated() -> None:
+    x = three()
+    np.sum(x**3).backward(create_graph=True)
+    (found,) = grad(np.sum(x.grad), x)
+    np.testing.assert_array_equal(found, [6.0, 12.0, 18.0])
+
+
+@pytest.mark.parametrize("transform", [tm.vmap, tm.compile, tm.grad, tm.jacfwd])
+def test_backward_inside_a_transform_is_an_error_that_points_at_vjp(transform: Callable[..., Any]) -> None:
+    def f(x: Any) -> Any:
+        y = np.sum(x * x)
+        y.backward()
+        return y
+
+    with pytest.raises(BackwardInTransformError, match="vjp"):
+        transform(f)(np.ones((1,)))
+
+
+def test_gradient_descent_by_hand() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(64, 3))
+    y = x @ [1.0, -2.0, 0.5]
+    w = variable(np.zeros(3))
+    for _ in range(200):
+        w.grad = None
+        np.mean((x @ w - y) ** 2).backward()
+        with tm.autograd.no_grad():
+            w -= 0.1 * np.asarray(w.grad)
+    assert w.is_leaf
+    np.testing.assert_allclose(w.detach(), [1.0, -2.0, 0.5], atol=1e-6)
+
+
+# ---- inside of traced functions ----------------------------------------------------------------------
+
+
+def inner(x: Any) -> Any:
+    y = np.sum(np.sin(x) * x)
+    (found,) = grad(y, x)
+    return found
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, tm.compile, lambda f: tm.vmap(f, in_dims=0)])
+def test_grad_inside_a_traced_function_becomes_part_of_the_graph(transform: Callable[..., Any]) -> None:
+    points = np.array([[0.5, 1.0], [2.0, 3.0]])
+    found = transform(lambda x: inner(variable(x)))(points)
+    np.testing.assert_allclose(
+        tm.autograd.detach(found), np.sin(points) + points * np.cos(points), rtol=1e-14
+    )
+
+
+def test_grad_inside_of_grad_gives_the_second_derivative() -> None:
+    points = np.array([0.5, 1.0])
+    found = tm.grad(lambda x: np.sum(inner(x)))(points)
+    np.testing.assert_allclose(found, 2 * np.cos(points) - points * np.sin(points))
+
+
+def test_grad_inside_a_traced_function_checks_as_outside() -> None:
+    def unused(x: Any, y: Any) -> Any:
+        return grad(np.sum(x), y)
+
+    with pytest.raises(UnusedInputError, match=r"inputs\[0\](.|\n)*test_autograd.py"):
+        tm.compile(unused)(np.ones(2), np.ones(2))
+    with pytest.raises(TransformTypeError, match="has dtype i64"):
+        tm.compile(lambda x: grad(np.sum(x), x))(np.arange(3))
+    with pytest.raises(NotRecordedError, match="is float64, which records nothing"):
+        tm.compile(lambda x: grad(np.sum(x), np.float64(1.0)))(np.ones(3))
+    with pytest.raises(NotRecordedError, match="a constant of this function"):
+        tm.compile(lambda x: grad(np.sum(x), np.array([1.0, 2.0])))(np.ones(2))
+
+
+def test_grad_inside_a_traced_function_may_be_called_again() -> None:
+    def twice(x: Any) -> Any:
+        y = np.sum(x**2)
+        return grad(y, x)[0] + grad(y, x)[0]
+
+    np.testing.assert_array_equal(tm.compile(twice)(np.array([1.0, 2.0])), [4.0, 8.0])
+
+
+def test_batched_and_materialized_inside_a_traced_function() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return grad(x**2, [x, y], np.eye(2), is_grads_batched=True, materialize_grads=True)
+
+    of_x, of_y = tm.compile(f)(np.array([1.0, 2.0]), np.ones((3,)))
+    np.testing.assert_array_equal(of_x, np.diag([2.0, 4.0]))
+    np.testing.assert_array_equal(of_y, np.zeros((2, 3)))
+
+
+# ---- transforms of variables -------------------------------------------------------------------------
+
+
+def cube(x: Any) -> Any:
+    return np.sum(x**3)
+
+
+@pytest.mark.parametrize(
+    ("transform", "expected"),
+    [
+        (tm.compile, [3.0, 12.0]),
+        (lambda f: lambda x: np.sum(tm.grad(f)(x)), [6.0, 12.0]),
+        (lambda f: lambda x: np.sum(tm.vmap(f)(x)), [3.0, 12.0]),
+        (lambda f: lambda x: np.sum(tm.hessian(f)(x)), [6.0, 6.0]),
+        (lambda f: lambda x: tm.jvp(f, (x,), (np.ones(2),))[1], [6.0, 12.0]),
+        (lambda f: lambda x: tm.vjp(f, x)[0], [3.0, 12.0]),
+        (lambda f: lambda x: np.sum(tm.vjp(f, x)[1](np.float64(2.0))[0]), [12.0, 24.0]),
+        (lambda f: tm.compile(lambda x: np.sum(tm.grad(f)(x))), [6.0, 12.0]),
+    ],
+)
+@pytest.mark.parametrize("captured", [False, True])
+def test_a_transform_of_a_variable_is_recorded(transform: Any, expected: Any, captured: bool) -> None:
+    x = variable(np.array([1.0, 2.0]))
+    if captured:
+        y = transform(lambda u: cube(u * x))(np.ones(2))
+        values = np.array([1.0, 2.0])
+        reference = tm.grad(lambda x: transform(lambda u: cube(u * x))(np.ones(2)))(values)
+    else:
+        y = transform(cube)(x)
+        reference = np.array(expected)
+    (found,) = grad(y, x)
+    np.testing.assert_allclose(found, reference)
+
+
+def test_a_compiled_function_follows_the_variable_that_it_captures() -> None:
+    v = variable(np.ones(2))
+    f = tm.compile(lambda x: v * x)
+    assert float(np.sum(f(np.ones(2)))) == 2.0
+    with tm.autograd.no_grad():
+        v += 1
+    y = np.sum(f(np.full(2, 3.0)))
+    assert float(y) == 12.0
+    np.testing.assert_array_equal(grad(y, v)[0], [3.0, 3.0])
+
+
+def test_a_transformed_function_may_write_to_a_captured_variable() -> None:
+    v = three()
+    w = v * 1
+
+    def f(x: Any) -> Any:
+        w[0] = x * 10
+        return x
+
+    x = variable(2.0)
+    tm.compile(f)(x)
+    assert str(w) == "[20.  2.  3.]"
+    (of_x, of_v) = grad(np.sum(w), [x, v])
+    assert of_x == 10.0
+    np.testing.assert_array_equal(of_v, [0.0, 1.0, 1.0])
+
+
+def double_slope() -> Any:
+    """The sine, with a rule that gives twice its derivative."""
+
+    @tm.custom_rule
+    def sine(x: Any) -> Any:
+        return np.sin(x)
+
+    sine.jvp(lambda primals, tangents: (np.sin(primals[0]), 2 * np.cos(primals[0]) * tangents[0]))
+    return sine
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [
+        (tm.checkpoint(np.sin), np.cos),
+        (lambda x: tm.checkpoint_name(np.sin(x), "sine"), np.cos),
+        (lambda x: tm.stop_gradient(x) * x, lambda x: x),
+        (lambda x: tm.cond(np.sum(x) > 0, np.sin, np.cos, x), np.cos),
+        (lambda x: tm.scan(lambda carry, u: (carry, np.sin(u)), 0.0, x)[1], np.cos),
+        (tm.vmap(np.sin, chunk_size=2), np.cos),
+        (double_slope(), lambda x: 2 * np.cos(x)),
+        (tm.special.gelu, tm.grad(lambda x: np.sum(tm.special.gelu(x)))),
+        (tm.special.softplus, lambda x: 1 / (1 + np.exp(-x))),
+        (lambda x: tm.numpy.flatnonzero(x, size=3) + x, np.ones_like),
+        (lambda x: x.__array_namespace__().asarray(x) * 2, lambda x: np.full_like(x, 2.0)),
+    ],
+)
+def test_the_librarys_functions_record_variables(function: Any, slope: Any) -> None:
+    x = three()
+    y = function(x)
+    assert type(y) is tm.autograd.Variable
+    (found,) = grad(y, x, np.ones(3))
+    np.testing.assert_allclose(found, slope(np.array([1.0, 2.0, 3.0])), rtol=1e-12)
