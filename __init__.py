@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tracemill.runtime.checkpoint import checkpoint, checkpoint_name
     from tracemill.runtime.compile import CompiledFunction, compile
     from tracemill.runtime.custom_rule import custom_rule
+    from tracemill.runtime.debug_print import debug_print
     from tracemill.runtime.differentiate import jvp, linearize, vjp
     from tracemill.runtime.fori_loop import fori_loop
     from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
@@ -45,6 +46,7 @@ _HOMES = {
     "runtime.checkpoint": ("checkpoint", "checkpoint_name"),
     "runtime.compile": ("CompiledFunction", "compile"),
     "runtime.custom_rule": ("custom_rule",),
+    "runtime.debug_print": ("debug_print",),
     "runtime.differentiate": ("jvp", "linearize", "vjp"),
     "runtime.fori_loop": ("fori_loop",),
     "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
@@ -82,6 +84,7 @@ __all__ = [
     "compile",
     "cond",
     "custom_rule",
+    "debug_print",
     "errors",
     "fori_loop",
     "grad",

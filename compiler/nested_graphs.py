@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from .dtypes import is_inexact
 from .ir import ArrayType, Call, Constant, Graph, Value
+from .op import has_effect
 from .trace import Builder, current_builder, depends_on, recording
 
 T = TypeVar("T")
@@ -32,12 +33,12 @@ def rearranged(graph: Graph, inputs: Sequence[int | ArrayType], outputs: Sequenc
     return Graph(graph.name, values, graph.calls, tuple(graph.outputs[i] for i in outputs), names)
 
 
-def needed_calls(graph: Graph, values: Sequence[Value]) -> tuple[Call, ...]:
-    """The calls of `graph` that `values` are computed by, in order."""
+def needed_calls(graph: Graph, values: Sequence[Value], *, effects: bool = False) -> tuple[Call, ...]:
+    """The calls of `graph` that `values` are computed by, in order; with `effects`, also those that have one."""
     needed = {value for value in values if not isinstance(value, Constant)}
     kept: list[Call] = []
     for call in reversed(graph.calls):
-        if any(value in needed for value in call.outputs):
+        if any(value in needed for value in call.outputs) or (effects and has_effect(call)):
             kept.append(call)
             needed.update(call.inputs)
     return tuple(reversed(kept))

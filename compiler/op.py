@@ -95,10 +95,11 @@ def lookup(name: str) -> Op:
     return _TABLE[name]
 
 
-def has_effect(call: Call) -> bool:
-    """Whether a call, or one in a graph that it holds, does more than compute."""
-    return lookup(call.op).effect is not None or any(
-        has_effect(inner) for graph in called((call,)) for inner in graph.calls
+def has_effect(call: Call, effect: str | None = None) -> bool:
+    """Whether a call, or one in a graph that it holds, does more than compute; or does this."""
+    own = lookup(call.op).effect
+    return (own is not None and effect in (None, own)) or any(
+        has_effect(inner, effect) for graph in called((call,)) for inner in graph.calls
     )
 
 

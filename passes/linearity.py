@@ -20,7 +20,7 @@ def nonlinear_call(graph: Graph, *, linear: Sequence[bool]) -> Call | None:
     reached = depends_on(graph, linear)
     for call in graph.calls:
         places = [place for place, value in enumerate(call.inputs) if value in reached]
-        if places and lookup(call.op).transpose is not_linear:
+        if places and call.outputs and lookup(call.op).transpose is not_linear:
             return call
         if (call.op in PRODUCTS and len(places) > 1) or (call.op == "divide" and 1 in places):
             return call

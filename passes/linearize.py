@@ -19,8 +19,8 @@ def linearize(graph: Graph, *, wrt: Sequence[bool], of: Sequence[bool] | None = 
     pushed = jvp(graph, wrt=wrt, of=of, recurse=_split)
     count = len(graph.inputs)
     reached = depends_on(pushed, [False] * count + [True] * (len(pushed.inputs) - count))
-    known = tuple(call for call in pushed.calls if not any(v in reached for v in call.outputs))
-    linear = tuple(call for call in pushed.calls if any(v in reached for v in call.outputs))
+    known = tuple(call for call in pushed.calls if not any(v in reached for v in call.inputs))
+    linear = tuple(call for call in pushed.calls if any(v in reached for v in call.inputs))
     primals_out, tangents_out = pushed.outputs[: len(graph.outputs)], pushed.outputs[len(graph.outputs) :]
     tail = remove_dead_code(
         Graph(f"{graph.name}_linear", pushed.inputs, linear, tangents_out, pushed.input_names)

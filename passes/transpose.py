@@ -30,7 +30,7 @@ def transpose(graph: Graph, *, linear: Sequence[bool]) -> Graph:
         for output, cotangent in zip(graph.outputs, cotangents, strict=True):
             if output in reached:
                 arrived.add(output, cotangent)
-        builder.calls += [call for call in graph.calls if not any(v in reached for v in call.outputs)]
+        builder.calls += [call for call in graph.calls if not any(v in reached for v in call.inputs)]
         for call in reversed(graph.calls):
             arriving = [arrived.take(v) for v in call.outputs]
             if all(ct is None for ct in arriving):

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..compiler.backends.numpy import callbacks, entry_name, has_effects, print_module
+from ..compiler.backends.numpy import callbacks, entry_name, print_module
 from ..compiler.errors import BackendError
 from ..compiler.ir import Graph
+from ..compiler.op import has_effect
 from ..passes.fold_constants import fold_constants
 from ..passes.inline_rules import inline_rules
 from ..passes.pipeline import apply, run
@@ -72,7 +73,11 @@ def build(graph: Graph, backend: str) -> Build:
     graph = final(graph)
     text = str(graph)
     # A program that calls back into Python is not cached: a Python function has no text to know it by.
-    key = None if has_effects(graph) else cache_key(ir=text, backend=backend)
+    key = (
+        None
+        if any(has_effect(call, "calls Python") for call in graph.calls)
+        else cache_key(ir=text, backend=backend)
+    )
     cache = default_cache()
     entry = cache.load(key) if key else None
     if entry is not None:

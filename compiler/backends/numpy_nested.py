@@ -2,7 +2,7 @@
 
 from ..ir import Call, Graph, Value
 from ..op import has_effect
-from .numpy_form import Scope, form
+from .numpy_form import Scope, form, params_text
 from .python_text import bare_tuple
 
 
@@ -49,6 +49,12 @@ def _callback(call: Call, scope: Scope, target: str | None) -> list[str]:
     numbers = [v for v in call.outputs if v.ndim == 0]
     lines = assigned_tuple(name_outputs(call, scope), f"outside.run({arguments})")
     return [*lines, *(f"    {scope.of[v]} = {scope.of[v]}[()]" for v in numbers)]
+
+
+@form("debug_print")
+def _debug_print(call: Call, scope: Scope, target: str | None) -> list[str]:
+    text = scope.module.meaning(call, list(map(scope.array, call.inputs)), params_text(call, scope))
+    return [f"    {text}"]
 
 
 @form("switch")

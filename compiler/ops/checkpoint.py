@@ -6,12 +6,14 @@ Because it is opaque, no pass can share what it computes with what was computed 
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..dtypes import is_inexact
 from ..errors import ShapeError, TransformTypeError
-from ..ir import ArrayType, Call, Constant, Graph, Value
-from ..op import DifferentiateGraph, Linear, Op, has_effect, register
+from ..ir import ArrayType, Call, Constant, Graph, Param, Value
+from ..nested_graphs import needed_calls
+from ..op import DifferentiateGraph, Linear, Op, has_effect, lookup, register
 from ..trace import Builder, bind, bind_all, depends_on, evaluate, inline, recording
 
 FAMILY = "checkpoint"
@@ -49,10 +51,10 @@ def _checkpoint_jvp(
         pushed = iter(results[count:])
     else:
         again, needed, saved = _recomputation(forward, linear, count, **saves)
-        head = Graph(
-            graph.name, forward.inputs, forward.calls, (*forward.outputs[:count], *saved), forward.input_names
-        )
-        results = bind_all("checkpoint", *inputs, graph=_pruned(head, effects=True), **saves)
+        kept = (*forward.outputs[:count], *saved)
+        calls = needed_calls(forward, kept, effects=True)
+        head = Graph(graph.name, forward.inputs, calls, kept, forward.input_names)
+        results = bind_all("checkpoint", *inputs, graph=head, **saves)
         known = [x for x, value in zip(inputs, forward.inputs, strict=True) if value in needed]
         pushed = iter(bind_all("checkpoint", *known, *results[count:], *given, graph=again, **saves))
     return results[:count], tuple(next(pushed) if wanted else None for wanted in of)
@@ -72,7 +74,7 @@ def _recomputation(
     used = [(v, n) for v, n in zip(forward.inputs, forward.input_names, strict=True) if v in reached]
     tangents = linear.inputs[len(residuals) :]
     with recording(Builder()) as builder:
-        builder.calls += calls
+        builder.calls += silent(calls)
         outputs = inline(linear, (*residuals, *tangents))
     names = (
         *(name for _, name in used),
@@ -82,6 +84,23 @@ def _recomputation(
     inputs = (*(value for value, _ in used), *saved, *tangents)
     again = Graph(f"{forward.name}_again", inputs, tuple(builder.calls), outputs, names)
     return again, {value for value, _ in used}, saved
+
+
+def silent(calls: Sequence[Call]) -> list[Call]:
+    """The calls without those that print, also in nested graphs: what was printed once is not printed again."""
+    return [
+        replace(call, params={name: _silenced(param) for name, param in call.params.items()})
+        if has_effect(call, "prints")
+        else call
+        for call in calls
+        if lookup(call.op).effect != "prints"
+    ]
+
+
+def _silenced(param: Param) -> Param:
+    if isinstance(param, Graph):
+        return replace(param, calls=tuple(silent(param.calls)))
+    return tuple(map(_silenced, param)) if isinstance(param, tuple) else param
 
 
 def _kept(calls: Sequence[Call], save_ops: Names, save_names: Names) -> dict[Value, None]:
@@ -98,23 +117,17 @@ def _kept(calls: Sequence[Call], save_ops: Names, save_names: Names) -> dict[Val
 
 
 def _needed(
-    calls: Sequence[Call], outputs: Iterable[Value], *, stop: Iterable[Value] = (), effects: bool = False
+    calls: Sequence[Call], outputs: Iterable[Value], *, stop: Iterable[Value]
 ) -> tuple[list[Call], set[Value]]:
     """The calls that make `outputs` from inputs and the values in `stop`, and every value that takes part."""
     reached = {value for value in outputs if not isinstance(value, Constant)}
     given = set(stop)
     found: list[Call] = []
     for call in reversed(calls):
-        wanted = any(value in reached and value not in given for value in call.outputs)
-        if wanted or (effects and has_effect(call)):
+        if any(value in reached and value not in given for value in call.outputs):
             found.append(call)
             reached.update(value for value in call.inputs if not isinstance(value, Constant))
     return found[::-1], reached
-
-
-def _pruned(graph: Graph, *, effects: bool) -> Graph:
-    calls, _ = _needed(graph.calls, graph.outputs, effects=effects)
-    return Graph(graph.name, graph.inputs, tuple(calls), graph.outputs, graph.input_names)
 
 
 def _checkpoint_transpose(

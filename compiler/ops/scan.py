@@ -158,7 +158,7 @@ def _split(
     step = Graph(
         forward.name,
         forward.inputs,
-        needed_calls(forward, (*forward.outputs[:count], *new)),
+        needed_calls(forward, (*forward.outputs[:count], *new), effects=True),
         (*forward.outputs[:count], *new),
         forward.input_names,
     )
