@@ -1,6 +1,7 @@
 """How a call becomes NumPy statements: the table of forms, and what a form sees while it writes."""
 
 import builtins
+import json
 import keyword
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -227,7 +228,7 @@ def param_expression(param: object, scope: Scope) -> str:
         items = [param_expression(item, scope) for item in param]
         return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
     if isinstance(param, str):
-        return f'"{param}"'
+        return json.dumps(param, ensure_ascii=False)
     return repr(param)
 
 

@@ -3,7 +3,7 @@
 from ..ir import Call, Graph, Value
 from ..op import has_effect
 from .numpy_form import Scope, form, params_text
-from .python_text import bare_tuple
+from .python_text import bare_tuple, wrapped
 
 
 def operand_text(value: Value, scope: Scope) -> str:
@@ -53,8 +53,8 @@ def _callback(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 @form("debug_print")
 def _debug_print(call: Call, scope: Scope, target: str | None) -> list[str]:
-    text = scope.module.meaning(call, list(map(scope.array, call.inputs)), params_text(call, scope))
-    return [f"    {text}"]
+    arguments = [*map(scope.array, call.inputs), *map("=".join, params_text(call, scope).items())]
+    return wrapped(f"{scope.module.helper(call.op)}(", arguments, ")")
 
 
 @form("switch")

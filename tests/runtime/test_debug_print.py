@@ -128,14 +128,14 @@ def test_debug_print_formats_as_python_does(capsys: Any) -> None:
 
     def f(x: Any, y: Any) -> Any:
         tm.debug_print("{0} {1:.2f} {1:>{width}.{digits}f}|{{}}", x, y, width=8, digits=3)
-        tm.debug_print("{} {!r} {}", "text", None, x.shape)
+        tm.debug_print('{} {!r} {} "quoted" \\n é', "text", None, x.shape)
         tm.debug_print("{d[a].shape} {d}", d={"a": x, "b": [y, "{text}"]})
         return x
 
     f(x, y)
     expected = [
         f"{x} {y:.2f} {y:>8.3f}|{{}}",
-        "text None (2,)",
+        'text None (2,) "quoted" \\n é',
         f"(2,) { ({'a': x, 'b': [y, '{text}']})!r}",
     ]
     assert capsys.readouterr().out.splitlines() == expected
