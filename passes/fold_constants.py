@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..compiler.ir import ArrayType, Call, Constant, Graph, Param, Value
+from ..compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called
 from ..compiler.op import has_effect, lookup
 from ..compiler.trace import run_call
 from .rewrite import Rewriter
@@ -15,11 +15,14 @@ LARGEST = 1 << 16
 KEPT = frozenset({"broadcast_to", "iota", "pad"})
 """Ops that say in a word what would become many numbers."""
 
+LOOPS = frozenset({"scan", "while_loop"})
+
 
 def fold_constants(graph: Graph) -> Graph:
     """Replace calls whose inputs are all constants by their results.
 
-    A call stays if it has an effect, if it raises, or if its result is large (see `LARGEST`).
+    A call stays if it has an effect, if it raises, or if its result is large (see `LARGEST`). A loop stays, too: it may
+    take long, or forever.
 
     Before::
 
@@ -46,7 +49,7 @@ class _Folder(Rewriter):
         types = (types,) if isinstance(types, ArrayType) else types
         allowed = max(LARGEST, sum(value.type.nbytes for value in inputs))
         call = Call(op, inputs, params, tuple(map(Value, types)))
-        if sum(type.nbytes for type in types) > allowed or has_effect(call):
+        if sum(type.nbytes for type in types) > allowed or has_effect(call) or _loops(call):
             return None
         arrays = [value.array for value in inputs if isinstance(value, Constant)]
         try:
@@ -54,3 +57,8 @@ class _Folder(Rewriter):
                 return tuple(Constant(result) for result in run_call(call, arrays))
         except Exception:  # the call fails when it is run, not when it is compiled
             return None
+
+
+def _loops(call: Call) -> bool:
+    """Whether the call is a loop, or holds one."""
+    return call.op in LOOPS or any(_loops(inner) for graph in called((call,)) for inner in graph.calls)

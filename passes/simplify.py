@@ -35,6 +35,7 @@ from ..compiler.op import lookup
 from ..compiler.trace import bind
 from .remove_dead_code import remove_dead_code
 from .rewrite import Rewriter
+from .simplify_control_flow import RULES as CONTROL_FLOW
 
 
 def simplify(graph: Graph, *, fired: list[str] | None = None) -> Graph:
@@ -129,6 +130,11 @@ class _Simplifier(Rewriter):
     def replace(
         self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
     ) -> tuple[Value, ...] | None:
+        for name, replace in CONTROL_FLOW.get(op, ()):
+            results = replace(inputs, params)
+            if results is not None:
+                self.fired.append(name)
+                return results
         site = Site(op, inputs, params, self.producer, self.uses)
         for name, function in rules_for(op):
             found = function(site)

@@ -1,0 +1,51 @@
+"""Rules for calls that hold graphs, which have several results: a choice that is known, a carry that never changes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from ..compiler.ir import Constant, Graph, Param, Value
+from ..compiler.nested_graphs import rearranged
+from ..compiler.trace import bind_all, inline
+
+Rule: TypeAlias = Callable[[tuple[Value, ...], Mapping[str, Any]], tuple[Value, ...] | None]
+"""From the inputs and parameters of a call to the values that stand for its outputs, or None."""
+
+
+def known_branch(inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tuple[Value, ...] | None:
+    """``switch(1, x, branches=(f, g))`` is g(x)."""
+    index, *operands = inputs
+    branches = params["branches"]
+    if len(branches) == 1:
+        return inline(branches[0], operands)
+    if not isinstance(index, Constant):
+        return None
+    return inline(branches[min(max(int(index.array), 0), len(branches) - 1)], operands)
+
+
+def unchanged_carry(inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tuple[Value, ...] | None:
+    """What every step hands on as it is, is a constant of the loop, and comes out as it went in."""
+    graph: Graph = params["graph"]
+    consts, carried = params["counts"]
+    same = [graph.outputs[i] is graph.inputs[consts + i] for i in range(carried)]
+    if not any(same):
+        return None
+    fixed = [consts + i for i in range(carried) if same[i]]
+    moving = [consts + i for i in range(carried) if not same[i]]
+    order = [*range(consts), *fixed, *moving, *range(consts + carried, len(inputs))]
+    kept = [i for i in range(len(graph.outputs)) if i >= carried or not same[i]]
+    changed: dict[str, Param] = {
+        **params,
+        "graph": rearranged(graph, order, kept),
+        "counts": (consts + len(fixed), len(moving)),
+    }
+    found = iter(bind_all("scan", *(inputs[i] for i in order), **changed))
+    return tuple(
+        inputs[consts + i] if i < carried and same[i] else next(found) for i in range(len(graph.outputs))
+    )
+
+
+RULES: Mapping[str, tuple[tuple[str, Rule], ...]] = {
+    "scan": (("a carry that no step changes → a constant of the loop", unchanged_carry),),
+    "switch": (("a choice that is known → its branch", known_branch),),
+}
+"""Per op: the rules that may replace its calls, with their names."""
