@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from tracemill.runtime.differentiate import jvp, linearize, vjp
     from tracemill.runtime.fori_loop import fori_loop
     from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
-    from tracemill.runtime.jacobians import hessian, jacfwd, jacrev
+    from tracemill.runtime.hessian_products import hvp
+    from tracemill.runtime.jacobians import hessian, jacfwd, jacobian, jacrev
     from tracemill.runtime.map import map
     from tracemill.runtime.pytrees import register_dataclass, register_pytree
     from tracemill.runtime.scan import scan
@@ -50,7 +51,8 @@ _HOMES = {
     "runtime.differentiate": ("jvp", "linearize", "vjp"),
     "runtime.fori_loop": ("fori_loop",),
     "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
-    "runtime.jacobians": ("hessian", "jacfwd", "jacrev"),
+    "runtime.hessian_products": ("hvp",),
+    "runtime.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
     "runtime.map": ("map",),
     "runtime.pytrees": ("register_dataclass", "register_pytree"),
     "runtime.scan": ("scan",),
@@ -90,7 +92,9 @@ __all__ = [
     "grad",
     "grad_and_value",
     "hessian",
+    "hvp",
     "jacfwd",
+    "jacobian",
     "jacrev",
     "jvp",
     "linalg",

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..compiler.errors import TransformArgumentError
+from ..compiler.ir import Graph
 from ..compiler.peak_memory import peak_memory
+from ..compiler.trace import bind_all
+from ..compiler.traced_array import as_value, wrap
+from ..compiler.tracing import current_trace
 from .chunks import Chunks
 from .mapped_graph import MappedGraph
 from .memory_limit import parse_bytes, show_bytes
@@ -26,31 +30,49 @@ class Chunking:
     limit: int | None = None
     """The bytes that a call may allocate."""
 
-    def run(self, where: str, mapped: MappedGraph, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs of a mapped graph on a batch."""
+    def run(
+        self, where: str, mapped: MappedGraph, inputs: Sequence[Any], *, held: int = 0, named: bool = False
+    ) -> list[Any]:
+        """The outputs of a mapped graph on a batch.
+
+        Args:
+            where: the transform, in messages.
+            mapped: the graph.
+            inputs: its inputs, the mapped ones with the batch.
+            held: bytes that count against the limit because the caller's call has allocated them.
+            named: a trace shows the graph by its name, as a call.
+        """
         if self.limit is not None:
-            return self._run_within(self.limit, where, mapped, inputs)
+            return self._run_within(self.limit - held, where, mapped, inputs, named=named)
         length = self.length
         if self.count is not None:
             length = -(-mapped.size // self.count)
         if length is None or length >= mapped.size:
-            return run(mapped.batched(), inputs)
+            return _run_whole(mapped.batched(), inputs, named=named)
         return Chunks(mapped).run(inputs, length)
 
-    def _run_within(self, limit: int, where: str, mapped: MappedGraph, inputs: Sequence[Any]) -> list[Any]:
+    def _run_within(
+        self, limit: int, where: str, mapped: MappedGraph, inputs: Sequence[Any], *, named: bool
+    ) -> list[Any]:
         """The largest chunk whose peak fits. The peak grows with the chunk, so halving finds it."""
         whole = mapped.batched()
         if mapped.size == 0 or peak_memory(whole) <= limit:
-            return run(whole, inputs)
+            return _run_whole(whole, inputs, named=named)
         chunks = Chunks(mapped)
         length = bisect_right(range(1, mapped.size), limit, key=chunks.peak)
         if length == 0:
             least = chunks.peak(1)
             raise TransformArgumentError(
-                f"{where}: memory_limit is {show_bytes(limit)}, but one example at a time, with the result of all "
-                f"{mapped.size}, needs {least} bytes ({show_bytes(least)}): raise the limit, or map a part of the batch"
+                f"{where}: memory_limit leaves {show_bytes(max(limit, 0))}, but one at a time, with the result of "
+                f"all {mapped.size}, needs {least} bytes ({show_bytes(least)}): raise the limit, or map a part"
             )
         return chunks.run(inputs, length)
+
+
+def _run_whole(graph: Graph, inputs: Sequence[Any], *, named: bool) -> list[Any]:
+    if named and current_trace() is not None:
+        return [wrap(value) for value in bind_all("call", *map(as_value, inputs), graph=graph)]
+    return run(graph, inputs)
 
 
 def chunking(where: str, chunk_size: Any = None, memory_limit: Any = None) -> Chunking:

@@ -75,11 +75,17 @@ class Chunks:
             if not results:
                 results = [self._room(v, axis) for v, axis in zip(graph.outputs, self._out_axes, strict=True)]
             part = [x[_along(axis, start, stop)] for x, axis in zip(arrays, self._in_axes, strict=True)]
-            outputs = evaluate(graph, *shared, *part)
-            for result, output, axis in zip(results, outputs, self._out_axes, strict=True):
-                result[_along(axis, start, stop)] = output
-            del outputs  # before the next chunk needs the memory
+            self._compute_part(
+                graph, [*shared, *part], [_along(a, start, stop) for a in self._out_axes], results
+            )
         return results
+
+    def _compute_part(
+        self, graph: Graph, inputs: Sequence[Array], places: Sequence[Any], results: Sequence[Array]
+    ) -> None:
+        """Run one chunk and write it to its place. What it needs for that is free again afterwards."""
+        for result, place, output in zip(results, places, evaluate(graph, *inputs), strict=True):
+            result[place] = output
 
     def _room(self, value: Value, axis: int) -> Array:
         """Memory for one output of the whole batch."""

@@ -1,22 +1,20 @@
-"""`jacfwd`, `jacrev` and `hessian`: all derivatives of all outputs, by mapping a basis through one pass."""
+"""`jacfwd`, `jacrev`, `jacobian` and `hessian`: the derivatives of all outputs by all inputs."""
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
 import optree
 
-from ..compiler.functions import constant
-from ..compiler.ir import ArrayType, Constant
-from ..compiler.program import ArrayOutput
-from ..passes.linearize import linearize
-from ..passes.vjp import vjp
-from ..passes.vmap import vmap
+from ..compiler.errors import TransformArgumentError
+from ..compiler.program import describe
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall
 from .gradient import Names, Numbers
-from .transform import like_function, run, transformed
+from .jacobian_blocks import BlocksOf, columns, rows, shorter
+from .jacobian_options import JacobianOptions, jacobian_options
+from .transform import like_function
+
+MODES: dict[str, BlocksOf] = {"auto": shorter, "forward": columns, "reverse": rows}
 
 
 def jacrev(
@@ -26,19 +24,34 @@ def jacrev(
     *,
     argnames: Names = None,
     holomorphic: bool = False,
+    chunk_size: int | None = None,
+    memory_limit: int | str | None = None,
+    randomness: str = "error",
 ) -> Callable[..., Any]:
     """The Jacobian of `func`, one row (output element) per pass: for few outputs.
 
     A leaf has the shape of the output followed by the shape of the input; the tree is the output's tree of
-    the chosen arguments' trees. Its dtype is that of the input. Arguments and errors as of `grad`; keyword arguments
-    are passed on.
+    the chosen arguments' trees. Its dtype is that of the input. Keyword arguments are passed on. `func` runs once.
+
+    Args:
+        func, argnums, has_aux, argnames, holomorphic: as of `grad`, but `func` may return any arrays.
+        chunk_size: how many rows of an output to compute at once, each chunk written into its part of one array;
+            default: all; 1 is the plain loop.
+        memory_limit: instead, how much memory the mapped passes may allocate, the result included: bytes, or
+            ``"512MB"``; see `vmap`.
+        randomness: whether `func` may draw from a `tracemill.random.Generator`: "error" or "same", one draw for all
+            rows.
+
+    Raises:
+        TransformArgumentError: (a ValueError) for wrong options; and the errors of `grad`.
 
     >>> import numpy as np
     >>> jacrev(lambda x: x**2)(np.array([1.0, 2.0]))
     array([[2., 0.],
            [0., 4.]])
     """
-    return _jacobian("jacrev", _rows, func, argnums, has_aux, argnames, holomorphic)
+    options = jacobian_options("jacrev", func, chunk_size, memory_limit, randomness)
+    return _jacobian(func, rows, Argnums("jacrev", argnums, argnames), has_aux, holomorphic, options)
 
 
 def jacfwd(
@@ -48,16 +61,50 @@ def jacfwd(
     *,
     argnames: Names = None,
     holomorphic: bool = False,
+    chunk_size: int | None = None,
+    memory_limit: int | str | None = None,
+    randomness: str = "error",
 ) -> Callable[..., Any]:
     """The Jacobian of `func`, one column (input element) per pass: for few inputs.
 
-    As `jacrev`, but a leaf has the dtype of the output.
+    As `jacrev`, but a leaf has the dtype of the output, and a chunk is one of columns.
 
     >>> import numpy as np
     >>> jacfwd(np.sin)(0.0)
     np.float64(1.0)
     """
-    return _jacobian("jacfwd", _columns, func, argnums, has_aux, argnames, holomorphic)
+    options = jacobian_options("jacfwd", func, chunk_size, memory_limit, randomness)
+    return _jacobian(func, columns, Argnums("jacfwd", argnums, argnames), has_aux, holomorphic, options)
+
+
+def jacobian(
+    func: Callable[..., Any],
+    argnums: Numbers = None,
+    mode: str = "auto",
+    has_aux: bool = False,
+    *,
+    argnames: Names = None,
+    holomorphic: bool = False,
+    chunk_size: int | None = None,
+    memory_limit: int | str | None = None,
+    randomness: str = "error",
+) -> Callable[..., Any]:
+    """The Jacobian of `func`, by columns (``mode="forward"``) or by rows (``mode="reverse"``).
+
+    With ``mode="auto"`` by columns if there are at most as many input as output elements, else by rows. A compiled
+    program then shows which: it calls a graph named ``…_columns…`` or ``…_rows…``. The rest is as of `jacfwd` and
+    `jacrev`.
+
+    >>> import numpy as np
+    >>> jacobian(lambda x: np.outer(x, x))(np.array([1.0, 2.0])).shape
+    (2, 2, 2)
+    """
+    if mode not in MODES:
+        raise TransformArgumentError(
+            f"jacobian({describe(func)}): mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}"
+        )
+    options = jacobian_options("jacobian", func, chunk_size, memory_limit, randomness)
+    return _jacobian(func, MODES[mode], Argnums("jacobian", argnums, argnames), has_aux, holomorphic, options)
 
 
 def hessian(
@@ -67,97 +114,42 @@ def hessian(
     *,
     argnames: Names = None,
     holomorphic: bool = False,
+    chunk_size: int | None = None,
+    memory_limit: int | str | None = None,
+    randomness: str = "error",
 ) -> Callable[..., Any]:
     """The second derivatives, ``jacfwd(jacrev(func))``: a leaf has shape output + input + input.
 
-    For a dict argument a dict of dicts. Arguments and errors as of `grad`.
+    For a dict argument a dict of dicts. Arguments and errors as of `jacrev`; a chunk is one of columns.
 
     >>> import numpy as np
     >>> hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
     array([[ 6.,  0.],
            [ 0., 12.]])
     """
-    first = _jacobian("hessian", _rows, func, argnums, has_aux, argnames, holomorphic)
-    return _jacobian("hessian", _columns, first, argnums, has_aux, argnames, holomorphic)
-
-
-Blocks: TypeAlias = list[list[Any]]
-"""For each output leaf, for each input leaf, an array of shape output + input."""
+    choice = Argnums("hessian", argnums, argnames)
+    inner = jacobian_options("hessian", func, chunk_size, None, randomness)
+    outer = jacobian_options("hessian", func, chunk_size, memory_limit, randomness)
+    gradients = _jacobian(func, rows, choice, has_aux, holomorphic, inner)
+    return _jacobian(gradients, columns, choice, has_aux, holomorphic, outer)
 
 
 def _jacobian(
-    name: str,
-    blocks_of: Callable[[DifferentiatedCall, list[ArrayOutput]], tuple[list[Any], Blocks]],
     func: Callable[..., Any],
-    argnums: Numbers,
+    blocks_of: BlocksOf,
+    choice: Argnums,
     has_aux: bool,
-    argnames: Names,
     holomorphic: bool,
+    options: JacobianOptions,
 ) -> Callable[..., Any]:
-    choice = Argnums(name, argnums, argnames)
-
     @like_function(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.choose(func, args, kwargs)
-        call = DifferentiatedCall(func, args, kwargs, chosen, has_aux)
+        call = DifferentiatedCall(options.guarding(func), args, kwargs, chosen, has_aux)
         leaves = call.differentiable()
         call.check_complex(leaves, holomorphic=holomorphic)
-        outputs, blocks = blocks_of(call, leaves)
+        outputs, blocks = blocks_of(call, leaves, options.chunks)
         jacobians = optree.tree_unflatten(call.out_tree, [chosen.rebuild(row) for row in blocks])
         return (jacobians, call.value(outputs)[1]) if has_aux else jacobians
 
     return jacobian
-
-
-def _rows(call: DifferentiatedCall, leaves: list[ArrayOutput]) -> tuple[list[Any], Blocks]:
-    """Reverse mode: one vectorised pull per output leaf."""
-    forward, backward = transformed(partial(vjp, wrt=call.wrt, of=call.marked(leaves)), call.graph)
-    outputs, residuals = call.run_forward(forward)
-    types = [call.type_of(leaf) for leaf in leaves]
-    blocks: Blocks = []
-    for row, type in enumerate(types):
-        cotangents = [_basis(t) if i == row else _zeros(t) for i, t in enumerate(types)]
-        axes = [None] * len(residuals) + [0 if i == row else None for i in range(len(types))]
-        out_axes = [0] * len(call.primal_types)
-        mapped = transformed(partial(vmap, in_axes=axes, size=type.size, out_axes=out_axes), backward)
-        pulled = run(mapped, [*residuals, *cotangents])
-        if type.dtype.kind == "c":  # vjp gives the direction uphill, the conjugate of the derivative
-            pulled = list(map(np.conjugate, pulled))
-        blocks.append(
-            [_reshaped(p, (*type.shape, *t.shape)) for p, t in zip(pulled, call.primal_types, strict=True)]
-        )
-    return outputs, blocks
-
-
-def _columns(call: DifferentiatedCall, leaves: list[ArrayOutput]) -> tuple[list[Any], Blocks]:
-    """Forward mode: one vectorised push per input leaf; the pushed axis moves to the end."""
-    forward, linear = transformed(partial(linearize, wrt=call.wrt, of=call.marked(leaves)), call.graph)
-    outputs, residuals = call.run_forward(forward)
-    out_types = [call.type_of(leaf) for leaf in leaves]
-    in_types = call.primal_types
-    columns: Blocks = []
-    for column, type in enumerate(in_types):
-        tangents = [_basis(t) if i == column else _zeros(t) for i, t in enumerate(in_types)]
-        axes = [None] * len(residuals) + [0 if i == column else None for i in range(len(in_types))]
-        out_axes = [t.ndim for t in out_types]
-        mapped = transformed(partial(vmap, in_axes=axes, size=type.size, out_axes=out_axes), linear)
-        pushed = run(mapped, [*residuals, *tangents])
-        columns.append(
-            [_reshaped(p, (*t.shape, *type.shape)) for p, t in zip(pushed, out_types, strict=True)]
-        )
-    return outputs, [list(row) for row in zip(*columns, strict=True)]
-
-
-def _basis(type: ArrayType) -> Constant:
-    """The unit arrays of a type, one per element, along a new first axis."""
-    return constant(np.eye(type.size, dtype=type.dtype).reshape(type.size, *type.shape))
-
-
-def _zeros(type: ArrayType) -> Constant:
-    return constant(np.zeros(type.shape, type.dtype))
-
-
-def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` in another shape; a 0-d result is a scalar, as NumPy's are."""
-    reshaped = np.reshape(x, shape)
-    return reshaped if shape else reshaped[()]

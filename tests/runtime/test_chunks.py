@@ -162,9 +162,8 @@ def test_vmap_c9_the_peak_is_the_result_and_one_chunk() -> None:
     x = numbers(1000, 50)
     result, chunk = x.nbytes, 10 * 50 * 100 * 8
     assert peak_of(tm.vmap(wide), x) > 100 * result
-    assert (
-        peak_of(tm.vmap(wide, chunk_size=10), x) < 1.1 * (result + 2 * chunk) + 20_000
-    )  # the product, and its factor
+    buffers = 200_000  # of NumPy, and the objects of the graph
+    assert peak_of(tm.vmap(wide, chunk_size=10), x) < result + chunk + buffers
     # A chunk that is its own result, too: no second copy of the whole is ever made.
     assert peak_of(tm.vmap(np.sin, chunk_size=10), x) < 1.1 * result + 20_000
 
@@ -188,7 +187,7 @@ def test_vmap_c10_a_limit_above_what_all_need_makes_no_chunks() -> None:
 def test_vmap_c10_an_impossible_limit_says_what_is_needed_at_least() -> None:
     x = numbers(1000, 50)
     with pytest.raises(
-        TransformArgumentError, match=r"vmap\(wide\): memory_limit is 1 kB, but .* needs (\d+) bytes"
+        TransformArgumentError, match=r"vmap\(wide\): memory_limit leaves 1 kB, but .* needs (\d+) bytes"
     ) as found:
         tm.vmap(wide, memory_limit="1kB")(x)
     least = int(str(found.value).split("needs ")[1].split()[0])

@@ -1,5 +1,6 @@
 """`jacrev`, `jacfwd`, `hessian`. Each test names the row of the contract."""
 
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from tracemill.compiler.errors import (
     TransformTypeError,
     TreeMismatchError,
 )
+from tracemill.compiler.ir import called
 
 
 def numbers(*shape: int, dtype: Any = np.float64, seed: int = 0) -> Any:
@@ -181,3 +183,220 @@ def test_mixed_precision_follows_the_side_that_is_computed() -> None:
     x = numbers(2, dtype=np.float32)
     assert tm.jacfwd(lambda x: x * np.ones(2))(x).dtype == np.float64  # a tangent of the output
     assert tm.jacrev(lambda x: x * np.ones(2))(x).dtype == np.float32  # a cotangent of the input
+
+
+# ---- chunks ----------------------------------------------------------------------------------------------
+
+as_it_is_and_compiled = pytest.mark.parametrize(
+    "wrap", [lambda f: f, tm.compile], ids=["as it is", "compiled"]
+)
+Wrap = Callable[[Jacobian], Jacobian]
+
+
+def network(x: Any, w: Any) -> Any:
+    h = np.tanh(w @ x)
+    return h * np.sum(h), {"energy": np.sum(h**2) * np.ones((2, 2))}
+
+
+@as_it_is_and_compiled
+@every
+@pytest.mark.parametrize("chunk_size", [1, 2, 100])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_jacobian_h4_any_chunk_size_gives_the_same(
+    wrap: Wrap, transform: Jacobian, chunk_size: int, dtype: Any
+) -> None:
+    x, w = numbers(3, dtype=dtype), numbers(3, 3, dtype=dtype, seed=1)
+    whole = transform(network, (0, 1))(x, w)
+    chunked = wrap(transform(network, (0, 1), chunk_size=chunk_size))(x, w)
+    for got, expected in zip(leaves_of(chunked), leaves_of(whole), strict=True):
+        same(got, expected) if dtype == np.float64 else np.testing.assert_allclose(got, expected, 1e-4, 1e-4)
+
+
+def leaves_of(tree: Any) -> list[Any]:
+    """The arrays in tuples and dicts."""
+    if isinstance(tree, (tuple, dict)):
+        parts = tree.values() if isinstance(tree, dict) else tree
+        return [leaf for part in parts for leaf in leaves_of(part)]
+    return [tree]
+
+
+def loops(f: Jacobian, *args: Any) -> list[int]:
+    """The lengths of the loops in a compiled program."""
+    graph = tm.compile(f).lower(*args).graph
+    return [int(str(call.params["length"])) for call in graph.calls if call.op == "scan"]
+
+
+@pytest.mark.parametrize("jacobian", [tm.jacrev, tm.jacfwd, tm.jacobian])
+def test_jacobian_h4_a_chunk_size_of_one_is_a_loop_and_k_takes_k_at_a_time(jacobian: Jacobian) -> None:
+    x = numbers(6)
+    assert loops(jacobian(lambda x: np.outer(x, x)[0] * np.sum(x), chunk_size=1), x) == [6]
+    assert loops(jacobian(lambda x: np.outer(x, x)[0] * np.sum(x), chunk_size=3), x) == [2]
+    assert loops(jacobian(lambda x: np.outer(x, x)[0] * np.sum(x), chunk_size=6), x) == []
+
+
+def test_hessian_h4_takes_k_columns_at_a_time() -> None:
+    x = numbers(6)
+    assert loops(tm.hessian(lambda x: np.sum(x**3) * np.sum(x), chunk_size=2), x) == [3]
+
+
+def peak_of(f: Jacobian, *args: Any) -> int:
+    """The bytes that a call allocates at most at one time."""
+    f(*args)
+    tracemalloc.start()
+    try:
+        f(*args)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def chain(x: Any) -> Any:
+    return np.cumsum(np.sin(np.cumsum(x)))
+
+
+@pytest.mark.parametrize("jacobian", [tm.jacrev, tm.jacfwd, tm.jacobian])
+def test_jacobian_h11_chunks_are_written_into_one_array(jacobian: Jacobian) -> None:
+    x = numbers(700)
+    result = 700 * 700 * 8
+    assert peak_of(jacobian(chain), x) > 2 * result
+    assert peak_of(jacobian(chain, chunk_size=10), x) < 1.15 * result
+    same(jacobian(chain, chunk_size=10)(x), jacobian(chain)(x))
+
+
+@pytest.mark.parametrize("jacobian", [tm.jacrev, tm.jacfwd, tm.hessian])
+def test_jacobian_h11_a_memory_limit_is_kept(jacobian: Jacobian) -> None:
+    x = numbers(700)
+    f = chain if jacobian is not tm.hessian else lambda x: np.sum(chain(x))
+    assert peak_of(jacobian(f, memory_limit="5MB"), x) < 5.3e6
+    with pytest.raises(TransformArgumentError, match=r"memory_limit leaves 1 MB, but .* needs \d+ bytes"):
+        jacobian(f, memory_limit="1MB")(x)
+
+
+@pytest.mark.parametrize("transform", [tm.jacrev, tm.jacfwd, tm.jacobian, tm.hessian])
+def test_jacobian_options_are_checked_when_wrapping(transform: Jacobian) -> None:
+    with pytest.raises(TransformArgumentError, match=r"\(chain\): chunk_size must be a positive int, not 0"):
+        transform(chain, chunk_size=0)
+    with pytest.raises(TransformArgumentError, match=r"\(chain\): memory_limit must be"):
+        transform(chain, memory_limit="much")
+    with pytest.raises(
+        TransformArgumentError, match=r"\(chain\): randomness must be 'error' or 'same', not 3"
+    ):
+        transform(chain, randomness=3)
+    with pytest.raises(
+        TransformArgumentError, match="runs once, so that all directions see the same numbers"
+    ):
+        transform(chain, randomness="different")
+
+
+# ---- jacobian --------------------------------------------------------------------------------------------
+
+
+@as_it_is_and_compiled
+@pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
+def test_jacobian_h10_every_mode_gives_the_same(wrap: Wrap, mode: str) -> None:
+    x, w = numbers(3), numbers(2, 3)
+    same(wrap(tm.jacobian(lambda w, x: w @ x, mode=mode))(w, x), tm.jacrev(lambda w, x: w @ x)(w, x))
+
+
+@pytest.mark.parametrize(
+    ("f", "chosen", "other"),
+    [
+        (lambda x: np.outer(x, x), "_columns", "_rows"),
+        (lambda x: x**2, "_columns", "_rows"),  # as many: columns are cheaper
+        (lambda x: np.sum(x**2), "_rows", "_columns"),
+    ],
+)
+def test_jacobian_h10_auto_picks_by_sizes_and_says_so_in_the_lowering(
+    f: Jacobian, chosen: str, other: str
+) -> None:
+    graph = tm.compile(tm.jacobian(f)).lower(numbers(3)).optimised
+    (name,) = (nested.name for nested in called(graph.calls))
+    assert chosen in name
+    assert other not in name
+
+
+def test_jacobian_h10_a_wrong_mode_is_an_error_when_wrapping() -> None:
+    with pytest.raises(
+        TransformArgumentError, match=r"jacobian\(chain\): mode must be one of 'auto', 'forward'"
+    ):
+        tm.jacobian(chain, mode="backward")
+
+
+@as_it_is_and_compiled
+def test_hessian_h10_is_the_forward_jacobian_of_the_reverse_one(wrap: Wrap) -> None:
+    x, w = numbers(3), numbers(3, 3)
+    got = wrap(tm.hessian(lambda x: network(x, w)))(x)
+    expected = tm.jacfwd(tm.jacrev(lambda x: network(x, w)))(x)
+    for a, b in zip(leaves_of(got), leaves_of(expected), strict=True):
+        same(a, b)
+
+
+def test_jacobian_runs_the_function_once() -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(x)
+        return np.sin(x)
+
+    for transform in (tm.jacrev, tm.jacfwd, tm.jacobian, tm.hessian):
+        calls.clear()
+        transform(f, chunk_size=1)(numbers(4))
+        assert len(calls) == 1
+
+
+# ---- hvp -------------------------------------------------------------------------------------------------
+
+
+def energy(x: Any, y: Any, power: int = 3) -> Any:
+    return np.sum(x**power) * np.sum(np.sin(y)) + x[0] * y[0]
+
+
+@as_it_is_and_compiled
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hvp_is_the_hessian_times_a_direction(wrap: Wrap, dtype: Any) -> None:
+    x, y, dx, dy = (numbers(3, dtype=dtype, seed=i) for i in range(4))
+    (hxx, hxy), (hyx, hyy) = tm.hessian(energy, (0, 1))(x, y)
+    got = wrap(lambda *a: tm.hvp(energy, a[:2], a[2:], (0, 1)))(x, y, dx, dy)
+    assert type(got) is tuple
+    assert got[0].dtype == dtype
+    tolerance = 1e-12 if dtype == np.float64 else 1e-4
+    np.testing.assert_allclose(got[0], hxx @ dx + hxy @ dy, rtol=tolerance)
+    np.testing.assert_allclose(got[1], hyx @ dx + hyy @ dy, rtol=tolerance)
+    only = tm.hvp(energy, (x, y), (dx, None))
+    np.testing.assert_allclose(only, hxx @ dx, rtol=tolerance)
+
+
+def test_hvp_takes_trees_keyword_arguments_integers_and_aux() -> None:
+    p, n, dp = {"a": numbers(3), "b": 2.0}, np.arange(3), {"a": np.ones(3), "b": 1.0}
+
+    def f(p: Any, n: Any, *, power: int = 2) -> Any:
+        return np.sum(p["a"] ** power * n) * p["b"], "aux"
+
+    got, aux = tm.hvp(f, [p, n], [dp, None], has_aux=True, power=3)
+    a = p["a"]
+    np.testing.assert_allclose(got["a"], 6 * a * n * 2.0 + 3 * a**2 * n)
+    np.testing.assert_allclose(got["b"], np.sum(3 * a**2 * n))
+    assert aux == "aux"
+
+
+@pytest.mark.parametrize("options", [{}, {"chunk_size": 2}, {"memory_limit": "1kB"}])
+def test_hvp_of_a_batch_of_directions(options: Any) -> None:
+    x, y, dx = numbers(3), numbers(3, seed=1), numbers(5, 3, seed=2)
+    got = tm.hvp(energy, (x, y), (dx, None), batched=True, **options)
+    np.testing.assert_allclose(got, dx @ tm.hessian(energy)(x, y))
+
+
+def test_hvp_misuse_is_named() -> None:
+    x = numbers(3)
+    with pytest.raises(TransformTypeError, match=r"hvp\(energy\): primals must be a tuple"):
+        tm.hvp(energy, x, (x,))
+    with pytest.raises(TransformArgumentError, match="2 primals, but 1 tangents"):
+        tm.hvp(energy, (x, x), (x,))
+    with pytest.raises(TransformArgumentError, match="every tangent is None"):
+        tm.hvp(energy, (x, x), (None, None))
+    with pytest.raises(TransformArgumentError, match=r"hvp\(energy\): chunk_size must be"):
+        tm.hvp(energy, (x, x), (x, x), chunk_size=-1)
+    with pytest.raises(TreeMismatchError, match="tangents"):
+        tm.hvp(energy, (x, x), ({"x": x}, x))
+    with pytest.raises(tm.errors.NonScalarOutputError, match="one number"):
+        tm.hvp(np.sin, (x,), (x,))
