@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tracemill.runtime.associative_scan import associative_scan
     from tracemill.runtime.branch import cond, switch
     from tracemill.runtime.callback import pure_callback
+    from tracemill.runtime.check_rule import check_rule
     from tracemill.runtime.checkpoint import checkpoint, checkpoint_name
     from tracemill.runtime.compile import CompiledFunction, compile
     from tracemill.runtime.custom_rule import custom_rule
@@ -44,6 +45,7 @@ _HOMES = {
     "runtime.associative_scan": ("associative_scan",),
     "runtime.branch": ("cond", "switch"),
     "runtime.callback": ("pure_callback",),
+    "runtime.check_rule": ("check_rule",),
     "runtime.checkpoint": ("checkpoint", "checkpoint_name"),
     "runtime.compile": ("CompiledFunction", "compile"),
     "runtime.custom_rule": ("custom_rule",),
@@ -79,6 +81,7 @@ __all__ = [
     "array_api",
     "associative_scan",
     "autograd",
+    "check_rule",
     "checkpoint",
     "checkpoint_name",
     "checkpoint_policies",

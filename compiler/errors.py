@@ -470,6 +470,22 @@ class CustomRuleError(TracemillError, ValueError):
     code = "E0308"
 
 
+class RuleCheckError(TracemillError, AssertionError):
+    """`check_rule` has found a rule that does not agree with its function, or two that do not agree with each other.
+
+    >>> import numpy as np, tracemill as tm
+    >>> f = tm.custom_rule(np.sin).jvp(lambda primals, tangents: (np.sin(*primals), 2 * tangents[0]))
+    >>> tm.check_rule(f, 0.0)
+    Traceback (most recent call last):
+    tracemill.compiler.errors.RuleCheckError: check_rule(sin): the derivative of output by the rule is...
+
+    Fix: the message says which check failed and shows both sides. A derivative that is meant to differ, such as a
+    clipped gradient, cannot be checked.
+    """
+
+    code = "E0309"
+
+
 # ---- compiling and running ---------------------------------------------------------------------------
 
 
