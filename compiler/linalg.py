@@ -10,7 +10,7 @@ import numpy as np
 
 from .dtypes import is_inexact
 from .errors import ArgumentValueError, MatrixShapeError
-from .matrix_stacks import solve_broadcast
+from .matrix_stacks import joint_lead, solve_broadcast
 from .op import lookup
 from .trace import as_tuple, bind_all
 from .traced_array import as_value, is_traced, wrap
@@ -94,7 +94,7 @@ def solve_triangular(
     if is_traced(matrix) or is_traced(sides):
         x: Any = wrap(solve_broadcast("triangular_solve", as_value(matrix), as_value(sides), **params))
     else:
-        lead = np.broadcast_shapes(matrix.shape[:-2], sides.shape[:-2])
+        lead = joint_lead("solve_triangular", matrix.shape, sides.shape)
         matrix, sides = (np.broadcast_to(m, (*lead, *m.shape[-2:])) for m in (matrix, sides))
         (x,) = _apply("triangular_solve", matrix, sides, **params)
     return x[..., 0] if vector else x

@@ -251,6 +251,14 @@ def batch_sides(op: str) -> BatchRule:
     return batch
 
 
+def joint_lead(op: str, a: Shape, b: Shape) -> Shape:
+    """The leading axes to which those of two stacks of matrices broadcast."""
+    try:
+        return np.broadcast_shapes(a[:-2], b[:-2])
+    except ValueError:
+        raise MatrixShapeError(f"{op} of {a} and {b}: the leading axes do not broadcast") from None
+
+
 def solve_broadcast(op: str, a: Value, b: Value, **params: Any) -> Value:
     """``op(a, b)``, where the leading axes broadcast; right-hand sides of one matrix are solved together."""
     lead_a, lead_b = a.shape[:-2], b.shape[:-2]
@@ -259,9 +267,6 @@ def solve_broadcast(op: str, a: Value, b: Value, **params: Any) -> Value:
         columns = columns_of_batch(reshape(b, (size, *shape)))
         x = batch_of_columns(bind(op, a, columns, **params), shape[-1], size)
         return reshape(x, (*lead_b, *x.shape[-2:]))
-    try:
-        lead = np.broadcast_shapes(lead_a, lead_b)
-    except ValueError:
-        raise MatrixShapeError(f"{op} of {a.type} and {b.type}: the leading axes do not broadcast") from None
+    lead = joint_lead(op, a.shape, b.shape)
     a, b = broadcast_to(a, (*lead, *a.shape[-2:])), broadcast_to(b, (*lead, *b.shape[-2:]))
     return bind(op, a, b, **params)

@@ -1,4 +1,15 @@
-"""`numpy.linalg`: decompositions, eigenvalues and singular values."""
+"""`numpy.linalg`: decompositions, eigenvalues and singular values.
+
+What is differentiated is NumPy's function. `cholesky`, `eigh` and `eigvalsh` read one triangle of their argument, so
+the gradient lies in that triangle: an entry beside the diagonal has the derivative of both entries of the Hermitian
+matrix. To move both, differentiate a function that makes the matrix Hermitian first, ``(x + x.T) / 2``.
+
+Eigenvectors and singular vectors may be multiplied by a phase. The derivative is that of one choice of phases (see
+`compiler.ops.spectral`), so it is meaningful for functions that do not depend on them. It needs distinct eigenvalues
+or singular values, and is infinite or NaN where two are equal. Eigenvalues, `inv`, `pinv`, `lstsq`, `det` and the
+nuclear norm do not need that. Where LAPACK would choose vectors freely (``full_matrices=True`` of a matrix that is
+not square, ``mode="complete"`` of a tall one) there is no derivative, which the error says.
+"""
 
 from typing import Any
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from ..dtypes import is_inexact
 from ..errors import ArgumentValueError, ShapeError
+from ..trace import bind
+from ..traced_array import as_value, wrap
 from .axes import normalize_axis
 from .registry import implements
 from .ufuncs import as_array
@@ -51,10 +53,11 @@ def _matrix_norm(x: Any, order: Any, axes: tuple[int, int], keepdims: bool) -> A
         sums = np.sum(np.abs(x), axis=summed)
         place = other - (other > summed)
         result = np.max(sums, axis=place) if order > 0 else np.min(sums, axis=place)
-    elif order in (2, -2, "nuc"):
+    elif order == "nuc":
+        result = wrap(bind("nuclear_norm", as_value(np.moveaxis(x, axes, (-2, -1)))))
+    elif order in (2, -2):
         values: Any = np.linalg.svd(np.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        reduce: Any = {2: np.max, -2: np.min, "nuc": np.sum}[order]
-        result = reduce(values, axis=-1)
+        result = (np.max if order == 2 else np.min)(values, axis=-1)
     else:
         raise ArgumentValueError("Invalid norm order for matrices.")
     if keepdims:

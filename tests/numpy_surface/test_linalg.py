@@ -243,6 +243,24 @@ def test_the_gradient_of_the_norms_at_zero_is_zero() -> None:
         np.testing.assert_array_equal(tm.grad(lambda x, o=order: np.linalg.norm(x, o))(np.zeros((2, 2))), 0)
 
 
+@pytest.mark.parametrize("shape", [(3, 3), (4, 3), (3, 4)])
+def test_the_nuclear_norm_has_two_derivatives_where_singular_values_are_equal(shape: tuple[int, int]) -> None:
+    """At the identity, the norm of 1 + tE is Re tr E at first, and |E − Eᵀ|² / 8 + |outside|² / 2 at second order."""
+
+    def norm(t: Any, direction: Any) -> Any:
+        return np.linalg.norm(np.eye(*shape) + t * direction, "nuc")
+
+    direction = np.sin(np.arange(12.0))[: shape[0] * shape[1]].reshape(shape)
+    np.testing.assert_allclose(tm.grad(norm)(0.0, direction), np.trace(direction))
+    square, rest = direction[:3, :3], (direction[3:], direction[:, 3:])
+    second = np.sum((square - square.T) ** 2) / 4 + sum(np.sum(part**2) for part in rest)
+    np.testing.assert_allclose(tm.grad(tm.grad(norm))(0.0, direction), second)
+
+
+def test_the_nuclear_norm_of_zero_has_the_smallest_subgradient() -> None:
+    np.testing.assert_array_equal(tm.grad(lambda x: np.linalg.norm(x, "nuc"))(np.zeros((3, 2))), 0)
+
+
 # ---- errors ------------------------------------------------------------------------------------------
 
 

@@ -50,7 +50,7 @@ class Case:
 
 def case_of(sample: Sample) -> Case:
     """The call of a sample."""
-    graph = sample.graph()
+    graph = sample.measured()
     return Case(lambda *arrays: run(graph, arrays), sample.arrays, sample.differentiated)
 
 

@@ -1,0 +1,53 @@
+"""The nuclear norm and the polar factor."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.linalg import polar
+
+from samples.sample import Failure, Sample
+from tracemill.compiler.errors import DTypeError, MatrixShapeError
+from tracemill.compiler.ir import Shape
+
+SHAPES: tuple[Shape, ...] = ((3, 3), (4, 2), (2, 3), (2, 3, 2), (1, 1))
+EMPTY: tuple[Shape, ...] = ((0, 0), (0, 2), (0, 2, 2))
+
+
+def _factor(x: Any) -> Any:
+    """Each matrix on its own by SciPy, in double precision."""
+    out = np.empty(x.shape, np.result_type(x.dtype, np.float64))
+    for at in np.ndindex(*x.shape[:-2]):
+        if x[at].size:
+            out[at] = polar(x[at].astype(out.dtype))[0]
+    return out
+
+
+def _norm(shape: Shape, dtype: str = "f64", **more: Any) -> Sample:
+    return Sample(
+        "nuclear_norm", (shape,), dtype, domain="full_rank", widened=False, ulps=8,
+        reference=lambda x: np.linalg.norm(x, "nuc", axis=(-2, -1)), **more,
+    )  # fmt: skip
+
+
+def _polar(shape: Shape, dtype: str = "f64", **more: Any) -> Sample:
+    return Sample(
+        "polar_factor", (shape,), dtype, domain="full_rank", reference=_factor, widened=False, ulps=512,
+        signed_zeros=False, **more,
+    )  # fmt: skip
+
+
+SAMPLES: tuple[Sample, ...] = (
+    *(make(shape, dtype) for make, shape, dtype in product((_norm, _polar), SHAPES, ("f64", "c128"))),
+    *(make(shape) for make, shape in product((_norm, _polar), EMPTY)),
+    *(make((3, 2), dtype) for make, dtype in product((_norm, _polar), ("f32", "c64"))),
+    *(_polar((3, 2), layout=layout) for layout in ("reversed", "strided", "fortran")),
+)
+FAILURES = tuple(
+    failure
+    for op in ("nuclear_norm", "polar_factor")
+    for failure in (
+        Failure(op, ((2,),), "f64", MatrixShapeError, "two axes are needed"),
+        Failure(op, ((2, 2),), "f16", DTypeError, "LAPACK has"),
+    )
+)
