@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tracemill.compiler import composites as special
     from tracemill.compiler import errors, linalg
+    from tracemill.compiler.convolution import conv, conv_transpose
     from tracemill.compiler.errors import TracemillError
     from tracemill.compiler.ir import Graph
     from tracemill.compiler.numpy_surface import sized as numpy
     from tracemill.compiler.numpy_surface.array_api import array_api
     from tracemill.compiler.parse import parse
+    from tracemill.compiler.top_k import top_k
     from tracemill.compiler.trace import Interpreter, Transformer
     from tracemill.passes.replace_pattern import replace_pattern
     from tracemill.runtime import autograd, checkpoint_policies
@@ -36,10 +38,12 @@ if TYPE_CHECKING:
 
 # A name is imported when it is first used: `import tracemill` costs next to nothing.
 _HOMES = {
+    "compiler.convolution": ("conv", "conv_transpose"),
     "compiler.errors": ("TracemillError",),
     "compiler.ir": ("Graph",),
     "compiler.numpy_surface.array_api": ("array_api",),
     "compiler.parse": ("parse",),
+    "compiler.top_k": ("top_k",),
     "compiler.trace": ("Interpreter", "Transformer"),
     "passes.replace_pattern": ("replace_pattern",),
     "runtime.associative_scan": ("associative_scan",),
@@ -88,6 +92,8 @@ __all__ = [
     "chunk_vmap",
     "compile",
     "cond",
+    "conv",
+    "conv_transpose",
     "custom_rule",
     "debug_print",
     "errors",
@@ -113,6 +119,7 @@ __all__ = [
     "special",
     "stop_gradient",
     "switch",
+    "top_k",
     "value_and_grad",
     "vjp",
     "vmap",

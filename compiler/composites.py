@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import is_supported
-from .errors import DTypeError
-from .op import lookup
-from .trace import bind
-from .traced_array import is_traced, wrap
+from .apply import apply_op, as_numbers
 
 __all__ = [
     "gelu",
@@ -78,7 +74,7 @@ def relu(x: Any) -> Any:
     >>> relu(np.array([-1.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    x = _numbers(x)
+    x = as_numbers(x)
     return np.where(x <= 0, np.zeros_like(x), x)
 
 
@@ -118,7 +114,7 @@ def silu(x: Any) -> Any:
     >>> silu(np.array([0.0, 1000.0])).tolist()
     [0.0, 1000.0]
     """
-    x = _numbers(x)
+    x = as_numbers(x)
     return x * sigmoid(x)
 
 
@@ -138,20 +134,10 @@ def gelu(x: Any, approximate: bool = False) -> Any:
 
 def _floating(x: Any) -> Any:
     """The array, integers and booleans as f64."""
-    array = _numbers(x)
+    array = as_numbers(x)
     return array.astype(float) if array.dtype.kind in "biu" else array
 
 
-def _numbers(x: Any) -> Any:
-    """The array; `DTypeError` if it holds no numbers."""
-    array = x if is_traced(x) else np.asarray(x)
-    if not is_supported(array.dtype):
-        raise DTypeError(
-            f"expected an array of numbers, not {type(x).__name__} of dtype {array.dtype}: {x!r:.60}"
-        )
-    return array
-
-
 def _erfc(x: Any) -> Any:
-    """The complementary error function, by its op also outside of a trace: NumPy has none."""
-    return x._located(lambda: wrap(bind("erfc", x.value))) if is_traced(x) else lookup("erfc").numpy(x)
+    """The complementary error function, by its op: NumPy has none."""
+    return apply_op("erfc", x)[0]

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from .apply import apply_op
 from .dtypes import is_inexact
 from .errors import ArgumentValueError, MatrixShapeError
 from .matrix_stacks import joint_lead, solve_broadcast
-from .op import lookup
-from .trace import as_tuple, bind_all
 from .traced_array import as_value, is_traced, wrap
-from .tracing import array_type
 
 __all__ = ["cho_solve", "expm", "lu", "solve_triangular"]
 
@@ -29,7 +27,7 @@ def expm(a: Any) -> Any:
     >>> np.round(expm(np.array([[0.0, 1.0], [0.0, 0.0]])), 12).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    return _apply("expm", *_in_one_dtype(a))[0]
+    return apply_op("expm", *_in_one_dtype(a))[0]
 
 
 def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
@@ -46,7 +44,7 @@ def lu(a: Any, permute_l: bool = False, p_indices: bool = False) -> Any:
     [[1.0, 2.0], [4.0, 4.0]]
     """
     (x,) = _in_one_dtype(a)
-    packed, places = _apply("lu", x)
+    packed, places = apply_op("lu", x)
     size = min(x.shape[-2:])
     lower = np.tril(packed[..., :size], -1) + np.eye(x.shape[-2], size, dtype=x.dtype)
     upper = np.triu(packed[..., :size, :])
@@ -96,7 +94,7 @@ def solve_triangular(
     else:
         lead = joint_lead("solve_triangular", matrix.shape, sides.shape)
         matrix, sides = (np.broadcast_to(m, (*lead, *m.shape[-2:])) for m in (matrix, sides))
-        (x,) = _apply("triangular_solve", matrix, sides, **params)
+        (x,) = apply_op("triangular_solve", matrix, sides, **params)
     return x[..., 0] if vector else x
 
 
@@ -121,11 +119,3 @@ def _in_one_dtype(*operands: Any) -> list[Any]:
     arrays = [x if is_inexact(x.dtype) else x.astype(np.float64) for x in arrays]
     dtype = np.result_type(*[x.dtype for x in arrays])
     return [x.astype(dtype, copy=False) for x in arrays]
-
-
-def _apply(op: str, *arrays: Any, **params: Any) -> tuple[Any, ...]:
-    """The outputs of an op: recorded if an array is traced, else computed."""
-    if any(map(is_traced, arrays)):
-        return tuple(map(wrap, bind_all(op, *map(as_value, arrays), **params)))
-    lookup(op).type(*map(array_type, arrays), **params)
-    return as_tuple(lookup(op).numpy(*arrays, **params))

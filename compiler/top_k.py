@@ -1,0 +1,48 @@
+"""`top_k`: the largest entries along an axis, for NumPy arrays and traced ones alike."""
+
+import operator
+from typing import Any
+
+from .apply import apply_op, as_numbers
+from .errors import ArgumentTypeError, AxisError
+from .traced_array import located
+
+
+def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:
+    """The `k` largest entries along an axis, the largest first, and their indices.
+
+    Of equal entries the one with the smaller index comes first. NaN counts as the largest, as in `numpy.sort`; complex
+    numbers are ordered by their real, then by their imaginary parts. The derivative goes to the entries that are taken.
+
+    Args:
+        x: an array with at least one axis.
+        k: how many, from 0 to the length of the axis: a Python int, because it is a part of the shape.
+        axis: along which axis.
+
+    Returns:
+        ``(values, indices)``, both of the shape of x with k entries along the axis; the indices are i64.
+
+    Raises:
+        ShapeError: the axis does not have k entries.
+        AxisError: there is no such axis.
+
+    >>> import numpy as np
+    >>> values, indices = top_k(np.array([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
+    >>> values.tolist(), indices.tolist()
+    ([5.0, 4.0], [4, 2])
+    """
+    return located(_top_k, x, k, axis)  # type: ignore[no-any-return]
+
+
+def _top_k(x: Any, k: Any, axis: Any) -> tuple[Any, Any]:
+    array = as_numbers(x)
+    try:
+        count, along = operator.index(k), operator.index(axis)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"top_k: k and axis must be whole numbers, not {k!r:.60} and {axis!r:.60}"
+        ) from None
+    if not -array.ndim <= along < array.ndim:
+        raise AxisError(f"top_k: axis {along} is out of bounds for an array of dimension {array.ndim}")
+    values, indices = apply_op("top_k", array, k=count, axis=along % array.ndim)
+    return values, indices
