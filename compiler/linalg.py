@@ -89,13 +89,18 @@ def solve_triangular(
         "conjugated": kind == 2 and matrix.dtype.kind == "c",
         "unit_diagonal": bool(unit_diagonal),
     }
-    if is_traced(matrix) or is_traced(sides):
-        x: Any = wrap(solve_broadcast("triangular_solve", as_value(matrix), as_value(sides), **params))
+    traced = next(filter(is_traced, (matrix, sides)), None)
+    if traced is not None:
+        x = traced._located(_recorded_solution, matrix, sides, params)
     else:
         lead = joint_lead("solve_triangular", matrix.shape, sides.shape)
         matrix, sides = (np.broadcast_to(m, (*lead, *m.shape[-2:])) for m in (matrix, sides))
         (x,) = apply_op("triangular_solve", matrix, sides, **params)
     return x[..., 0] if vector else x
+
+
+def _recorded_solution(matrix: Any, sides: Any, params: dict[str, Any]) -> Any:
+    return wrap(solve_broadcast("triangular_solve", as_value(matrix), as_value(sides), **params))
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
