@@ -74,9 +74,16 @@ class Writing:
 
 
 def plan_memory(
-    graph: Graph, writing: Callable[[Call], Writing], *, smallest: int = 0, known: Set[Value] = frozenset()
+    graph: Graph,
+    writing: Callable[[Call], Writing],
+    *,
+    smallest: int = 0,
+    known: Set[Value] = frozenset(),
+    owned: Set[Value] = frozenset(),
 ) -> MemoryPlan:
     """Decide where every result lives, but for the `known` ones, which belong to somebody else.
+
+    The inputs that are `owned` are memory that nobody else needs: it may be written to, and given back.
 
     A result takes the place of an operand that dies with the call, if it can; else it goes into
     the arena, if the call can be told where to write, the result has at least `smallest` bytes, and nobody
@@ -89,6 +96,11 @@ def plan_memory(
         if has_effect(call):
             held.update(call.inputs)
     alive_until: dict[Value, int] = {}  # per root: the last use of all that lies in it so far
+    for value in owned:
+        plan.root[value] = value
+        plan.block[value] = Block(value.type.nbytes, -1, -1, in_arena=False)
+        plan.whole.add(value)
+        alive_until[value] = len(graph.calls) if value in held else last.get(value, -1)
     for index, call in enumerate(graph.calls):
         if any(output in known for output in call.outputs):
             continue

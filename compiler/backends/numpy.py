@@ -20,7 +20,7 @@ from . import (
     numpy_reduction,
 )
 from .numpy_form import RESERVED, Module, shape_text
-from .numpy_function import Function, definition, has_effects, plain, planned
+from .numpy_function import Function, definition, has_effects, plain, planned, planned_nested
 from .numpy_self_check import self_check, self_check_names
 from .python_literals import array_text, dtype_text, packed_text, unpacking_text
 from .python_text import Names, wrapped
@@ -59,7 +59,7 @@ def print_module(graph: Graph, *, check: bool = True) -> str:
     module = _module(graph)
     name, effects = entry_name(graph), has_effects(graph)
     parameters = _parameters(graph, module)
-    main = planned(graph, module, parameters, arena=True)
+    main = planned(graph, module, parameters)
     main.write()
     bodies = [main.text("statements", _first_parameters(effects))]
     if check and not effects:
@@ -96,7 +96,7 @@ def callbacks(graph: Graph) -> Mapping[str, Callable[..., Any]]:
     if not has_effects(graph):
         return {}
     module = _module(graph)
-    planned(graph, module, _parameters(graph, module), arena=True).write()
+    planned(graph, module, _parameters(graph, module)).write()
     _nested(module)
     return {name: partial(lookup(call.op).numpy, **call.params) for name, call in module.callbacks}
 
@@ -162,9 +162,9 @@ def _nested(module: Module) -> list[list[str]]:
     functions: list[list[str]] = []
     done = 0
     while done < len(module.nested):
-        graph, name = list(module.nested.items())[done]
-        parameters = _parameters(graph, module)
-        function = planned(graph, module, parameters, arena=False)
+        nested, name = list(module.nested.items())[done]
+        graph = nested.graph
+        function = planned_nested(nested, module, _parameters(graph, module))
         function.write()
         functions.append(function.text(name, ("outside",) if has_effects(graph) else ()))
         done += 1

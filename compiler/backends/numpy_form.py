@@ -26,6 +26,17 @@ OPAQUE = frozenset(
 RESERVED = (*keyword.kwlist, *dir(builtins), "_", "np", "ml_dtypes", "base64", "contextvars", "sys", "time")
 
 
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A nested graph, and what its caller does with memory."""
+
+    graph: Graph
+    owned: tuple[int, ...] = ()
+    """The inputs that are arrays which nobody else needs: they may be overwritten."""
+    own_results: int | None = None
+    """How many outputs must be memory of their own; the caller copies the rest at once. None for all."""
+
+
 @dataclass(slots=True)
 class Module:
     """What the functions of a generated module share: names, constants, quoted meanings, nested graphs."""
@@ -36,7 +47,8 @@ class Module:
     helpers: dict[str, str] = field(default_factory=dict[str, str])
     """The name of the function that holds the meaning of an op."""
     callbacks: list[tuple[str, Call]] = field(default_factory=list["tuple[str, Call]"])
-    nested: dict[Graph, str] = field(default_factory=dict[Graph, str])
+    nested: dict[Nested, str] = field(default_factory=dict[Nested, str])
+    """The names of their functions."""
     uses_bfloat16: bool = False
     fixed_names: Sequence[str] = ()
     """Names of the module's own functions."""
@@ -61,11 +73,11 @@ class Module:
             self.helpers[op] = self.names.claim(op)
         return self.helpers[op]
 
-    def function(self, graph: Graph) -> str:
+    def function(self, nested: Nested) -> str:
         """The function of the module that runs a nested graph."""
-        if graph not in self.nested:
-            self.nested[graph] = self.names.claim(identifier(graph.name))
-        return self.nested[graph]
+        if nested not in self.nested:
+            self.nested[nested] = self.names.claim(identifier(nested.graph.name))
+        return self.nested[nested]
 
     def note_dtype(self, dtype: DType) -> None:
         self.uses_bfloat16 |= dtype.name == "bfloat16"

@@ -8,7 +8,7 @@ from ..ir import ArrayType, Call, Constant, Graph, Location, Value
 from ..memory_plan import VIEWS, Block, MemoryPlan, plan_memory
 from ..op import has_effect
 from ..text import location_text
-from .numpy_form import AS_MEANING, OPAQUE, RESERVED, Module, Scope, form_of, writing
+from .numpy_form import AS_MEANING, OPAQUE, RESERVED, Module, Nested, Scope, form_of, writing
 from .python_text import Names, bare_tuple, wrapped
 
 LARGE = 1 << 14
@@ -27,13 +27,21 @@ def known_values(graph: Graph) -> set[Value]:
     return known
 
 
-def planned(graph: Graph, module: Module, parameters: Sequence[str], *, arena: bool) -> "Function":
-    """A function that writes its results where a memory plan says; without `arena` they are new memory
-    where they cannot take the place of an operand."""
+def planned(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function":
+    """The outermost function, which writes its results where a memory plan says, large ones into an arena."""
     known = known_values(graph)
-    smallest = LARGE if arena else sys.maxsize
-    plan = plan_memory(graph, writing, smallest=smallest, known=known)
-    return Function(graph, module, parameters, plan, known, outermost=arena)
+    plan = plan_memory(graph, writing, smallest=LARGE, known=known)
+    return Function(graph, module, parameters, plan, known, outermost=True)
+
+
+def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) -> "Function":
+    """The function of a nested graph: its results are new memory where they cannot take the place of an operand."""
+    graph = nested.graph
+    known = known_values(graph)
+    owned = {graph.inputs[place] for place in nested.owned}
+    plan = plan_memory(graph, writing, smallest=sys.maxsize, known=known, owned=owned)
+    own_results = len(graph.outputs) if nested.own_results is None else nested.own_results
+    return Function(graph, module, parameters, plan, known, outermost=False, own_results=own_results)
 
 
 def plain(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function":
@@ -70,6 +78,8 @@ class Function:
     """Values that the module has computed when it was loaded."""
     outermost: bool
     """Called from outside, where inputs without axes may be arrays; a nested graph gets numbers."""
+    own_results: int = sys.maxsize
+    """How many outputs must be memory of their own; the caller copies the rest at once."""
     buffers: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
     """The names of the views of the arena, by offset and type."""
     buffer_types: list[tuple[int, ArrayType]] = field(default_factory=list["tuple[int, ArrayType]"])
@@ -94,7 +104,10 @@ class Function:
             self.lines += self._statement(call, scope)
             self._delete(index, scope)
         taken: set[Block] = set()
-        self.returned = [self._returned(value, scope, taken) for value in self.graph.outputs]
+        self.returned = [
+            self._returned(value, scope, taken, own=place < self.own_results)
+            for place, value in enumerate(self.graph.outputs)
+        ]
 
     def _read_numbers(self) -> None:
         """As NumPy's numbers, inputs without axes are much faster."""
@@ -139,12 +152,12 @@ class Function:
         if large:
             self.lines += bare_tuple("del ", large) if len(large) > 1 else [f"    del {large[0]}"]
 
-    def _returned(self, value: Value, scope: Scope, taken: set[Block]) -> str:
-        """An output as memory of its own; `taken` are the blocks that were returned before."""
+    def _returned(self, value: Value, scope: Scope, taken: set[Block], *, own: bool) -> str:
+        """An output, as memory of its own if asked for; `taken` are the blocks that were returned before."""
         if value.ndim == 0:
             return scope.scalar(value)
         text = scope.array(value)
-        if self.plan is None:
+        if self.plan is None or not own:
             return text
         block = self.plan.block_of(value)
         if block is None or block in taken or value not in self.plan.whole:

@@ -10,9 +10,16 @@ from .numpy_layout import copied, transposed
 
 @form("gather")
 def _gather(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """Along one axis `np.take`, which clips the indices itself."""
+    """Along one axis `np.take`, which clips the indices itself; one place as an index."""
     x, *indices = call.inputs
     axes: Any = call.params["axes"]
+    if not any(index.ndim for index in indices) and x.type.size:
+        at = {
+            axis: f"min(max({scope.scalar(index)}, 0), {x.shape[axis] - 1})"
+            for axis, index in zip(axes, indices, strict=True)
+        }
+        text = f"{scope.array(x)}[{', '.join(at.get(axis, ':') for axis in range(max(axes) + 1))}]"
+        return [f"    {scope.name(call)} = {text}{'.copy()' if call.outputs[0].ndim else ''}"]
     if len(axes) != 1 or indices[0].dtype.name == "uint64" or call.outputs[0].ndim == 0:
         return AS_MEANING.write(call, scope, target)
     (axis,) = axes
@@ -26,6 +33,24 @@ def _gather(call: Call, scope: Scope, target: str | None) -> list[str]:
     order = (*spanned, *(a for a in range(call.outputs[0].ndim) if a not in spanned))
     moved = transposed(name, order)
     return lines if moved == name else [*lines, f"    {name} = {moved}"]
+
+
+@form("scatter", overwrites=(0,))
+def _scatter(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """One place as an assignment, which leaves an array as it is where the place lies outside of it."""
+    x, updates, *indices = call.inputs
+    if any(index.ndim for index in indices):
+        return AS_MEANING.write(call, scope, target)
+    axes: Any = call.params["axes"]
+    mode: Any = call.params["mode"]
+    at = dict(zip(axes, map(scope.scalar, indices), strict=True))
+    inside = " and ".join(f"0 <= {index} < {x.shape[axis]}" for axis, index in at.items())
+    place = ", ".join(at.get(axis, ":") for axis in range(max(axes) + 1))
+    text, new = scope.array(x), scope.array(updates)
+    name = scope.name(call)
+    if mode != "set":
+        new = f"np.{mode}({name}[{place}], {new})"
+    return [*copied(name, text, target), f"    if {inside}:", f"        {name}[{place}] = {new}"]
 
 
 def _window(

@@ -4,13 +4,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..ir import Call, Graph, Value
-from .numpy_form import Scope, form
+from .numpy_form import Nested, Scope, form
 from .numpy_nested import assigned_tuple, name_outputs, operand_text, run_text
 
 
 def _own(value: Value, scope: Scope) -> str:
-    """Memory of its own for what is carried by no step."""
+    """What is carried first, in memory that the steps may write to."""
     return f"{operand_text(value, scope)}.copy()" if value.ndim else operand_text(value, scope)
+
+
+def _arrays(carried: Sequence[Value], consts: int) -> tuple[int, ...]:
+    """The inputs of a step that are carried arrays."""
+    return tuple(consts + i for i, value in enumerate(carried) if value.ndim)
 
 
 @form("scan")
@@ -23,9 +28,11 @@ def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
     outer = [operand_text(value, scope) for value in call.inputs[:consts]]
     init = call.inputs[consts : consts + carried]
     xs = [scope.array(value) for value in call.inputs[consts + carried :]]
-    given = [operand_text(value, scope) if length else _own(value, scope) for value in init]
+    given = [_own(value, scope) for value in init]
+    owned = _arrays(init, consts)
     names = name_outputs(call, scope)
     carry, stacks = names[:carried], names[carried:]
+    nested = Nested(graph, owned, own_results=carried)
     lines = [f"    {name} = {text}" for name, text in zip(carry, given, strict=True)]
     lines += [
         f"    {name} = np.empty({scope.type(value.type)})"
@@ -37,7 +44,7 @@ def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
         indent = 8 if head else 4
         lines += [f"    {head}"] if head else []
         for index in indices:
-            text = run_text(graph, [*outer, *carry, *(f"{x}[{index}]" for x in xs)], scope)
+            text = run_text(nested, [*outer, *carry, *(f"{x}[{index}]" for x in xs)], scope)
             lines += assigned_tuple([*carry, *results], text, indent=indent)
             lines += [f"{' ' * indent}{name}[{index}] = {y}" for name, y in zip(stacks, results, strict=True)]
     return lines
@@ -71,10 +78,11 @@ def _while(call: Call, scope: Scope, target: str | None) -> list[str]:
     given = [_own(value, scope) for value in call.inputs[consts:]]
     carry = name_outputs(call, scope)
     lines = [f"    {name} = {text}" for name, text in zip(carry, given, strict=True)]
-    goes_on = f"{run_text(params['cond'], [*outer, *carry], scope)}[0]"
+    goes_on = f"{run_text(Nested(params['cond']), [*outer, *carry], scope)}[0]"
     if most is None:
         lines.append(f"    while {goes_on}:")
     else:
         lines += [f"    for _ in range({most}):", f"        if not {goes_on}:", "            break"]
-    text = run_text(params["body"], [*outer, *carry], scope)
+    body = Nested(params["body"], _arrays(call.inputs[consts:], consts))
+    text = run_text(body, [*outer, *carry], scope)
     return [*lines, *assigned_tuple(carry, text, indent=8)]

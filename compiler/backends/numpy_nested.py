@@ -2,7 +2,7 @@
 
 from ..ir import Call, Graph, Value
 from ..op import has_effect
-from .numpy_form import Scope, form, params_text
+from .numpy_form import Nested, Scope, form, params_text
 from .python_text import bare_tuple, wrapped
 
 
@@ -11,10 +11,10 @@ def operand_text(value: Value, scope: Scope) -> str:
     return scope.array(value) if value.ndim else scope.scalar(value)
 
 
-def run_text(graph: Graph, arguments: list[str], scope: Scope) -> str:
+def run_text(nested: Nested, arguments: list[str], scope: Scope) -> str:
     """``wave(x, y)``: a call of the function that runs a nested graph."""
-    first = ["outside"] if any(map(has_effect, graph.calls)) else []
-    return f"{scope.module.function(graph)}({', '.join([*first, *arguments])})"
+    first = ["outside"] if any(map(has_effect, nested.graph.calls)) else []
+    return f"{scope.module.function(nested)}({', '.join([*first, *arguments])})"
 
 
 def name_outputs(call: Call, scope: Scope) -> list[str]:
@@ -35,7 +35,7 @@ def assigned_tuple(names: list[str], text: str, *, indent: int = 4) -> list[str]
 def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
     graph = call.params["graph"]
     assert isinstance(graph, Graph)
-    text = run_text(graph, [operand_text(value, scope) for value in call.inputs], scope)
+    text = run_text(Nested(graph), [operand_text(value, scope) for value in call.inputs], scope)
     return assigned_tuple(name_outputs(call, scope), text)
 
 
@@ -64,7 +64,7 @@ def _switch(call: Call, scope: Scope, target: str | None) -> list[str]:
     assert isinstance(branches, tuple)
     index, *operands = call.inputs
     arguments = [operand_text(value, scope) for value in operands]
-    texts = [run_text(branch, arguments, scope) for branch in branches]
+    texts = [run_text(Nested(branch), arguments, scope) for branch in branches]
     conditions = _conditions(index, len(branches), scope)
     if index.dtype.kind == "b":
         texts = texts[1::-1]

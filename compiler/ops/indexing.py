@@ -370,9 +370,6 @@ def _scatter_transpose(
     (ct,), (x, updates, *indices) = cotangents, inputs
     dx: Value | None = None
     dupdates: Value | None = None
-    if isinstance(x, Linear):
-        erased = mode == "set"
-        dx = scatter(ct, zeros_like(updates), indices, axes, "set", unique=unique) if erased else ct
     if isinstance(updates, Linear):
         dupdates = gather(ct, indices, axes, unique=unique) if ct.type.size else zeros_like(updates)
         if mode == "set" and not unique:
@@ -381,6 +378,9 @@ def _scatter_transpose(
             effective = _inside(x.shape, indices, axes)
         if effective is not None:
             dupdates = where(_beside(effective, dupdates.ndim), dupdates, 0)
+    if isinstance(x, Linear):  # last, so that it can erase in the memory of ct
+        erased = mode == "set"
+        dx = scatter(ct, zeros_like(updates), indices, axes, "set", unique=unique) if erased else ct
     return dx, dupdates, *(None for _ in indices)
 
 
