@@ -6,9 +6,10 @@ matrix. To move both, differentiate a function that makes the matrix Hermitian f
 
 Eigenvectors and singular vectors may be multiplied by a phase. The derivative is that of one choice of phases (see
 `compiler.ops.spectral`), so it is meaningful for functions that do not depend on them. It needs distinct eigenvalues
-or singular values, and is infinite or NaN where two are equal. Eigenvalues, `inv`, `pinv`, `lstsq`, `det` and the
-nuclear norm do not need that. Where LAPACK would choose vectors freely (``full_matrices=True`` of a matrix that is
-not square, ``mode="complete"`` of a tall one) there is no derivative, which the error says.
+or singular values, and is infinite or NaN where two are equal; so is the second derivative of the values. Their first
+derivative, that of the nuclear norm to second order, and those of `inv`, `pinv` and `lstsq` do not need that. Where
+LAPACK would choose vectors freely (``full_matrices=True`` of a matrix that is not square, ``mode="complete"`` of a
+tall one) there is no derivative, which the error says.
 """
 
 from typing import Any

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import real_dtype
-from ..functions import multiply, subtract
+from ..functions import concatenate, constant, full_like, multiply, slice_axis, subtract
 from ..ir import ArrayType, Value
 from ..matrix_stacks import (
     as_real,
@@ -36,11 +36,35 @@ register(
         "det", FAMILY, _det_type,
         lambda x: np.linalg.det(x),
         # Jacobi's formula: tr(adj(X) dX), which holds where X is singular, too.
-        lambda inputs, tangents, outputs: inner(matrix_transpose(bind("adjugate", inputs[0])), tangents[0]),
+        lambda inputs, tangents, outputs: inner(_cofactors(inputs[0]), tangents[0]),
         not_linear, batch_stacks("det"), spelling=None, effect=None,
         doc="The determinant.",
     )
 )  # fmt: skip
+
+
+def _cofactors(x: Value) -> Value:
+    """The transposed adjugate. Up to three rows it is written out: a polynomial, with all its derivatives everywhere.
+
+    The minor of row i and column j has the rows i + 1, i + 2 and columns j + 1, j + 2, which wrap around.
+    """
+    size = x.shape[-1]
+    if size == 1:
+        return full_like(x, 1)
+    if size == 2:
+        return multiply(_wrapped(x, 1, 1), constant([[1, -1], [-1, 1]], x.dtype))
+    if size == 3:
+        return subtract(
+            multiply(_wrapped(x, 1, 1), _wrapped(x, 2, 2)), multiply(_wrapped(x, 1, 2), _wrapped(x, 2, 1))
+        )
+    return matrix_transpose(bind("adjugate", x))
+
+
+def _wrapped(x: Value, rows: int, columns: int) -> Value:
+    """The matrices from this row and column on, then those before."""
+    for start, axis in ((rows, x.ndim - 2), (columns, x.ndim - 1)):
+        x = concatenate([slice_axis(x, start, x.shape[axis], axis), slice_axis(x, 0, start, axis)], axis)
+    return x
 
 
 def _adjugate_type(x: ArrayType) -> ArrayType:

@@ -15,10 +15,12 @@ import numpy as np
 from ..dtypes import complex_dtype, real_dtype
 from ..errors import NotDifferentiableError
 from ..functions import (
+    absolute,
     add,
     conjugate,
     convert,
     divide,
+    equal,
     expand_dims,
     imag,
     make_complex,
@@ -29,6 +31,7 @@ from ..functions import (
     subtract,
     sum_,
     take_along_axis,
+    where,
     zeros_like,
 )
 from ..ir import ArrayType, Value
@@ -142,7 +145,8 @@ def _eig_jvp(inputs: Any, tangents: tuple[Value], outputs: tuple[Value, Value]) 
     if not vectors.shape[rows]:
         return diagonal(change), moved
     stretch = sum_(real(multiply(conjugate(vectors), moved)), (rows,))
-    size = add(square(real(vectors)), square(imag(vectors)))
+    # LAPACK has made the largest entry real, to the bit. Of entries of equal size it may be any.
+    size = where(equal(imag(vectors), 0), absolute(real(vectors)), -1)
     largest = expand_dims(bind("argmax", size, axis=rows), rows)
     entry, entry_moved = (take_along_axis(x, largest, rows, unique=True) for x in (vectors, moved))
     turn = divide(imag(entry_moved), real(entry))

@@ -237,6 +237,29 @@ def test_the_gradient_of_a_determinant_is_the_matrix_of_cofactors_at_any_rank(ra
     np.testing.assert_allclose(tm.grad(np.linalg.det)(x), signs * np.linalg.det(minors), atol=1e-10)
 
 
+@pytest.mark.parametrize("rank", [0, 1, 2])
+@pytest.mark.parametrize("size", [2, 3])
+def test_small_determinants_have_second_derivatives_at_any_rank(size: int, rank: int) -> None:
+    rng = np.random.default_rng(rank)
+    x = rng.integers(-3, 4, (size, rank)) @ rng.integers(-3, 4, (rank, size)) + 0.0
+    direction = rng.standard_normal((size, size))
+    gradient = tm.grad(np.linalg.det)
+    _, second = tm.jvp(gradient, (x,), (direction,))
+    assert_near([second], differences(gradient, [x], [direction]))
+
+
+def test_eigenvectors_have_derivatives_where_all_entries_are_equally_large() -> None:
+    """A circulant matrix: any entry may be the one that LAPACK makes real. V λ V⁻¹ gives the matrix back."""
+    x = np.array([[1.0, 2.0, 4.0], [4.0, 1.0, 2.0], [2.0, 4.0, 1.0]])
+
+    def rebuilt(x: Any) -> Any:
+        values, vectors = np.linalg.eig(x)
+        return np.real((vectors * values) @ np.linalg.inv(vectors))
+
+    direction = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_allclose(tm.jvp(rebuilt, (x,), (direction,))[1], direction, atol=1e-12)
+
+
 def test_the_gradient_of_the_norms_at_zero_is_zero() -> None:
     orders: list[Any] = [None, "fro"]
     for order in orders:
@@ -332,6 +355,12 @@ def test_what_fails_in_numpy_fails_with_the_same_error(function: Callable[..., A
     ):
         with pytest.raises(np.linalg.LinAlgError, match=message):
             fails(argument)
+
+
+def test_the_logarithm_of_a_determinant_has_no_gradient_where_it_is_infinite() -> None:
+    assert tm.compile(np.linalg.slogdet)(np.ones((2, 2))).logabsdet == -np.inf
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+        tm.grad(lambda x: np.linalg.slogdet(x).logabsdet)(np.ones((2, 2)))
 
 
 @pytest.mark.parametrize(
