@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tracemill.runtime.debug_print import debug_print
     from tracemill.runtime.differentiate import jvp, linearize, vjp
     from tracemill.runtime.fori_loop import fori_loop
+    from tracemill.runtime.gradcheck import gradcheck, gradgradcheck
     from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
     from tracemill.runtime.hessian_products import hvp
     from tracemill.runtime.jacobians import hessian, jacfwd, jacobian, jacrev
@@ -56,6 +57,7 @@ _HOMES = {
     "runtime.debug_print": ("debug_print",),
     "runtime.differentiate": ("jvp", "linearize", "vjp"),
     "runtime.fori_loop": ("fori_loop",),
+    "runtime.gradcheck": ("gradcheck", "gradgradcheck"),
     "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
     "runtime.hessian_products": ("hvp",),
     "runtime.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
@@ -100,6 +102,8 @@ __all__ = [
     "fori_loop",
     "grad",
     "grad_and_value",
+    "gradcheck",
+    "gradgradcheck",
     "hessian",
     "hvp",
     "jacfwd",

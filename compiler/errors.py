@@ -598,6 +598,21 @@ class BackwardInTransformError(TracemillError, RuntimeError):
     code = "E0604"
 
 
+class GradcheckError(TracemillError, AssertionError):
+    """`gradcheck` found a derivative that differs from central differences, or from itself when mapped.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.gradcheck(lambda x: x * tm.stop_gradient(x), np.array([1.0, 2.0]))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.GradcheckError: gradcheck(<lambda>): the derivative of output 0 (output) with respect...
+
+    Fix: correct the rule or the `stop_gradient` behind it. Near points where the function has a kink or a jump, or
+    where it is very steep, differences are no measure: move the point, or `eps`.
+    """
+
+    code = "E0605"
+
+
 class CallbackLoopWarning(UserWarning):
     """A Python function that a mapped program calls runs once per example, in a loop.
 
@@ -615,3 +630,20 @@ class CallbackLoopWarning(UserWarning):
     """
 
     code = "W0001"
+
+
+class LowPrecisionWarning(UserWarning):
+    """`gradcheck` got inputs of less than double precision, whose derivatives have few digits to compare.
+
+    >>> import numpy as np, tracemill as tm
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = tm.gradcheck(np.sin, np.float32(1.0))
+    >>> caught[0].category.__name__
+    'LowPrecisionWarning'
+
+    Fix: check in double precision; or widen `rtol` and `atol`, and silence the warning.
+    """
+
+    code = "W0002"

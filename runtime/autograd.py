@@ -9,6 +9,7 @@
 
 from .backward import GradientEdge, backward, grad, gradient_edge
 from .grad_mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable, detach, variable
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "detach",
     "enable_grad",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "gradient_edge",
     "is_grad_enabled",
     "no_grad",
