@@ -647,3 +647,28 @@ class LowPrecisionWarning(UserWarning):
     """
 
     code = "W0002"
+
+
+class MaskedNaNWarning(RuntimeWarning):
+    """A derivative is NaN because of what a `where` did not choose.
+
+    The branch that is not chosen has the derivative 0 there, which the chain rule multiplies by the slope of what
+    was computed in that branch. If that slope is infinite, as that of a square root at 0, the product is NaN.
+
+    >>> import numpy as np, tracemill as tm
+    >>> import warnings
+    >>> def f(x):
+    ...     return np.where(x > 0, np.sqrt(x), 0.0)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = tm.grad(f)(0.0)
+    >>> caught[0].category.__name__
+    'MaskedNaNWarning'
+    >>> tm.grad(f, safe_where=True)(0.0)
+    np.float64(0.0)
+
+    Fix: ``safe_where=True``, or compute on what is safe: ``np.sqrt(np.where(x > 0, x, 1.0))``. Compiled programs do
+    not warn.
+    """
+
+    code = "W0003"

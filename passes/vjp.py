@@ -6,13 +6,16 @@ from ..compiler.functions import conjugate
 from ..compiler.ir import Graph, Value
 from ..compiler.trace import Builder, inline, recording
 from .linearize import linearize
+from .safe_where import safe_where
 from .transpose import transpose
 
 
-def vjp(graph: Graph, *, wrt: Sequence[bool], of: Sequence[bool] | None = None) -> tuple[Graph, Graph]:
+def vjp(
+    graph: Graph, *, wrt: Sequence[bool], of: Sequence[bool] | None = None, safe: bool = False
+) -> tuple[Graph, Graph]:
     """``(forward, backward)``: ``forward(*inputs)`` gives the outputs, then residuals; ``backward(*residuals,
     *cotangents)`` takes one cotangent per output marked in `of` (default: the floating ones) and gives one per
-    input marked in `wrt`.
+    input marked in `wrt`. With `safe`, what a `where` does not choose gives no NaN; see `safe_where`.
 
     Complex cotangents follow the convention in which the gradient of a real loss points uphill: d|z| at
     1 + 0j is 1 + 0j, the conjugate of the transpose.
@@ -20,7 +23,8 @@ def vjp(graph: Graph, *, wrt: Sequence[bool], of: Sequence[bool] | None = None) 
     forward, linear = linearize(graph, wrt=wrt, of=of)
     tangents = sum(wrt)
     residuals = len(linear.inputs) - tangents
-    backward = transpose(linear, linear=[False] * residuals + [True] * tangents)
+    marks = [False] * residuals + [True] * tangents
+    backward = transpose(safe_where(linear, linear=marks) if safe else linear, linear=marks)
     return forward, conjugated(backward, residuals)
 
 

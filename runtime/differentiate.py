@@ -9,10 +9,7 @@ import optree
 
 from ..compiler.errors import ShapeError, TransformArgumentError, TransformTypeError
 from ..compiler.ir import ArrayType, Graph
-from ..compiler.program import describe, is_array_like, path_names
-from ..passes.jvp import jvp as jvp_of_graph
-from ..passes.linearize import linearize as linearize_graph
-from ..passes.vjp import vjp as vjp_of_graph
+from ..compiler.program import ArrayOutput, describe, is_array_like, path_names
 from ..passes.vmap import vmap as vmap_graph
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall, fitting
@@ -27,6 +24,7 @@ def jvp(
     *,
     strict: bool = False,
     has_aux: bool = False,
+    safe_where: bool = False,
 ) -> Any:
     """The value of `func` at `primals` and its derivative in the direction `tangents`.
 
@@ -36,6 +34,7 @@ def jvp(
         tangents: the direction: the same structure, shapes and dtypes.
         strict: raise if an output does not depend on the primals, instead of a zero tangent.
         has_aux: `func` returns ``(output, aux)``.
+        safe_where: as of `grad`: what a `where` does not choose has the derivative 0.
 
     Returns:
         ``(output, tangent)``, or ``(output, tangent, aux)``. Outputs of integer dtype have zero tangents.
@@ -58,23 +57,24 @@ def jvp(
             )
     args = tuple(primals)
     check_same_structure(f"jvp({describe(func)}): tangents", structure(tuple(tangents)), structure(args))
-    call = _call("jvp", func, args, has_aux)
+    call = _call("jvp", func, args, has_aux, safe_where)
     directions = call.directions(tuple(tangents), structure(args))
     leaves = call.floating()
     if strict:
         call.check_dependence(leaves)
-    pushed = transformed(partial(jvp_of_graph, wrt=call.wrt, of=call.marked(leaves)), call.graph)
-    outputs, rates = call.split(run(pushed, [*call.inputs, *directions]))
+    outputs, rates = call.split(run(call.jvp(leaves), [*call.inputs, *directions]))
     value, aux = call.value(outputs)
     tangent = call.tangent_tree(leaves, rates)
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
-def linearize(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def linearize(
+    func: Callable[..., Any], *primals: Any, has_aux: bool = False, safe_where: bool = False
+) -> Any:
     """The value of `func` at `primals`, and its derivative there as a function of tangents.
 
     `func` runs once. ``jvp_fn(*tangents)`` may be called many times; it checks structure, shapes and dtypes,
-    with the errors of `jvp`.
+    with the errors of `jvp`. `safe_where` is that of `grad`.
 
     Returns:
         ``(output, jvp_fn)``, or ``(output, jvp_fn, aux)``.
@@ -84,9 +84,9 @@ def linearize(func: Callable[..., Any], *primals: Any, has_aux: bool = False) ->
     >>> jvp_fn(1.0)
     np.float64(6.0)
     """
-    call = _call("linearize", func, primals, has_aux)
+    call = _call("linearize", func, primals, has_aux, safe_where)
     leaves = call.floating()
-    forward, linear = transformed(partial(linearize_graph, wrt=call.wrt, of=call.marked(leaves)), call.graph)
+    forward, linear = call.linearize(leaves)
     outputs, residuals = call.run_forward(forward)
     value, aux = call.value(outputs)
     call.forget_arrays()
@@ -99,13 +99,14 @@ def linearize(func: Callable[..., Any], *primals: Any, has_aux: bool = False) ->
     return (value, jvp_fn, aux) if has_aux else (value, jvp_fn)
 
 
-def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False, safe_where: bool = False) -> Any:
     """The value of `func` at `primals`, and the map from cotangents of the output to those of the primals.
 
     Returns:
         ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``. ``vjp_fn(cotangents)`` takes the structure of the
         output (None inside it means zero) and returns a tuple with one cotangent per primal; with
         ``batched=True`` the first axis of each cotangent is a batch. The forward values are computed once.
+        `safe_where` is that of `grad`.
 
     Raises:
         TransformTypeError: (a TypeError) for primals that have no derivative, such as integers.
@@ -117,13 +118,13 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> vjp_fn(1.0)
     (np.float64(3.0), np.float64(2.0))
     """
-    call = _call("vjp", func, primals, has_aux)
+    call = _call("vjp", func, primals, has_aux, safe_where)
     leaves = call.differentiable()
-    forward, backward = transformed(partial(vjp_of_graph, wrt=call.wrt, of=call.marked(leaves)), call.graph)
+    forward, backward = call.vjp(leaves)
     outputs, residuals = call.run_forward(forward)
     value, aux = call.value(outputs)
     call.forget_arrays()
-    pullback = _Pullback(call, list(map(call.type_of, leaves)), backward, residuals, structure(primals))
+    pullback = _Pullback(call, leaves, backward, residuals, structure(primals))
 
     def vjp_fn(cotangents: Any, *, batched: bool = False) -> Any:
         return pullback.pull(cotangents, batched=batched)
@@ -137,28 +138,34 @@ class _Pullback:
     def __init__(
         self,
         call: DifferentiatedCall,
-        out_types: list[ArrayType],
+        out_leaves: list[ArrayOutput],
         backward: Graph,
         residuals: list[Any],
         primals: Any,
     ) -> None:
-        self.call, self.out_types, self.primals = call, out_types, primals
+        self.call, self.out_leaves, self.primals = call, out_leaves, primals
+        self.out_types = list(map(call.type_of, out_leaves))
         self.backward, self.residuals = backward, residuals
 
     def pull(self, cotangents: Any, *, batched: bool) -> Any:
         """The cotangents of the primals."""
-        given = self._flatten(cotangents)
-        graph = self.backward
-        if batched:
-            size = self._batch_size(given)
-            axes = [None] * len(self.residuals) + [0] * len(given)
-            out_axes = [0] * len(graph.outputs)
-            graph = transformed(partial(vmap_graph, in_axes=axes, size=size, out_axes=out_axes), graph)
-            given = self._fitted(given, (size,))
-        else:
-            given = self._fitted(given, ())
-        leaves = run(graph, [*self.residuals, *given])
+        flat = self._flatten(cotangents)
+        size = self._batch_size(flat) if batched else None
+        given = self._fitted(flat, () if size is None else (size,))
+
+        def pulled_through(backward: Graph) -> list[Any]:
+            graph = backward if size is None else self._batched(backward, size, len(given))
+            return run(graph, [*self.residuals, *given])
+
+        leaves = pulled_through(self.backward)
+        safe = partial(self.call.vjp, self.out_leaves, safe=True)
+        self.call.warn_of_masked_nan(leaves, lambda: pulled_through(safe()[1]))
         return optree.tree_unflatten(self.primals, leaves)
+
+    def _batched(self, backward: Graph, size: int, cotangents: int) -> Graph:
+        axes = [None] * len(self.residuals) + [0] * cotangents
+        out_axes = [0] * len(backward.outputs)
+        return transformed(partial(vmap_graph, in_axes=axes, size=size, out_axes=out_axes), backward)
 
     def _flatten(self, cotangents: Any) -> list[Any]:
         """One array or None per output."""
@@ -204,11 +211,11 @@ class _Pullback:
 
 
 def _call(
-    transform: str, func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool
+    transform: str, func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, safe_where: bool
 ) -> DifferentiatedCall:
     """A call in which every positional argument is differentiated."""
     require_function(transform, func)
     if not primals:
         raise TransformArgumentError(f"{transform}({describe(func)}): no primals given")
     argnums = Argnums(transform, tuple(range(len(primals))), None)
-    return DifferentiatedCall(func, primals, {}, argnums.choose(func, primals, {}), has_aux)
+    return DifferentiatedCall(func, primals, {}, argnums.choose(func, primals, {}), has_aux, safe_where)

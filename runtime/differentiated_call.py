@@ -1,6 +1,7 @@
 """`DifferentiatedCall`: one call of a function, traced so that it can be differentiated."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,13 @@ from ..compiler.program import (
 from ..compiler.trace import depends_on
 from ..compiler.traced_array import PYTHON_NUMBERS, as_value, is_traced
 from ..compiler.tracing import current_trace
+from ..passes.jvp import jvp
+from ..passes.linearize import linearize
+from ..passes.safe_where import safe_where
+from ..passes.vjp import vjp
 from .argnums import Chosen
-from .transform import as_argument, inputs_of, is_array, overwrite, run, zeros
+from .masked_nan import warn_of_masked_nan
+from .transform import as_argument, inputs_of, is_array, overwrite, run, transformed, zeros
 from .trees import check_same_structure, flatten, show
 
 
@@ -44,9 +50,12 @@ class DifferentiatedCall:
         kwargs: dict[str, Any],
         chosen: Chosen,
         has_aux: bool,
+        safe_where: bool = False,
     ) -> None:
         self.where = chosen.where
         self.has_aux = has_aux
+        self.safe_where = safe_where
+        """The derivative must not have NaN because of what a `where` does not choose."""
         self.primal_types: list[ArrayType] = []
         """The types of the leaves that are differentiated, in order."""
         self.primal_paths: list[str] = []
@@ -153,6 +162,39 @@ class DifferentiatedCall:
                 raise NotDifferentiableError(
                     f"{self.where}: {path} does not depend on the primals (strict=True)"
                 )
+
+    # ---- derivatives ------------------------------------------------------------------------------------
+
+    def jvp(self, leaves: Sequence[ArrayOutput]) -> Graph:
+        """The graph that pushes tangents through; see `passes.jvp`."""
+        pushed = transformed(partial(jvp, wrt=self.wrt, of=self.marked(leaves)), self.graph)
+        return self._masked(pushed, len(self.graph.inputs)) if self.safe_where else pushed
+
+    def linearize(self, leaves: Sequence[ArrayOutput]) -> tuple[Graph, Graph]:
+        """The graphs that compute what the derivative needs, and the derivative; see `passes.linearize`."""
+        forward, linear = transformed(partial(linearize, wrt=self.wrt, of=self.marked(leaves)), self.graph)
+        known = len(linear.inputs) - sum(self.wrt)
+        return forward, self._masked(linear, known) if self.safe_where else linear
+
+    def vjp(self, leaves: Sequence[ArrayOutput], *, safe: bool = False) -> tuple[Graph, Graph]:
+        """The graphs that compute what the backward pass needs, and the backward pass; see `passes.vjp`.
+
+        `safe` stands for ``safe_where=True``.
+        """
+        safe = safe or self.safe_where
+        return transformed(partial(vjp, wrt=self.wrt, of=self.marked(leaves), safe=safe), self.graph)
+
+    def _masked(self, graph: Graph, known: int) -> Graph:
+        marks = [place >= known for place in range(len(graph.inputs))]
+        return transformed(partial(safe_where, linear=marks), graph)
+
+    def warn_of_masked_nan(self, found: Iterable[Any], again: Callable[[], Sequence[Any]]) -> None:
+        """Warn of a NaN in a derivative that ``safe_where=True``, as `again` computes it, would not have.
+
+        In reverse mode: forward, what is not chosen does not reach the result, whatever it is.
+        """
+        if not self.safe_where:
+            warn_of_masked_nan(self.where, self.graph, found, again)
 
     # ---- running -----------------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 """`grad`, `grad_and_value` and `value_and_grad`: derivatives of functions that return one number."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,10 +9,9 @@ from ..compiler.dtypes import dtype_name, is_complex, is_inexact
 from ..compiler.errors import NonScalarOutputError, NotDifferentiableError
 from ..compiler.functions import constant
 from ..compiler.program import ArrayOutput
-from ..passes.vjp import vjp
 from .argnums import Argnums
 from .differentiated_call import DifferentiatedCall
-from .transform import like_function, run, transformed, zeros
+from .transform import like_function, run, zeros
 from .trees import show
 
 Numbers: TypeAlias = int | Sequence[int] | None
@@ -27,6 +25,7 @@ def grad(
     *,
     argnames: Names = None,
     holomorphic: bool = False,
+    safe_where: bool = False,
 ) -> Callable[..., Any]:
     """The gradient of a function that returns one real number.
 
@@ -38,6 +37,8 @@ def grad(
             given.
         holomorphic: the function is holomorphic; arguments and result are complex, the result is its
             derivative.
+        safe_where: what a `where` does not choose has the derivative 0, also where its slope is infinite:
+            ``where(x > 0, sqrt(x), 0)`` has the derivative 0 at 0. Without it that is NaN, with a `MaskedNaNWarning`.
 
     Returns:
         A function with the arguments of `func` that returns the gradient, or ``(gradient, aux)``.
@@ -53,7 +54,7 @@ def grad(
     >>> grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    both = _Gradient("grad", func, argnums, has_aux, argnames, holomorphic)
+    both = _Gradient("grad", func, argnums, has_aux, argnames, holomorphic, safe_where)
 
     @like_function(func)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -70,6 +71,7 @@ def grad_and_value(
     *,
     argnames: Names = None,
     holomorphic: bool = False,
+    safe_where: bool = False,
 ) -> Callable[..., Any]:
     """As `grad`, returning ``(gradient, value)``, or ``(gradient, (value, aux))`` with ``has_aux=True``.
 
@@ -77,7 +79,7 @@ def grad_and_value(
     >>> grad_and_value(np.sin)(0.0)
     (np.float64(1.0), np.float64(0.0))
     """
-    both = _Gradient("grad_and_value", func, argnums, has_aux, argnames, holomorphic)
+    both = _Gradient("grad_and_value", func, argnums, has_aux, argnames, holomorphic, safe_where)
 
     @like_function(func)
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
@@ -94,6 +96,7 @@ def value_and_grad(
     *,
     argnames: Names = None,
     holomorphic: bool = False,
+    safe_where: bool = False,
 ) -> Callable[..., Any]:
     """As `grad`, returning ``(value, gradient)``, or ``((value, aux), gradient)`` with ``has_aux=True``.
 
@@ -101,7 +104,7 @@ def value_and_grad(
     >>> value_and_grad(np.sin)(0.0)
     (np.float64(0.0), np.float64(1.0))
     """
-    both = _Gradient("value_and_grad", func, argnums, has_aux, argnames, holomorphic)
+    both = _Gradient("value_and_grad", func, argnums, has_aux, argnames, holomorphic, safe_where)
 
     @like_function(func)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -122,22 +125,26 @@ class _Gradient:
         has_aux: bool,
         argnames: Names,
         holomorphic: bool,
+        safe_where: bool,
     ) -> None:
         self.func, self.has_aux, self.holomorphic = func, has_aux, holomorphic
+        self.safe_where = safe_where
         self.argnums = Argnums(transform, argnums, argnames)
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
         """``(gradients, value, aux)``."""
         chosen = self.argnums.choose(self.func, args, kwargs)
-        call = DifferentiatedCall(self.func, args, kwargs, chosen, self.has_aux)
+        call = DifferentiatedCall(self.func, args, kwargs, chosen, self.has_aux, self.safe_where)
         number = self._number(call)
         if number is None:
             outputs, _ = call.run_forward(call.graph)
             gradients = list(map(zeros, call.primal_types))
         else:
-            forward, backward = transformed(partial(vjp, wrt=call.wrt, of=call.marked([number])), call.graph)
+            forward, backward = call.vjp([number])
             outputs, residuals = call.run_forward(forward)
-            gradients = run(backward, [*residuals, constant(1, call.type_of(number).dtype)])
+            given = [*residuals, constant(1, call.type_of(number).dtype)]
+            gradients = run(backward, given)
+            call.warn_of_masked_nan(gradients, lambda: run(call.vjp([number], safe=True)[1], given))
         if self.holomorphic:  # the derivative itself, not the direction uphill
             gradients = list(map(np.conjugate, gradients))
         value, aux = call.value(outputs)

@@ -1,7 +1,7 @@
 """All derivatives of all outputs at one point: unit directions, mapped through the linear part of the function."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,13 +13,10 @@ from ..compiler.nested_graphs import graph_of
 from ..compiler.program import ArrayOutput
 from ..compiler.trace import inline
 from ..compiler.tracing import Lane
-from ..passes.linearize import linearize
-from ..passes.vjp import vjp
 from .chunking import Chunking
 from .differentiated_call import DifferentiatedCall
 from .mapped_axes import lanes
 from .mapped_graph import MappedGraph
-from .transform import transformed
 
 Blocks: TypeAlias = list[list[Any]]
 """For each output leaf, for each input leaf, an array of shape output + input."""
@@ -31,18 +28,29 @@ def rows(
     call: DifferentiatedCall, leaves: list[ArrayOutput], chunks: Chunking, *, named: bool = False
 ) -> tuple[list[Any], Blocks]:
     """Reverse mode: the unit cotangents of each output leaf are pulled back."""
-    forward, backward = transformed(partial(vjp, wrt=call.wrt, of=call.marked(leaves)), call.graph)
+    forward, backward = call.vjp(leaves)
     outputs, residuals = call.run_forward(forward)
     types = [call.type_of(leaf) for leaf in leaves]
-    units = _Units(call.where, f"{call.graph.name}_rows", backward, residuals, chunks, named)
-    blocks: Blocks = []
-    for row, type in enumerate(types):
-        pulled = units.through(types, row, [0] * len(call.primal_types))
-        if type.dtype.kind == "c":  # vjp gives the direction uphill, the conjugate of the derivative
-            pulled = list(map(np.conjugate, pulled))
-        blocks.append(
-            [_reshaped(p, (*type.shape, *t.shape)) for p, t in zip(pulled, call.primal_types, strict=True)]
-        )
+
+    def pulled_through(backward: Graph) -> Blocks:
+        units = _Units(call.where, f"{call.graph.name}_rows", backward, residuals, chunks, named)
+        blocks: Blocks = []
+        for row, type in enumerate(types):
+            pulled = units.through(types, row, [0] * len(call.primal_types))
+            if type.dtype.kind == "c":  # vjp gives the direction uphill, the conjugate of the derivative
+                pulled = list(map(np.conjugate, pulled))
+            blocks.append(
+                [
+                    _reshaped(p, (*type.shape, *t.shape))
+                    for p, t in zip(pulled, call.primal_types, strict=True)
+                ]
+            )
+        return blocks
+
+    blocks = pulled_through(backward)
+    call.warn_of_masked_nan(
+        chain(*blocks), lambda: list(chain(*pulled_through(call.vjp(leaves, safe=True)[1])))
+    )
     return outputs, blocks
 
 
@@ -50,7 +58,7 @@ def columns(
     call: DifferentiatedCall, leaves: list[ArrayOutput], chunks: Chunking, *, named: bool = False
 ) -> tuple[list[Any], Blocks]:
     """Forward mode: the unit tangents of each input leaf are pushed forward; their axis comes last."""
-    forward, linear = transformed(partial(linearize, wrt=call.wrt, of=call.marked(leaves)), call.graph)
+    forward, linear = call.linearize(leaves)
     outputs, residuals = call.run_forward(forward)
     out_types = [call.type_of(leaf) for leaf in leaves]
     in_types = call.primal_types

@@ -27,6 +27,7 @@ def jacrev(
     chunk_size: int | None = None,
     memory_limit: int | str | None = None,
     randomness: str = "error",
+    safe_where: bool = False,
 ) -> Callable[..., Any]:
     """The Jacobian of `func`, one row (output element) per pass: for few outputs.
 
@@ -41,6 +42,7 @@ def jacrev(
             ``"512MB"``; see `vmap`.
         randomness: whether `func` may draw from a `tracemill.random.Generator`: "error" or "same", one draw for all
             rows.
+        safe_where: as of `grad`.
 
     Raises:
         TransformArgumentError: (a ValueError) for wrong options; and the errors of `grad`.
@@ -51,7 +53,9 @@ def jacrev(
            [0., 4.]])
     """
     options = jacobian_options("jacrev", func, chunk_size, memory_limit, randomness)
-    return _jacobian(func, rows, Argnums("jacrev", argnums, argnames), has_aux, holomorphic, options)
+    return _jacobian(
+        func, rows, Argnums("jacrev", argnums, argnames), has_aux, holomorphic, options, safe_where
+    )
 
 
 def jacfwd(
@@ -64,6 +68,7 @@ def jacfwd(
     chunk_size: int | None = None,
     memory_limit: int | str | None = None,
     randomness: str = "error",
+    safe_where: bool = False,
 ) -> Callable[..., Any]:
     """The Jacobian of `func`, one column (input element) per pass: for few inputs.
 
@@ -74,7 +79,9 @@ def jacfwd(
     np.float64(1.0)
     """
     options = jacobian_options("jacfwd", func, chunk_size, memory_limit, randomness)
-    return _jacobian(func, columns, Argnums("jacfwd", argnums, argnames), has_aux, holomorphic, options)
+    return _jacobian(
+        func, columns, Argnums("jacfwd", argnums, argnames), has_aux, holomorphic, options, safe_where
+    )
 
 
 def jacobian(
@@ -88,6 +95,7 @@ def jacobian(
     chunk_size: int | None = None,
     memory_limit: int | str | None = None,
     randomness: str = "error",
+    safe_where: bool = False,
 ) -> Callable[..., Any]:
     """The Jacobian of `func`, by columns (``mode="forward"``) or by rows (``mode="reverse"``).
 
@@ -104,7 +112,9 @@ def jacobian(
             f"jacobian({describe(func)}): mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}"
         )
     options = jacobian_options("jacobian", func, chunk_size, memory_limit, randomness)
-    return _jacobian(func, MODES[mode], Argnums("jacobian", argnums, argnames), has_aux, holomorphic, options)
+    return _jacobian(
+        func, MODES[mode], Argnums("jacobian", argnums, argnames), has_aux, holomorphic, options, safe_where
+    )
 
 
 def hessian(
@@ -117,6 +127,7 @@ def hessian(
     chunk_size: int | None = None,
     memory_limit: int | str | None = None,
     randomness: str = "error",
+    safe_where: bool = False,
 ) -> Callable[..., Any]:
     """The second derivatives, ``jacfwd(jacrev(func))``: a leaf has shape output + input + input.
 
@@ -130,8 +141,8 @@ def hessian(
     choice = Argnums("hessian", argnums, argnames)
     inner = jacobian_options("hessian", func, chunk_size, None, randomness)
     outer = jacobian_options("hessian", func, chunk_size, memory_limit, randomness)
-    gradients = _jacobian(func, rows, choice, has_aux, holomorphic, inner)
-    return _jacobian(gradients, columns, choice, has_aux, holomorphic, outer)
+    gradients = _jacobian(func, rows, choice, has_aux, holomorphic, inner, safe_where)
+    return _jacobian(gradients, columns, choice, has_aux, holomorphic, outer, safe_where)
 
 
 def _jacobian(
@@ -141,11 +152,12 @@ def _jacobian(
     has_aux: bool,
     holomorphic: bool,
     options: JacobianOptions,
+    safe_where: bool,
 ) -> Callable[..., Any]:
     @like_function(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.choose(func, args, kwargs)
-        call = DifferentiatedCall(options.guarding(func), args, kwargs, chosen, has_aux)
+        call = DifferentiatedCall(options.guarding(func), args, kwargs, chosen, has_aux, safe_where)
         leaves = call.differentiable()
         call.check_complex(leaves, holomorphic=holomorphic)
         outputs, blocks = blocks_of(call, leaves, options.chunks)
