@@ -4,8 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tracemill.compiler import composites as special
-    from tracemill.compiler import errors, linalg
+    from tracemill.compiler import errors, linalg, nn
     from tracemill.compiler.convolution import conv, conv_transpose
     from tracemill.compiler.errors import TracemillError
     from tracemill.compiler.ir import Graph
@@ -73,8 +72,8 @@ _MODULES = {
     "checkpoint_policies": "runtime.checkpoint_policies",
     "errors": "compiler.errors",
     "linalg": "compiler.linalg",
+    "nn": "compiler.nn",
     "numpy": "compiler.numpy_surface.sized",
-    "special": "compiler.composites",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -113,6 +112,7 @@ __all__ = [
     "linalg",
     "linearize",
     "map",
+    "nn",
     "numpy",
     "parse",
     "pure_callback",
@@ -120,7 +120,6 @@ __all__ = [
     "register_pytree",
     "replace_pattern",
     "scan",
-    "special",
     "stop_gradient",
     "switch",
     "top_k",

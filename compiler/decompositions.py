@@ -36,8 +36,9 @@ from .functions import (
 from .ir import Value
 from .trace import bind
 
-Decomposition: TypeAlias = Callable[..., Value | None]
-"""``decomposition(*inputs, **params)``: the output by other ops; None where it has none for these types."""
+Decomposition: TypeAlias = Callable[..., Value | tuple[Value, ...] | None]
+"""``decomposition(*inputs, **params)``: the outputs by other ops, the one output bare or not; None where there is
+none for these types."""
 
 _TABLE: dict[str, Decomposition] = {}
 

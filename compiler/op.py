@@ -108,7 +108,7 @@ def all_ops() -> Mapping[str, Op]:
     return _TABLE
 
 
-# ---- rules that say "no", or "zero" --------------------------------------------------------------
+# ---- rules that say "no", "zero", or "by other ops" --------------------------------------------------
 
 
 def zero_derivative(
@@ -126,3 +126,8 @@ def not_linear(cotangents: Any, inputs: Any, **params: Any) -> Any:
 def never_batched(inputs: Any, mapped: Any, size: int, **params: Any) -> Any:
     """The batch rule of an op without inputs: none of them is ever mapped."""
     raise InternalError("batching of an op without inputs")
+
+
+def by_decomposition(*inputs: Any, **params: Any) -> Any:
+    """A rule that a composite op does not have of its own: passes decompose its calls before they ask for it."""
+    raise InternalError("a composite op is asked for a rule that it has by its decomposition only")

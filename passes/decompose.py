@@ -1,10 +1,13 @@
-"""Express ops that a target lacks by ops that it has."""
+"""Express ops that a target, or a transform, lacks by ops that it has."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 
 from ..compiler.decompositions import decomposable, decomposition
 from ..compiler.errors import BackendError
 from ..compiler.ir import Graph, Param, Value
+from ..compiler.op import Op, by_decomposition, lookup
+from ..compiler.ops.composite import COMPOSITES
+from ..compiler.trace import as_tuple
 from .rewrite import Rewriter
 
 
@@ -24,21 +27,49 @@ def decompose(graph: Graph, *, ops: Set[str]) -> Graph:
         raise BackendError(
             f"no decomposition is known for {', '.join(unknown)}: register one with register_decomposition"
         )
-    return _Decomposer(graph, ops).run()
+    return _Decomposer(graph, ops.__contains__).run()
+
+
+def decompose_composites(graph: Graph) -> Graph:
+    """Replace the calls of composite ops, as every target does that has no kernel of its own for one.
+
+    Before ``relu_1: f64[3] = relu(x)``, after::
+
+        less_equal_1: bool[3] = less_equal(x, 0.0)
+        where_1: f64[3] = where(less_equal_1, 0.0, x)
+    """
+    return _Decomposer(graph, COMPOSITES.__contains__).run()
+
+
+def decompose_without(graph: Graph, rule: Callable[[Op], Callable[..., object]]) -> Graph:
+    """Replace the calls of composite ops that have `rule` by their decomposition only: what a transform does first.
+
+    Graphs that calls hold stay as they are, since the transform comes to them in turn.
+    """
+
+    def lacks(name: str) -> bool:
+        return rule(lookup(name)) is by_decomposition
+
+    return _Expander(graph, lacks).run() if any(lacks(call.op) for call in graph.calls) else graph
 
 
 class _Decomposer(Rewriter):
-    def __init__(self, graph: Graph, ops: Set[str]) -> None:
+    def __init__(self, graph: Graph, chosen: Callable[[str], bool]) -> None:
         super().__init__(graph)
-        self.ops = ops
+        self.chosen = chosen
 
     def nested(self, graph: Graph) -> Graph:
-        return decompose(graph, ops=self.ops)
+        return _Decomposer(graph, self.chosen).run()
 
     def replace(
         self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
     ) -> tuple[Value, ...] | None:
-        if op not in self.ops:
+        if not self.chosen(op):
             return None
-        output = decomposition(op)(*inputs, **params)
-        return None if output is None else (output,)
+        outputs = decomposition(op)(*inputs, **params)
+        return None if outputs is None else as_tuple(outputs)
+
+
+class _Expander(_Decomposer):
+    def nested(self, graph: Graph) -> Graph:
+        return graph

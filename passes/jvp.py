@@ -9,6 +9,7 @@ from ..compiler.functions import zeros_like
 from ..compiler.ir import Call, Graph, Value
 from ..compiler.op import DifferentiateGraph, lookup
 from ..compiler.trace import Builder, as_tuple, recording
+from .decompose import decompose_without
 from .nested import holds_graph, rule_params
 
 
@@ -34,6 +35,7 @@ def jvp(
             multiply_1: f64[] = multiply(dx, cos_1)
             return sin_1, multiply_1
     """
+    graph = decompose_without(graph, lambda op: op.jvp)
     marked = [is_inexact(v.dtype) for v in graph.inputs] if wrt is None else list(wrt)
     tangent_of: dict[Value, Value] = {
         v: Value(v.type) for v, m in zip(graph.inputs, marked, strict=True) if m

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ..compiler.ir import Call, Graph
 from ..compiler.op import lookup, not_linear
 from ..compiler.trace import depends_on
+from .decompose import decompose_without
 
 PRODUCTS = frozenset({"multiply", "dot", "conv"})
 """Ops that are linear in each operand, but not in two at once."""
@@ -17,6 +18,7 @@ def nonlinear_call(graph: Graph, *, linear: Sequence[bool]) -> Call | None:
 
     In ``def f(x, dx): multiply_1 = multiply(dx, x); multiply_2 = multiply(dx, multiply_1)`` it is the second.
     """
+    graph = decompose_without(graph, lambda op: op.transpose)
     reached = depends_on(graph, linear)
     for call in graph.calls:
         places = [place for place, value in enumerate(call.inputs) if value in reached]

@@ -8,6 +8,7 @@ from ..compiler.ir import Graph, Value
 from ..compiler.op import Linear, lookup
 from ..compiler.trace import Builder, as_tuple, depends_on, recording
 from .cotangents import Cotangents
+from .decompose import decompose_without
 from .nested import rule_params
 
 
@@ -22,6 +23,7 @@ def transpose(graph: Graph, *, linear: Sequence[bool]) -> Graph:
             multiply_1: f64[] = multiply(ct0, c)
             return multiply_1
     """
+    graph = decompose_without(graph, lambda op: op.transpose)
     reached = depends_on(graph, linear)
     given = [(v, name) for v, name, m in zip(graph.inputs, graph.input_names, linear, strict=True) if not m]
     cotangents = tuple(Value(v.type) for v in graph.outputs)

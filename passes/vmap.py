@@ -6,6 +6,7 @@ from ..compiler.functions import broadcast_to, moveaxis
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.op import lookup
 from ..compiler.trace import Builder, as_tuple, bind_all, recording
+from .decompose import decompose_without
 from .nested import rule_params
 
 
@@ -22,6 +23,7 @@ def vmap(graph: Graph, *, in_axes: Sequence[int | None], size: int, out_axes: Se
             multiply_1: f64[B, 3] = multiply(x, reshape_1)
             return multiply_1
     """
+    graph = decompose_without(graph, lambda op: op.batch)
     inputs = tuple(
         Value(_physical(v.type, axis, size)) for v, axis in zip(graph.inputs, in_axes, strict=True)
     )

@@ -9,6 +9,7 @@ from ..compiler.backends.numpy import callbacks, entry_name, print_module
 from ..compiler.errors import BackendError
 from ..compiler.ir import Graph
 from ..compiler.op import has_effect
+from ..passes.decompose import decompose_composites
 from ..passes.fold_constants import fold_constants
 from ..passes.inline_rules import inline_rules
 from ..passes.pipeline import apply, run
@@ -19,7 +20,15 @@ from .cache import cache_key, default_cache
 from .environment import checking
 from .load import load_module
 
-PASSES = (remove_dead_code, simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
+PASSES = (
+    decompose_composites,
+    remove_dead_code,
+    simplify,
+    fold_constants,
+    share_subexpressions,
+    simplify,
+    remove_dead_code,
+)
 """What every program goes through, in this order."""
 
 BACKENDS = ("auto", "numpy")

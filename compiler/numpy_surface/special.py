@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..composites import log_sigmoid, sigmoid
 from ..errors import DTypeError
 from ..functions import elementwise
 from ..trace import bind
@@ -183,12 +182,12 @@ def ndtr(x: Any) -> Any:
 
 @_special("expit")
 def expit(x: TracedArray) -> Any:
-    return sigmoid(x)
+    return _op("sigmoid", x)
 
 
 @_special("log_expit")
 def log_expit(x: TracedArray) -> Any:
-    return log_sigmoid(x)
+    return _op("log_sigmoid", x)
 
 
 @_special("logit")

@@ -1,6 +1,7 @@
 """Every op, by family. Importing this package fills the table of `compiler.op`."""
 
 from . import (
+    activation,
     arithmetic,
     bessel,
     branching,
@@ -29,13 +30,16 @@ from . import (
     random,
     reduction,
     scan,
+    softmax,
     sort,
     special,
     spectral,
     while_loop,
 )
+from .composite import require_decompositions
 
 __all__ = [
+    "activation",
     "arithmetic",
     "bessel",
     "branching",
@@ -64,8 +68,11 @@ __all__ = [
     "random",
     "reduction",
     "scan",
+    "softmax",
     "sort",
     "special",
     "spectral",
     "while_loop",
 ]
+
+require_decompositions()

@@ -3,7 +3,9 @@
 import builtins
 import dis
 import inspect
+from dataclasses import replace
 from types import CodeType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ import pytest
 from samples.table import FAILURES, FAMILIES, SAMPLES
 from tracemill.compiler.backends.numpy_form import OPAQUE
 from tracemill.compiler.dtypes import is_inexact
-from tracemill.compiler.op import Op, all_ops
+from tracemill.compiler.errors import InternalError
+from tracemill.compiler.op import _TABLE, Op, all_ops, by_decomposition, lookup
+from tracemill.compiler.ops.composite import COMPOSITES, require_decompositions
 from tracemill.tools.coverage import COLUMNS, coverage, render, totals
 
 each_op = pytest.mark.parametrize("op", all_ops().values(), ids=lambda op: op.name)
@@ -51,8 +55,20 @@ def test_an_op_with_floating_inputs_and_outputs_is_differentiated_somewhere(op: 
 
 def test_jvp_t10_no_op_lacks_a_jvp_rule_but_opaque_python() -> None:
     """An op is differentiated by a rule, or has the derivative zero because it is piecewise constant."""
-    without = {row.op for row in coverage() if row.rules["jvp"] not in ("yes", "zero")}
+    without = {row.op for row in coverage() if row.rules["jvp"] not in ("yes", "zero", "decomposed")}
     assert not without
+
+
+def test_an_op_with_neither_a_rule_nor_a_decomposition_fails_the_import(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    require_decompositions()
+    for rule in ("jvp", "transpose", "batch"):
+        changes: Any = {rule: by_decomposition}
+        with monkeypatch.context() as patch:
+            patch.setitem(_TABLE, "sin", replace(lookup("sin"), **changes))
+            with pytest.raises(InternalError, match=f"sin has neither a {rule} rule nor a decomposition"):
+                require_decompositions()
 
 
 @each_op
@@ -60,8 +76,8 @@ def test_an_elementwise_op_is_spelled_for_every_backend(op: Op) -> None:
     assert op.spelling is None or {"c", "triton"} <= set(op.spelling)
 
 
-QUOTED = [op for op in all_ops().values() if op.name not in OPAQUE]
-"""The others run the graphs that they hold, or Python."""
+QUOTED = [op for op in all_ops().values() if op.name not in OPAQUE | COMPOSITES]
+"""The others run the graphs that they hold, or Python, or are taken apart before a backend sees them."""
 
 
 def code_objects(code: CodeType) -> list[CodeType]:
@@ -93,7 +109,7 @@ def test_every_sample_and_failure_is_of_a_known_op_and_has_a_name_of_its_own() -
 def test_the_matrix_has_every_op_and_only_known_entries() -> None:
     rows = coverage()
     assert [row.op for row in sorted(rows, key=lambda row: row.op)] == sorted(all_ops())
-    known = {"yes", "linear", "zero", "header", "—"}
+    known = {"yes", "linear", "zero", "decomposed", "header", "—"}
     for row in rows:
         assert tuple(row.rules) == COLUMNS
         assert all(entry in known or entry.startswith("none: ") for entry in row.rules.values()), row
@@ -103,7 +119,9 @@ def test_the_matrix_counts_what_it_shows() -> None:
     rows = coverage()
     counts = totals(rows)
     assert all(sum(counts[column].values()) == len(rows) for column in COLUMNS)
-    assert counts["type"] == counts["numpy"] == {"yes": len(rows)}
+    assert counts["type"] == {"yes": len(rows)}
+    composites = len(COMPOSITES)
+    assert counts["numpy"] == {"decomposed": composites, "yes": len(rows) - composites}
 
 
 def test_the_matrix_prints_a_line_per_op_and_the_totals() -> None:
@@ -122,4 +140,6 @@ def test_a_piecewise_constant_op_shows_as_zero_and_a_linear_one_as_linear() -> N
     assert rules["reshape"]["transpose"] == "linear"
     assert rules["iota"]["vmap"] == "none: it has no inputs"
     assert rules["exp"]["C"] == "yes"
+    assert rules["sigmoid"]["jvp"] == rules["sigmoid"]["vmap"] == "yes"
+    assert rules["relu"]["jvp"] == rules["relu"]["Triton"] == "decomposed"
     assert rules["sum"]["C"] == "—"

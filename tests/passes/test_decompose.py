@@ -11,8 +11,10 @@ from tracemill.compiler.decompositions import decomposable, decomposition, regis
 from tracemill.compiler.dtypes import Array, is_inexact
 from tracemill.compiler.errors import BackendError, InternalError
 from tracemill.compiler.ir import Graph
+from tracemill.compiler.ops.composite import COMPOSITES
 from tracemill.compiler.trace import bind, evaluate
-from tracemill.passes.decompose import decompose
+from tracemill.passes.decompose import decompose, decompose_composites, decompose_without
+from tracemill.passes.jvp import jvp
 
 ROUNDED = {"exp2", "log2", "log10", "tan", "hypot", "logaddexp", "logaddexp2", "absolute",
            "cumsum", "cumprod", "cumlogsumexp"}  # fmt: skip
@@ -76,6 +78,24 @@ def test_nested_graphs_are_decomposed_too() -> None:
     (call,) = decompose(recorded(lambda x: bind("call", x, graph=inner), "f64[]"), ops={"square"}).calls
     assert isinstance(call.params["graph"], Graph)
     assert ops(call.params["graph"]) == ["multiply"]
+
+
+def test_composites_are_taken_apart_down_to_ops_that_targets_have() -> None:
+    inner = recorded(lambda x: bind("silu", x), "f64[3]")
+    graph = recorded(lambda x: (bind("call", x, graph=inner), bind("softmax", x, axis=0)), "f64[3]")
+    after = decompose_composites(graph)
+    nested = after.calls[0].params["graph"]
+    assert isinstance(nested, Graph)
+    assert not COMPOSITES & {*ops(after), *ops(nested)}
+    plain = recorded(fn.sin, "f64[3]")
+    assert decompose_composites(plain) is plain
+
+
+def test_a_transform_takes_apart_what_has_no_rule_of_its_own() -> None:
+    graph = recorded(lambda x: bind("softmax", bind("relu", x), axis=0), "f64[3]")
+    assert ops(decompose_without(graph, lambda op: op.jvp)) == ["less_equal", "where", "softmax"]
+    assert decompose_without(graph, lambda op: op.batch) is graph
+    assert "softmax_backward" in ops(jvp(graph))
 
 
 def test_an_op_without_a_decomposition_is_refused_by_name() -> None:

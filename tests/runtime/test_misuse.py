@@ -67,9 +67,9 @@ MISUSES: dict[str, tuple[Callable[[], Any], type[TracemillError], str]] = {
     "fill of text": (lambda: tm.numpy.unique(X, size=5, fill_value="a"), ArgumentTypeError, "fill_value .* str: 'a'"),
     "fill of arrays": (lambda: tm.numpy.extract(X > 1, X, size=5, fill_value=X), ArgumentTypeError, "one number"),
     "positions in a number": (lambda: tm.numpy.nonzero(3.0, size=1), ShapeError, "np.atleast_1d"),
-    "softmax of text": (lambda: tm.special.softmax("a"), DTypeError, "array of numbers, not str"),
-    "silu of nothing": (lambda: tm.special.silu(None), DTypeError, "array of numbers, not NoneType"),
-    "relu of text": (lambda: tm.special.relu("a"), DTypeError, "array of numbers, not str"),
+    "softmax of text": (lambda: tm.nn.softmax("a"), DTypeError, "array of numbers, not str"),
+    "silu of nothing": (lambda: tm.nn.silu(None), DTypeError, "array of numbers, not NoneType"),
+    "relu of text": (lambda: tm.nn.relu("a"), DTypeError, "array of numbers, not str"),
     "static position": (
         lambda: tm.compile(scaled, static_argnums=2),
         StaticArgumentError,

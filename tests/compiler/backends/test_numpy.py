@@ -23,6 +23,7 @@ from tracemill.compiler.dtypes import FLOAT32, FLOAT64, Array, is_inexact
 from tracemill.compiler.ir import Constant, Graph, Location, Value, called
 from tracemill.compiler.memory_plan import VIEWS
 from tracemill.compiler.trace import bind, bind_all, evaluate, run_call
+from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.simplify import simplify
 from tracemill.runtime.load import load_module
 
@@ -33,6 +34,7 @@ OPS = sorted({sample.op for sample in SAMPLES})
 
 
 def compiled(graph: Graph) -> Callable[..., tuple[Any, ...]]:
+    graph = decompose_composites(graph)
     return load_module(print_module(graph), entry_name(graph), callbacks(graph))
 
 

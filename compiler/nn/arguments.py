@@ -1,0 +1,46 @@
+"""What the functions take: arrays of numbers, of one floating dtype; and the call of an op on them."""
+
+from typing import Any
+
+import numpy as np
+
+from ..apply import apply_op, as_numbers
+from ..dtypes import dtype_name, is_inexact
+from ..errors import DTypeError
+from ..ir import Param
+from ..program import weak_type
+from ..traced_array import as_value, is_traced, wrap
+from ..tracing import user_location
+
+
+def floating(x: Any) -> Any:
+    """The array as real floating numbers: integers and booleans become f64, complex is a `DTypeError`."""
+    return in_one_dtype(as_numbers(x))[0]
+
+
+def in_one_dtype(*arrays: Any) -> list[Any]:
+    """The arrays in the floating dtype that NumPy promotes them to; None stays None. All traced, or none."""
+    given = [as_numbers(x) for x in arrays if x is not None]
+    weak = [weak_type(x) for x in arrays if x is not None]
+    dtype = np.result_type(
+        *[x.dtype if number is None else number(0) for x, number in zip(given, weak, strict=True)]
+    )
+    if dtype.kind == "c":
+        raise DTypeError(f"expected an array of real numbers, not {dtype_name(dtype)}", user_location())
+    if not is_inexact(dtype):
+        dtype = np.dtype(float)
+    if any(map(is_traced, given)):
+        # What the function closes over becomes an input as it is, and is converted in the graph.
+        given = [x if is_traced(x) else wrap(as_value(x)) for x in given]
+    converted = iter([x if x.dtype == dtype else x.astype(dtype) for x in given])
+    return [None if x is None else next(converted) for x in arrays]
+
+
+def call(op: str, *arrays: Any, **params: Param) -> Any:
+    """``op(*arrays, **params)`` without the arrays that are None: computed, or recorded if one is traced.
+
+    Several outputs are a tuple; those without axes are scalars, as NumPy's functions give them.
+    """
+    results = apply_op(op, *[x for x in arrays if x is not None], **params)
+    scalars = tuple(x if x.ndim else x[()] for x in results)
+    return scalars[0] if len(scalars) == 1 else scalars

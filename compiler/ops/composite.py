@@ -1,0 +1,99 @@
+"""Composite ops: known by name until a pass takes them apart, and defined by how it does that.
+
+A composite is registered with its decomposition alone. Its types and its NumPy meaning are those of the
+decomposition. A transform rule is given where it keeps more than the decomposition would, such as the op itself;
+else it is `by_decomposition`, and the transforms decompose the calls first.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from ..decompositions import Decomposition, decomposable, decomposition, register_decomposition
+from ..dtypes import FLOAT32, DType, dtype_name, is_inexact, kind
+from ..errors import DTypeError, InternalError
+from ..functions import convert
+from ..ir import ArrayType, Graph, Param, Value
+from ..op import BatchRule, JvpRule, Op, TransposeRule, all_ops, by_decomposition, register
+from ..trace import Builder, as_tuple, evaluate, recording
+
+COMPOSITES: set[str] = set()
+"""The names of all composite ops."""
+
+Check: TypeAlias = Callable[..., object]
+"""``check(*input_types, **params)``: raises `ShapeError` or `DTypeError` for what the op is not defined for."""
+
+
+def composite(
+    name: str,
+    decomposed: Decomposition,
+    *,
+    check: Check,
+    jvp: JvpRule,
+    transpose: TransposeRule,
+    batch: BatchRule,
+    family: str,
+    doc: str,
+) -> Op:
+    """Register an op that is what `decomposed` does. f16 and bf16 are computed in f32 and rounded once."""
+
+    def type_rule(*types: ArrayType, **params: Param) -> tuple[ArrayType, ...]:
+        check(*types, **params)
+        return tuple(value.type for value in _definition(name, types, tuple(sorted(params.items()))).outputs)
+
+    def meaning(*arrays: Any, **params: Param) -> tuple[Any, ...]:
+        types = tuple(ArrayType(x.dtype, x.shape) for x in arrays)
+        return evaluate(_definition(name, types, tuple(sorted(params.items()))), *arrays)
+
+    COMPOSITES.add(name)
+    register_decomposition(name)(_in_single_precision(decomposed))
+    return register(
+        Op(name, family, type_rule, meaning, jvp, transpose, batch, spelling=None, effect=None, doc=doc)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _definition(name: str, types: tuple[ArrayType, ...], params: tuple[tuple[str, Param], ...]) -> Graph:
+    """The decomposition for these types, which may hold other composites in turn."""
+    inputs = tuple(map(Value, types))
+    with recording(Builder()) as builder:
+        outputs = as_tuple(decomposition(name)(*inputs, **dict(params)))
+    return Graph(name, inputs, tuple(builder.calls), outputs)
+
+
+def _in_single_precision(decomposed: Decomposition) -> Decomposition:
+    """The same, where half precision is widened on the way in and rounded on the way out."""
+
+    def widened(*inputs: Value, **params: Any) -> Any:
+        narrow = next((x.dtype for x in inputs if _is_half(x.dtype)), None)
+        if narrow is None:
+            return decomposed(*inputs, **params)
+        wide = [convert(x, FLOAT32) if x.dtype == narrow else x for x in inputs]
+        outputs = as_tuple(decomposed(*wide, **params))
+        return tuple(convert(out, narrow) if out.dtype == FLOAT32 else out for out in outputs)
+
+    return widened
+
+
+def _is_half(dtype: DType) -> bool:
+    return kind(dtype) == "f" and dtype.itemsize == 2
+
+
+def floating_operands(name: str) -> Check:
+    """All floating inputs are real and of one dtype, the first among them."""
+
+    def check(*types: ArrayType, **params: Param) -> None:
+        floating = {t.dtype for t in types if is_inexact(t.dtype)}
+        if not types or kind(types[0].dtype) != "f" or len(floating) > 1:
+            given = ", ".join(dtype_name(t.dtype) for t in types)
+            raise DTypeError(f"{name} is not defined for ({given})")
+
+    return check
+
+
+def require_decompositions() -> None:
+    """`InternalError` if an op has neither a rule nor a decomposition that it would follow from."""
+    for op in all_ops().values():
+        for rule in ("jvp", "transpose", "batch"):
+            if getattr(op, rule) is by_decomposition and op.name not in decomposable():
+                raise InternalError(f"{op.name} has neither a {rule} rule nor a decomposition")

@@ -1,0 +1,96 @@
+"""logsumexp, softmax and log_softmax: SciPy's values, axes, infinities, and graphs that stay small."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+import tracemill as tm
+from numpy_surface.differential import check
+from tracemill import nn
+from tracemill.compiler.errors import AxisError, DTypeError, ShapeError
+
+ROWS = np.array([[-1000.0, -3.0, 0.0], [2.0, 1000.0, 0.5], [-np.inf, -np.inf, -np.inf]])
+FUNCTIONS = ("logsumexp", "softmax", "log_softmax")
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1), (1, 0)])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_exponential_sums_are_scipys(name: str, axis: Any) -> None:
+    ours, theirs = getattr(nn, name), getattr(special, name)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(ours(ROWS[:2], axis), theirs(ROWS[:2], axis), rtol=1e-13)
+    check(lambda x: ours(x, axis), ROWS, rtol=1e-13)
+
+
+@pytest.mark.parametrize("axis", [0, 1, (2, 0), (-1, 1), None])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_backward_functions_are_the_gradients_along_any_axes(name: str, axis: Any) -> None:
+    forward, backward = getattr(nn, name), getattr(nn, f"{name}_backward")
+    rng = np.random.default_rng(0)
+    x, ct = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 3, 4))
+    out, pull = tm.vjp(lambda x: forward(x, axis), x)
+    np.testing.assert_allclose(backward(ct, out, axis), pull(ct)[0], rtol=1e-12)
+
+
+def test_the_sum_of_no_probability_is_minus_infinity() -> None:
+    assert nn.logsumexp(ROWS, axis=1)[2] == -np.inf
+    assert nn.logsumexp(np.empty((2, 0)), axis=1).tolist() == [-np.inf, -np.inf]
+    np.testing.assert_array_equal(tm.grad(lambda x: nn.logsumexp(x, axis=1)[2])(ROWS), np.zeros((3, 3)))
+
+
+def test_weights_of_a_log_sum_may_be_0_and_keep_dims() -> None:
+    weights = np.array([1.0, 2.0, 0.5])
+    expected = special.logsumexp(ROWS[:2], axis=1, b=weights, keepdims=True)
+    np.testing.assert_allclose(nn.logsumexp(ROWS[:2], axis=1, b=weights, keepdims=True), expected, rtol=1e-13)
+    check(lambda x: nn.logsumexp(x, axis=1, b=weights, keepdims=True), ROWS[:2], rtol=1e-13)
+    assert nn.logsumexp(np.array([0.0, 2000.0]), b=np.array([1.0, 0.0])) == 0
+    slopes = tm.grad(lambda x: nn.logsumexp(x, b=np.array([1.0, 0.0])))(np.array([0.0, 2000.0]))
+    np.testing.assert_array_equal(slopes, [1, 0])
+
+
+def test_an_infinite_entry_is_no_probability() -> None:
+    x = np.array([0.0, -np.inf, 0.0])
+    np.testing.assert_array_equal(nn.softmax(x), [0.5, 0, 0.5])
+    jacobian = tm.jacrev(nn.softmax)(x)
+    np.testing.assert_array_equal(jacobian, [[0.25, 0, -0.25], [0, 0, 0], [-0.25, 0, 0.25]])
+    assert np.isnan(nn.softmax(np.full(2, -np.inf))).all()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_arrays_without_entries_have_results_without_entries(name: str) -> None:
+    function = getattr(nn, name)
+    assert function(np.empty((0, 3)), 1).size == 0
+    assert tm.compile(lambda x: function(x, 1))(np.empty((0, 3))).size == 0
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_half_precision_is_rounded_once(name: str) -> None:
+    x = np.linspace(-3, 3, 1000).astype(np.float16)
+    exact = getattr(nn, name)(x.astype(np.float32), 0).astype(np.float16)
+    np.testing.assert_array_equal(getattr(nn, name)(x, 0), exact)
+    np.testing.assert_array_equal(tm.compile(lambda x: getattr(nn, name)(x, 0))(x), exact)
+
+
+def test_softmax_stays_one_call_under_transforms() -> None:
+    def probabilities(x: Any) -> Any:
+        return nn.softmax(x, axis=-1)
+
+    def pulled(x: Any, ct: Any) -> Any:
+        return tm.vjp(probabilities, x)[1](ct)[0]
+
+    x = np.ones((2, 3, 4))
+    text = str(tm.compile(tm.vmap(pulled)).lower(x, x).graph)
+    assert "softmax_1: f64[2, 3, 4] = softmax(" in text
+    assert "softmax_backward_1: f64[2, 3, 4] = softmax_backward(" in text
+    assert "exp" not in text
+
+
+def test_misuse_is_named() -> None:
+    with pytest.raises(AxisError, match="axis 2 is out of bounds for an array of dimension 1"):
+        nn.softmax(np.ones(3), 2)
+    with pytest.raises(DTypeError, match="expected an array of real numbers, not c128"):
+        nn.log_softmax(np.ones(3, complex))
+    with pytest.raises(ShapeError, match=r"softmax_backward of .*: it takes 2 of one shape"):
+        nn.softmax_backward(np.ones(3), np.ones(2), 0)
