@@ -16,6 +16,7 @@ from .functions import (
     convert,
     dot,
     equal,
+    full,
     greater_equal,
     imag,
     iota,
@@ -24,12 +25,10 @@ from .functions import (
     real,
     reshape,
     slice_axis,
-    sum_,
     transpose,
     where,
     zeros_like,
 )
-from .functions import full as filled
 from .ir import ArrayType, Shape, Value
 from .op import BatchRule
 from .trace import bind, bind_all
@@ -95,11 +94,6 @@ def inner(x: Value, y: Value) -> Value:
     return dot(x, y, (axes, axes), (lead, lead))
 
 
-def trace(x: Value) -> Value:
-    """The sum of each diagonal."""
-    return sum_(diagonal(x), (x.ndim - 2,))
-
-
 # ---- parts of a matrix -------------------------------------------------------------------------------
 
 
@@ -149,10 +143,10 @@ def per_matrix(v: Value) -> Value:
     return reshape(v, (*v.shape, 1, 1))
 
 
-def identity_like(x: Value) -> Value:
-    """Identity matrices of the shape and dtype of `x`."""
-    size = x.shape[-1]
-    return with_diagonal(zeros_like(x), filled((*x.shape[:-2], size), 1, x.dtype))
+def unit_lower_triangle(x: Value) -> Value:
+    """Zeros above the diagonal and ones on it."""
+    size = min(x.shape[-2:])
+    return with_diagonal(lower_triangle(x, -1), full((*x.shape[:-2], size), 1, x.dtype))
 
 
 def hermitian(x: Value, *, lower: bool = True) -> Value:

@@ -23,13 +23,13 @@ from ..matrix_stacks import (
     diagonal,
     divide_by_triangle,
     hermitian,
-    identity_like,
     imaginary_part,
     lower_triangle,
     matmul,
     require_matrices,
     require_square,
     solve_triangle,
+    unit_lower_triangle,
     upper_triangle,
     with_diagonal,
 )
@@ -89,12 +89,10 @@ def _lu_numpy(x: Any) -> Any:
         size = np.abs(column.real) + np.abs(column.imag)
         pivot = k + np.argmax(size, -1)[..., None]
         here = np.full(pivot.shape, k)
-        for array, index in ((places, (pivot, here)), (packed, (pivot[..., None], here[..., None]))):
-            axis = len(lead)
-            upper = np.take_along_axis(array, index[1], axis)
-            lower = np.take_along_axis(array, index[0], axis)
-            np.put_along_axis(array, index[0], upper, axis)
-            np.put_along_axis(array, index[1], lower, axis)
+        rows_now, rows_then = np.concatenate([pivot, here], -1), np.concatenate([here, pivot], -1)
+        np.put_along_axis(places, rows_then, np.take_along_axis(places, rows_now, -1), -1)
+        rows_now, rows_then = rows_now[..., None], rows_then[..., None]
+        np.put_along_axis(packed, rows_then, np.take_along_axis(packed, rows_now, -2), -2)
         packed[..., k, k + 1 :] -= np.matmul(packed[..., k, None, :k], packed[..., :k, k + 1 :])[..., 0, :]
         divisor = packed[..., k, k, None]
         packed[..., k + 1 :, k] /= np.where(divisor == 0, np.ones((), x.dtype), divisor)
@@ -113,12 +111,10 @@ def _lu_jvp(inputs: Any, tangents: tuple[Value], outputs: tuple[Value, Value]) -
     size = min(rows, columns)
     top, square = slice_axis(packed, 0, size, dx.ndim - 2), slice_axis(moved, 0, size, dx.ndim - 2)
     corner = slice_axis(top, 0, size, dx.ndim - 1)
-    lower = with_diagonal(lower_triangle(corner, -1), diagonal(identity_like(corner)))
-    upper = upper_triangle(corner)
     left = solve_triangle(corner, slice_axis(square, 0, size, dx.ndim - 1), lower=True, unit=True)
     both = divide_by_triangle(left, corner, lower=False)
     low, high = lower_triangle(both, -1), upper_triangle(both)
-    tangent = add(matmul(lower, low), matmul(high, upper))
+    tangent = add(matmul(unit_lower_triangle(corner), low), matmul(high, upper_triangle(corner)))
     if rows > size:
         below = divide_by_triangle(slice_axis(moved, size, rows, dx.ndim - 2), corner, lower=False)
         rest = subtract(below, matmul(slice_axis(packed, size, rows, dx.ndim - 2), high))
