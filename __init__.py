@@ -30,6 +30,16 @@ if TYPE_CHECKING:
     from tracemill.runtime.hessian_products import hvp
     from tracemill.runtime.jacobians import hessian, jacfwd, jacobian, jacrev
     from tracemill.runtime.map import map
+    from tracemill.runtime.named_axes import (
+        all_gather,
+        axis_index,
+        axis_size,
+        pmax,
+        pmean,
+        pmin,
+        ppermute,
+        psum,
+    )
     from tracemill.runtime.pytrees import register_dataclass, register_pytree
     from tracemill.runtime.scan import scan
     from tracemill.runtime.stop_gradient import stop_gradient
@@ -61,6 +71,16 @@ _HOMES = {
     "runtime.hessian_products": ("hvp",),
     "runtime.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
     "runtime.map": ("map",),
+    "runtime.named_axes": (
+        "all_gather",
+        "axis_index",
+        "axis_size",
+        "pmax",
+        "pmean",
+        "pmin",
+        "ppermute",
+        "psum",
+    ),
     "runtime.pytrees": ("register_dataclass", "register_pytree"),
     "runtime.scan": ("scan",),
     "runtime.stop_gradient": ("stop_gradient",),
@@ -83,9 +103,12 @@ __all__ = [
     "Interpreter",
     "TracemillError",
     "Transformer",
+    "all_gather",
     "array_api",
     "associative_scan",
     "autograd",
+    "axis_index",
+    "axis_size",
     "check_rule",
     "checkpoint",
     "checkpoint_name",
@@ -115,6 +138,11 @@ __all__ = [
     "nn",
     "numpy",
     "parse",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "psum",
     "pure_callback",
     "register_dataclass",
     "register_pytree",

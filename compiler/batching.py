@@ -97,3 +97,10 @@ def align_ranks(inputs: Sequence[Value], mapped: Sequence[bool]) -> list[Value]:
 def shifted(axes: Sequence[int]) -> tuple[int, ...]:
     """Logical axes as physical ones behind one batch axis."""
     return tuple(axis + 1 for axis in axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Unmapped:
+    """An output of a batch rule that is the same for all examples, and so has no batch axis."""
+
+    value: Value

@@ -486,6 +486,36 @@ class RuleCheckError(TracemillError, AssertionError):
     code = "E0309"
 
 
+class UnboundAxisNameError(TracemillError, NameError):
+    """A collective names an axis that no `vmap` around it maps.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.vmap(lambda x: x / tm.psum(x, "rows"), axis_name="batch")(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.UnboundAxisNameError: psum: no axis is called 'rows' here; those that are...
+
+    Fix: name the axis where it is mapped, ``vmap(f, axis_name="rows")``, and call the function inside.
+    """
+
+    code = "E0310"
+
+
+class CollectiveError(TracemillError, ValueError):
+    """Examples of a batch compute something together, but not all of them take part at the same time.
+
+    That is so where a batch runs in chunks, and in a branch or a loop that each example chooses for itself.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.vmap(lambda x: x / tm.psum(x, "i"), axis_name="i", chunk_size=2)(np.ones(4))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.CollectiveError: psum over the axis 'i' needs all 4 examples at once...
+
+    Fix: compute it outside of the branch, the loop or the chunked `vmap`, and use the result inside.
+    """
+
+    code = "E0311"
+
+
 # ---- compiling and running ---------------------------------------------------------------------------
 
 

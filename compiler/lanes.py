@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from .collectives import refuse_collectives
 from .dtypes import INT64
 from .functions import broadcast_to, constant, reshape, where
-from .ir import Value
+from .ir import Graph, Value
 from .trace import bind
 
 
@@ -16,6 +17,15 @@ def per_lane(mask: Value, like: Value) -> Value:
 def select_lanes(mask: Value, new: Value, old: Value) -> Value:
     """``new`` in the lanes of the mask, ``old`` in the others."""
     return where(per_lane(mask, new), new, old)
+
+
+def refuse_collectives_in(graphs: Sequence[Graph]) -> None:
+    """`CollectiveError` if graphs that each example takes or leaves compute something with all examples."""
+    refuse_collectives(
+        graphs,
+        "is in a branch or a loop that each example takes or leaves for itself, so that not all of them take part",
+        "compute it before and use the result there",
+    )
 
 
 def copy_active_lane(mask: Value, values: Sequence[Value], mapped: Sequence[bool]) -> tuple[Value, ...]:

@@ -25,7 +25,8 @@ the call is linear in arrives as `Linear`: only its type is known. Others are va
 
 BatchRule: TypeAlias = Callable[..., Any]
 """``batch(inputs, mapped, size, **params)``: the outputs, with a new axis 0 of length ``size``.
-``mapped[i]`` says that input i has that axis in front; at least one does."""
+``mapped[i]`` says that input i has that axis in front; at least one does. An output that is the same for all
+examples may be given without it, as `compiler.batching.Unmapped`."""
 
 
 # An op with a graph among its params needs the passes, which live above. Each hands itself to the op's rule

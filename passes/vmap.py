@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ..compiler.batching import Unmapped
 from ..compiler.functions import broadcast_to, moveaxis
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.op import lookup
@@ -40,7 +41,9 @@ def vmap(graph: Graph, *, in_axes: Sequence[int | None], size: int, out_axes: Se
             which = tuple(v in mapped for v in call.inputs)
             if any(which):
                 outputs = as_tuple(lookup(call.op).batch(arguments, which, size, **rule_params(call, vmap)))
-                mapped.update(call.outputs)
+                differing = [not isinstance(out, Unmapped) for out in outputs]
+                mapped.update(v for v, differs in zip(call.outputs, differing, strict=True) if differs)
+                outputs = tuple(out.value if isinstance(out, Unmapped) else out for out in outputs)
             else:
                 outputs = bind_all(call.op, *arguments, **call.params)
             env.update(zip(call.outputs, outputs, strict=True))

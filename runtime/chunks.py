@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.collectives import COLLECTIVES, collective_calls
 from ..compiler.dtypes import Array
+from ..compiler.errors import CollectiveError
 from ..compiler.functions import concatenate, moveaxis, reshape, slice_axis
-from ..compiler.ir import Graph, Value
+from ..compiler.ir import Graph, Value, called
 from ..compiler.peak_memory import peak_memory
 from ..compiler.trace import bind_all, depends_on, evaluate, inline
 from ..compiler.traced_array import as_value, wrap
@@ -26,6 +28,7 @@ class Chunks:
         graph = mapped.graph
         varying = [axis is not None for axis in mapped.in_axes]
         reached = depends_on(graph, varying)
+        self._refuse_collectives(graph, reached, mapped.size)
         self.size = mapped.size
         self.varies = [value in reached for value in graph.outputs]
         """Which outputs depend on the example."""
@@ -40,6 +43,19 @@ class Chunks:
         self._in_axes = [axis for axis in mapped.in_axes if axis is not None]
         self._out_axes = [axis for axis, varies in axes if varies and axis is not None]
         self._each = MappedGraph(each, [*[None] * needed, *self._in_axes], self._out_axes, mapped.size)
+
+    @staticmethod
+    def _refuse_collectives(graph: Graph, reached: set[Value], size: int) -> None:
+        """A chunk knows nothing of the examples of another."""
+        for call in graph.calls:
+            nested = (inner for held in called((call,)) for inner in collective_calls(held))
+            own = (call,) if call.op in COLLECTIVES and call.inputs[0] in reached else ()
+            for found in (*own, *(nested if any(v in reached for v in call.inputs) else ())):
+                raise CollectiveError(
+                    f"{found.op} over the axis {found.params['axis']!r} needs all {size} examples at once, but they "
+                    "run in chunks: map without chunk_size and memory_limit, or compute it in a vmap of its own before",
+                    found.location,
+                )
 
     def peak(self, length: int) -> int:
         """The bytes that `run` allocates at most: the result, what is shared, and what one chunk needs."""

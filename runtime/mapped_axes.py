@@ -26,6 +26,8 @@ class MappedAxis:
     trace: Trace
     """The trace of the mapped function."""
     axis: Lane
+    name: str | None = None
+    """What collectives call it."""
 
     @property
     def size(self) -> int:

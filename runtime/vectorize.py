@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from ..compiler.collectives import mapped_values
 from ..compiler.errors import CallbackLoopWarning, TransformArgumentError, TreeMismatchError
 from ..compiler.ir import ArrayType, Call, Graph, Value, called
 from ..compiler.program import (
@@ -22,7 +23,6 @@ from ..compiler.program import (
     path_names,
     trace,
 )
-from ..compiler.trace import depends_on
 from ..compiler.traced_array import is_numpy_array
 from ..compiler.tracing import Lane, require_trace
 from .chunking import Chunking, chunking, positive
@@ -42,6 +42,7 @@ def vmap(
     chunk_size: int | None = None,
     memory_limit: int | str | None = None,
     axis_size: int | None = None,
+    axis_name: str | None = None,
 ) -> Callable[..., Any]:
     """Map `func` over an axis of its arguments, as a loop over the slices would, without the loop.
 
@@ -62,6 +63,7 @@ def vmap(
         memory_limit: instead, how much memory a call may allocate, in bytes or as ``"512MB"``, ``"2GiB"``: it runs the
             largest chunk whose planned peak (results of all calls that are alive at one time) fits.
         axis_size: the batch size, needed only if no argument is mapped.
+        axis_name: what `psum` and its kind call the axis inside `func`.
 
     Returns:
         A function of the batched arguments. Value, shape and dtype equal those of the stacked results of the
@@ -78,7 +80,12 @@ def vmap(
     """
     where = f"vmap({describe(func)})"
     chunks = chunking(where, chunk_size, memory_limit)
-    return _mapped(func, where, in_dims, out_dims, randomness, kw_dims or {}, axis_size, chunks)
+    given: Any = axis_name
+    if given is not None and (not isinstance(given, str) or not given):
+        raise TransformArgumentError(
+            f"{where}: axis_name must be a string that is not empty, not {axis_name!r}"
+        )
+    return _mapped(func, where, in_dims, out_dims, randomness, kw_dims or {}, axis_size, chunks, axis_name)
 
 
 def chunk_vmap(
@@ -111,6 +118,7 @@ def _mapped(
     kw_dims: Mapping[str, Any],
     axis_size: int | None,
     chunks: Chunking,
+    axis_name: str | None = None,
 ) -> Callable[..., Any]:
     if randomness not in RANDOMNESS:
         raise TransformArgumentError(
@@ -120,7 +128,7 @@ def _mapped(
     @like_function(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         batch = _Batch(where, in_dims, out_dims, kw_dims, axis_size, args, kwargs)
-        return _Mapping(batch, func, randomness).result(chunks)
+        return _Mapping(batch, func, randomness, axis_name).result(chunks)
 
     return mapped
 
@@ -249,13 +257,13 @@ class _Batch:
 class _Mapping:
     """A function traced for one example, ready to run on the batch."""
 
-    def __init__(self, batch: _Batch, func: Callable[..., Any], randomness: str) -> None:
+    def __init__(self, batch: _Batch, func: Callable[..., Any], randomness: str, name: str | None) -> None:
         self.batch, self.where = batch, batch.where
         axis = Lane(batch.size)
 
         @like_function(func)
         def example(*args: Any, **kwargs: Any) -> Any:
-            with mapping(MappedAxis(batch.where, randomness, require_trace(), axis)):
+            with mapping(MappedAxis(batch.where, randomness, require_trace(), axis, name)):
                 return func(*args, **kwargs)
 
         self.program: Program = trace(example, batch.tree, batch.arguments())
@@ -271,7 +279,7 @@ class _Mapping:
             "the lane" if isinstance(x, Lane) else f"an array {x.dtype.name}{list(x.shape)} from outside"
             for x in captured
         ]
-        self.reached = depends_on(self.graph, [axis is not None for axis in self.in_axes])
+        self.reached = mapped_values(self.graph, [axis is not None for axis in self.in_axes])
 
     def result(self, chunks: Chunking) -> Any:
         """The batched result; arrays that the function wrote to are updated."""

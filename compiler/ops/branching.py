@@ -7,7 +7,7 @@ from ..dtypes import BOOL, INT64, is_inexact
 from ..errors import DTypeError, ShapeError
 from ..functions import convert, equal, full, logical_not, maximum, minimum
 from ..ir import ArrayType, Graph, Value
-from ..lanes import copy_active_lane, select_lanes
+from ..lanes import copy_active_lane, refuse_collectives_in, select_lanes
 from ..nested_graphs import graph_of, spread
 from ..op import DifferentiateGraph, Linear, Op, register
 from ..trace import Builder, bind, bind_all, depends_on, evaluate, inline, recording
@@ -153,6 +153,7 @@ def _switch_batch(
     batched = [recurse(branch, in_axes=in_axes, size=size, out_axes=out_axes) for branch in branches]
     if not mapped[0]:
         return bind_all("switch", *inputs, branches=tuple(batched))
+    refuse_collectives_in(branches)
     if not size:
         return tuple(full(value.shape, 0, value.dtype) for value in batched[0].outputs)
     return _select_branch(index, operands, mapped[1:], batched)

@@ -12,14 +12,15 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..batching import leading
+from ..collectives import mapped_values
 from ..dtypes import BOOL
 from ..errors import DTypeError, NotDifferentiableError, ShapeError
 from ..functions import broadcast_to, zeros_like
 from ..ir import ArrayType, Graph, Value
-from ..lanes import copy_active_lane, select_lanes
+from ..lanes import copy_active_lane, refuse_collectives_in, select_lanes
 from ..nested_graphs import graph_of, rearranged, spread, spreading
 from ..op import DifferentiateGraph, Op, register
-from ..trace import Interpreter, bind, bind_all, current_builder, depends_on, inline, not_recording
+from ..trace import Interpreter, bind, bind_all, current_builder, inline, not_recording
 
 FAMILY = "while_loop"
 
@@ -184,8 +185,9 @@ def _while_batch(
     **limit: Any,
 ) -> tuple[Value, ...]:
     marks = spreading(body, mapped, consts, len(inputs) - consts, inexact=False)
-    each_its_own = cond.outputs[0] in depends_on(cond, marks)
+    each_its_own = cond.outputs[0] in mapped_values(cond, marks)
     if each_its_own:
+        refuse_collectives_in((cond, body))
         marks = [*mapped[:consts], *(True for _ in inputs[consts:])]
     carry_axes = [0 if mark else None for mark in marks[consts:]]
     in_axes = [0 if is_mapped else None for is_mapped in mapped[:consts]] + carry_axes

@@ -27,8 +27,15 @@ each_plain = pytest.mark.parametrize("sample", PLAIN, ids=lambda sample: sample.
 
 def mixes(sample: Sample) -> list[tuple[int | None, ...]]:
     """For each input unmapped or an axis for the batch, but not all unmapped."""
-    choices = [(None, *range(len(shape) + 1)) for shape in sample.shapes]
+    choices: list[tuple[int | None, ...]] = [(None, *range(len(shape) + 1)) for shape in sample.shapes]
+    if sample.coupled:
+        choices[0] = (None,)
     return [axes for axes in product(*choices) if any(axis is not None for axis in axes)]
+
+
+def mapped_inputs(sample: Sample, axis: int) -> list[int | None]:
+    """This axis for every input that may have a batch of its own."""
+    return [None if sample.coupled and not place else axis for place in range(len(sample.shapes))]
 
 
 def stack(examples: Sequence[Sequence[Array]], in_axes: Sequence[int | None]) -> list[Array]:
@@ -76,8 +83,10 @@ def test_vmap_of_vmap_equals_two_loops(sample: Sample) -> None:
     """The outer batch behind the logical axes, the inner one in front."""
     grid = [[sample.arrays(10 * i + j) for j in range(SIZE)] for i in range(3)]
     graph = sample.graph()
-    inner, none = [0] * len(sample.shapes), [0] * len(graph.outputs)
-    outer = [len(shape) + 1 for shape in sample.shapes]
+    inner, none = mapped_inputs(sample, 0), [0] * len(graph.outputs)
+    outer = [
+        None if axis is None else len(shape) + 1 for axis, shape in zip(inner, sample.shapes, strict=True)
+    ]
     twice = vmap(vmap(graph, in_axes=inner, size=SIZE, out_axes=none), in_axes=outer, size=3, out_axes=none)
     outputs = evaluate(twice, *stack([stack(row, inner) for row in grid], outer))
     loops = [loop(sample, row, inner) for row in grid]
@@ -87,8 +96,9 @@ def test_vmap_of_vmap_equals_two_loops(sample: Sample) -> None:
 
 @each_plain
 def test_a_batch_of_none_has_the_right_types(sample: Sample) -> None:
-    graph, axes = sample.graph(), [0] * len(sample.shapes)
+    graph, axes = sample.graph(), mapped_inputs(sample, 0)
     batched = vmap(graph, in_axes=axes, size=0, out_axes=[0] * len(graph.outputs))
-    nothing = [np.empty((0, *x.shape), x.dtype) for x in sample.arrays()]
+    pairs = zip(sample.arrays(), axes, strict=True)
+    nothing = [x if axis is None else np.empty((0, *x.shape), x.dtype) for x, axis in pairs]
     outputs = evaluate(batched, *nothing)
     assert [(x.dtype, x.shape) for x in outputs] == [(v.dtype, (0, *v.shape)) for v in graph.outputs]

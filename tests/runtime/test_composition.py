@@ -22,7 +22,7 @@ TRIPLES: Sequence[Composition] = tuple(product(TRANSFORMS, repeat=3))
 def subjects() -> Iterator[Sample]:
     """Calls with inputs at generic points, whose derivatives differences can tell; or without derivatives."""
     for sample in SAMPLES:
-        is_plain = sample.shapes and sample.layout == "contiguous" and sample.generic
+        is_plain = sample.shapes and not sample.coupled and sample.layout == "contiguous" and sample.generic
         if is_plain and (sample.smooth or not any(sample.differentiated)):
             yield sample
 
@@ -33,7 +33,13 @@ def narrow_subjects() -> Iterator[Sample]:
         floating = {t.dtype.name for t in sample.types if is_inexact(t.dtype)}
         made = {v.dtype.name for v in sample.graph().outputs if is_inexact(v.dtype)}
         is_single = floating | made <= {"float32", "complex64"}
-        if is_single and sample.layout == "contiguous" and sample.generic and any(sample.differentiated):
+        if (
+            is_single
+            and not sample.coupled
+            and sample.layout == "contiguous"
+            and sample.generic
+            and any(sample.differentiated)
+        ):
             yield sample
 
 

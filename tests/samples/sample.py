@@ -173,6 +173,9 @@ class Sample:
     phase, so only what does not depend on it can be compared with differences."""
     reversible: bool = True
     """Whether reverse mode goes through it; else it is refused."""
+    coupled: bool = False
+    """The examples of a batch compute together, as the first input numbers them. A loop over them, or a pairing of
+    one alone, does not hold then; tests/compiler/test_collectives.py says what does."""
     label: str = ""
     """Tells apart samples that look the same otherwise."""
 
