@@ -322,9 +322,13 @@ def take_along_axis(x: Value, index: Value, axis: int, *, unique: bool = False) 
     return gather(x, indices, range(x.ndim), unique=unique)
 
 
+def positions(shape: Shape, axis: int) -> Value:
+    """For each entry of an array of this shape its index along an axis: i64."""
+    numbers = reshape(iota(shape[axis], INT64), (shape[axis], *(1,) * (len(shape) - 1 - axis)))
+    return broadcast_to(numbers, shape)
+
+
 def argsort(keys: Sequence[Value], axis: int, *, descending: bool = False) -> Value:
     """Where along `axis` the entries come from when sorted by the first key, then by the second, …: i64."""
-    shape = keys[0].shape
-    number = reshape(iota(shape[axis], INT64), (shape[axis], *(1,) * (len(shape) - 1 - axis)))
-    operands = (*keys, broadcast_to(number, shape))
+    operands = (*keys, positions(keys[0].shape, axis))
     return bind_all("sort", *operands, axis=axis, num_keys=len(keys), descending=descending)[-1]

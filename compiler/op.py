@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from .errors import InternalError
 from .ir import ArrayType, Call, Graph, Value, called
@@ -17,7 +17,7 @@ but ``np`` and its arguments, because the NumPy backend quotes its source."""
 
 JvpRule: TypeAlias = Callable[..., Any]
 """``jvp(inputs, tangents, outputs, **params)``: the tangents of the outputs, linear in ``tangents``.
-A tangent is None where it is zero; at least one is not."""
+A tangent is None where it is zero; at least one is not. `Anew` if a call in another form gives the outputs, too."""
 
 TransposeRule: TypeAlias = Callable[..., Any]
 """``transpose(cotangents, inputs, **params)``: one cotangent, or None for zero, per input. An input that
@@ -27,6 +27,13 @@ BatchRule: TypeAlias = Callable[..., Any]
 """``batch(inputs, mapped, size, **params)``: the outputs, with a new axis 0 of length ``size``.
 ``mapped[i]`` says that input i has that axis in front; at least one does. An output that is the same for all
 examples may be given without it, as `compiler.batching.Unmapped`."""
+
+
+class Anew(NamedTuple):
+    """What a JVP rule gives that has recorded its call anew: what stands for the outputs, and their tangents."""
+
+    outputs: tuple[Value, ...]
+    tangents: tuple[Value | None, ...]
 
 
 # An op with a graph among its params needs the passes, which live above. Each hands itself to the op's rule

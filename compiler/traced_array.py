@@ -265,12 +265,13 @@ class TracedArray:
         """The elements if they follow from what is known while tracing, else None."""
         return self._trace.concrete(self.value)
 
-    def _need(self, what: str) -> Any:
+    def _need(self, what: str, hint: str = "") -> Any:
         known = self.concrete()
         if known is None:
             raise ConcretizationError(
                 f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where "
-                "instead of `if`, a NumPy function instead of one of `math`, or make the argument static",
+                "instead of `if`, a NumPy function instead of one of `math`, or make the argument static"
+                + hint,
                 user_location(),
             )
         return known
@@ -319,16 +320,16 @@ class TracedArray:
         return self._need("x.tolist()").tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        self._refuse_to_detach("turning a traced array into a NumPy array")
-        return np.array(self._need("turning it into a NumPy array"), dtype)
+        self._refuse_to_detach("turning a traced array into a NumPy array", _IN_A_LIST)
+        return np.array(self._need("turning it into a NumPy array", _IN_A_LIST), dtype)
 
-    def _refuse_to_detach(self, what: str) -> None:
+    def _refuse_to_detach(self, what: str, hint: str = "") -> None:
         """A Python number has no derivative: taking one from a traced argument would lose it silently."""
         if is_inexact(self.dtype) and self._trace.depends_on_arguments(self.value):
             raise ConcretizationError(
                 f"{what} of a traced {self.type} leaves the trace, and with it the derivative. Use a NumPy function "
                 "instead of one of `math`, np.where instead of `if`, and to store it in, arrays made inside the "
-                "function (np.zeros, …), or np.asarray(w) for an array w from outside",
+                "function (np.zeros, …), or np.asarray(w) for an array w from outside" + hint,
                 user_location(),
             )
 
@@ -397,6 +398,10 @@ def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., An
     return method
 
 
+_IN_A_LIST = (
+    ". Ufuncs and their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
+    "np.logical_and.reduce([x, y])"
+)
 _NO_MEMORY = frozenset(("base", "ctypes", "data", "flags", "strides"))
 _SAME_AS_FUNCTION = frozenset(
     """

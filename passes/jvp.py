@@ -7,7 +7,7 @@ from ..compiler.dtypes import is_inexact
 from ..compiler.errors import InternalError, TracemillError
 from ..compiler.functions import zeros_like
 from ..compiler.ir import Call, Graph, Value
-from ..compiler.op import DifferentiateGraph, lookup
+from ..compiler.op import Anew, DifferentiateGraph, lookup
 from ..compiler.trace import Builder, as_tuple, recording
 from .decompose import decompose_without
 from .nested import holds_graph, rule_params
@@ -58,8 +58,14 @@ def jvp(
                     outputs, results = lookup(call.op).jvp(call.inputs, tangents, outputs, **params)
                     now.update(zip(call.outputs, outputs, strict=True))
                 else:
+                    place = len(builder.calls)
                     builder.calls.append(call)
-                    results = as_tuple(lookup(call.op).jvp(call.inputs, tangents, outputs, **params))
+                    results = lookup(call.op).jvp(call.inputs, tangents, outputs, **params)
+                    if isinstance(results, Anew):
+                        del builder.calls[place]
+                        outputs, results = results
+                        now.update(zip(call.outputs, outputs, strict=True))
+                    results = as_tuple(results)
             except TracemillError as error:
                 error.locate(call.location)
                 raise

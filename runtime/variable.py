@@ -157,9 +157,9 @@ class Variable(TracedArray):
         known: Array = array_of(self.value) if on_tape() else self._need("looking at it")
         return known
 
-    def _refuse_to_detach(self, what: str) -> None:
+    def _refuse_to_detach(self, what: str, hint: str = "") -> None:
         if not on_tape():
-            super()._refuse_to_detach(what)
+            super()._refuse_to_detach(what, hint)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if on_tape() and is_recorded(self.value):

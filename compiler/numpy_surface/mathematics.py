@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import BOOL, is_complex, is_inexact
-from ..errors import ArgumentTypeError, ConcretizationError
+from ..errors import ArgumentTypeError, ConcretizationError, DTypeError
 from ..functions import elementwise, make_complex
 from ..trace import bind
 from ..traced_array import TracedArray, wrap
@@ -25,6 +25,10 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> TracedArray:
     if x.dtype.kind in "iu":
         return deliver((x if decimals >= 0 else _rounded_integer(x, decimals)).value, out)
     if x.dtype == BOOL:
+        if decimals:
+            raise DTypeError(
+                "booleans are rounded to whole numbers only, because the result would be boolean"
+            )
         x = x.astype(np.float16)
     if is_complex(x.dtype):
         parts = (_rounded(part, decimals).value for part in (x.real, x.imag))

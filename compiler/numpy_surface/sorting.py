@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import BOOL, INT64, is_complex, is_inexact
-from ..errors import ArgumentValueError, ShapeError
+from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError, UnsupportedFunctionError
 from ..functions import (
     add,
-    broadcast_to,
     convert,
     elementwise,
     full,
@@ -26,7 +25,7 @@ from ..functions import (
 from ..functions import argsort as argsort_of
 from ..ir import Value
 from ..trace import bind_all
-from ..traced_array import TracedArray, as_value, wrap
+from ..traced_array import TracedArray, as_value, is_traced, wrap
 from .axes import normalize_axis
 from .products import in_common_dtype
 from .registry import implements
@@ -42,9 +41,22 @@ def _line_and_axis(a: Any, axis: Any, order: Any) -> tuple[Value, int]:
     return x, normalize_axis(axis, x.ndim)
 
 
+def _check_kind(kind: Any, stable: Any) -> None:
+    """NumPy looks at the first letter; whatever it is, ours is stable."""
+    if kind is None:
+        return
+    if stable is not None:
+        raise ArgumentValueError("kind= and stable= cannot be given both")
+    if not isinstance(kind, str):
+        raise ArgumentTypeError(f"sort kind must be a str, not {type(kind).__name__}")
+    if kind[:1].lower() not in ("q", "h", "m", "s"):
+        raise ArgumentValueError(f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
+
+
 @implements(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> TracedArray:
     """In rising order, NaN last. Every kind is stable."""
+    _check_kind(kind, stable)
     x, along = _line_and_axis(a, axis, order)
     (ordered,) = bind_all("sort", x, axis=along, num_keys=1, descending=False)
     return wrap(ordered)
@@ -54,26 +66,41 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> TracedArray:
-    """Where the sorted entries come from. Every kind is stable."""
-    x, along = _line_and_axis(a, axis, order)
+    """Where the sorted entries come from. Every kind is stable. Of a number NumPy makes a line."""
+    _check_kind(kind, stable)
+    x, along = _line_and_axis(np.atleast_1d(as_array(a)), axis, order)
     return wrap(argsort_of([x], along))
 
 
 @implements(np.lexsort)
 def lexsort(keys: Any, axis: int = -1) -> TracedArray:
     """The order by the last key, then by the one before it, …"""
-    values = [as_value(key) for key in keys]
+    values = [as_value(key) for key in reversed(keys)]
     if not values:
-        raise ArgumentValueError("lexsort needs at least one key")
-    shape = np.broadcast_shapes(*[value.shape for value in values])
-    values = [broadcast_to(value, shape) for value in reversed(values)]
+        raise ArgumentTypeError("lexsort needs at least one key")
+    shape = values[0].shape
+    if any(value.shape != shape for value in values):
+        raise ShapeError("lexsort: all keys need to be the same shape")
     if not shape:
         return wrap(full((), 0, INT64))
     return wrap(argsort_of(values, normalize_axis(axis, len(shape))))
 
 
-def _check_places(kth: Any, x: Value, axis: int) -> None:
-    for k in np.ravel(np.asarray(kth)):
+def _check_places(kth: Any, x: Value, axis: int, kind: Any) -> None:
+    if kind != "introselect":
+        raise ArgumentValueError(f"select kind must be 'introselect' (got {kind!r})")
+    places = kth.concrete() if is_traced(kth) else np.asarray(kth)
+    if places is None:
+        raise UnsupportedFunctionError(
+            "np.partition needs kth that is known while tracing; np.sort needs none"
+        )
+    if places.dtype == BOOL:
+        raise ArgumentValueError("kth must be integers, not booleans")
+    if places.dtype.kind not in "iu":
+        raise ArgumentTypeError(f"kth must be integers, not {places.dtype}")
+    if places.ndim > 1:
+        raise ShapeError(f"kth must be an int or a sequence of ints, not an array of shape {places.shape}")
+    for k in np.ravel(places):
         if not -x.shape[axis] <= k < x.shape[axis]:
             raise ArgumentValueError(f"kth(={k}) out of bounds ({x.shape[axis]})")
 
@@ -82,7 +109,7 @@ def _check_places(kth: Any, x: Value, axis: int) -> None:
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> TracedArray:
     """The sorted array, which is partitioned at every place."""
     x, along = _line_and_axis(a, axis, order)
-    _check_places(kth, x, along)
+    _check_places(kth, x, along, kind)
     return sort(wrap(x), along)
 
 
@@ -90,8 +117,8 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
 def argpartition(
     a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
 ) -> TracedArray:
-    x, along = _line_and_axis(a, axis, order)
-    _check_places(kth, x, along)
+    x, along = _line_and_axis(np.atleast_1d(as_array(a)), axis, order)
+    _check_places(kth, x, along, kind)
     return argsort(wrap(x), along)
 
 
@@ -163,7 +190,12 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Trac
     if ordered.ndim != 1:
         raise ShapeError("object too deep for desired array: the sorted array must be one-dimensional")
     if sorter is not None:
-        ordered = gather(ordered, [convert(as_value(sorter), INT64)], (0,))
+        order = as_value(sorter)
+        if order.dtype.kind not in "iu":
+            raise ArgumentTypeError(f"sorter must only contain integers, not {order.dtype}")
+        if order.shape != ordered.shape:
+            raise ShapeError(f"sorter.size must equal a.size: {order.type} for {ordered.type}")
+        ordered = gather(ordered, [convert(order, INT64)], (0,))
     return wrap(places_in(ordered, wanted, side))
 
 

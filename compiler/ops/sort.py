@@ -12,9 +12,9 @@ import numpy as np
 from ..batching import all_leading
 from ..dtypes import INT64
 from ..errors import ShapeError
-from ..functions import argsort, take_along_axis
+from ..functions import positions, take_along_axis
 from ..ir import ArrayType, Value
-from ..op import Op, not_linear, register
+from ..op import Anew, Op, not_linear, register
 from ..trace import bind_all
 
 FAMILY = "sort"
@@ -56,12 +56,13 @@ def _sort_jvp(
     outputs: Any,
     *,
     axis: int,
-    num_keys: int,
-    descending: bool,
-) -> tuple[Value | None, ...]:
-    """The tangents follow their entries. Sorting is done once for them all."""
-    order = argsort(inputs[:num_keys], axis, descending=descending)
-    return tuple(None if t is None else take_along_axis(t, order, axis, unique=True) for t in tangents)
+    **params: Any,
+) -> Anew:
+    """The tangents follow their entries, whose numbers are sorted with them: all is sorted once."""
+    numbers = positions(inputs[0].shape, axis)
+    *ordered, order = bind_all("sort", *inputs, numbers, axis=axis, **params)
+    moved = (None if t is None else take_along_axis(t, order, axis, unique=True) for t in tangents)
+    return Anew(tuple(ordered), tuple(moved))
 
 
 def _sort_batch(

@@ -267,7 +267,7 @@ def _sinc(x: Any, order: Any) -> Any:
     far = np.zeros_like(z)
     for n in range(order + 1):
         far = (np.pi ** (n - 1) * (-1.0) ** (n // 2) * waves[n % 2] - n * far) / v
-    far = np.where(np.isinf(z), 0.0, far)
+    far = np.where(np.isinf(z), np.nan, far)
     return np.where(np.abs(z) < 0.5 + 0.3 * order, near, far).astype(x.dtype)
 
 

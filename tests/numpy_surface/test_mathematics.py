@@ -60,6 +60,8 @@ def test_every_function_of_these_chapters_has_a_sample() -> None:
         lambda x: np.unpackbits(x),
         lambda x: np.piecewise(x, [x > 0], [1, 2, 3]),
         lambda x: np.round(x, "two"),  # type: ignore[call-overload]
+        lambda x: np.round(x > 0, 1),
+        lambda x: np.round(x > 0, -1),
     ],
 )
 def test_what_numpy_refuses_is_refused(misuse: Callable[[Any], Any]) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracemill as tm
 from numpy_surface.differential import check, check_both_raise, run_traced
 from samples.numpy_math import TOLERANCE, Use, X, cases
-from tracemill.compiler.errors import DataDependentShapeError
+from tracemill.compiler.errors import DataDependentShapeError, UnsupportedFunctionError
 
 GRID = X["f64"]
 NUMBERS = np.array([3, 1, 2, 3, 1])
@@ -95,7 +96,64 @@ def test_the_size_of_two_sets_must_be_known(name: str) -> None:
         lambda x: np.searchsorted(x, 1),
         lambda x: np.searchsorted(x[0], 1, side="middle"),  # type: ignore[call-overload]
         lambda x: np.sort(x, order="name"),
+        lambda x: np.sort(x, kind="bubble"),  # type: ignore[call-overload]
+        lambda x: np.sort(x, kind=3),  # type: ignore[call-overload]
+        lambda x: np.argsort(x, kind="stable", stable=True),
+        lambda x: np.argsort(x[0, 0], axis=1),
+        lambda x: np.lexsort((x, x[0])),
+        lambda x: np.partition(x, 1, kind="quickselect"),  # type: ignore[call-overload]
+        lambda x: np.partition(x, 1.0),  # type: ignore[call-overload]
+        lambda x: np.partition(x, True),
+        lambda x: np.partition(x, [[1, 2]]),
+        lambda x: np.partition(x, []),
+        lambda x: np.argpartition(x[0, 0], 1),
+        lambda x: np.searchsorted(x[0], 1, sorter=np.array([0, 1])),
+        lambda x: np.searchsorted(x[0], 1, sorter=np.arange(4.0)),  # type: ignore[arg-type]
     ],
 )
 def test_what_numpy_refuses_is_refused(misuse: Callable[[Any], Any]) -> None:
     check_both_raise(misuse, GRID)
+
+
+def test_a_place_to_partition_at_must_be_known() -> None:
+    with pytest.raises(UnsupportedFunctionError, match="needs kth that is known while tracing"):
+        run_traced(lambda x, k: np.partition(x, k), GRID, np.int64(1))
+
+
+def test_a_number_is_ordered_as_a_line() -> None:
+    check(lambda x: (np.argsort(x[0, 0]), np.argpartition(x[0, 0], 0), np.lexsort((x[0, 0],))), GRID)
+
+
+def searched(ordered: Any, wanted: Any) -> Any:
+    return np.searchsorted(ordered, wanted, "right", sorter=np.argsort(ordered))
+
+
+@pytest.mark.parametrize("in_dims", [(0, None), (None, 1), (1, 0)])
+def test_vmap_of_a_search_is_the_loop(in_dims: tuple[int | None, int | None]) -> None:
+    rng = np.random.default_rng(4)
+    batches = [
+        rng.normal(size=shape if dim is None else np.insert(shape, dim, 3))
+        for shape, dim in zip(((5,), (2, 4)), in_dims, strict=True)
+    ]
+    rows = [
+        searched(*(x if dim is None else np.take(x, i, dim) for x, dim in zip(batches, in_dims, strict=True)))
+        for i in range(3)
+    ]
+    for function in (tm.vmap(searched, in_dims), tm.compile(tm.vmap(searched, in_dims))):
+        np.testing.assert_array_equal(function(*batches), np.stack(rows))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_gradient_of_a_partition_goes_to_the_entries_that_are_there(dtype: str) -> None:
+    x = np.array([3.0, 1.0, 4.0, 1.5], dtype)
+    smallest = tm.grad(lambda x: np.sum(np.partition(x, 1)[:2]))
+    for gradient in (smallest(x), tm.compile(smallest)(x)):
+        assert gradient.dtype == x.dtype
+        assert gradient.tolist() == [0, 1, 0, 1]
+
+
+def test_the_derivative_of_sorting_sorts_once() -> None:
+    lowered = tm.compile(tm.grad(lambda x: np.sum(np.sort(x) * np.arange(3.0)))).lower(np.ones(3))
+    assert [call.op for call in lowered.graph.calls].count("sort") == 1
+    values, tangents = tm.jvp(np.sort, (np.array([2.0, 1.0]),), (np.array([5.0, 7.0]),))
+    assert (values.tolist(), tangents.tolist()) == ([1, 2], [7, 5])

@@ -12,7 +12,13 @@ import pytest
 from numpy_surface.differential import assert_same, check, check_both_raise, run_numpy, run_traced
 from samples.sample import special_values
 from tracemill.compiler.dtypes import Array, dtype_named, dtype_names
-from tracemill.compiler.errors import ArgumentValueError, DTypeError, TracemillError, UnsupportedFunctionError
+from tracemill.compiler.errors import (
+    ArgumentValueError,
+    ConcretizationError,
+    DTypeError,
+    TracemillError,
+    UnsupportedFunctionError,
+)
 
 ARRAYS = {name: special_values(dtype_named(name))[:17] for name in dtype_names()}
 UFUNCS = sorted(
@@ -296,3 +302,20 @@ def test_updates_at_places_that_are_not_known() -> None:
 def test_errors_are_of_tracemill() -> None:
     with pytest.raises(TracemillError):
         run_traced(lambda x: np.add.reduceat(x, x.astype(int)), np.arange(3.0))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.logical_and.reduce([x > 0, x < 1]),
+        lambda x: np.add.accumulate([x, x]),
+        lambda x: np.sin([x, x]),
+    ],
+)
+def test_a_list_of_traced_arrays_given_to_a_ufunc_is_an_error_that_says_what_to_do(call: Any) -> None:
+    with pytest.raises(ConcretizationError, match=r"np\.logical_and\.reduce\(np\.stack\(\[x, y\]\)\)"):
+        run_traced(call, np.ones(3))
+
+
+def test_a_stack_of_traced_arrays_is_reduced() -> None:
+    check(lambda x: np.logical_and.reduce(np.stack([x > 0, x < 1])), np.array([-1.0, 0.5, 2.0]))

@@ -302,7 +302,7 @@ MATHEMATICS: Table = {
     "imag": uses("fic", lambda x: np.imag(x)),
     "angle": uses("fics", lambda x: np.angle(x), lambda x: np.angle(x, deg=True)),
     "real_if_close": uses("fi", lambda x: np.real_if_close(x)),
-    "sinc": uses("fiubcn", lambda x: np.sinc(x)),
+    "sinc": uses("fiubcns", lambda x: np.sinc(x)),
     "i0": uses("fiubn", lambda x: np.i0(x)),
     "diff": uses(
         "fiubcs",
