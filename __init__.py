@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracemill.compiler.trace import Interpreter, Transformer
     from tracemill.passes.replace_pattern import replace_pattern
     from tracemill.runtime import autograd, checkpoint_policies
+    from tracemill.runtime.anomaly import detect_anomaly
     from tracemill.runtime.associative_scan import associative_scan
     from tracemill.runtime.branch import cond, switch
     from tracemill.runtime.callback import pure_callback
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         ppermute,
         psum,
     )
+    from tracemill.runtime.nan_report import nan_report
     from tracemill.runtime.pytrees import register_dataclass, register_pytree
     from tracemill.runtime.scan import scan
     from tracemill.runtime.stop_gradient import stop_gradient
@@ -58,6 +60,7 @@ _HOMES = {
     "passes.replace_pattern": ("replace_pattern",),
     "runtime.associative_scan": ("associative_scan",),
     "runtime.branch": ("cond", "switch"),
+    "runtime.anomaly": ("detect_anomaly",),
     "runtime.callback": ("pure_callback",),
     "runtime.check_rule": ("check_rule",),
     "runtime.checkpoint": ("checkpoint", "checkpoint_name"),
@@ -81,6 +84,7 @@ _HOMES = {
         "ppermute",
         "psum",
     ),
+    "runtime.nan_report": ("nan_report",),
     "runtime.pytrees": ("register_dataclass", "register_pytree"),
     "runtime.scan": ("scan",),
     "runtime.stop_gradient": ("stop_gradient",),
@@ -120,6 +124,7 @@ __all__ = [
     "conv_transpose",
     "custom_rule",
     "debug_print",
+    "detect_anomaly",
     "errors",
     "fori_loop",
     "grad",
@@ -135,6 +140,7 @@ __all__ = [
     "linalg",
     "linearize",
     "map",
+    "nan_report",
     "nn",
     "numpy",
     "parse",

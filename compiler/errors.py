@@ -643,6 +643,25 @@ class GradcheckError(TracemillError, AssertionError):
     code = "E0605"
 
 
+class AnomalyError(TracemillError, FloatingPointError):
+    """Under `detect_anomaly` an operation made NaN of numbers.
+
+    The message names the operation and what it was given, the line whose value or derivative it computes, and the
+    example if the line is mapped over a batch.
+
+    >>> import numpy as np, tracemill as tm
+    >>> with tm.detect_anomaly():
+    ...     tm.grad(lambda x: np.sqrt(x) * 0.0)(0.0)
+    Traceback (most recent call last):
+    tracemill.compiler.errors.AnomalyError: multiply(0.0, inf) is NaN: the derivative of this line...
+
+    Fix: keep the line away from such numbers. A branch of ``np.where`` that is not taken still has a derivative:
+    choose the argument first, ``np.sqrt(np.where(x > 0, x, 1.0))``.
+    """
+
+    code = "E0606"
+
+
 class CallbackLoopWarning(UserWarning):
     """A Python function that a mapped program calls runs once per example, in a loop.
 

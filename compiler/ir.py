@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -55,10 +55,22 @@ class Location:
     file: str
     line: int
     code: str = ""
+    is_derivative: bool = field(default=False, compare=False)
+    """What was recorded there computes the derivative of that line rather than its value."""
+    batch: Shape = field(default=(), compare=False)
+    """The sizes of the batches that the line was mapped over: the first axes of what it computes."""
 
     def __str__(self) -> str:
         name = self.file.replace("\\", "/").rpartition("/")[2]
         return f"{name}:{self.line}  {self.code}".rstrip()
+
+    def of_derivative(self) -> "Location":
+        """The same line for what computes its derivative."""
+        return self if self.is_derivative else replace(self, is_derivative=True)
+
+    def mapped(self, size: Dim) -> "Location":
+        """The same line for what computes it for a batch."""
+        return replace(self, batch=(size, *self.batch))
 
 
 class Value:

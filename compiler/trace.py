@@ -1,10 +1,10 @@
 """Recording calls into a graph (`Builder`, `bind`); running one (`evaluate`, `Interpreter`)."""
 
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -42,10 +42,15 @@ class Builder:
 B = TypeVar("B", bound=Builder)
 
 
+Watch: TypeAlias = Callable[[Call, Sequence[Any], tuple[Any, ...]], None]
+"""Told of each call that is run by its meaning, with its inputs and outputs."""
+
+
 class _Current(threading.local):
-    """The builder that `bind` records into, per thread."""
+    """What happens to calls, per thread: the builder that `bind` records into, and who watches those that run."""
 
     builder: Builder | None = None
+    watch: Watch | None = None
 
 
 _current = _Current()
@@ -76,6 +81,27 @@ def not_recording() -> Generator[None]:
         yield
     finally:
         _current.builder = previous
+
+
+@contextmanager
+def watching(watch: Watch) -> Generator[None]:
+    """Call `watch` for each call that runs in this thread; compiled functions are interpreted meanwhile."""
+    previous = _current.watch
+    _current.watch = watch
+    try:
+        yield
+    finally:
+        _current.watch = previous
+
+
+def is_watched() -> bool:
+    """Whether somebody watches the calls that run in this thread."""
+    return _current.watch is not None
+
+
+def is_idle() -> bool:
+    """Whether nothing is recorded or watched in this thread: what is called may just run."""
+    return _current.builder is None and _current.watch is None
 
 
 def bind_all(op: str, *inputs: Value, **params: Param) -> tuple[Value, ...]:
@@ -178,12 +204,15 @@ def _one_per_output(call: Call, result: Any) -> tuple[Any, ...]:
 def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Run one call on arrays by its op's NumPy meaning."""
     try:
-        return as_tuple(lookup(call.op).numpy(*inputs, **call.params))
+        outputs = as_tuple(lookup(call.op).numpy(*inputs, **call.params))
     except TracemillError:
         raise
     except Exception as error:
         error.add_note(f"while running {call.op} at {call.location}")
         raise
+    if _current.watch is not None:
+        _current.watch(call, inputs, outputs)
+    return outputs
 
 
 def evaluate(graph: Graph, *inputs: Any) -> tuple[Array, ...]:

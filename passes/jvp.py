@@ -50,7 +50,7 @@ def jvp(
             if all(t is None for t in tangents):
                 builder.calls.append(call)  # the primal part is shared, not copied
                 continue
-            builder.location = call.location
+            builder.location = call.location and call.location.of_derivative()
             outputs = call.outputs
             params = rule_params(call, recurse or _jointly)
             try:

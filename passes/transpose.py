@@ -37,7 +37,7 @@ def transpose(graph: Graph, *, linear: Sequence[bool]) -> Graph:
             arriving = [arrived.take(v) for v in call.outputs]
             if all(ct is None for ct in arriving):
                 continue
-            builder.location = call.location
+            builder.location = call.location and call.location.of_derivative()
             full = tuple(
                 zeros_like(v) if ct is None else ct for v, ct in zip(call.outputs, arriving, strict=True)
             )

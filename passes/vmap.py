@@ -40,6 +40,7 @@ def vmap(graph: Graph, *, in_axes: Sequence[int | None], size: int, out_axes: Se
             arguments = tuple(env.get(v, v) for v in call.inputs)
             which = tuple(v in mapped for v in call.inputs)
             if any(which):
+                builder.location = call.location and call.location.mapped(size)
                 outputs = as_tuple(lookup(call.op).batch(arguments, which, size, **rule_params(call, vmap)))
                 differing = [not isinstance(out, Unmapped) for out in outputs]
                 mapped.update(v for v, differs in zip(call.outputs, differing, strict=True) if differs)

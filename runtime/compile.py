@@ -10,8 +10,8 @@ from typing import Any, overload
 
 from ..compiler.errors import TransformTypeError
 from ..compiler.program import argument_names, describe, flatten_arguments, trace
+from ..compiler.trace import is_idle
 from ..compiler.traced_array import is_traced
-from ..compiler.tracing import current_trace
 from .build import check_backend
 from .entry import MISS, always_miss
 from .lower import Lowered
@@ -63,7 +63,7 @@ class CompiledFunction:
         update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if current_trace() is None:
+        if is_idle():
             result = self._entry(args, kwargs)
             if result is not MISS:
                 return result
@@ -100,7 +100,7 @@ class CompiledFunction:
         return variant.run(args, kwargs, leaves)
 
     def _call_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Inside a trace, or on variables, the function is recorded, with its arguments unknown as when compiled."""
+        """Inside a trace, on variables, or watched, the function is interpreted, with its arguments unknown as ever."""
         leaves, tree = self._flatten(args, kwargs)
         plain = [leaf.value if isinstance(leaf, StaticLeaf) else leaf for leaf in leaves]
         names = argument_names(tree)

@@ -13,7 +13,7 @@ from ..compiler.errors import NotRecordedError, ReleasedGraphError
 from ..compiler.ir import ArrayType, Call, Constant, Location, Param, Value
 from ..compiler.op import lookup
 from ..compiler.storage import Storage
-from ..compiler.trace import not_recording, recording, run_call
+from ..compiler.trace import is_watched, not_recording, recording, run_call
 from ..compiler.traced_array import is_traced
 from ..compiler.tracing import Trace, current_trace, user_location
 from .grad_mode import is_grad_enabled
@@ -143,7 +143,7 @@ class Tape(Trace):
         maker = Maker(op, inputs, params, None)
         types = lookup(op).type(*[value.type for value in inputs], **params)
         is_differentiated = is_grad_enabled() and any(map(is_recorded, inputs))
-        if is_differentiated:
+        if is_differentiated or is_watched():
             maker.location = self.where()
         call = Call(op, inputs, params, (), maker.location)
         with not_recording(), np.errstate(all="ignore"):
