@@ -29,11 +29,16 @@ def in_one_dtype(*arrays: Any) -> list[Any]:
         raise DTypeError(f"expected an array of real numbers, not {dtype_name(dtype)}", user_location())
     if not is_inexact(dtype):
         dtype = np.dtype(float)
-    if any(map(is_traced, given)):
+    traced = next(filter(is_traced, given), None)
+    if traced is not None:
         # What the function closes over becomes an input as it is, and is converted in the graph.
-        given = [x if is_traced(x) else wrap(as_value(x)) for x in given]
+        given = [x if is_traced(x) else traced._located(_as_traced, x) for x in given]
     converted = iter([x if x.dtype == dtype else x.astype(dtype) for x in given])
     return [None if x is None else next(converted) for x in arrays]
+
+
+def _as_traced(x: Any) -> Any:
+    return wrap(as_value(x))
 
 
 def call(op: str, *arrays: Any, **params: Param) -> Any:

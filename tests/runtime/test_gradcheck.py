@@ -175,6 +175,4 @@ def test_variables_are_checked_by_their_values() -> None:
 @each_speed
 def test_nan_is_a_wrong_derivative_unless_the_differences_are_nan(fast: bool) -> None:
     with pytest.raises(GradcheckError, match="nan"):
-        tm.gradcheck(
-            lambda x: np.where(x > 0, np.sqrt(np.maximum(x, -1.0)), 1.0), np.array([-0.5, 1.0]), fast=fast
-        )
+        tm.gradcheck(lambda x: np.sqrt(np.abs(x)) * 0.0, np.array([0.0, 1.0]), fast=fast)
