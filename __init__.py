@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tracemill.compiler.top_k import top_k
     from tracemill.compiler.trace import Interpreter, Transformer
     from tracemill.passes.replace_pattern import replace_pattern
-    from tracemill.runtime import autograd, checkpoint_policies
+    from tracemill.runtime import autograd, checkpoint_policies, random
     from tracemill.runtime.anomaly import detect_anomaly
     from tracemill.runtime.associative_scan import associative_scan
     from tracemill.runtime.branch import cond, switch
@@ -98,6 +98,7 @@ _MODULES = {
     "linalg": "compiler.linalg",
     "nn": "compiler.nn",
     "numpy": "compiler.numpy_surface.sized",
+    "random": "runtime.random",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -150,6 +151,7 @@ __all__ = [
     "ppermute",
     "psum",
     "pure_callback",
+    "random",
     "register_dataclass",
     "register_pytree",
     "replace_pattern",

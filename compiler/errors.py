@@ -262,7 +262,8 @@ class RandomStateError(TracemillError, RuntimeError):
     Traceback (most recent call last):
     tracemill.compiler.errors.RandomStateError: np.random.normal was called while tracing...
 
-    Fix: draw outside and pass the result as an argument.
+    Fix: draw from a generator of ``tm.random.default_rng(seed)``, whose state the program carries along; or draw
+    outside and pass the result as an argument.
     """
 
     code = "E0206"
@@ -341,6 +342,24 @@ class IndexTypeError(ArgumentTypeError, IndexError):
     """
 
     code = "E0211"
+
+
+class RandomnessError(TracemillError, RuntimeError):
+    """A function that `vmap` maps draws random numbers, and `vmap` was not told what that means.
+
+    It could be one draw for all examples, or one for each.
+
+    >>> import numpy as np, tracemill as tm
+    >>> rng = tm.random.default_rng(0)
+    >>> tm.vmap(lambda x: x + rng.normal())(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.RandomnessError: normal: a random draw inside vmap(<lambda>)...
+
+    Fix: ``vmap(f, randomness="different")`` for random numbers of its own per example, ``"same"`` for one draw; or draw
+    outside and pass the result as an argument.
+    """
+
+    code = "E0212"
 
 
 # ---- transforms --------------------------------------------------------------------------------------

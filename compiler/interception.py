@@ -176,7 +176,7 @@ def _refusing(original: Any, name: str) -> Any:
             return original(*args, **kwargs)
         raise RandomStateError(
             f"np.random.{name} was called while tracing: its number would be frozen into the graph. "
-            "Draw outside and pass the result as an argument",
+            "Draw from a generator of tracemill.random.default_rng, or outside, and pass the result as an argument",
             user_location(),
         )
 

@@ -95,9 +95,14 @@ def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
     return x.reshape(()) if is_traced(x) else np.asarray(x)
 
 
-def trace(function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | Static"]) -> Program:
-    """Record ``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`."""
-    record = Trace(function_name(function))
+def trace(
+    function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | Static"], *, is_kept: bool = False
+) -> Program:
+    """Record ``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`.
+
+    A program that is kept for later calls does not rely on the state of random generators.
+    """
+    record = Trace(function_name(function), is_kept=is_kept)
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
     with recording(record), intercepted():
         try:
@@ -187,10 +192,12 @@ def _refuse_overlapping_writes(record: Trace) -> None:
 NAMESPACE = "tracemill"
 
 
-def flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-    """The leaves and the tree of a call's arguments."""
+def flatten_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any], is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[Any], Any]:
+    """The leaves and the tree of a call's arguments; `is_leaf` says what is not taken apart."""
     call: Any = (args, kwargs)
-    return optree.tree_flatten(call, namespace=NAMESPACE)
+    return optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
 
 
 def argument_names(tree: Any) -> list[str]:

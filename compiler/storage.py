@@ -38,7 +38,7 @@ class Storage:
         self.value = value
         self.version = 0
         self.in_step = False
-        """All examples of a batch update it together, as the counter of a random generator."""
+        """The counter of a random generator: no value to rely on, and all examples of a batch update it together."""
 
     def write(self, value: Value) -> None:
         self.value = value

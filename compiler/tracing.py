@@ -55,9 +55,11 @@ class Trace(Builder):
     is_open_ended: ClassVar[bool] = False
     """Whether the trace outlives every function, so that each may use its arrays."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, is_kept: bool = False) -> None:
         super().__init__()
         self.name = name
+        self.is_kept = is_kept
+        """The program serves later calls, too: what it relies on now must still hold then."""
         self.parent = current_trace()
         self.thread = threading.get_ident()
         self.inputs: list[Value] = []
@@ -110,15 +112,18 @@ class Trace(Builder):
         """The memory of a NumPy array that the function closes over, by reference."""
         if self.parent is not None:
             return self.shadow(self.parent.storage_of_array(array))
-        storage = self._storages.get(id(array))
-        if storage is None:
+        found = self._storages.get(id(array))
+        if found is not None:
+            return found
 
-            def known() -> Array:
-                if not any(array is one for one in self.frozen):
-                    self.frozen.append(array)
-                return array
+        def known() -> Array | None:
+            if self.is_kept and storage.in_step:
+                return None
+            if not any(array is one for one in self.frozen):
+                self.frozen.append(array)
+            return array
 
-            storage = self._capture(array, Value(array_type(array)), known)
+        storage = self._capture(array, Value(array_type(array)), known)
         return storage
 
     def shadow(self, outer: Storage) -> Storage:

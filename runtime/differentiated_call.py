@@ -30,6 +30,7 @@ from ..passes.linearize import linearize
 from ..passes.safe_where import safe_where
 from ..passes.vjp import vjp
 from .argnums import Chosen
+from .by_reference import is_by_reference
 from .masked_nan import warn_of_masked_nan
 from .transform import as_argument, inputs_of, is_array, overwrite, run, transformed, zeros
 from .trees import check_same_structure, flatten, show
@@ -40,7 +41,7 @@ class DifferentiatedCall:
 
     The values of the arguments are known while tracing, so that Python control flow on them works. The
     function gets copies: what it writes to its arguments stays inside, what it writes to arrays that it
-    closes over does not.
+    closes over does not; nor does what a random generator among the arguments has drawn.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class DifferentiatedCall:
         self.primal_paths: list[str] = []
         self.wrt: list[bool] = []
         """Which inputs of the graph these are."""
-        leaves, tree = flatten_arguments(args, kwargs)
+        leaves, tree = flatten_arguments(args, kwargs, is_by_reference)
         entering: list[Argument | Static] = []
         traced: list[Any] = []
         for leaf, path, is_chosen in zip(leaves, argument_names(tree), chosen.leaves(tree), strict=True):

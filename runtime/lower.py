@@ -22,7 +22,7 @@ class Lowered:
         self.backend = check_backend(backend)
         self.signature = signature
         self._function = function
-        self.graph: Graph = trace(function, signature.tree, arguments_for(signature)).graph
+        self.graph: Graph = trace(function, signature.tree, arguments_for(signature), is_kept=True).graph
         """The graph as traced."""
         self.optimised, self.stages = optimise(final(self.graph))
 

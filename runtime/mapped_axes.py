@@ -63,15 +63,15 @@ def mapping(axis: MappedAxis) -> Generator[None]:
 
 
 def update_in_step(array: Any) -> None:
-    """Let all examples of the axes that are being mapped update an array together, although it is not mapped.
+    """Let the examples of the axes that are being mapped update an array together, although it is not mapped.
 
     Where they come to differ, as in branches that not all examples take, the largest elements count.
     """
-    for axis in _stack.axes:
-        if not is_traced(array):
-            axis.trace.storage_of_array(array).in_step = True
-        elif axis.trace.is_within(array._storage.trace):
-            axis.trace.shadow(array._storage).in_step = True
+    trace = current_trace()
+    while trace is not None and (not is_traced(array) or trace.is_within(array._storage.trace)):
+        memory = trace.shadow(array._storage) if is_traced(array) else trace.storage_of_array(array)
+        memory.in_step = True
+        trace = trace.parent
 
 
 def lanes(axis: Lane) -> Any:

@@ -19,7 +19,7 @@ class Variant:
     def __init__(self, function: Callable[..., Any], signature: Signature, backend: str) -> None:
         self.signature = signature
         self.function = function
-        self.program = trace(function, signature.tree, arguments_for(signature))
+        self.program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
         self.uses_variables = any(map(is_traced, self.program.captured))
         """The function reaches variables: each call must be recorded, so nothing is built."""
         self.entry: Callable[..., Any] = always_miss

@@ -1,0 +1,14 @@
+"""`ByReference`: containers whose arrays are updated in place, also by a function that gets copies of its arguments."""
+
+from typing import Any
+
+
+class ByReference:
+    """Base of the classes whose objects a differentiated function gets as they are, as those it closes over."""
+
+    __slots__ = ()
+
+
+def is_by_reference(x: Any) -> bool:
+    """Whether `x` is such a container."""
+    return isinstance(x, ByReference)

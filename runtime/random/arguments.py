@@ -1,0 +1,112 @@
+"""What the methods of a generator are asked for: sizes, dtypes, parameters of distributions."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ...compiler.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from ...compiler.traced_array import (
+    TracedArray,
+    as_value,
+    contains_traced,
+    is_numpy_array,
+    is_traced,
+    wrap,
+)
+from ...compiler.tracing import array_type, current_trace
+from .stream import Size
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def float_dtype(method: str, dtype: Any) -> Any:
+    """The dtype of a draw of real numbers."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = np.dtype(object)
+    if found not in FLOATS:
+        raise DTypeError(f"{method}: random numbers are float32 or float64, not {dtype!r:.40}")
+    return found
+
+
+def size_of(method: str, size: Any, *parameters: Any) -> Size:
+    """The shape of a draw: `size`, to which the parameters must broadcast, or else what they broadcast to."""
+    shapes = [np.shape(parameter) for parameter in parameters]
+    try:
+        common = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ShapeError(f"{method}: the parameters of shapes {shapes} do not broadcast") from None
+    if size is None:
+        return common
+    shape = whole_size(method, size)
+    if not fits(common, shape):
+        raise ShapeError(f"{method}: parameters of shape {common} do not broadcast to size={shape}")
+    return shape
+
+
+def fits(shape: Size, target: Size) -> bool:
+    """Whether one shape broadcasts to another."""
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
+
+
+def whole_size(method: str, size: Any) -> Size:
+    """`size=` as a shape."""
+    items = size if isinstance(size, (tuple, list)) else (size,)
+    try:
+        shape = tuple(index(item) for item in items)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"{method}: size must be an int or a tuple of ints, not {size!r:.60}"
+        ) from None
+    if any(item < 0 for item in shape):
+        raise ArgumentValueError(f"{method}: size must not be negative, but is {shape}")
+    return shape
+
+
+def as_array(x: Any) -> Any:
+    """An array, or what becomes one; inside a trace as the trace sees it, arrays from outside by reference."""
+    trace = current_trace()
+    if trace is None or is_traced(x):
+        return x if is_traced(x) else np.asarray(x)
+    if isinstance(x, np.ndarray):
+        return TracedArray(trace.storage_of_array(x), array_type(x))
+    return wrap(as_value(x))
+
+
+def real(
+    method: str,
+    name: str,
+    parameter: Any,
+    dtype: Any,
+    *,
+    at_least: float = -np.inf,
+    at_most: float = np.inf,
+    above: float = -np.inf,
+) -> Any:
+    """A parameter of a distribution, of the dtype of the draw. Values that are known are checked, others are not."""
+    array = as_array(parameter)
+    if array.dtype.kind not in "biuf":
+        raise DTypeError(f"{method}: {name} must be real, not {array.dtype}")
+    known = array if is_numpy_array(array) else None if is_traced(parameter) else constant_in(parameter)
+    if known is not None:
+        _require(not np.any(known < at_least), f"{method}: {name} must not be less than {at_least:g}")
+        _require(not np.any(known > at_most), f"{method}: {name} must not be greater than {at_most:g}")
+        _require(
+            above == -np.inf or not np.any(known <= above), f"{method}: {name} must be greater than {above:g}"
+        )
+    return array.astype(dtype)
+
+
+def constant_in(parameter: Any) -> Any:
+    """A parameter that a trace takes for a constant, as an array; None if it is none."""
+    return None if isinstance(parameter, np.ndarray) or contains_traced(parameter) else np.asarray(parameter)
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ArgumentValueError(message)

@@ -1,0 +1,339 @@
+"""`Generator`: NumPy's random generator, with a state that a traced program carries along."""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...compiler.errors import ArgumentTypeError
+from ...compiler.functions import constant
+from ...compiler.traced_array import is_traced, located, wrap
+from ...compiler.tracing import current_trace
+from ..by_reference import ByReference
+from ..mapped_axes import update_in_step
+from ..pytrees import register_pytree
+from ..transform import overwrite
+from . import continuous, discrete, permutations
+from .arguments import as_array, float_dtype, real, size_of, whole_size
+from .seeding import key_from
+from .source import Source
+
+_RANGES: dict[str, dict[str, float]] = {
+    "a": {"above": 0},
+    "p": {"at_least": 0, "at_most": 1},
+    "scale": {"at_least": 0},
+    "sigma": {"at_least": 0},
+}
+"""What the parameters of these names may be."""
+
+
+class Generator(ByReference):
+    """A source of random numbers. Made by `default_rng`; its methods and their parameters are NumPy's.
+
+    Draws are float64 unless ``dtype=np.float32`` is asked for. Each method returns an array of shape `size`, or of the
+    shape to which its parameters broadcast; a NumPy scalar if that has no axes. Errors: `ArgumentValueError` for
+    parameters out of their range, as far as they are known while tracing; `ShapeError` where parameters and `size` do
+    not broadcast; `DTypeError` for a dtype that there is not; `RandomnessError` inside a `vmap` that was not told what
+    a draw means.
+
+    >>> rng = default_rng(3)
+    >>> rng.integers(6, size=5)
+    array([...])
+    >>> rng.state["counter"]
+    3
+    """
+
+    __slots__ = ("_counter", "_key")
+
+    def __init__(self, key: Any, counter: Any) -> None:
+        self._key = key
+        self._counter = counter
+
+    def __repr__(self) -> str:
+        if is_traced(self._counter) or is_traced(self._key):
+            return "Generator(traced)"
+        return f"Generator(key={self._key.tolist()}, counter={int(self._counter)})"
+
+    def __reduce__(self) -> Any:
+        return Generator, (self._key, self._counter)
+
+    # ---- the state ---------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """A copy of the key and the counter. Assign one to go back to where it was taken."""
+        key, counter = as_array(self._key), as_array(self._counter)
+        return {"key": key.copy(), "counter": +counter if is_traced(counter) else int(counter)}
+
+    @state.setter
+    def state(self, new: dict[str, Any]) -> None:
+        if set(new) != {"key", "counter"}:
+            raise ArgumentTypeError(
+                "a generator's state is a dict of 'key' and 'counter', as rng.state gives it"
+            )
+        as_array(self._key)[...] = new["key"]
+        as_array(self._counter)[...] = new["counter"]
+
+    def spawn(self, n_children: int) -> "list[Generator]":
+        """New generators, whose numbers have nothing to do with each other's or with those still to come from this.
+
+        >>> left, right = default_rng(0).spawn(2)
+        >>> bool(left.random() == right.random())
+        False
+        """
+        (count,) = whole_size("spawn", n_children)
+        keys = self._source("spawn").bits((count, 2), np.uint32)
+        return [_starting_with(keys[i].copy()) for i in range(count)]
+
+    def _source(self, method: str) -> Source:
+        return Source(method, self._key, self._counter)
+
+    def _sample(self, sampler: Callable[..., Any], size: Any, dtype: Any, **parameters: Any) -> Any:
+        """Draw real numbers of a distribution."""
+        return located(self._sampled, sampler, size, dtype, parameters)
+
+    def _sampled(self, sampler: Callable[..., Any], size: Any, dtype: Any, parameters: dict[str, Any]) -> Any:
+        method = sampler.__name__
+        dtype = float_dtype(method, dtype)
+        values = [real(method, name, x, dtype, **_RANGES.get(name, {})) for name, x in parameters.items()]
+        shape = size_of(method, size, *values)
+        with np.errstate(all="ignore"):
+            return _returned(sampler(self._source(method), shape, dtype, *values))
+
+    # ---- real numbers ------------------------------------------------------------------------------------
+
+    def random(self, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Uniform in [0, 1): multiples of 2⁻⁵³, or of 2⁻²⁴ for float32."""
+        return self._sample(continuous.random, size, dtype)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Uniform in [low, high)."""
+        return self._sample(continuous.uniform, size, dtype, low=low, high=high)
+
+    def standard_normal(self, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Normal with mean 0 and standard deviation 1."""
+        return self._sample(continuous.standard_normal, size, dtype)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Normal with mean `loc` and standard deviation `scale`."""
+        return self._sample(continuous.normal, size, dtype, loc=loc, scale=scale)
+
+    def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
+        """The exponential of a normal number with this mean and standard deviation."""
+        return self._sample(continuous.lognormal, size, dtype, mean=mean, sigma=sigma)
+
+    def truncated_normal(
+        self,
+        low: Any,
+        high: Any,
+        loc: Any = 0.0,
+        scale: Any = 1.0,
+        size: Any = None,
+        dtype: Any = np.float64,
+    ) -> Any:
+        """Normal, given that it lies in [low, high], which may be as far out as one likes, or infinite."""
+        return self._sample(
+            continuous.truncated_normal, size, dtype, low=low, high=high, loc=loc, scale=scale
+        )
+
+    def standard_exponential(self, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Exponential with mean 1."""
+        return self._sample(continuous.standard_exponential, size, dtype)
+
+    def exponential(self, scale: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Exponential with mean `scale`."""
+        return self._sample(continuous.exponential, size, dtype, scale=scale)
+
+    def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
+        """The extreme value distribution exp(−exp(−(x − loc) / scale))."""
+        return self._sample(continuous.gumbel, size, dtype, loc=loc, scale=scale)
+
+    def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Exponential to both sides of `loc`."""
+        return self._sample(continuous.laplace, size, dtype, loc=loc, scale=scale)
+
+    def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
+        """The distribution function is the sigmoid of (x − loc) / scale."""
+        return self._sample(continuous.logistic, size, dtype, loc=loc, scale=scale)
+
+    def standard_cauchy(self, size: Any = None, dtype: Any = np.float64) -> Any:
+        """The quotient of two normal numbers."""
+        return self._sample(continuous.standard_cauchy, size, dtype)
+
+    def cauchy(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
+        """``loc + scale * standard_cauchy()``."""
+        return self._sample(continuous.cauchy, size, dtype, loc=loc, scale=scale)
+
+    def rayleigh(self, scale: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
+        """The length of a vector of two normal numbers."""
+        return self._sample(continuous.rayleigh, size, dtype, scale=scale)
+
+    def weibull(self, a: Any, size: Any = None, dtype: Any = np.float64) -> Any:
+        """An exponential number to the power 1 / a."""
+        return self._sample(continuous.weibull, size, dtype, a=a)
+
+    def pareto(self, a: Any, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Lomax: the density is proportional to (1 + x)⁻ᵃ⁻¹."""
+        return self._sample(continuous.pareto, size, dtype, a=a)
+
+    def power(self, a: Any, size: Any = None, dtype: Any = np.float64) -> Any:
+        """In [0, 1], with a density proportional to xᵃ⁻¹."""
+        return self._sample(continuous.power, size, dtype, a=a)
+
+    # ---- whole numbers -----------------------------------------------------------------------------------
+
+    def integers(
+        self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
+    ) -> Any:
+        """Integers from `low` to `high`, that included with `endpoint`; from 0 to `low` if `high` is None.
+
+        All are equally probable up to a part of 2⁻³² for ranges of at most 2³², of 2⁻⁶⁴ for larger ones.
+        """
+        return located(self._integers, low, high, size, dtype, endpoint)
+
+    def _integers(self, low: Any, high: Any, size: Any, dtype: Any, endpoint: bool) -> Any:
+        first, last = (0, low) if high is None else (low, high)
+        start, count, small = discrete.range_of(first, last, dtype, bool(endpoint))
+        shape = size_of("integers", size, start, count)
+        with np.errstate(over="ignore"):
+            drawn = discrete.integers_between(
+                self._source("integers"), shape, start, count, dtype, small=small
+            )
+        return _returned(drawn)
+
+    def bernoulli(self, p: Any = 0.5, size: Any = None) -> Any:
+        """True with probability `p`."""
+        return self._sample(discrete.bernoulli, size, np.float64, p=p)
+
+    def geometric(self, p: Any, size: Any = None) -> Any:
+        """The number of trials up to the first that succeeds, each with probability `p`: int64."""
+        return self._sample(discrete.geometric, size, np.float64, p=p)
+
+    def categorical(self, logits: Any, size: Any = None, axis: int = -1) -> Any:
+        """Places along `axis`, with probabilities ``softmax(logits, axis)``: int64.
+
+        Args:
+            logits: unnormalised logarithms of probabilities.
+            size: a shape to which that of `logits` without `axis` broadcasts; that shape if None.
+            axis: the axis of the categories.
+        """
+        return located(self._categorical, logits, size, axis)
+
+    def _categorical(self, logits: Any, size: Any, axis: int) -> Any:
+        array = real("categorical", "logits", logits, np.float64)
+        last = np.moveaxis(array, permutations.axis_of("categorical", array, axis), -1)
+        shape = size_of("categorical", size, last[..., 0])
+        return _returned(discrete.categorical(self._source("categorical"), shape, np.float64, last))
+
+    # ---- orders and choices ------------------------------------------------------------------------------
+
+    def permutation(self, x: Any, axis: int = 0) -> Any:
+        """The slices of `x` along `axis` in random order, or the integers below `x`."""
+        return located(self._permutation, x, axis)
+
+    def _permutation(self, x: Any, axis: int) -> Any:
+        things = permutations.items("permutation", x)
+        source = self._source("permutation")
+        if isinstance(things, int):
+            return permutations.order(source, things)
+        return permutations.permutation(source, things, permutations.axis_of("permutation", things, axis))
+
+    def permuted(self, x: Any, axis: int | None = None) -> Any:
+        """`x` with its elements in random order along `axis`, each line by itself; None for all elements."""
+        return located(self._permuted, x, axis)
+
+    def _permuted(self, x: Any, axis: int | None) -> Any:
+        array = as_array(x)
+        place = None if axis is None else permutations.axis_of("permuted", array, axis)
+        return permutations.permuted(self._source("permuted"), array, place)
+
+    def shuffle(self, x: Any, axis: int = 0) -> None:
+        """Put the slices of `x` along `axis` in random order, in place."""
+        located(self._shuffle, x, axis)
+
+    def _shuffle(self, x: Any, axis: int) -> None:
+        if not isinstance(x, np.ndarray):
+            raise ArgumentTypeError(f"shuffle: only arrays are shuffled in place, not {type(x).__name__}")
+        place = permutations.axis_of("shuffle", x, axis)
+        overwrite(x, permutations.permutation(self._source("shuffle"), as_array(x), place))
+
+    def choice(
+        self,
+        a: Any,
+        size: Any = None,
+        replace: bool = True,
+        p: Any = None,
+        axis: int = 0,
+        shuffle: bool = True,
+    ) -> Any:
+        """Slices of `a` along `axis`, or integers below `a`, chosen at random.
+
+        Args:
+            a: an array, or an int.
+            size: how many, as a shape; None for one.
+            replace: whether one can be chosen again.
+            p: the probability of each; None for equal ones.
+            axis: the axis of `a` to choose along.
+            shuffle: whether the order is random, too, without replacement. Here it always is.
+        """
+        return located(self._choice, a, size, replace, p, axis)
+
+    def _choice(self, a: Any, size: Any, replace: bool, p: Any, axis: int) -> Any:
+        things = permutations.items("choice", a)
+        place = 0 if isinstance(things, int) else permutations.axis_of("choice", things, axis)
+        count = things if isinstance(things, int) else things.shape[place]
+        shape = () if size is None else whole_size("choice", size)
+        if p is not None:
+            p = permutations.probabilities(p, count, 1 if replace else prod(shape))
+        with np.errstate(all="ignore"):
+            chosen = permutations.chosen(self._source("choice"), count, shape, p, replace=bool(replace))
+        if isinstance(things, int):
+            return _returned(chosen)
+        return _returned(np.take(things, chosen, axis=place))
+
+
+def default_rng(seed: Any = None) -> Generator:
+    """A new generator.
+
+    Args:
+        seed: an integer of at least 0, of any size; a sequence of such; a traced integer; None for one that the
+            operating system gives, which cannot be had while tracing; or a `Generator`, which is returned as it is.
+            Different seeds give unrelated numbers, also if they differ by one bit.
+
+    Raises:
+        ArgumentTypeError: (a TypeError) `seed` is something else.
+        ArgumentValueError: (a ValueError) `seed` is negative.
+        RandomStateError: (a RuntimeError) there is no seed while tracing.
+
+    >>> default_rng(0).random() == default_rng(0).random()
+    np.True_
+    """
+    if isinstance(seed, Generator):
+        return seed
+    return _starting_with(located(key_from, seed))
+
+
+def _starting_with(key: Any) -> Generator:
+    """A generator that has drawn nothing. Made inside of a trace, it is part of it."""
+    counter = np.zeros((), np.uint64)
+    if current_trace() is None:
+        return Generator(key, counter)
+    return Generator(key if is_traced(key) else wrap(constant(key)), wrap(constant(counter), is_scalar=False))
+
+
+def _returned(drawn: Any) -> Any:
+    """A draw as NumPy gives it: without axes, a scalar."""
+    if drawn.ndim:
+        return drawn
+    return wrap(drawn.value) if is_traced(drawn) else drawn[()]
+
+
+def _children(generator: Generator) -> tuple[tuple[Any, Any], None]:
+    """A function that gets the generator may draw from it, where enclosing `vmap`s cannot see whose counter it is."""
+    if isinstance(generator._counter, np.ndarray):
+        update_in_step(generator._counter)
+    return (generator._key, generator._counter), None
+
+
+register_pytree(Generator, _children, lambda _, children: Generator(*children))

@@ -1,0 +1,94 @@
+"""Orders and choices of things that are there: sorting them by random bits."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...compiler.errors import ArgumentTypeError, ArgumentValueError, AxisError, ShapeError
+from ...compiler.traced_array import is_traced
+from . import continuous, discrete
+from .arguments import as_array, constant_in, real
+from .source import Source
+from .stream import Size
+
+
+def order(source: Source, count: int) -> Any:
+    """The numbers below `count` in random order."""
+    return np.argsort(source.bits((count,), np.uint64), stable=True)
+
+
+def permutation(source: Source, x: Any, axis: int) -> Any:
+    """The slices of an array along an axis in random order."""
+    return np.take(x, order(source, x.shape[axis]), axis=axis)
+
+
+def permuted(source: Source, x: Any, axis: int | None) -> Any:
+    """An array with its elements in random order along an axis, each line for itself; None for all of them."""
+    if axis is None:
+        return np.take(x.reshape(-1), order(source, prod(x.shape))).reshape(x.shape)
+    keys = source.bits(x.shape, np.uint64)
+    return np.take_along_axis(x, np.argsort(keys, axis=axis, stable=True), axis)
+
+
+def axis_of(method: str, x: Any, axis: Any) -> int:
+    """An axis of `x`, from 0."""
+    if not -x.ndim <= axis < x.ndim:
+        raise AxisError(f"{method}: axis {axis} is out of bounds for an array of dimension {x.ndim}")
+    return int(axis) % int(x.ndim)
+
+
+# ---- choices --------------------------------------------------------------------------------------------
+
+
+def chosen(source: Source, count: int, shape: Size, p: Any, *, replace: bool) -> Any:
+    """Random numbers below `count`, with probabilities `p` unless that is None."""
+    wanted = prod(shape)
+    if wanted and not count:
+        raise ArgumentValueError("choice: there is nothing to choose from")
+    if replace and p is None:
+        count64 = np.uint64(count)
+        return discrete.integers_between(source, shape, np.uint64(0), count64, np.int64, small=count <= 2**32)
+    if replace:
+        total = np.cumsum(p)
+        places = np.searchsorted(total / total[-1], source.uniform(shape, np.float64), side="right")
+        return np.minimum(places, count - 1)
+    if wanted > count:
+        raise ArgumentValueError(
+            f"choice: of {count} only so many can be chosen without replacement, not {wanted}"
+        )
+    if p is None:
+        return order(source, count)[:wanted].reshape(shape)
+    # Efraimidis and Spirakis, Inf. Process. Lett. 97, 2006: the first to ring of clocks with rates p
+    rings = continuous.standard_exponential(source, (count,), np.float64) / p
+    return np.argsort(rings, stable=True)[:wanted].reshape(shape)
+
+
+def probabilities(p: Any, count: int, wanted: int) -> Any:
+    """The argument `p` of choice, checked as far as it is known; `wanted` of them at least must be positive."""
+    array = real("choice", "p", p, np.float64, at_least=0)
+    if array.shape != (count,):
+        raise ShapeError(f"choice: p must have shape ({count},), not {array.shape}")
+    known = None if is_traced(p) else constant_in(p) if is_traced(array) else array
+    if known is not None:
+        if not abs(float(np.sum(known)) - 1) < 1e-8:
+            raise ArgumentValueError(
+                f"choice: the probabilities p must add up to 1, not {np.sum(known):.12g}"
+            )
+        if np.count_nonzero(known) < wanted:
+            raise ArgumentValueError(f"choice: fewer than {wanted} of the probabilities p are not 0")
+    return array
+
+
+def items(method: str, a: Any) -> Any:
+    """What to choose from or to permute: an array, or the number of the integers from 0."""
+    if isinstance(a, (int, np.integer)) and not isinstance(a, bool):
+        if a < 0:
+            raise ArgumentValueError(f"{method}: {a} is less than 0")
+        return int(a)
+    array = as_array(a)
+    if array.ndim == 0:
+        raise ArgumentTypeError(
+            f"{method}: expected an array or an int known while tracing, not {array!r:.60}"
+        )
+    return array

@@ -1,0 +1,76 @@
+"""`Source`: what a distribution draws from: each draw takes the next part of a generator's stream."""
+
+import threading
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...compiler.errors import ArgumentValueError, RandomnessError
+from ...compiler.traced_array import is_traced
+from ...compiler.tracing import current_trace, user_location
+from ..mapped_axes import mapped_axes, update_in_step
+from .arguments import as_array
+from .stream import Size, Stream, bits_of, blocks
+
+_taking = threading.Lock()
+"""Two threads that draw from one generator outside of a trace get different numbers."""
+
+
+class Source:
+    """The state of a generator, and the method that draws from it."""
+
+    def __init__(self, method: str, key: Any, counter: Any) -> None:
+        self.method = method
+        self._key, self._counter = key, counter
+        self._lane = _lane(method)
+
+    def stream(self, taken: int) -> Stream:
+        """The stream at the counter, which moves on by so many blocks."""
+        if is_traced(self._counter) or current_trace() is not None:
+            update_in_step(self._counter)
+            counter = as_array(self._counter)
+            start = +counter
+            counter += np.uint64(taken)
+        else:
+            with _taking:
+                start = self._counter[()]
+                self._counter += np.uint64(taken)
+        return Stream(as_array(self._key), start, self._lane)
+
+    def attempts(self, shape: Size, dtype: Any, numbers: int) -> Stream:
+        """The stream for samplers that reject: so many numbers of random bits per element, at each attempt."""
+        return self.stream(blocks(numbers * prod(shape), bits_of(dtype)))
+
+    def bits(self, shape: Size, dtype: Any) -> Any:
+        """Random bits: u32 or u64."""
+        return self.stream(blocks(prod(shape), dtype)).bits(shape, dtype)
+
+    def uniform(self, shape: Size, dtype: Any) -> Any:
+        """Multiples of 2⁻⁵³, or of 2⁻²⁴ for float32, in [0, 1)."""
+        return self.attempts(shape, dtype, 1).uniform(shape, dtype)
+
+    def between(self, shape: Size, dtype: Any) -> Any:
+        """The midpoints of 2⁵² intervals, or of 2²³ for float32: in (0, 1), symmetric about 1/2."""
+        return self.attempts(shape, dtype, 1).between(shape, dtype)
+
+
+def _lane(method: str) -> Any:
+    """The number of the example that a draw is for, from 1; 0 where all examples draw the same."""
+    axes = mapped_axes()
+    for axis in axes:
+        if axis.randomness == "error":
+            raise RandomnessError(
+                f"{method}: a random draw inside {axis.where}: is it one for all examples, or one for each? Say "
+                'randomness="same", or randomness="different"',
+                user_location(),
+            )
+    different = [axis for axis in axes if axis.randomness == "different"]
+    if not different:
+        return 0
+    if prod(axis.size for axis in different) >= 2**32:
+        raise ArgumentValueError(f"{method}: at most 2³² - 1 examples have random numbers of their own")
+    number: Any = 0
+    for axis in different:
+        number = number * axis.size + axis.lane
+    return number + 1
