@@ -269,9 +269,9 @@ class TracedArray:
         known = self.concrete()
         if known is None:
             raise ConcretizationError(
-                f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where "
-                "instead of `if`, a NumPy function instead of one of `math`, or make the argument static"
-                + hint,
+                f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where or "
+                "tm.cond instead of `if`, tm.while_loop instead of `while`, a NumPy function instead of one of `math`, "
+                f"or make the argument static{hint}",
                 user_location(),
             )
         return known

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..batching import leading
 from ..dtypes import is_inexact
-from ..errors import InternalError, ShapeError
+from ..errors import ShapeError
 from ..functions import add, broadcast_to, moveaxis, zeros_like
 from ..ir import ArrayType, Graph, Value
 from ..nested_graphs import graph_of, needed_calls, rearranged, spread, spreading
@@ -202,34 +202,59 @@ def _scan_transpose(
     reverse: bool = False,
     **loop: Any,
 ) -> tuple[Value | None, ...]:
-    """The loop backwards: it carries the cotangents of what was carried, and the sums of those of the constants."""
+    """The loop backwards: it carries the cotangents of what was carried, and the sums of those of the constants.
+
+    What it carries that is not linear, such as the number of the step, a loop of its own finds out first.
+    """
     given = [isinstance(x, Linear) for x in inputs]
     linear = spreading(graph, given, *counts, inexact=False)
     consts, carried, xs = _parts(list(zip(inputs, linear, strict=True)), counts)
-    if not all(is_linear for _, is_linear in carried):
-        raise InternalError("transpose of a scan that carries what is not linear")
     known_consts = [x for x, is_linear in consts if not is_linear]
-    sums = [zeros_like(x) for x, is_linear in consts if is_linear]
+    known_carries = [x for x, is_linear in carried if not is_linear]
     known_xs = [x for x, is_linear in xs if not is_linear]
+    if known_carries:
+        first = [*known_consts, *known_carries, *known_xs]
+        step_of_known = _known_part(graph, linear, counts)
+        sizes = (len(known_consts), len(known_carries))
+        on = {"reverse": True} if reverse else {}
+        stacks = bind_all("scan", *first, graph=step_of_known, counts=sizes, **on, **loop)
+        known_xs = [*stacks[len(known_carries) :], *known_xs]
+    sums = [zeros_like(x) for x, is_linear in consts if is_linear]
+    carries = [is_linear for _, is_linear in carried]
+    ct_carries = [ct for ct, is_linear in zip(cotangents, carries, strict=False) if is_linear]
+    places = (len(known_consts), len(sums) + len(ct_carries))
     back = recurse(graph, linear=linear)
-    places = (len(known_consts), len(sums) + len(carried))
 
     def step(*values: Value) -> list[Value]:
         mine, carry, slices = _parts(values, places)
-        before, ct_carry = carry[: len(sums)], carry[len(sums) :]
+        before, ct_carry = carry[: len(sums)], iter(carry[len(sums) :])
         residuals, ct_ys = slices[: len(known_xs)], slices[len(known_xs) :]
-        found = inline(back, (*mine, *residuals, *ct_carry, *ct_ys))
+        cts = [
+            next(ct_carry) if is_linear else zeros_like(out)
+            for out, is_linear in zip(graph.outputs, carries, strict=False)
+        ]
+        found = inline(back, (*mine, *residuals, *cts, *ct_ys))
         return [*map(add, before, found), *found[len(sums) :]]
 
-    values = [*known_consts, *sums, *cotangents[: len(carried)], *known_xs, *cotangents[len(carried) :]]
+    values = [*known_consts, *sums, *ct_carries, *known_xs, *cotangents[len(carried) :]]
     types = [
         ArrayType(value.dtype, value.shape[1:]) if i >= sum(places) else value.type
         for i, value in enumerate(values)
     ]
-    loop |= {} if reverse else {"reverse": True}
-    found = bind_all("scan", *values, graph=graph_of(back.name, types, step), counts=places, **loop)
+    on = {} if reverse else {"reverse": True}
+    found = bind_all("scan", *values, graph=graph_of(back.name, types, step), counts=places, **on, **loop)
     results = spread(iter(found), linear)
     return tuple(x if is_linear else None for x, is_linear in zip(results, given, strict=True))
+
+
+def _known_part(graph: Graph, linear: Sequence[bool], counts: Counts) -> Graph:
+    """The step of what is carried and not linear, which gives out what it was before the step, too."""
+    inputs = [(v, n) for v, n, m in zip(graph.inputs, graph.input_names, linear, strict=True) if not m]
+    _, carries, _ = _parts(list(zip(graph.inputs, linear, strict=True)), counts)
+    before = [value for value, is_linear in carries if not is_linear]
+    after = [out for out, (_, is_linear) in zip(graph.outputs, carries, strict=False) if not is_linear]
+    values, names = zip(*inputs, strict=True)
+    return Graph(graph.name, values, needed_calls(graph, after), (*after, *before), names)
 
 
 # ---- batching --------------------------------------------------------------------------------------

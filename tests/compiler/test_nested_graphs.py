@@ -8,11 +8,12 @@ import pytest
 
 from samples.control import F64, wave
 from tracemill.compiler.errors import CallbackError
-from tracemill.compiler.functions import multiply
+from tracemill.compiler.functions import add, multiply
 from tracemill.compiler.ir import ArrayType, Graph, Value
 from tracemill.compiler.trace import Builder, bind, bind_all, evaluate, recording
 from tracemill.passes.jvp import jvp
 from tracemill.passes.remove_dead_code import remove_dead_code
+from tracemill.passes.transpose import transpose
 from tracemill.passes.vjp import vjp
 from tracemill.passes.vmap import vmap
 
@@ -175,3 +176,27 @@ def test_an_error_in_a_callback_says_which_call_it_came_from() -> None:
     with pytest.raises(KeyError) as caught:
         evaluate(callback(fail, (2,)), np.zeros(2))
     assert any("callback" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_transpose_of_a_scan_that_also_carries_what_is_not_linear(reverse: bool) -> None:
+    """``c = c n + w x; n = n + 1; y = c n`` is linear in w, c and x."""
+
+    def step(w: Value, c: Value, n: Value, x: Value) -> tuple[Value, ...]:
+        new = add(multiply(c, n), multiply(w, bind("stop_gradient", x)))
+        return new, add(n, 1), multiply(new, n)
+
+    body = graph_of(step, (), (), (), ())
+    loop = {"reverse": True} if reverse else {}
+
+    def run(w: Value, c: Value, n: Value, x: Value) -> tuple[Value, ...]:
+        return bind_all("scan", w, c, n, x, graph=body, counts=(1, 2), length=4, **loop)
+
+    graph = graph_of(run, (), (), (), (4,))
+    rng = np.random.default_rng(0)
+    w, c, n = (np.array(x) for x in rng.normal(size=3))
+    x, ct_ys = rng.normal(size=(2, 4))
+    last, _, ys = evaluate(graph, w, c, n, x)
+    back = transpose(graph, linear=[True, True, False, False])
+    ct_w, ct_c = evaluate(back, n, x, np.array(0.7), np.array(9.0), ct_ys)
+    np.testing.assert_allclose(last * 0.7 + ys @ ct_ys, w * ct_w + c * ct_c)

@@ -162,7 +162,7 @@ def test_the_global_random_state_is_refused_by_name(draw: Callable[[], Any]) -> 
 @pytest.mark.parametrize(
     ("use", "match"),
     [
-        (lambda x: 1 if x[0] > 0 else 2, r"np\.where instead"),
+        (lambda x: 1 if x[0] > 0 else 2, r"np\.where or tm\.cond instead"),
         (lambda x: float(x[0]), r"float\(x\)"),
         (lambda x: int(x[0]), r"int\(x\)"),
         (lambda x: x.tolist(), r"x\.tolist\(\)"),

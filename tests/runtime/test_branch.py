@@ -10,6 +10,7 @@ import tracemill as tm
 from comparing import ANY, F32, assert_close, assert_compiled_same, both_dtypes
 from tracemill.compiler.errors import (
     BranchMismatchError,
+    ConcretizationError,
     ShapeError,
     TransformArgumentError,
     TransformTypeError,
@@ -183,3 +184,14 @@ def test_a_mismatch_says_the_users_line() -> None:
     with pytest.raises(BranchMismatchError) as caught:
         tm.compile(lambda x: tm.cond(x > 0, lambda: (x, x), lambda: x))(1.0)
     assert "test_branch.py" in str(caught.value.location)
+
+
+def test_vmap_v35_the_error_of_an_if_names_cond_and_the_fix_works() -> None:
+    def bend(x: Any) -> Any:
+        return x if x > 0 else 0.1 * x
+
+    x = np.array([1.0, -1.0])
+    with pytest.raises(ConcretizationError, match=r"tm\.cond") as caught:
+        tm.vmap(bend)(x)
+    assert "x if x > 0" in str(caught.value.location)
+    assert_close(tm.vmap(lambda x: tm.cond(x > 0, lambda: x, lambda: 0.1 * x))(x), np.array([1.0, -0.1]))
