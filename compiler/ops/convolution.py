@@ -69,45 +69,68 @@ def _conv_numpy(x: Any, w: Any, strides: Any, padding: Any, input_dilation: Any,
     dtype, rank = x.dtype, x.ndim - 3
     if dtype.itemsize == 2 and dtype.kind in "fV":  # sums of f16 and bf16 in f32, which BLAS has
         x, w = x.astype(np.float32), w.astype(np.float32)
-    (groups, count, channels), (kernels, *_) = x.shape[:3], w.shape[1:]
-    # The signal with its zeros: the entries lie `input_dilation` apart, from `low` on.
-    lengths = [
-        low + high + ((n - 1) * d + 1 if n else 0)
-        for n, (low, high), d in zip(x.shape[3:], padding, input_dilation)
-    ]
-    places, kept = [slice(None)] * 3, [slice(None)] * 3
-    for n, length, (low, _), d in zip(x.shape[3:], lengths, padding, input_dilation):
-        first = max(0, -(low // d))  # the first entry that is not cut off
-        stop = max(first, min(n, -((low - length) // d)))
-        kept.append(slice(first, stop))
-        places.append(slice(low + first * d, low + stop * d, d) if stop > first else slice(0, 0))
-    padded = np.zeros((groups, count, channels, *(max(0, length) for length in lengths)), x.dtype)
-    padded[tuple(places)] = x[tuple(kept)]
+    groups, count, channels, *lengths = x.shape
+    _, kernels, _, *taps = w.shape
+    axes = list(zip(lengths, taps, strides, padding, input_dilation, kernel_dilation))
+    padded = [low + high + ((n - 1) * d + 1 if n else 0) for n, _, _, (low, high), d, _ in axes]
     sizes = [
-        max(0, (length - ((k - 1) * d + 1 if k else 0)) // s + 1)
-        for length, k, s, d in zip(lengths, w.shape[3:], strides, kernel_dilation)
+        max(0, (length - ((k - 1) * e + 1 if k else 0)) // s + 1)
+        for length, (_, k, s, _, _, e) in zip(padded, axes)
     ]
     out = np.zeros((groups, count, kernels, *sizes), x.dtype)
-    if not out.size or not w.size:
+    if not (x.size and w.size and out.size):
         return out.astype(dtype, copy=False)
-    # All windows as a view [groups, channels, *kernel, count, *sizes]; then one product of matrices per group,
-    # for as many examples at a time as fit into the cache when the windows are copied.
-    steps = padded.strides
-    by_kernel = [step * d for step, d in zip(steps[3:], kernel_dilation)]
-    by_place = [step * s for step, s in zip(steps[3:], strides)]
+    entries, places, reach = int(np.prod(lengths)), int(np.prod(sizes)), int(np.prod(taps))
+    if all(s == 1 for s in strides) and kernels * entries < channels * places:
+        # Every entry times every kernel, then each product to its place: here these are fewer than the windows'
+        # entries, and zeros between the entries of x cost nothing. A cache's worth of examples at a time.
+        left = np.moveaxis(w, (1, 2), (-2, -1)).reshape(groups, 1, reach * kernels, channels)
+        chunk = max(1, 2**20 // (reach * kernels * entries))
+        for start in range(0, count, chunk):
+            part = x[:, start : start + chunk]
+            taken = part.shape[1]
+            products = np.matmul(left, part.reshape(groups, taken, channels, entries))
+            products = products.reshape(groups, taken, reach, kernels, *lengths)
+            for number, at in enumerate(np.ndindex(*taps)):
+                source, target = [slice(None)] * 3, [slice(None)] * 3
+                for k, size, (n, _, _, (low, _), d, e) in zip(at, sizes, axes):
+                    first = max(0, -((low - k * e) // d))  # the first entry whose product has a place
+                    stop = max(first, min(n, -((low - k * e - size) // d)))
+                    source.append(slice(first, stop))
+                    target.append(
+                        slice(low - k * e + first * d, low - k * e + stop * d, d)
+                        if stop > first
+                        else slice(0)
+                    )
+                target[1] = slice(start, start + taken)
+                out[tuple(target)] += products[:, :, number][tuple(source)]
+        return out.astype(dtype, copy=False)
+    # The signal with its zeros: the entries lie `input_dilation` apart, from `low` on.
+    signal = np.zeros((groups, count, channels, *(max(0, length) for length in padded)), x.dtype)
+    source, target = [slice(None)] * 3, [slice(None)] * 3
+    for length, (n, _, _, (low, _), d, _) in zip(padded, axes):
+        first = max(0, -(low // d))  # the first entry that is not cut off
+        stop = max(first, min(n, -((low - length) // d)))
+        source.append(slice(first, stop))
+        target.append(slice(low + first * d, low + stop * d, d) if stop > first else slice(0))
+    signal[tuple(target)] = x[tuple(source)]
+    # All windows as a view [groups, channels, *taps, count, *sizes]; then one product of matrices per group.
+    steps = signal.strides
     windows = np.lib.stride_tricks.as_strided(
-        padded,
-        (groups, channels, *w.shape[3:], count, *sizes),
-        (steps[0], steps[2], *by_kernel, steps[1], *by_place),
+        signal,
+        (groups, channels, *taps, count, *sizes),
+        (
+            *(steps[0], steps[2], *(step * e for step, e in zip(steps[3:], kernel_dilation))),
+            *(steps[1], *(step * s for step, s in zip(steps[3:], strides))),
+        ),
         writeable=False,
     )
-    rows, columns = int(np.prod(w.shape[2:])), int(np.prod(sizes))
-    left = w.reshape(groups, kernels, rows)
-    chunk = max(1, 2**20 // (rows * columns))
+    left = w.reshape(groups, kernels, channels * reach)
+    chunk = max(1, 2**20 // (channels * reach * places))
     for start in range(0, count, chunk):
         part = windows[(slice(None),) * (2 + rank) + (slice(start, start + chunk),)]
         taken = part.shape[2 + rank]
-        product = np.matmul(left, part.reshape(groups, rows, taken * columns))
+        product = np.matmul(left, part.reshape(groups, channels * reach, taken * places))
         product = product.reshape(groups, kernels, taken, *sizes)
         out[:, start : start + taken] = np.moveaxis(product, 2, 1)
     return out.astype(dtype, copy=False)

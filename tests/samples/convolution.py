@@ -76,6 +76,8 @@ SAMPLES: tuple[Sample, ...] = (
     conv(((1, 1, 1, 3), (1, 1, 1, 2)), padding=((4, 4),)),  # windows of zeros alone
     conv(PLANE),
     conv(PLANE, strides=(2, 1), padding=((1, 1), (0, 2)), input_dilation=(1, 2), kernel_dilation=(2, 1)),
+    conv(PLANE, padding=((1, -1), (3, 2)), input_dilation=(2, 3), kernel_dilation=(2, 1)),
+    conv(((1, 2, 3, 5), (1, 1, 3, 2)), padding=((1, 1),)),  # fewer kernels than channels
     conv(((1, 1, 1, 3, 2, 3), (1, 1, 1, 2, 2, 2)), padding=((1, 0), (0, 0), (0, 1))),
     conv(((1, 2, 1, 3), (1, 1, 1, 5))),  # the kernel does not fit: an empty result
     conv(((1, 0, 1, 3), (1, 2, 1, 2))),
