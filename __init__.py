@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tracemill.compiler import errors, linalg, nn
-    from tracemill.compiler.convolution import conv, conv_transpose
     from tracemill.compiler.errors import TracemillError
     from tracemill.compiler.ir import Graph
     from tracemill.compiler.numpy_surface import sized as numpy
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 
 # A name is imported when it is first used: `import tracemill` costs next to nothing.
 _HOMES = {
-    "compiler.convolution": ("conv", "conv_transpose"),
     "compiler.errors": ("TracemillError",),
     "compiler.ir": ("Graph",),
     "compiler.numpy_surface.array_api": ("array_api",),
@@ -121,8 +119,6 @@ __all__ = [
     "chunk_vmap",
     "compile",
     "cond",
-    "conv",
-    "conv_transpose",
     "custom_rule",
     "debug_print",
     "detect_anomaly",

@@ -1,8 +1,9 @@
-"""Functions of neural networks for NumPy arrays and traced ones alike: activations, normalisation, losses, attention.
+"""Functions of neural networks for NumPy arrays and traced ones alike: activations, convolutions,
+normalisation, losses, attention.
 
 NumPy arrays are computed at once and give NumPy arrays. Traced ones are recorded as one call of an op of that
 name where the op has rules of its own, which keeps graphs and gradients small. All are stable for large
-arguments, keep the dtype of floating arrays, take integers as f64, and have derivatives of every order that are
+arguments, keep the dtype of floating arrays, take integers as f64 (which `conv` keeps), and have derivatives of every order that are
 right where the formula has a corner.
 """
 
@@ -22,9 +23,12 @@ from .activations import (
     silu,
     softplus,
 )
+from .convolution import conv, conv_transpose
 from .softmax import log_softmax, log_softmax_backward, logsumexp, softmax, softmax_backward
 
 __all__ = [
+    "conv",
+    "conv_transpose",
     "elu",
     "gelu",
     "hard_sigmoid",

@@ -29,12 +29,16 @@ def in_one_dtype(*arrays: Any) -> list[Any]:
         raise DTypeError(f"expected an array of real numbers, not {dtype_name(dtype)}", user_location())
     if not is_inexact(dtype):
         dtype = np.dtype(float)
-    traced = next(filter(is_traced, given), None)
-    if traced is not None:
-        # What the function closes over becomes an input as it is, and is converted in the graph.
-        given = [x if is_traced(x) else traced._located(_as_traced, x) for x in given]
-    converted = iter([x if x.dtype == dtype else x.astype(dtype) for x in given])
+    converted = iter([x if x.dtype == dtype else x.astype(dtype) for x in all_traced_or_none(given)])
     return [None if x is None else next(converted) for x in arrays]
+
+
+def all_traced_or_none(arrays: list[Any]) -> list[Any]:
+    """The arrays, traced if one is: what the function closes over becomes an input as it is, changed in the graph."""
+    traced = next(filter(is_traced, arrays), None)
+    if traced is None:
+        return arrays
+    return [x if is_traced(x) else traced._located(_as_traced, x) for x in arrays]
 
 
 def _as_traced(x: Any) -> Any:

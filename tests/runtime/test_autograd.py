@@ -609,9 +609,9 @@ def double_slope() -> Any:
             lambda x: np.array([3.0, 0, 0]),
         ),
         (tm.nn.softplus, lambda x: 1 / (1 + np.exp(-x))),
-        (lambda x: tm.conv(x[None, None], np.full((1, 1, 1), 2.0))[0, 0], lambda x: np.full_like(x, 2.0)),
+        (lambda x: tm.nn.conv(x[None, None], np.full((1, 1, 1), 2.0))[0, 0], lambda x: np.full_like(x, 2.0)),
         (
-            lambda x: tm.conv_transpose(x[None, None], np.full((1, 1, 1), 3.0))[0, 0],
+            lambda x: tm.nn.conv_transpose(x[None, None], np.full((1, 1, 1), 3.0))[0, 0],
             lambda x: np.full_like(x, 3.0),
         ),
         (lambda x: tm.top_k(x, 3)[0], np.ones_like),

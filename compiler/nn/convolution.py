@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .apply import apply_op, as_numbers
-from .errors import ArgumentTypeError, ArgumentValueError, ShapeError
-from .traced_array import located
-
-__all__ = ["conv", "conv_transpose"]
+from ..apply import apply_op, as_numbers
+from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from ..traced_array import located
+from .arguments import all_traced_or_none
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -185,7 +184,7 @@ def _order(layout: Any) -> _Order:
 
 def _prepared(name: str, x: Any, w: Any, groups: Any, order: _Order) -> tuple[Any, Any, int]:
     """Both in their common dtype, as ``[n, c, *spatial]`` and ``[o, i, *spatial]``; and the number of groups."""
-    x, w = as_numbers(x), as_numbers(w)
+    x, w = all_traced_or_none([as_numbers(x), as_numbers(w)])
     if x.ndim != w.ndim or x.ndim < 2:
         raise ShapeError(
             f"{name} of arrays of shapes {x.shape} and {w.shape}: examples or kernels, channels, and as many "
