@@ -3,8 +3,8 @@ normalisation, losses, attention.
 
 NumPy arrays are computed at once and give NumPy arrays. Traced ones are recorded as one call of an op of that
 name where the op has rules of its own, which keeps graphs and gradients small. All are stable for large
-arguments, keep the dtype of floating arrays, take integers as f64 (which `conv` keeps), and have derivatives of every order that are
-right where the formula has a corner.
+arguments, keep the dtype of floating arrays, take integers as f64 (which `conv` keeps), and have derivatives of
+every order that are right where the formula has a corner.
 """
 
 from .activations import (
