@@ -1,14 +1,17 @@
 """`numpy.linalg`: norms, traces, diagonals."""
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import is_inexact
 from ..errors import ArgumentValueError, ShapeError
+from ..functions import convert
 from ..trace import bind
 from ..traced_array import as_value, wrap
 from .axes import normalize_axis
+from .reductions import accumulator, deliver
 from .registry import implements
 from .ufuncs import as_array
 
@@ -104,7 +107,14 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 @implements(np.trace)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
-    return np.sum(np.diagonal(as_array(a), offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
+    x = as_value(a)
+    if x.ndim < 2:
+        raise ShapeError("trace needs an array of at least two axes")
+    axes = (normalize_axis(axis1, x.ndim, "axis1"), normalize_axis(axis2, x.ndim, "axis2"))
+    if axes[0] == axes[1]:
+        raise ShapeError("axis1 and axis2 cannot be the same")
+    given = convert(x, accumulator(np.add, x.dtype, dtype, out))
+    return deliver(bind("trace", given, offset=operator.index(offset), axes=axes), out, x.shape, axes, False)
 
 
 @implements(np.linalg.trace)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ..decompositions import Decomposition, decomposable, decomposition, register_decomposition
 from ..dtypes import FLOAT32, DType, dtype_name, is_inexact, kind
 from ..errors import DTypeError, InternalError
@@ -43,7 +45,10 @@ def composite(
 
     def meaning(*arrays: Any, **params: Param) -> tuple[Any, ...]:
         types = tuple(ArrayType(x.dtype, x.shape) for x in arrays)
-        return evaluate(_definition(name, types, tuple(sorted(params.items()))), *arrays)
+        outputs = evaluate(_definition(name, types, tuple(sorted(params.items()))), *arrays)
+        return tuple(
+            out.copy() if any(np.may_share_memory(out, x) for x in arrays) else out for out in outputs
+        )
 
     COMPOSITES.add(name)
     register_decomposition(name)(_in_single_precision(decomposed))

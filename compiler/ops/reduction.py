@@ -1,4 +1,4 @@
-"""Reductions over axes, which disappear: sum, prod, max, min, any, all, argmax, argmin."""
+"""Reductions over axes, which disappear: sum, prod, max, min, any, all, argmax, argmin, trace."""
 
 import math
 from collections.abc import Callable
@@ -23,8 +23,9 @@ from ..functions import (
     transpose,
 )
 from ..ir import ArrayType, Shape, Value
-from ..op import JvpRule, Meaning, Op, TransposeRule, not_linear, register, zero_derivative
+from ..op import JvpRule, Meaning, Op, TransposeRule, by_decomposition, not_linear, register, zero_derivative
 from ..trace import bind
+from .composite import composite
 from .elementwise import same_dtype
 
 FAMILY = "reduction"
@@ -141,6 +142,49 @@ _reduction("any", lambda x, axes: np.any(x, axis=axes), zero_derivative, kinds="
            doc="Whether any entry is true.")  # fmt: skip
 _reduction("all", lambda x, axes: np.all(x, axis=axes), zero_derivative, kinds="b", result=lambda dtype: BOOL,
            doc="Whether all entries are true.")  # fmt: skip
+
+
+# ---- the sum of a diagonal -----------------------------------------------------------------------------
+
+
+def _check_trace(x: ArrayType, offset: int, axes: tuple[int, int]) -> None:
+    _check_axes("trace", x, axes)
+
+
+def _trace(x: Value, offset: int, axes: tuple[int, int]) -> Value:
+    """The diagonal of the square block that it spans: every (n + 1)th of its n² entries."""
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    x = transpose(x, (*axes, *rest))
+    rows, columns = x.shape[:2]
+    below, above = min(max(-offset, 0), rows), min(max(offset, 0), columns)
+    n = min(rows - below, columns - above)
+    block = slice_axis(slice_axis(x, below, below + n, 0), above, above + n, 1)
+    return sum_(slice_axis(reshape(block, (n * n, *x.shape[2:])), 0, n * n, 0, n + 1), (0,))
+
+
+def _trace_jvp(
+    inputs: Any, tangents: tuple[Value], outputs: Any, offset: int, axes: tuple[int, int]
+) -> Value:
+    return bind("trace", tangents[0], offset=offset, axes=axes)
+
+
+def _trace_batch(inputs: tuple[Value], mapped: Any, size: int, offset: int, axes: tuple[int, int]) -> Value:
+    return bind("trace", inputs[0], offset=offset, axes=shifted(axes))
+
+
+composite(
+    "trace",
+    _trace,
+    check=_check_trace,
+    jvp=_trace_jvp,
+    transpose=by_decomposition,
+    batch=_trace_batch,
+    family=FAMILY,
+    doc="The sum of the diagonal that two axes make, `offset` diagonals above the main one, in the dtype of x.",
+)
+
+
+# ---- where the extrema are -----------------------------------------------------------------------------
 
 
 def _index_of(name: str, numpy: Meaning, doc: str) -> None:

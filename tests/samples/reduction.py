@@ -1,4 +1,4 @@
-"""Reductions over axes: sum, prod, max, min, any, all, argmax, argmin."""
+"""Reductions over axes: sum, prod, max, min, any, all, argmax, argmin, trace."""
 
 import math
 from functools import reduce
@@ -77,8 +77,25 @@ def _folds() -> list[Sample]:
     return samples
 
 
+def _trace(x: Any, offset: int, axes: tuple[int, int]) -> Any:
+    return np.trace(x, offset, *axes, dtype=x.dtype)
+
+
+TRACED: tuple[tuple[Shape, int, tuple[int, int]], ...] = (
+    ((3, 3), 0, (0, 1)), ((2, 4), 1, (0, 1)), ((4, 2), -2, (0, 1)), ((2, 3, 2), 0, (2, 0)), ((2, 2), 5, (1, 0)),
+    ((0, 2), 0, (0, 1)),
+)  # fmt: skip
 SAMPLES: tuple[Sample, ...] = (
     *_folds(),
+    *(
+        Sample("trace", (shape,), "f64", {"offset": offset, "axes": axes}, reference=_trace)
+        for shape, offset, axes in TRACED
+    ),
+    *(
+        Sample("trace", ((3, 3),), name, {"offset": 0, "axes": (0, 1)}, reference=_trace, label="each")
+        for name in dtype_names()
+        if name != "bool"
+    ),
     *(
         Sample(op, (shape,), name, {"axis": axis}, domain, layout, _first_extreme(sign), widened=False)
         for op, sign in (("argmax", 1), ("argmin", -1))
@@ -93,6 +110,10 @@ SAMPLES: tuple[Sample, ...] = (
     ),
 )
 FAILURES: tuple[Failure, ...] = (
+    *(
+        Failure("trace", ((2, 3),), "f64", ShapeError, "different axes", {"offset": 0, "axes": axes})
+        for axes in ((0, 0), (0, 2))
+    ),
     *(
         Failure(op, ((2,),), name, DTypeError, f"{op} is not defined for", {"axes": (0,)})
         for op, kinds, *_ in FOLDS
