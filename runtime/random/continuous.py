@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.apply import apply_op
+from ...compiler.errors import ArgumentValueError
 from .source import Source
 from .stream import Size
 
@@ -40,6 +41,21 @@ def normal(source: Source, shape: Size, dtype: Any, loc: Any, scale: Any) -> Any
 
 def lognormal(source: Source, shape: Size, dtype: Any, mean: Any, sigma: Any) -> Any:
     return np.exp(normal(source, shape, dtype, mean, sigma))
+
+
+def factor_of(cov: Any, method: str) -> Any:
+    """A matrix whose product with its transpose is the covariance."""
+    if method == "cholesky":
+        return np.linalg.cholesky(cov)
+    if method == "eigh":
+        values, vectors = np.linalg.eigh(cov)
+        return vectors * np.sqrt(np.maximum(values, 0))[..., None, :]
+    if method == "svd":
+        vectors, values, _ = np.linalg.svd(cov)
+        return vectors * np.sqrt(values)[..., None, :]
+    raise ArgumentValueError(
+        f"multivariate_normal: method must be 'cholesky', 'eigh' or 'svd', not {method!r:.40}"
+    )
 
 
 def standard_exponential(source: Source, shape: Size, dtype: Any) -> Any:

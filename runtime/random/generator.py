@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.errors import ArgumentTypeError
+from ...compiler.errors import ArgumentTypeError, ShapeError
 from ...compiler.functions import constant
 from ...compiler.traced_array import is_traced, located, wrap
 from ...compiler.tracing import current_trace
@@ -14,15 +14,22 @@ from ..by_reference import ByReference
 from ..mapped_axes import update_in_step
 from ..pytrees import register_pytree
 from ..transform import overwrite
-from . import continuous, discrete, permutations
+from . import continuous, counts, discrete, gammas, permutations
 from .arguments import as_array, float_dtype, real, size_of, whole_size
 from .seeding import key_from
 from .source import Source
 
 _RANGES: dict[str, dict[str, float]] = {
     "a": {"above": 0},
+    "b": {"above": 0},
+    "df": {"above": 0},
+    "dfden": {"above": 0},
+    "dfnum": {"above": 0},
+    "lam": {"at_least": 0},
+    "n": {"at_least": 0},
     "p": {"at_least": 0, "at_most": 1},
     "scale": {"at_least": 0},
+    "shape": {"at_least": 0},
     "sigma": {"at_least": 0},
 }
 """What the parameters of these names may be."""
@@ -123,6 +130,34 @@ class Generator(ByReference):
         """The exponential of a normal number with this mean and standard deviation."""
         return self._sample(continuous.lognormal, size, dtype, mean=mean, sigma=sigma)
 
+    def multivariate_normal(
+        self, mean: Any, cov: Any, size: Any = None, dtype: Any = np.float64, method: str = "cholesky"
+    ) -> Any:
+        """Normal vectors along the last axis, with this mean f[…, d] and covariance f[…, d, d].
+
+        Args:
+            mean, cov: the leading axes broadcast.
+            size: the shape without the last axis.
+            method: the factor of `cov`: "cholesky", which must be positive definite and has derivatives everywhere;
+                "eigh", or "svd" as by default in NumPy, for which it may be singular. Compiled or not the vectors agree
+                up to the rounding of matrix products.
+        """
+        return located(self._multivariate_normal, mean, cov, size, dtype, method)
+
+    def _multivariate_normal(self, mean: Any, cov: Any, size: Any, dtype: Any, method: str) -> Any:
+        name = "multivariate_normal"
+        dtype = float_dtype(name, dtype)
+        center, spread = real(name, "mean", mean, dtype), real(name, "cov", cov, dtype)
+        count = center.shape[-1:]
+        if not count or spread.shape[-2:] != (*count, *count):
+            raise ShapeError(
+                f"{name}: mean of shape {center.shape} and cov of shape {spread.shape} do not fit"
+            )
+        factor = continuous.factor_of(spread, method)
+        shape = size_of(name, size, center[..., 0], spread[..., 0, 0])
+        noise = continuous.standard_normal(self._source(name), (*shape, *count), dtype)
+        return center + (factor @ noise[..., None])[..., 0]
+
     def truncated_normal(
         self,
         low: Any,
@@ -181,6 +216,42 @@ class Generator(ByReference):
         """In [0, 1], with a density proportional to xᵃ⁻¹."""
         return self._sample(continuous.power, size, dtype, a=a)
 
+    def standard_gamma(self, shape: Any, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Gamma with scale 1. Derivatives in `shape` are those of the distribution function (Figurnov et al. 2018)."""
+        return self._sample(gammas.standard_gamma, size, dtype, shape=shape)
+
+    def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None, dtype: Any = np.float64) -> Any:
+        """The density is proportional to x^(shape − 1) exp(−x / scale)."""
+        return self._sample(gammas.gamma, size, dtype, shape=shape, scale=scale)
+
+    def beta(self, a: Any, b: Any, size: Any = None, dtype: Any = np.float64) -> Any:
+        """In [0, 1], with a density proportional to xᵃ⁻¹ (1 − x)ᵇ⁻¹."""
+        return self._sample(gammas.beta, size, dtype, a=a, b=b)
+
+    def chisquare(self, df: Any, size: Any = None, dtype: Any = np.float64) -> Any:
+        """The sum of the squares of `df` normal numbers."""
+        return self._sample(gammas.chisquare, size, dtype, df=df)
+
+    def f(self, dfnum: Any, dfden: Any, size: Any = None, dtype: Any = np.float64) -> Any:
+        """The quotient of two means of squares of so many normal numbers."""
+        return self._sample(gammas.f, size, dtype, dfnum=dfnum, dfden=dfden)
+
+    def standard_t(self, df: Any, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Student's t with `df` degrees of freedom."""
+        return self._sample(gammas.standard_t, size, dtype, df=df)
+
+    def dirichlet(self, alpha: Any, size: Any = None, dtype: Any = np.float64) -> Any:
+        """Positive numbers along the last axis that add up to 1; `size` is the shape without that axis."""
+        return located(self._dirichlet, alpha, size, dtype)
+
+    def _dirichlet(self, alpha: Any, size: Any, dtype: Any) -> Any:
+        dtype = float_dtype("dirichlet", dtype)
+        array = real("dirichlet", "alpha", alpha, dtype, above=0)
+        permutations.axis_of("dirichlet", array, -1)
+        shape = size_of("dirichlet", size, array[..., 0])
+        with np.errstate(all="ignore"):
+            return gammas.dirichlet(self._source("dirichlet"), shape, dtype, array)
+
     # ---- whole numbers -----------------------------------------------------------------------------------
 
     def integers(
@@ -209,6 +280,18 @@ class Generator(ByReference):
     def geometric(self, p: Any, size: Any = None) -> Any:
         """The number of trials up to the first that succeeds, each with probability `p`: int64."""
         return self._sample(discrete.geometric, size, np.float64, p=p)
+
+    def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
+        """The number of events where `lam` are expected: int64."""
+        return self._sample(counts.poisson, size, np.float64, lam=lam)
+
+    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        """The number of successes in `n` trials, each with probability `p`: int64."""
+        return self._sample(counts.binomial, size, np.float64, n=n, p=p)
+
+    def negative_binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        """The number of failures before `n` successes, each with probability `p`: int64."""
+        return self._sample(counts.negative_binomial, size, np.float64, n=n, p=p)
 
     def categorical(self, logits: Any, size: Any = None, axis: int = -1) -> Any:
         """Places along `axis`, with probabilities ``softmax(logits, axis)``: int64.

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import tracemill as tm
+from tracemill.runtime.random.gammas import shape_derivative
 
 rng_of = tm.random.default_rng
 
@@ -32,6 +33,18 @@ CONTINUOUS: dict[str, tuple[Any, Any]] = {
     "weibull": (lambda r, n, t: r.weibull(1.5, n, t), stats.weibull_min(1.5)),
     "pareto": (lambda r, n, t: r.pareto(2.5, n, t), stats.lomax(2.5)),
     "power": (lambda r, n, t: r.power(2.5, n, t), stats.powerlaw(2.5)),
+    "standard_gamma": (lambda r, n, t: r.standard_gamma(0.3, n, t), stats.gamma(0.3)),
+    "gamma": (lambda r, n, t: r.gamma(5.0, 2.0, n, t), stats.gamma(5, scale=2)),
+    "gamma_of_a_large_shape": (lambda r, n, t: r.gamma(5000.0, 2.0, n, t), stats.gamma(5000, scale=2)),
+    "beta": (lambda r, n, t: r.beta(0.7, 3.0, n, t), stats.beta(0.7, 3)),
+    "chisquare": (lambda r, n, t: r.chisquare(3, n, t), stats.chi2(3)),
+    "f": (lambda r, n, t: r.f(3.0, 9.0, n, t), stats.f(3, 9)),
+    "standard_t": (lambda r, n, t: r.standard_t(5.0, n, t), stats.t(5)),
+    "dirichlet": (lambda r, n, t: r.dirichlet([0.5, 1.0, 2.0], n, t)[..., 0], stats.beta(0.5, 3)),
+    "multivariate_normal": (
+        lambda r, n, t: r.multivariate_normal([1.0, 2.0], [[2.0, 1.0], [1.0, 3.0]], n, t).sum(axis=-1),
+        stats.norm(3, np.sqrt(7)),
+    ),
     "truncated_normal": (
         lambda r, n, t: r.truncated_normal(-1.0, 3.0, 0.5, 2.0, n, t),
         stats.truncnorm(-0.75, 1.25, 0.5, 2.0),
@@ -103,6 +116,119 @@ def test_normal_numbers_have_tails() -> None:
     drawn = np.abs(rng_of(0).standard_normal(2_000_000))
     assert abs(np.sum(drawn > 4) - 2_000_000 * 2 * stats.norm.sf(4)) < 45
     assert drawn.max() > 4.8
+
+
+# ---- shapes of gamma numbers ------------------------------------------------------------------------------
+
+
+def test_small_shapes_underflow_to_zero_but_their_quotients_do_not() -> None:
+    rng = rng_of(0)
+    assert (rng.gamma(1e-3, size=1000) >= 0).all()
+    assert (rng.gamma(0.0, size=10) == 0).all()
+    halves = rng.beta(1e-4, 1e-4, COUNT)
+    assert np.isfinite(halves).all()
+    assert abs(halves.mean() - 0.5) < 0.02
+    simplex = rng.dirichlet(np.full(3, 1e-4), 1000)
+    np.testing.assert_allclose(simplex.sum(axis=-1), 1)
+
+
+def test_a_gamma_number_moves_with_its_shape_as_the_quantile_does() -> None:
+    shapes = np.array([1.001, 1.5, 3.0, 10.0, 100.0, 1e4, 1e6])
+    for probability in (1e-3, 0.1, 0.5, 0.9, 0.999):
+        numbers = special.gammaincinv(shapes, probability)
+        step = 1e-5 * shapes
+        above, below = (special.gammaincinv(shapes + h, probability) for h in (step, -step))
+        with np.errstate(all="ignore"):
+            found = shape_derivative(shapes, numbers)
+            single = shape_derivative(shapes.astype(np.float32), numbers.astype(np.float32))
+        np.testing.assert_allclose(found, (above - below) / (2 * step), rtol=1e-8)
+        assert single.dtype == np.float32
+        np.testing.assert_allclose(single[:5], found[:5], rtol=2e-3)
+
+
+def test_gradients_of_expectations_in_shape_parameters_are_right() -> None:
+    rng = rng_of(0)
+    count = 20_000
+
+    def mean_gamma(a: Any) -> Any:
+        return np.mean(rng.gamma(a, 1.0, count))
+
+    def square(a: Any) -> Any:
+        return np.mean(rng.gamma(a, 1.0, count) ** 2)
+
+    np.testing.assert_allclose(tm.grad(mean_gamma)(0.7), 1, rtol=0.05)
+    np.testing.assert_allclose(tm.compile(tm.grad(mean_gamma))(20.0), 1, rtol=0.05)
+    np.testing.assert_allclose(tm.grad(square)(2.5), 2 * 2.5 + 1, rtol=0.05)
+    np.testing.assert_allclose(tm.grad(tm.grad(square))(2.5), 2, rtol=0.05)
+    np.testing.assert_allclose(
+        tm.grad(lambda a, b: np.mean(rng.beta(a, b, count)), (0, 1))(2.5, 2.0),
+        (2 / 4.5**2, -2.5 / 4.5**2),
+        rtol=0.1,
+    )
+    alpha = np.array([0.5, 1.0, 2.0])
+    slope = tm.grad(lambda alpha: np.mean(rng.dirichlet(alpha, count)[:, 0]))(alpha)
+    np.testing.assert_allclose(slope, (np.array([3.5, 0, 0]) - 0.5) / 3.5**2, atol=0.01)
+    assert tm.grad(lambda lam: np.sum(rng.poisson(lam, 3) * lam))(5.0) > 0
+    rows = tm.vmap(tm.grad(mean_gamma), randomness="different")(np.array([0.5, 5.0]))
+    np.testing.assert_allclose(rows, 1, rtol=0.1)
+
+
+@pytest.mark.parametrize("method", ["cholesky", "eigh", "svd"])
+def test_normal_vectors_have_their_covariance_and_derivatives(method: str) -> None:
+    cov = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, -0.3], [0.0, -0.3, 0.5]])
+    drawn = rng_of(0).multivariate_normal([1.0, 2.0, 3.0], cov, COUNT, method=method)
+    np.testing.assert_allclose(np.cov(drawn.T), cov, atol=0.04)
+    np.testing.assert_allclose(drawn.mean(axis=0), [1, 2, 3], atol=0.03)
+
+    def variance(scale: Any, rng: Any) -> Any:
+        return np.mean(rng.multivariate_normal(np.zeros(3), scale * cov, COUNT, method=method)[:, 0] ** 2)
+
+    np.testing.assert_allclose(tm.grad(variance)(1.5, rng_of(0)), 2, rtol=0.05)
+
+
+# ---- counts -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 4.0, 9.99, 10.0, 37.5, 1000.0])
+def test_poisson_numbers_have_their_distribution(rate: float) -> None:
+    check_counts(rng_of(2).poisson(rate, COUNT), stats.poisson(rate))
+
+
+@pytest.mark.parametrize(
+    ("n", "p"),
+    [(0, 0.5), (5, 0.0), (5, 1.0), (5, 0.3), (100, 0.05), (40, 0.5), (100, 0.98), (1000, 0.4), (10**7, 0.7)],
+)
+def test_binomial_numbers_have_their_distribution(n: int, p: float) -> None:
+    check_counts(rng_of(2).binomial(n, p, COUNT), stats.binom(n, p))
+
+
+def test_negative_binomial_numbers_have_their_distribution() -> None:
+    check_counts(rng_of(2).negative_binomial(3.5, 0.2, COUNT), stats.nbinom(3.5, 0.2))
+
+
+def check_counts(drawn: Any, distribution: Any) -> None:
+    """By chi-square over at most 40 intervals that are about equally probable."""
+    assert drawn.dtype == np.int64
+    edges = np.unique(distribution.ppf(np.linspace(0.0, 1.0, 41)[1:-1]))
+    cumulative = np.concatenate([[0.0], distribution.cdf(edges), [1.0]])
+    probabilities = np.diff(cumulative)
+    places = np.searchsorted(edges, drawn, side="left")
+    kept = probabilities * COUNT >= 5
+    assert (kept[places]).mean() > 0.999
+    if kept.sum() > 1:
+        counted = np.bincount(places, minlength=len(probabilities))[kept]
+        expected = probabilities[kept] / probabilities[kept].sum() * counted.sum()
+        assert stats.chisquare(counted, expected).pvalue > LIKELY
+
+
+def test_many_events_keep_mean_and_variance() -> None:
+    for drawn, mean, variance in (
+        (rng_of(0).poisson(1e9, COUNT), 1e9, 1e9),
+        (rng_of(0).poisson(1e15, COUNT), 1e15, 1e15),
+        (rng_of(0).binomial(10**12, 0.25, COUNT), 2.5e11, 0.1875e12),
+    ):
+        assert abs(drawn.mean() - mean) < 5 * np.sqrt(variance / COUNT)
+        np.testing.assert_allclose(drawn.var(), variance, rtol=0.04)
 
 
 # ---- integers ---------------------------------------------------------------------------------------------
