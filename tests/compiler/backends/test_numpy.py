@@ -348,7 +348,7 @@ def test_generated_text_is_what_the_formatter_would_write(tmp_path: Path) -> Non
     for sample in SAMPLES:
         if sample.op not in shown:
             shown.add(sample.op)
-            (tmp_path / f"{sample.op}.py").write_text(print_module(sample.graph()))
+            (tmp_path / f"{sample.op}.py").write_text(print_module(decompose_composites(sample.graph())))
     wide = recorded(lambda *x: tuple(fn.sin(v) for v in x), *["f64[64, 64]"] * 30)
     (tmp_path / "wide.py").write_text(print_module(wide))
     command = [
