@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tracemill.runtime.fori_loop import fori_loop
     from tracemill.runtime.gradcheck import gradcheck, gradgradcheck
     from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
+    from tracemill.runtime.hessian_diagonal import hessian_diag, laplacian
     from tracemill.runtime.hessian_products import hvp
     from tracemill.runtime.jacobians import hessian, jacfwd, jacobian, jacrev
     from tracemill.runtime.map import map
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from tracemill.runtime.nan_report import nan_report
     from tracemill.runtime.pytrees import register_dataclass, register_pytree
     from tracemill.runtime.scan import scan
+    from tracemill.runtime.sparse_derivatives import Sparsity
+    from tracemill.runtime.sparse_jacobians import sparsity
     from tracemill.runtime.stop_gradient import stop_gradient
     from tracemill.runtime.vectorize import chunk_vmap, vmap
     from tracemill.runtime.while_loop import while_loop
@@ -69,6 +72,7 @@ _HOMES = {
     "runtime.fori_loop": ("fori_loop",),
     "runtime.gradcheck": ("gradcheck", "gradgradcheck"),
     "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
+    "runtime.hessian_diagonal": ("hessian_diag", "laplacian"),
     "runtime.hessian_products": ("hvp",),
     "runtime.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
     "runtime.map": ("map",),
@@ -85,6 +89,8 @@ _HOMES = {
     "runtime.nan_report": ("nan_report",),
     "runtime.pytrees": ("register_dataclass", "register_pytree"),
     "runtime.scan": ("scan",),
+    "runtime.sparse_derivatives": ("Sparsity",),
+    "runtime.sparse_jacobians": ("sparsity",),
     "runtime.stop_gradient": ("stop_gradient",),
     "runtime.vectorize": ("chunk_vmap", "vmap"),
     "runtime.while_loop": ("while_loop",),
@@ -104,6 +110,7 @@ __all__ = [
     "CompiledFunction",
     "Graph",
     "Interpreter",
+    "Sparsity",
     "TracemillError",
     "Transformer",
     "all_gather",
@@ -129,11 +136,13 @@ __all__ = [
     "gradcheck",
     "gradgradcheck",
     "hessian",
+    "hessian_diag",
     "hvp",
     "jacfwd",
     "jacobian",
     "jacrev",
     "jvp",
+    "laplacian",
     "linalg",
     "linearize",
     "map",
@@ -152,6 +161,7 @@ __all__ = [
     "register_pytree",
     "replace_pattern",
     "scan",
+    "sparsity",
     "stop_gradient",
     "switch",
     "top_k",

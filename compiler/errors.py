@@ -681,6 +681,22 @@ class AnomalyError(TracemillError, FloatingPointError):
     code = "E0606"
 
 
+class MissingPackageError(TracemillError, ImportError):
+    """What you asked for needs a package that is optional and not installed.
+
+    >>> import sys, numpy as np, tracemill as tm
+    >>> from unittest.mock import patch
+    >>> with patch.dict(sys.modules, {"scipy.sparse": None}):
+    ...     tm.jacobian(np.sin, sparse=True)(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.MissingPackageError: jacobian(sin) needs SciPy, which is not installed...
+
+    Fix: install the package that the message names.
+    """
+
+    code = "E0607"
+
+
 class CallbackLoopWarning(UserWarning):
     """A Python function that a mapped program calls runs once per example, in a loop.
 

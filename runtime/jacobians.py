@@ -1,6 +1,7 @@
 """`jacfwd`, `jacrev`, `jacobian` and `hessian`: the derivatives of all outputs by all inputs."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import optree
@@ -12,6 +13,8 @@ from .differentiated_call import DifferentiatedCall
 from .gradient import Names, Numbers
 from .jacobian_blocks import BlocksOf, columns, rows, shorter
 from .jacobian_options import JacobianOptions, jacobian_options
+from .sparse_derivatives import Sparsity
+from .sparse_jacobians import require_sparse_option, sparse_blocks, sparse_hessian
 from .transform import like_function
 
 MODES: dict[str, BlocksOf] = {"auto": shorter, "forward": columns, "reverse": rows}
@@ -96,12 +99,18 @@ def jacobian(
     memory_limit: int | str | None = None,
     randomness: str = "error",
     safe_where: bool = False,
+    sparse: bool | Sparsity = False,
 ) -> Callable[..., Any]:
     """The Jacobian of `func`, by columns (``mode="forward"``) or by rows (``mode="reverse"``).
 
     With ``mode="auto"`` by columns if there are at most as many input as output elements, else by rows. A compiled
     program then shows which: it calls a graph named ``…_columns…`` or ``…_rows…``. The rest is as of `jacfwd` and
     `jacrev`.
+
+    With ``sparse=True`` the leaves are `scipy.sparse.csr_array` of shape (output size, input size). What depends on
+    what is found by following entries through the derivative (see `sparsity`); columns, or rows, that do not meet are
+    then computed together (Curtis, Powell and Reid 1974; Coleman and Moré 1983), by the mode that needs fewer
+    products. ``sparse=`` the result of `sparsity` uses that again. Not inside of a trace.
 
     >>> import numpy as np
     >>> jacobian(lambda x: np.outer(x, x))(np.array([1.0, 2.0])).shape
@@ -111,9 +120,13 @@ def jacobian(
         raise TransformArgumentError(
             f"jacobian({describe(func)}): mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}"
         )
+    require_sparse_option(f"jacobian({describe(func)})", sparse)
+    blocks: BlocksOf = MODES[mode]
+    if sparse is not False:
+        blocks = partial(sparse_blocks, mode=mode, sparse=sparse)
     options = jacobian_options("jacobian", func, chunk_size, memory_limit, randomness)
     return _jacobian(
-        func, MODES[mode], Argnums("jacobian", argnums, argnames), has_aux, holomorphic, options, safe_where
+        func, blocks, Argnums("jacobian", argnums, argnames), has_aux, holomorphic, options, safe_where
     )
 
 
@@ -128,10 +141,15 @@ def hessian(
     memory_limit: int | str | None = None,
     randomness: str = "error",
     safe_where: bool = False,
+    sparse: bool | Sparsity = False,
 ) -> Callable[..., Any]:
     """The second derivatives, ``jacfwd(jacrev(func))``: a leaf has shape output + input + input.
 
     For a dict argument a dict of dicts. Arguments and errors as of `jacrev`; a chunk is one of columns.
+
+    With ``sparse=True`` or a `Sparsity` (that of ``grad(func)``), for a function of one number, the leaves are
+    `scipy.sparse.csr_array`, as of `jacobian`. A symmetric matrix needs fewer products: columns that share a row may
+    be computed together if each entry stands alone in its row or in that of its mirror image (Coleman and Moré 1984).
 
     >>> import numpy as np
     >>> hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
@@ -139,6 +157,10 @@ def hessian(
            [ 0., 12.]])
     """
     choice = Argnums("hessian", argnums, argnames)
+    require_sparse_option(f"hessian({describe(func)})", sparse)
+    if sparse is not False:
+        options = jacobian_options("hessian", func, chunk_size, memory_limit, randomness)
+        return sparse_hessian(func, choice, has_aux, options, sparse, safe_where=safe_where)
     inner = jacobian_options("hessian", func, chunk_size, None, randomness)
     outer = jacobian_options("hessian", func, chunk_size, memory_limit, randomness)
     gradients = _jacobian(func, rows, choice, has_aux, holomorphic, inner, safe_where)
