@@ -9,6 +9,7 @@ from ..compiler.program import trace
 from ..compiler.traced_array import is_traced
 from .build import build
 from .entry import always_miss, generate_entry
+from .numpy_generators import refusing_draws
 from .signature import NumberSpec, Signature, arguments_for
 from .transform import inputs_of
 
@@ -19,7 +20,8 @@ class Variant:
     def __init__(self, function: Callable[..., Any], signature: Signature, backend: str) -> None:
         self.signature = signature
         self.function = function
-        self.program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
+        with refusing_draws(function):
+            self.program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
         self.uses_variables = any(map(is_traced, self.program.captured))
         """The function reaches variables: each call must be recorded, so nothing is built."""
         self.entry: Callable[..., Any] = always_miss

@@ -3,6 +3,7 @@
 import pickle
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -458,6 +459,41 @@ def test_vmap_r10_numpys_global_state_is_refused_with_the_line(name: str, transf
         RandomStateError, match=r"np\.random\.\w+ was called while tracing(.|\n)*test_random\.py"
     ):
         transform(f)(np.ones(2))
+
+
+NUMPYS = np.random.default_rng(0)
+OLD = np.random.RandomState(0)
+
+
+def drawing_from_numpys(x: Any) -> Any:
+    return x + NUMPYS.normal()
+
+
+def sum_of_drawing(x: Any) -> Any:
+    return np.sum(drawing_from_numpys(x))
+
+
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (drawing_from_numpys, "NUMPYS"),
+        (lambda x: x * OLD.rand(), "OLD"),
+        (lambda x: drawing_from_numpys(x) + 1, "NUMPYS"),
+        (partial(drawing_from_numpys), "NUMPYS"),
+        (tm.grad(sum_of_drawing), "NUMPYS"),
+    ],
+)
+def test_vmap_r10_numpys_generators_are_refused_while_compiling(f: Callable[..., Any], name: str) -> None:
+    with pytest.raises(RandomStateError, match=rf"drew from {name}, a generator of NumPy's(.|\n)*frozen"):
+        tm.compile(f)(np.ones(2))
+
+
+def test_a_generator_of_numpys_in_a_closure_is_refused_only_if_it_draws() -> None:
+    numpys = np.random.default_rng(0)
+    with pytest.raises(RandomStateError, match="drew from numpys"):
+        tm.compile(lambda x: np.multiply(x, numpys.random()))(1.0)
+    assert tm.compile(lambda x: x if x.ndim == 0 else np.multiply(x, numpys.random()))(np.array(1.0)) == 1
+    assert tm.grad(lambda x: np.multiply(x, numpys.random()))(1.0) < 1  # each call draws anew
 
 
 # ---- what does not fit ------------------------------------------------------------------------------------
