@@ -23,7 +23,7 @@ def symmetric_patterns(draw: st.DrawFn) -> Array:
     marks = np.array(draw(st.lists(st.booleans(), min_size=size**2, max_size=size**2)), bool).reshape(
         size, size
     )
-    return np.triu(marks) | np.triu(marks).T
+    return np.asarray(np.triu(marks) | np.triu(marks).T)
 
 
 def rows_of(pattern: Array) -> list[list[int]]:
@@ -31,7 +31,8 @@ def rows_of(pattern: Array) -> list[list[int]]:
 
 
 def banded(size: int, width: int) -> Array:
-    return np.tri(size, k=width, dtype=bool) & np.tri(size, k=width, dtype=bool).T
+    lower: Array = np.tri(size, k=width, dtype=bool)
+    return np.asarray(lower & lower.T)
 
 
 def arrow(size: int, head: int) -> Array:

@@ -400,3 +400,31 @@ def test_hvp_misuse_is_named() -> None:
         tm.hvp(energy, (x, x), ({"x": x}, x))
     with pytest.raises(tm.errors.NonScalarOutputError, match="one number"):
         tm.hvp(np.sin, (x,), (x,))
+
+
+# ---- random draws, and variables -------------------------------------------------------------------------
+
+
+def noisy(x: Any, rng: Any) -> Any:
+    return np.sum(x**2 * rng.normal(size=3))
+
+
+@pytest.mark.parametrize(
+    "transform", [tm.jacrev, tm.jacfwd, tm.jacobian, tm.hessian, tm.hessian_diag, tm.laplacian]
+)
+def test_jacobian_randomness_is_an_error_or_one_draw_for_all_rows(transform: Jacobian) -> None:
+    x, noise = np.ones(3), tm.random.default_rng(7).normal(size=3)
+    with pytest.raises(tm.errors.RandomnessError, match=r"a random draw inside \w+\(noisy\)"):
+        transform(noisy)(x, tm.random.default_rng(7))
+    got = transform(noisy, randomness="same", chunk_size=1)(x, tm.random.default_rng(7))
+    expected = {tm.hessian: np.diag(2 * noise), tm.laplacian: np.sum(2 * noise)}.get(transform, 2 * noise)
+    np.testing.assert_allclose(got, expected)
+    rng = tm.random.default_rng(7)
+    assert np.all(tm.hvp(noisy, (x, rng), (x, None), randomness="same") == 2 * noise)
+
+
+def test_jacobians_of_variables_are_recorded() -> None:
+    x = tm.autograd.variable(np.array([1.0, 2.0, 3.0]))
+    for of_x in (tm.jacobian(lambda x: x**3, chunk_size=2), tm.laplacian(lambda x: np.sum(x**4) / 4)):
+        (slope,) = tm.autograd.grad(np.sum(of_x(x)), x)
+        np.testing.assert_allclose(slope, 6 * np.array([1.0, 2.0, 3.0]))
