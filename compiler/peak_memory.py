@@ -1,7 +1,10 @@
 """How much memory a graph needs to run: by what is alive at the same time."""
 
-from .ir import Graph, Value, called
+from collections.abc import Iterator
+
+from .ir import Call, Graph, Value, called
 from .memory_plan import VIEWS
+from .ops.composite import COMPOSITES, definition
 from .trace import last_uses
 
 
@@ -9,7 +12,7 @@ def peak_memory(graph: Graph) -> int:
     """The bytes that all results of a graph's calls hold at most at one time, when it runs call by call.
 
     Inputs and constants are not counted: they are there before. Results that are views of others cost
-    nothing and keep those alive; a nested graph needs its own peak while it runs.
+    nothing and keep those alive; a nested graph, or a composite op, needs its own peak while it runs.
 
     >>> import numpy as np, tracemill as tm
     >>> graph = tm.compile(lambda x: np.sum(np.sin(x) * 2.0)).lower(np.ones(100)).graph
@@ -24,13 +27,20 @@ def peak_memory(graph: Graph) -> int:
     now = peak = 0
     for index, call in enumerate(graph.calls):
         now += sum(value.type.nbytes for value in call.outputs if owner.get(value) is value)
-        peak = max(peak, now + max(map(_working_memory, called((call,))), default=0))
+        peak = max(peak, now + max(map(_working_memory, _run_by(call)), default=0))
         for value in dying.get(index, ()):
             place = owner.get(value)
             if place is not None:
                 users[place] -= 1
                 now -= 0 if users[place] else place.type.nbytes
     return peak
+
+
+def _run_by(call: Call) -> Iterator[Graph]:
+    """The graphs that run while a call does: those that it holds, or its decomposition."""
+    yield from called((call,))
+    if call.op in COMPOSITES:
+        yield definition(call.op, tuple(value.type for value in call.inputs), call.params)
 
 
 def _working_memory(graph: Graph) -> int:

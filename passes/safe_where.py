@@ -15,6 +15,7 @@ from ..compiler.functions import (
 )
 from ..compiler.ir import Call, Graph, Param, Shape, Value
 from ..compiler.trace import Builder, bind, bind_all, depends_on, recording
+from .decompose import decompose_composites
 from .nested import holds_graph
 from .remove_dead_code import remove_dead_code
 
@@ -46,6 +47,7 @@ def safe_where(graph: Graph, *, linear: Sequence[bool]) -> Graph:
         multiply_1: f64[3] = multiply(dx, where_1)
         where_2: f64[3] = where(c, multiply_1, f64(0.0))
     """
+    graph = decompose_composites(graph)  # a mask can enter a formula, not an op that it knows by name only
     reached = depends_on(graph, linear)
     pushed = [call for call in graph.calls if any(v in reached for v in call.inputs)]
     if not any(call.op == "where" or holds_graph(call) for call in pushed):

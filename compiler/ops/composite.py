@@ -5,7 +5,7 @@ decomposition. A transform rule is given where it keeps more than the decomposit
 else it is `by_decomposition`, and the transforms decompose the calls first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -41,11 +41,11 @@ def composite(
 
     def type_rule(*types: ArrayType, **params: Param) -> tuple[ArrayType, ...]:
         check(*types, **params)
-        return tuple(value.type for value in _definition(name, types, tuple(sorted(params.items()))).outputs)
+        return tuple(value.type for value in definition(name, types, params).outputs)
 
     def meaning(*arrays: Any, **params: Param) -> tuple[Any, ...]:
         types = tuple(ArrayType(x.dtype, x.shape) for x in arrays)
-        outputs = evaluate(_definition(name, types, tuple(sorted(params.items()))), *arrays)
+        outputs = evaluate(definition(name, types, params), *arrays)
         return tuple(
             out.copy() if any(np.may_share_memory(out, x) for x in arrays) else out for out in outputs
         )
@@ -57,9 +57,13 @@ def composite(
     )
 
 
+def definition(name: str, types: tuple[ArrayType, ...], params: Mapping[str, Param]) -> Graph:
+    """The decomposition of a composite op for these types; it may hold other composites in turn."""
+    return _recorded(name, types, tuple(sorted(params.items())))
+
+
 @lru_cache(maxsize=1024)
-def _definition(name: str, types: tuple[ArrayType, ...], params: tuple[tuple[str, Param], ...]) -> Graph:
-    """The decomposition for these types, which may hold other composites in turn."""
+def _recorded(name: str, types: tuple[ArrayType, ...], params: tuple[tuple[str, Param], ...]) -> Graph:
     inputs = tuple(map(Value, types))
     with recording(Builder()) as builder:
         outputs = as_tuple(decomposition(name)(*inputs, **dict(params)))

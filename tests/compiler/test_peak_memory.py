@@ -11,6 +11,7 @@ import tracemill as tm
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.peak_memory import peak_memory
 from tracemill.compiler.trace import evaluate
+from tracemill.passes.decompose import decompose_composites
 
 
 def graph_of(f: Callable[..., Any], *args: Any) -> Graph:
@@ -34,6 +35,13 @@ def test_a_view_costs_nothing_and_keeps_its_memory_alive() -> None:
 def test_reshaping_what_is_transposed_makes_a_copy() -> None:
     assert peak_memory(graph_of(lambda x: np.reshape(np.sin(x), 10_000), X)) == BYTES
     assert peak_memory(graph_of(lambda x: np.reshape(np.sin(x).T, 10_000), X)) == 2 * BYTES
+
+
+def test_a_composite_op_needs_the_memory_of_its_decomposition_while_it_runs() -> None:
+    graph = graph_of(lambda x: tm.nn.softmax(x, axis=1), X)
+    assert [call.op for call in graph.calls] == ["softmax"]
+    apart = peak_memory(decompose_composites(graph))
+    assert peak_memory(graph) == apart > 2 * BYTES
 
 
 def test_a_nested_graph_needs_its_own_memory_while_it_runs() -> None:

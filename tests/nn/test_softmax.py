@@ -58,6 +58,18 @@ def test_an_infinite_entry_is_no_probability() -> None:
     assert np.isnan(nn.softmax(np.full(2, -np.inf))).all()
 
 
+def test_a_row_that_is_not_chosen_gives_no_nan_with_safe_where() -> None:
+    x = np.array([[1.0, 2.0, 3.0], [-np.inf, -np.inf, -np.inf]])
+    chosen, weights = np.array([[True], [False]]), np.arange(3.0)
+
+    def loss(x: Any) -> Any:
+        return np.sum(np.where(chosen, nn.softmax(x, 1), 0) * weights)
+
+    slopes = tm.grad(loss, safe_where=True)(x)
+    np.testing.assert_allclose(slopes[0], tm.grad(lambda x: nn.softmax(x) @ weights)(x[0]), rtol=1e-14)
+    np.testing.assert_array_equal(slopes[1], 0)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_arrays_without_entries_have_results_without_entries(name: str) -> None:
     function = getattr(nn, name)

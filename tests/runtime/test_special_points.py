@@ -113,6 +113,34 @@ def test_the_derivative_of_each_example_is_the_same(f: Any, at: Any, expected: A
     equal(got, [expected, expected])
 
 
+ROWS: dict[str, tuple[Callable[..., Any], Any, Any]] = {
+    "max with ties": (np.max, [2.0, 2.0, 2.0], [1 / 3, 1 / 3, 1 / 3]),
+    "maximum(x, y), tie": (lambda x: np.maximum(x[0], x[1]), [1.0, 1.0], [0.5, 0.5]),
+    "abs'(0)": (np.abs, 0.0, 0),
+    "relu'(0)": (tm.nn.relu, 0.0, 0),
+    "norm'(0 vector)": (np.linalg.norm, [0.0, 0.0], [0, 0]),
+    "clip(x, 0, 1)'(0)": (lambda x: np.clip(x, 0, 1), 0.0, 1),
+    "sqrt'(0)": (np.sqrt, 0.0, INF),
+    "x**0 at 0": (lambda x: x**0, 0.0, 0),
+    "prod with a zero": (np.prod, [2.0, 0.0, 4.0], [0, 8, 0]),
+    "prod with zeros": (np.prod, [2.0, 0.0, 0.0], [0, 0, 0]),
+    "cumprod with zeros": (lambda x: np.sum(np.cumprod(x)), [2.0, 0.0, 0.0], [1, 2, 0]),
+}
+"""The table of derivatives at special points in the contract of the transforms, row by row but for `safe_where`."""
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tm.compile], ids=["interpreted", "compiled"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("f", "at", "expected"), ROWS.values(), ids=ROWS)
+def test_each_row_of_the_table_of_special_points(
+    f: Any, at: Any, expected: Any, dtype: Any, wrap: Callable[..., Any]
+) -> None:
+    x = np.asarray(at, dtype)
+    for got in (wrap(tm.grad(f))(x), wrap(tm.jacfwd(f))(x), wrap(tm.jacrev(f))(x)):
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got, np.asarray(expected), rtol=4e-16 if dtype == np.float64 else 1e-7)
+
+
 def test_maximum_and_minimum_share_a_tie_equally() -> None:
     for f in (np.maximum, np.minimum, np.fmax, np.fmin):
         assert tm.grad(f, (0, 1))(1.0, 1.0) == (0.5, 0.5)
