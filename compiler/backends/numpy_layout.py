@@ -30,7 +30,7 @@ def transposed(text: str, axes: Sequence[int]) -> str:
 
 def reshaped(text: str, shape: Shape) -> str:
     """``x.reshape(2, 3)``."""
-    return f"{text}.reshape({', '.join(map(str, shape))})"
+    return f"{text}.reshape({', '.join(map(str, shape)) or '()'})"
 
 
 def _axes(call: Call, name: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from ..dtypes import dtype_name, is_inexact
 from ..errors import DTypeError
 from ..ir import Param
 from ..program import weak_type
-from ..traced_array import as_value, is_traced, wrap
+from ..traced_array import as_value, is_traced, located, wrap
 from ..tracing import user_location
 
 
@@ -50,6 +50,6 @@ def call(op: str, *arrays: Any, **params: Param) -> Any:
 
     Several outputs are a tuple; those without axes are scalars, as NumPy's functions give them.
     """
-    results = apply_op(op, *[x for x in arrays if x is not None], **params)
+    results = located(apply_op, op, *[x for x in arrays if x is not None], **params)
     scalars = tuple(x if x.ndim else x[()] for x in results)
     return scalars[0] if len(scalars) == 1 else scalars

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from ..apply import as_numbers
-from ..dtypes import is_inexact, is_integer
+from ..dtypes import Array, is_inexact, is_integer
 from ..errors import ArgumentValueError, DTypeError, OutOfBoundsError
+from ..ir import Constant
 from ..ops.loss import REDUCTIONS, class_axis
-from ..traced_array import is_traced
+from ..traced_array import as_value, is_traced
 from ..tracing import user_location
 from .arguments import call, in_one_dtype
 
@@ -173,15 +174,23 @@ def _classes(x: Any, target: Any, ignore_index: int) -> Any:
     target = as_numbers(target)
     if not is_integer(target.dtype):
         raise DTypeError(f"target must be integers, not {target.dtype}", user_location())
-    if not is_traced(target) and x.ndim:
+    known = _known(target)
+    if known is not None and x.ndim:
         classes = x.shape[class_axis(x)]
-        wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
-        if np.any(wrong):
+        wrong = known[(known != ignore_index) & ((known < 0) | (known >= classes))]
+        if wrong.size:
             raise OutOfBoundsError(
-                f"target {np.asarray(target)[wrong][0]} is none of the {classes} classes, which count from 0",
-                user_location(),
+                f"target {wrong[0]} is none of the {classes} classes, which count from 0", user_location()
             )
     return target
+
+
+def _known(target: Any) -> Array | None:
+    """The array, unless it is an input of the graph: one that is closed over may change from call to call."""
+    if not is_traced(target):
+        return np.asarray(target)
+    value = as_value(target)
+    return value.array if isinstance(value, Constant) else None
 
 
 def _reduced(function: str, losses: Any, reduction: str) -> Any:

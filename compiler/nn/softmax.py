@@ -8,6 +8,7 @@ import numpy as np
 
 from ..functions import inverse_permutation
 from ..numpy_surface.axes import axes_or_all
+from ..traced_array import located
 from .arguments import call, floating, in_one_dtype
 
 Axis = int | tuple[int, ...] | None
@@ -63,7 +64,7 @@ def logsumexp(x: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
     if b is not None:
         return _weighted(*in_one_dtype(x, b), axis=axis, keepdims=keepdims)
     x = floating(x)
-    axes = axes_or_all(axis, x.ndim)
+    axes = located(axes_or_all, axis, x.ndim)
     result = call("logsumexp", x, axes=axes)
     return np.expand_dims(result, axes) if keepdims else result
 
@@ -81,7 +82,7 @@ def _weighted(x: Any, b: Any, *, axis: Axis, keepdims: bool) -> Any:
 def _along(axis: Axis, function: Callable[..., Any], *arrays: Any) -> Any:
     """The function along one axis; several are put in place of one, behind the others."""
     x = arrays[0]
-    axes = axes_or_all(axis, x.ndim)
+    axes = located(axes_or_all, axis, x.ndim)
     if len(axes) == 1:
         return function(axes[0], *arrays)
     rest = [one for one in range(x.ndim) if one not in axes]

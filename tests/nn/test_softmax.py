@@ -102,6 +102,14 @@ def test_softmax_stays_one_call_under_transforms() -> None:
 def test_misuse_is_named() -> None:
     with pytest.raises(AxisError, match="axis 2 is out of bounds for an array of dimension 1"):
         nn.softmax(np.ones(3), 2)
+
+    def beyond(x: Any) -> Any:
+        return nn.softmax(x, 2)
+
+    for function in (beyond, tm.compile(beyond)):
+        with pytest.raises(AxisError) as caught:
+            function(np.ones(3))
+        assert "test_softmax.py" in str(caught.value.location)
     with pytest.raises(DTypeError, match="expected an array of real numbers, not c128"):
         nn.log_softmax(np.ones(3, complex))
     with pytest.raises(ShapeError, match=r"softmax_backward of .*: it takes 2 of one shape"):

@@ -202,6 +202,11 @@ def test_an_output_that_is_a_part_does_not_keep_the_whole() -> None:
     assert part.base is None
 
 
+def test_a_product_over_axes_of_length_1_is_a_number() -> None:
+    graph = recorded(lambda x, y: fn.dot(x, y, ((0, 1), (0, 1))), "f64[1, 1]", "f64[1, 1]")
+    assert compiled(graph)(np.full((1, 1), 2.0), np.full((1, 1), 3.0)) == (6.0,)
+
+
 def test_outputs_without_axes_are_numbers_of_numpy() -> None:
     def f(x: Value, y: Value) -> tuple[Value, ...]:
         return x, fn.sum_(y, (0,)), fn.reshape(fn.slice_axis(y, 1, 2, 0), ()), fn.constant(np.float16(2))
