@@ -87,28 +87,15 @@ _reduction(
 
 
 def product_of_others(x: Value, axis: int) -> Value:
-    """For each entry the product of all others along `axis`, exactly, without division: log n doubling steps.
-
-    Products of the entries before and after: exclusive scans by the method of Hillis and Steele (1986).
-    """
-
-    def exclusive(reverse: bool) -> Value:
-        length = x.shape[axis]
-        one = full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), 1, x.dtype)
-        body = slice_axis(x, 1, length, axis) if reverse else slice_axis(x, 0, length - 1, axis)
-        scan = concatenate([body, one] if reverse else [one, body], axis)
-        step = 1
-        while step < length:
-            ones = full((*x.shape[:axis], step, *x.shape[axis + 1 :]), 1, x.dtype)
-            if reverse:
-                moved = concatenate([slice_axis(scan, step, length, axis), ones], axis)
-            else:
-                moved = concatenate([ones, slice_axis(scan, 0, length - step, axis)], axis)
-            scan = multiply(scan, moved)
-            step *= 2
-        return scan
-
-    return x if x.shape[axis] == 0 else multiply(exclusive(False), exclusive(True))
+    """For each entry the product of all others along `axis`: of those before times those after, without division."""
+    length = x.shape[axis]
+    if length == 0:
+        return x
+    one = full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), 1, x.dtype)
+    shifted_up = concatenate([one, slice_axis(x, 0, length - 1, axis)], axis)
+    shifted_down = concatenate([slice_axis(x, 1, length, axis), one], axis)
+    before = bind("cumprod", shifted_up, axis=axis, reverse=False)
+    return multiply(before, bind("cumprod", shifted_down, axis=axis, reverse=True))
 
 
 def _prod_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: Any, axes: tuple[int, ...]) -> Value:
