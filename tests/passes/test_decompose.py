@@ -1,9 +1,11 @@
 """Every decomposition gives what its op gives: to the bit where it can, else within a few roundings."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from recording import assert_same, ops, recorded
+from recording import assert_same, drawn, ops, recorded
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
@@ -15,6 +17,8 @@ from tracemill.compiler.ops.composite import COMPOSITES
 from tracemill.compiler.trace import bind, evaluate
 from tracemill.passes.decompose import decompose, decompose_composites, decompose_without
 from tracemill.passes.jvp import jvp
+from tracemill.passes.linearity import nonlinear_call
+from tracemill.passes.transpose import transpose
 
 ROUNDED = {"exp2", "log2", "log10", "tan", "hypot", "logaddexp", "logaddexp2", "absolute",
            "cumsum", "cumprod", "cumlogsumexp"}  # fmt: skip
@@ -96,6 +100,21 @@ def test_a_transform_takes_apart_what_has_no_rule_of_its_own() -> None:
     assert ops(decompose_without(graph, lambda op: op.jvp)) == ["less_equal", "where", "softmax"]
     assert decompose_without(graph, lambda op: op.batch) is graph
     assert "softmax_backward" in ops(jvp(graph))
+
+
+def test_what_is_linear_in_a_cotangent_is_transposed_by_its_decomposition() -> None:
+    params: dict[str, Any] = {"normalized_shape": (3,), "weight": False, "wanted": (True, False, False)}
+    graph = recorded(
+        lambda *inputs: bind("layer_norm_backward", *inputs, **params),
+        "f64[2, 3]", "f64[2, 3]", "f64[2, 1]", "f64[2, 1]",
+    )  # fmt: skip
+    linear = [True, False, False, False]
+    assert nonlinear_call(graph, linear=linear) is None
+    ct, x, mean, rstd = drawn(graph, "real")
+    back = np.random.default_rng(1).normal(size=(2, 3))
+    (pulled,) = evaluate(transpose(graph, linear=linear), x, mean, rstd, back)
+    (pushed,) = evaluate(graph, ct, x, mean, rstd)
+    np.testing.assert_allclose(np.sum(pulled * ct), np.sum(pushed * back), rtol=1e-12)
 
 
 def test_an_op_without_a_decomposition_is_refused_by_name() -> None:
