@@ -1,6 +1,6 @@
 """Making graphs for calls to hold: by recording, and from a graph with its inputs and outputs in another order."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from .dtypes import is_inexact
@@ -33,12 +33,18 @@ def rearranged(graph: Graph, inputs: Sequence[int | ArrayType], outputs: Sequenc
     return Graph(graph.name, values, graph.calls, tuple(graph.outputs[i] for i in outputs), names)
 
 
-def needed_calls(graph: Graph, values: Sequence[Value], *, effects: bool = False) -> tuple[Call, ...]:
-    """The calls of `graph` that `values` are computed by, in order; with `effects`, also those that have one."""
+def needed_calls(
+    graph: Graph, values: Iterable[Value], *, known: Container[Value] = (), effects: bool = False
+) -> tuple[Call, ...]:
+    """The calls of `graph` that `values` are computed by, in order, from its inputs and what is `known`.
+
+    With `effects`, also those that have one.
+    """
     needed = {value for value in values if not isinstance(value, Constant)}
     kept: list[Call] = []
     for call in reversed(graph.calls):
-        if any(value in needed for value in call.outputs) or (effects and has_effect(call)):
+        is_needed = any(value in needed and value not in known for value in call.outputs)
+        if is_needed or (effects and has_effect(call)):
             kept.append(call)
             needed.update(call.inputs)
     return tuple(reversed(kept))

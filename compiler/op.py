@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from .errors import InternalError
 from .ir import ArrayType, Call, Graph, Value, called
@@ -134,6 +134,22 @@ def not_linear(cotangents: Any, inputs: Any, **params: Any) -> Any:
 def never_batched(inputs: Any, mapped: Any, size: int, **params: Any) -> Any:
     """The batch rule of an op without inputs: none of them is ever mapped."""
     raise InternalError("batching of an op without inputs")
+
+
+REFUSALS: dict[Callable[..., Any], str] = {}
+"""The rules that raise a named error where a derivative is wanted, and why there is none."""
+
+Refusing = TypeVar("Refusing", bound=Callable[..., Any])
+
+
+def refuses(why: str) -> Callable[[Refusing], Refusing]:
+    """Mark a rule that raises a named error instead of giving a derivative."""
+
+    def mark(rule: Refusing) -> Refusing:
+        REFUSALS[rule] = why
+        return rule
+
+    return mark
 
 
 def by_decomposition(*inputs: Any, **params: Any) -> Any:

@@ -1,21 +1,36 @@
 """The coverage matrix: which rule each op has, per transform and per backend."""
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ..compiler import ops
-from ..compiler.op import Op, all_ops, by_decomposition, never_batched, not_linear, zero_derivative
+from ..compiler.op import REFUSALS, Op, all_ops, by_decomposition, never_batched, not_linear, zero_derivative
 from ..compiler.ops.composite import COMPOSITES
 
 COLUMNS = ("type", "numpy", "jvp", "transpose", "vmap", "C", "Triton")
-FAMILIES: tuple[str, ...] = tuple(ops.__all__)
 
-YES, LINEAR, ZERO, DECOMPOSED, HEADER, BY_KERNEL = "yes", "linear", "zero", "decomposed", "header", "—"
+YES, LINEAR, ZERO, NESTED, DECOMPOSED, HEADER, BY_KERNEL = (
+    "yes", "linear", "zero", "nested", "decomposed", "header", "—",
+)  # fmt: skip
+
+NOT_LINEAR = "not linear in any input"
+
+LEGEND = """\
+yes         a rule of its own; for C and Triton, one expression
+linear      the transpose rule of an op that is linear in an input
+zero        the derivative of a piecewise constant op
+nested      what the op does to the graphs, or the rules of the user's, that it holds
+decomposed  what the ops give that a composite op is made of
+header      an expression that calls a function of our header
+—           not elementwise, so that it is written by its kernel
+none        no such rule: not linear in any input, or for the reason below"""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One op: per column "yes", "linear", "zero", "decomposed", "header", "—" or "none: the reason"."""
+    """One op: per column an entry of `LEGEND`; "none" with its reason behind a colon."""
 
     op: str
     family: str
@@ -23,44 +38,37 @@ class Row:
 
 
 def coverage() -> list[Row]:
-    """A row per op, by family and name.
-
-    jvp: "zero" for a piecewise constant op. transpose: "linear" for an op that is linear in an input. C and
-    Triton: "yes" for one expression, "header" for one that calls a function of our header, "—" for an op that
-    is not elementwise and is written by its kernel. "decomposed" is what a composite op has by its decomposition.
-    """
+    """A row per op, by family and name."""
     ordered = sorted(all_ops().values(), key=lambda op: (op.family, op.name))
     return [Row(op.name, op.family, _rules(op)) for op in ordered]
 
 
 def _rules(op: Op) -> dict[str, str]:
+    own = DECOMPOSED if op.name in COMPOSITES else YES
     return {
-        "type": YES,
-        "numpy": DECOMPOSED if op.name in COMPOSITES else YES,
-        "jvp": _jvp(op),
-        "transpose": _transpose(op),
-        "vmap": _vmap(op),
+        "type": own,
+        "numpy": own,
+        "jvp": _rule(op.jvp, YES),
+        "transpose": _rule(op.transpose, LINEAR),
+        "vmap": _rule(op.batch, YES),
         "C": _spelled(op, "c"),
         "Triton": _spelled(op, "triton"),
     }
 
 
-def _jvp(op: Op) -> str:
-    if op.jvp is by_decomposition:
+def _rule(rule: Callable[..., Any], own: str) -> str:
+    """The entry of a transform; `own` for a rule that is written down."""
+    if rule in REFUSALS:
+        return f"none: {REFUSALS[rule]}"
+    if rule is not_linear:
+        return f"none: {NOT_LINEAR}"
+    if rule is never_batched:
+        return "none: it has no inputs"
+    if rule is zero_derivative:
+        return ZERO
+    if rule is by_decomposition:
         return DECOMPOSED
-    return ZERO if op.jvp is zero_derivative else YES
-
-
-def _transpose(op: Op) -> str:
-    if op.transpose is by_decomposition:
-        return DECOMPOSED
-    return "none: not linear in any input" if op.transpose is not_linear else LINEAR
-
-
-def _vmap(op: Op) -> str:
-    if op.batch is by_decomposition:
-        return DECOMPOSED
-    return "none: it has no inputs" if op.batch is never_batched else YES
+    return NESTED if "recurse" in inspect.signature(rule).parameters else own
 
 
 def _spelled(op: Op, backend: str) -> str:
@@ -72,17 +80,18 @@ def _spelled(op: Op, backend: str) -> str:
 
 
 def totals(rows: Sequence[Row]) -> dict[str, dict[str, int]]:
-    """Per column how often each entry occurs; all reasons count as "none"."""
-    counts: dict[str, dict[str, int]] = {column: {} for column in COLUMNS}
-    for row in rows:
-        for column in COLUMNS:
-            entry = row.rules[column].partition(":")[0]
-            counts[column][entry] = counts[column].get(entry, 0) + 1
-    return counts
+    """Per column how often each entry occurs, the most frequent first; all reasons count as "none"."""
+    return {
+        column: dict(Counter(_shown(row.rules[column]) for row in rows).most_common()) for column in COLUMNS
+    }
+
+
+def _shown(entry: str) -> str:
+    return entry.partition(":")[0]
 
 
 def render(rows: Sequence[Row]) -> str:
-    """The matrix as text: a line per op, the totals, then the reasons."""
+    """The matrix as text: a line per op, the totals, what the entries mean, then the reasons."""
     width = max(len(row.op) for row in rows)
     lines = [f"{'op':{width}}  " + "  ".join(f"{column:10}" for column in COLUMNS)]
     family = ""
@@ -90,8 +99,9 @@ def render(rows: Sequence[Row]) -> str:
         if row.family != family:
             family = row.family
             lines.append(f"-- {family}")
-        entries = (row.rules[column].partition(":")[0] for column in COLUMNS)
-        lines.append(f"{row.op:{width}}  " + "  ".join(f"{entry:10}" for entry in entries))
+        lines.append(
+            f"{row.op:{width}}  " + "  ".join(f"{_shown(row.rules[column]):10}" for column in COLUMNS)
+        )
     lines.append(f"-- {len(rows)} ops in {len({row.family for row in rows})} families")
     for column, counts in totals(rows).items():
         lines.append(f"{column:{width}}  " + ", ".join(f"{count} {entry}" for entry, count in counts.items()))
@@ -99,6 +109,7 @@ def render(rows: Sequence[Row]) -> str:
         f"{row.op}: no {column}: {entry.partition(': ')[2]}"
         for row in rows
         for column, entry in row.rules.items()
-        if entry.startswith("none: ") and column != "transpose"
+        if entry.startswith("none: ") and not entry.endswith(NOT_LINEAR)
     }
-    return "\n".join([*(line.rstrip() for line in lines), *sorted(reasons)]) + "\n"
+    legend = ["-- entries", *LEGEND.splitlines()]
+    return "\n".join([*(line.rstrip() for line in lines), *legend, "-- reasons", *sorted(reasons)]) + "\n"

@@ -5,30 +5,20 @@ keeps the inputs of a call, and the backward pass is one call, too, that runs th
 Because it is opaque, no pass can share what it computes with what was computed before.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..dtypes import is_inexact
-from ..errors import ShapeError, TransformTypeError
-from ..ir import ArrayType, Call, Constant, Graph, Param, Value
-from ..nested_graphs import needed_calls
-from ..op import DifferentiateGraph, Linear, Op, has_effect, lookup, register
-from ..trace import Builder, bind, bind_all, depends_on, evaluate, inline, recording
+from ..errors import TransformTypeError
+from ..ir import ArrayType, Call, Graph, Param, Value
+from ..nested_graphs import needed_calls, spread
+from ..op import DifferentiateGraph, Op, has_effect, lookup, register
+from ..trace import Builder, bind, bind_all, evaluate, inline, recording
+from .graph_call import batched_call, differentiation, result_types, transposed_call
 
 FAMILY = "checkpoint"
 
 Names = tuple[str, ...]
-
-
-def _checkpoint_type(
-    *inputs: ArrayType, graph: Graph, save_ops: Names = (), save_names: Names = ()
-) -> tuple[ArrayType, ...]:
-    expected = tuple(value.type for value in graph.inputs)
-    if inputs != expected:
-        given, wanted = (", ".join(map(str, types)) for types in (inputs, expected))
-        raise ShapeError(f"checkpoint of {graph.name}({wanted}) with ({given})")
-    return tuple(value.type for value in graph.outputs)
 
 
 def _checkpoint_jvp(
@@ -40,15 +30,12 @@ def _checkpoint_jvp(
     recurse: DifferentiateGraph,
     **saves: Names,
 ) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
-    wrt = [tangent is not None for tangent in tangents]
-    given = [tangent for tangent in tangents if tangent is not None]
-    reached = depends_on(graph, wrt)
-    of = [value in reached and is_inexact(value.dtype) for value in graph.outputs]
+    wrt, of, given = differentiation(graph, tangents)
     forward, linear = recurse(graph, wrt, of)
     count = len(outputs)
     if linear is None:
         results = bind_all("checkpoint", *inputs, *given, graph=forward, **saves)
-        pushed = iter(results[count:])
+        pushed = results[count:]
     else:
         again, needed, saved = _recomputation(forward, linear, count, **saves)
         kept = (*forward.outputs[:count], *saved)
@@ -56,8 +43,8 @@ def _checkpoint_jvp(
         head = Graph(graph.name, forward.inputs, calls, kept, forward.input_names)
         results = bind_all("checkpoint", *inputs, graph=head, **saves)
         known = [x for x, value in zip(inputs, forward.inputs, strict=True) if value in needed]
-        pushed = iter(bind_all("checkpoint", *known, *results[count:], *given, graph=again, **saves))
-    return results[:count], tuple(next(pushed) if wanted else None for wanted in of)
+        pushed = bind_all("checkpoint", *known, *results[count:], *given, graph=again, **saves)
+    return results[:count], spread(iter(pushed), of)
 
 
 def _recomputation(
@@ -69,7 +56,8 @@ def _recomputation(
     """
     residuals = forward.outputs[count:]
     kept = _kept(forward.calls, save_ops, save_names)
-    calls, reached = _needed(forward.calls, residuals, stop=kept)
+    calls = needed_calls(forward, residuals, known=kept)
+    reached = {*residuals, *(value for call in calls for value in call.inputs)}
     saved = tuple(value for value in kept if value in reached)
     used = [(v, n) for v, n in zip(forward.inputs, forward.input_names, strict=True) if v in reached]
     tangents = linear.inputs[len(residuals) :]
@@ -116,58 +104,15 @@ def _kept(calls: Sequence[Call], save_ops: Names, save_names: Names) -> dict[Val
     return kept
 
 
-def _needed(
-    calls: Sequence[Call], outputs: Iterable[Value], *, stop: Iterable[Value]
-) -> tuple[list[Call], set[Value]]:
-    """The calls that make `outputs` from inputs and the values in `stop`, and every value that takes part."""
-    reached = {value for value in outputs if not isinstance(value, Constant)}
-    given = set(stop)
-    found: list[Call] = []
-    for call in reversed(calls):
-        if any(value in reached and value not in given for value in call.outputs):
-            found.append(call)
-            reached.update(value for value in call.inputs if not isinstance(value, Constant))
-    return found[::-1], reached
-
-
-def _checkpoint_transpose(
-    cotangents: tuple[Value, ...],
-    inputs: tuple[Any, ...],
-    graph: Graph,
-    *,
-    recurse: Callable[..., Graph],
-    **saves: Names,
-) -> tuple[Value | None, ...]:
-    linear = [isinstance(x, Linear) for x in inputs]
-    known = [x for x in inputs if not isinstance(x, Linear)]
-    transposed = recurse(graph, linear=linear)
-    found = iter(bind_all("checkpoint", *known, *cotangents, graph=transposed, **saves))
-    return tuple(next(found) if is_linear else None for is_linear in linear)
-
-
-def _checkpoint_batch(
-    inputs: tuple[Value, ...],
-    mapped: Sequence[bool],
-    size: int,
-    graph: Graph,
-    *,
-    recurse: Callable[..., Graph],
-    **saves: Names,
-) -> tuple[Value, ...]:
-    in_axes = [0 if is_mapped else None for is_mapped in mapped]
-    batched = recurse(graph, in_axes=in_axes, size=size, out_axes=[0] * len(graph.outputs))
-    return bind_all("checkpoint", *inputs, graph=batched, **saves)
-
-
 register(
     Op(
         "checkpoint",
         FAMILY,
-        _checkpoint_type,
+        lambda *inputs, graph, save_ops=(), save_names=(): result_types("checkpoint", graph, inputs),
         lambda *inputs, graph, save_ops=(), save_names=(): evaluate(graph, *inputs),
         _checkpoint_jvp,
-        _checkpoint_transpose,
-        _checkpoint_batch,
+        transposed_call("checkpoint"),
+        batched_call("checkpoint"),
         spelling=None,
         effect=None,  # that of the calls in the graph
         doc="The outputs of a nested graph, whose derivative computes again what it needs, but for the results "

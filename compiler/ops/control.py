@@ -14,22 +14,16 @@ import numpy as np
 from ..dtypes import DType, is_inexact
 from ..errors import CallbackError, NotDifferentiableError, ShapeError
 from ..ir import ArrayType, Graph, Shape, Value
-from ..op import DifferentiateGraph, Linear, Op, not_linear, register
-from ..trace import bind_all, depends_on, evaluate
+from ..nested_graphs import spread
+from ..op import DifferentiateGraph, Op, not_linear, refuses, register
+from ..trace import bind_all, evaluate
 from .elementwise import elementwise
+from .graph_call import batched_call, differentiation, result_types, transposed_call
 
 FAMILY = "control"
 
 
 # ---- call ------------------------------------------------------------------------------------------
-
-
-def _call_type(*inputs: ArrayType, graph: Graph) -> tuple[ArrayType, ...]:
-    expected = tuple(value.type for value in graph.inputs)
-    if inputs != expected:
-        given, wanted = (", ".join(map(str, types)) for types in (inputs, expected))
-        raise ShapeError(f"call of {graph.name}({wanted}) with ({given})")
-    return tuple(value.type for value in graph.outputs)
 
 
 def _call_jvp(
@@ -40,51 +34,25 @@ def _call_jvp(
     *,
     recurse: DifferentiateGraph,
 ) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
-    wrt = [tangent is not None for tangent in tangents]
-    given = [tangent for tangent in tangents if tangent is not None]
-    reached = depends_on(graph, wrt)
-    of = [value in reached and is_inexact(value.dtype) for value in graph.outputs]
+    wrt, of, given = differentiation(graph, tangents)
     forward, linear = recurse(graph, wrt, of)
-    if linear is None:
-        results = bind_all("call", *inputs, *given, graph=forward)
-        pushed = iter(results[len(outputs) :])
-    else:
-        results = bind_all("call", *inputs, graph=forward)
-        pushed = iter(bind_all("call", *results[len(outputs) :], *given, graph=linear))
-    return results[: len(outputs)], tuple(next(pushed) if wanted else None for wanted in of)
-
-
-def _call_transpose(
-    cotangents: tuple[Value, ...], inputs: tuple[Any, ...], graph: Graph, *, recurse: Callable[..., Graph]
-) -> tuple[Value | None, ...]:
-    linear = [isinstance(x, Linear) for x in inputs]
-    known = [x for x in inputs if not isinstance(x, Linear)]
-    found = iter(bind_all("call", *known, *cotangents, graph=recurse(graph, linear=linear)))
-    return tuple(next(found) if is_linear else None for is_linear in linear)
-
-
-def _call_batch(
-    inputs: tuple[Value, ...],
-    mapped: Sequence[bool],
-    size: int,
-    graph: Graph,
-    *,
-    recurse: Callable[..., Graph],
-) -> tuple[Value, ...]:
-    in_axes = [0 if is_mapped else None for is_mapped in mapped]
-    batched = recurse(graph, in_axes=in_axes, size=size, out_axes=[0] * len(graph.outputs))
-    return bind_all("call", *inputs, graph=batched)
+    count = len(outputs)
+    results = bind_all("call", *inputs, *(given if linear is None else ()), graph=forward)
+    pushed = results[count:]
+    if linear is not None:
+        pushed = bind_all("call", *pushed, *given, graph=linear)
+    return results[:count], spread(iter(pushed), of)
 
 
 register(
     Op(
         "call",
         FAMILY,
-        _call_type,
+        lambda *inputs, graph: result_types("call", graph, inputs),
         lambda *inputs, graph: evaluate(graph, *inputs),
         _call_jvp,
-        _call_transpose,
-        _call_batch,
+        transposed_call("call"),
+        batched_call("call"),
         spelling=None,
         effect=None,  # that of the calls in the graph
         doc="The outputs of a nested graph.",
@@ -164,6 +132,7 @@ def _callback_numpy(*inputs: Any, function: Callable[..., Any], types: Types, lo
     return outs
 
 
+@refuses("Python code has none, unless a custom rule gives it")
 def _callback_jvp(inputs: Any, tangents: Any, outputs: tuple[Value, ...], **params: Any) -> tuple[None, ...]:
     if any(is_inexact(out.dtype) for out in outputs):
         raise NotDifferentiableError(

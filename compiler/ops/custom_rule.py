@@ -12,8 +12,10 @@ from ..dtypes import is_inexact
 from ..errors import NotDifferentiableError, ShapeError
 from ..functions import broadcast_to, sum_, zeros_like
 from ..ir import ArrayType, Graph, Value
+from ..nested_graphs import spread
 from ..op import DifferentiateGraph, Linear, Op, register
-from ..trace import Builder, bind_all, depends_on, evaluate, inline, recording
+from ..trace import Builder, bind_all, evaluate, inline, recording
+from .graph_call import batched_graph, differentiation, result_types
 
 FAMILY = "custom_rule"
 
@@ -53,11 +55,12 @@ MakeTranspose: TypeAlias = Callable[[], Graph]
 def _custom_type(
     *inputs: ArrayType, graph: Graph, differentiable: Marks, **rules: Any
 ) -> tuple[ArrayType, ...]:
-    expected = tuple(value.type for value in graph.inputs)
-    if inputs != expected or len(differentiable) != len(inputs):
-        given, wanted = (", ".join(map(str, types)) for types in (inputs, expected))
-        raise ShapeError(f"custom_rule of {graph.name}({wanted}) with ({given})")
-    return tuple(value.type for value in graph.outputs)
+    types = result_types("custom_rule", graph, inputs)
+    if len(differentiable) != len(inputs):
+        raise ShapeError(
+            f"custom_rule of {graph.name}: {len(inputs)} inputs, but `differentiable` marks {len(differentiable)}"
+        )
+    return types
 
 
 def _custom_jvp(
@@ -111,15 +114,12 @@ def _derived(
     recurse: DifferentiateGraph,
 ) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
     """Without a rule for it: the derivative of the function itself."""
-    wrt = [tangent is not None for tangent in tangents]
-    given = [tangent for tangent in tangents if tangent is not None]
-    reached = depends_on(graph, wrt)
-    of = [value in reached and is_inexact(value.dtype) for value in graph.outputs]
+    wrt, of, given = differentiation(graph, tangents)
     forward, linear = recurse(graph, wrt, of)
     count = len(graph.outputs)
     results = inline(forward, (*inputs, *given) if linear is None else inputs)
-    pushed = iter(results[count:] if linear is None else inline(linear, (*results[count:], *given)))
-    return results[:count], tuple(next(pushed) if wanted else None for wanted in of)
+    pushed = results[count:] if linear is None else inline(linear, (*results[count:], *given))
+    return results[:count], spread(iter(pushed), of)
 
 
 def _beside(pushed: Graph, count: int, reverse: Reverse) -> tuple[Graph, Graph]:
@@ -162,12 +162,10 @@ def _custom_transpose(
     marked = [m for m, is_linear in zip(differentiable, linear, strict=True) if is_linear]
     if transpose is None or not all(marked):
         known = [x for x in inputs if not isinstance(x, Linear)]
-        found = iter(inline(recurse(graph, linear=linear), (*known, *cotangents)))
-        return tuple(next(found) if is_linear else None for is_linear in linear)
+        return spread(iter(inline(recurse(graph, linear=linear), (*known, *cotangents))), linear)
     known = [x for x, mark in zip(inputs, differentiable, strict=True) if not mark]
     given = [ct for ct in cotangents if is_inexact(ct.dtype)]
-    found = iter(inline(transpose(), (*known, *given)))
-    pulled = [next(found) if mark else None for mark in differentiable]
+    pulled = spread(iter(inline(transpose(), (*known, *given))), differentiable)
     return tuple(ct if is_linear else None for ct, is_linear in zip(pulled, linear, strict=True))
 
 
@@ -186,8 +184,7 @@ def _custom_batch(
 ) -> tuple[Value, ...]:
     batched = None if batch is None else batch(tuple(mapped), size)
     if batched is None:
-        in_axes = [0 if is_mapped else None for is_mapped in mapped]
-        batched = recurse(graph, in_axes=in_axes, size=size, out_axes=[0] * len(graph.outputs))
+        batched = batched_graph(graph, mapped, size, recurse)
     mapping = _Mapping(differentiable, tuple(mapped), size, recurse)
     rules = _given(
         jvp=jvp and _MappedJvp(jvp, mapping),

@@ -19,7 +19,7 @@ from ..functions import broadcast_to, zeros_like
 from ..ir import ArrayType, Graph, Value
 from ..lanes import copy_active_lane, refuse_collectives_in, select_lanes
 from ..nested_graphs import graph_of, rearranged, spread, spreading
-from ..op import DifferentiateGraph, Op, register
+from ..op import DifferentiateGraph, Op, refuses, register
 from ..trace import Interpreter, bind, bind_all, current_builder, inline, not_recording
 
 FAMILY = "while_loop"
@@ -161,6 +161,7 @@ def _as_scans(types: Sequence[ArrayType], cond: Graph, body: Graph, consts: int,
     return graph_of(body.name, types, loop)
 
 
+@refuses("only with max_steps, as scans: how many steps there are is not known")
 def _no_reverse(cotangents: Any, inputs: Any, **loop: Any) -> NoReturn:
     builder = current_builder()
     raise NotDifferentiableError(
