@@ -4,7 +4,8 @@ import operator
 from typing import Any
 
 from .apply import apply_op, as_numbers
-from .errors import ArgumentTypeError, AxisError
+from .errors import ArgumentTypeError
+from .numpy_surface.axes import normalize_axis
 from .traced_array import located
 
 
@@ -37,12 +38,10 @@ def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:
 def _top_k(x: Any, k: Any, axis: Any) -> tuple[Any, Any]:
     array = as_numbers(x)
     try:
-        count, along = operator.index(k), operator.index(axis)
+        count, along = operator.index(k), normalize_axis(axis, array.ndim, "top_k: axis")
     except TypeError:
         raise ArgumentTypeError(
             f"top_k: k and axis must be whole numbers, not {k!r:.60} and {axis!r:.60}"
         ) from None
-    if not -array.ndim <= along < array.ndim:
-        raise AxisError(f"top_k: axis {along} is out of bounds for an array of dimension {array.ndim}")
-    values, indices = apply_op("top_k", array, k=count, axis=along % array.ndim)
+    values, indices = apply_op("top_k", array, k=count, axis=along)
     return values, indices

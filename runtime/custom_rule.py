@@ -22,7 +22,8 @@ from ..compiler.program import (
 )
 from ..compiler.trace import bind_all
 from ..compiler.traced_array import as_value, wrap
-from .rule_graphs import MAKERS, Returned, RuleSite, line_of, named
+from .rule_graphs import MAKERS
+from .rule_site import Returned, RuleSite, line_of, named
 from .stop_gradient import stop_gradient
 from .tape import is_recording, joined
 from .transform import as_argument, inputs_of, is_array, require_function

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import optree
 
-from ..compiler.errors import ShapeError, TransformArgumentError, TransformTypeError
+from ..compiler.errors import TransformArgumentError, TransformTypeError
 from ..compiler.ir import ArrayType, Graph
 from ..compiler.program import ArrayOutput, describe, is_array_like, path_names
 from ..passes.vmap import vmap as vmap_graph
 from .argnums import Argnums
+from .batch_size import batch_size
 from .differentiated_call import DifferentiatedCall, fitting
 from .transform import require_function, run, transformed, zeros
 from .trees import check_same_structure, spread, structure
@@ -150,7 +150,9 @@ class _Pullback:
     def pull(self, cotangents: Any, *, batched: bool) -> Any:
         """The cotangents of the primals."""
         flat = self._flatten(cotangents)
-        size = self._batch_size(flat) if batched else None
+        size = None
+        if batched:
+            size = batch_size(self.call.where, "the cotangents", flat, self._paths(), "batched=True")
         given = self._fitted(flat, () if size is None else (size,))
 
         def pulled_through(backward: Graph) -> list[Any]:
@@ -179,23 +181,6 @@ class _Pullback:
             raise TransformTypeError(
                 f"{self.call.where}: the cotangents must be arrays, not {cotangents!r:.80}"
             ) from None
-
-    def _batch_size(self, given: Sequence[Any]) -> int:
-        sizes: list[int] = []
-        for cotangent, path in zip(given, self._paths(), strict=True):
-            if cotangent is not None:
-                if not np.shape(cotangent):
-                    raise ShapeError(
-                        f"{self.call.where}: {path} is 0-d, with batched=True it needs a batch in front"
-                    )
-                sizes.append(np.shape(cotangent)[0])
-        if len(set(sizes)) > 1:
-            raise ShapeError(f"{self.call.where}: the cotangents have batches of different sizes {sizes}")
-        if not sizes:
-            raise TransformArgumentError(
-                f"{self.call.where}: no cotangent is given, so the size of the batch is unknown"
-            )
-        return sizes[0]
 
     def _fitted(self, given: Sequence[Any], batch: tuple[int, ...]) -> list[Any]:
         """Arrays of the outputs' types behind `batch`; None becomes zeros."""

@@ -16,6 +16,7 @@ from ..compiler.errors import (
 from ..compiler.ir import ArrayType, Constant
 from ..compiler.program import is_array_like
 from ..compiler.traced_array import PYTHON_NUMBERS
+from .batch_size import batch_size
 from .differentiated_call import fitting
 
 
@@ -36,7 +37,8 @@ def cotangents(
         raise TransformArgumentError(
             f"{where}: {name} must have an entry per output: there are {len(types)} outputs and {len(each)} entries"
         )
-    paths = [f"{where}: {name}[{place}]" for place in range(len(types))]
+    names = [f"{name}[{place}]" for place in range(len(types))]
+    paths = [f"{where}: {entry}" for entry in names]
     for array, path in zip(each, paths, strict=True):
         if array is not None and (isinstance(array, PYTHON_NUMBERS) and not isinstance(array, np.generic)):
             raise TransformTypeError(
@@ -46,7 +48,7 @@ def cotangents(
             raise TransformTypeError(
                 f"{path} must be an array or None, not {type(array).__name__}: {array!r:.60}"
             )
-    batch = _batch_size(where, name, each, paths) if is_batched else None
+    batch = batch_size(where, name, each, names, "is_grads_batched=True") if is_batched else None
     return [
         _ones(where, place, type, batch) if array is None else _fitted(array, type, batch, path)
         for place, (array, type, path) in enumerate(zip(each, types, paths, strict=True))
@@ -82,19 +84,3 @@ def _fitted(array: Any, type: ArrayType, batch: int | None, path: str) -> Any:
             "complex outputs, and with no other"
         )
     return fitting(array, type, shape, path, casting="safe")
-
-
-def _batch_size(where: str, name: str, each: Sequence[Any], paths: Sequence[str]) -> int:
-    sizes: list[int] = []
-    for array, path in zip(each, paths, strict=True):
-        if array is not None:
-            if not np.shape(array):
-                raise ShapeError(f"{path} is 0-d: with is_grads_batched=True it needs a batch in front")
-            sizes.append(np.shape(array)[0])
-    if len(set(sizes)) > 1:
-        raise ShapeError(f"{where}: {name} have batches of different sizes {sizes}")
-    if not sizes:
-        raise TransformArgumentError(
-            f"{where}: is_grads_batched=True needs {name}, which have the batch in front"
-        )
-    return sizes[0]

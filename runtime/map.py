@@ -8,9 +8,10 @@ import optree
 
 from ..compiler.program import NAMESPACE, describe
 from ..compiler.traced_array import located
-from .scan import positive, scan, slices_of
+from .scan import scan, slices_of
 from .transform import require_function
 from .vectorize import vmap
+from .whole_numbers import whole_number
 
 
 def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
@@ -41,7 +42,7 @@ def _map(f: Callable[[Any], Any], xs: Any, batch_size: int | None) -> Any:
     length = slices_of(where, xs, None).length
     if batch_size is None:
         return scan(lambda carry, x: (carry, f(x)), (), xs)[1]
-    size = positive(where, "batch_size", batch_size)
+    size = whole_number(where, "batch_size", batch_size, least=1)
     blocks = length // size
     if not blocks:
         return vmap(f, randomness="different")(xs)

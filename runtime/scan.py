@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isqrt
-from operator import index
 from typing import Any
 
 import optree
@@ -25,6 +24,7 @@ from .carry import Carry
 from .nested_function import NestedFunction, Outside
 from .transform import overwrite, require_function, run
 from .trees import flatten, show, structure
+from .whole_numbers import whole_number
 
 
 def scan(
@@ -81,7 +81,7 @@ def _scan(
     where = f"scan({describe(f)})"
     slices = slices_of(where, xs, length)
     loop: dict[str, Any] = {"reverse": True} if reverse else {}
-    if positive(where, "unroll", unroll) > 1:
+    if whole_number(where, "unroll", unroll, least=1) > 1:
         loop["unroll"] = int(unroll)
     every = _block_length(where, checkpoint_every, slices.length)
     carry = Carry(where, "init", init)
@@ -126,7 +126,7 @@ def slices_of(where: str, xs: Any, length: int | None) -> Slices:
         arguments.append(Argument(part, path, None, not part.shape))
         lengths[path] = found.shape[0]
     if length is not None:
-        lengths["length"] = _count(where, "length", length)
+        lengths["length"] = whole_number(where, "length", length)
     if not lengths:
         raise TransformArgumentError(f"{where}: how many steps? Give xs, or length")
     if len(set(lengths.values())) > 1:
@@ -185,28 +185,6 @@ def run_loop(
     return last, outputs[carried:]
 
 
-# ---- numbers ---------------------------------------------------------------------------------------
-
-
-def _count(where: str, name: str, given: Any) -> int:
-    """An int of at least 0."""
-    try:
-        number = index(given)
-    except TypeError:
-        raise TransformTypeError(f"{where}: {name} must be an int, not {type(given).__name__}") from None
-    if number < 0:
-        raise TransformArgumentError(f"{where}: {name} must not be negative, not {number}")
-    return number
-
-
-def positive(where: str, name: str, given: Any) -> int:
-    """An int of at least 1."""
-    number = _count(where, name, given)
-    if number == 0:
-        raise TransformArgumentError(f"{where}: {name} must be at least 1")
-    return number
-
-
 def _block_length(where: str, given: "int | str | None", length: int) -> int | None:
     if given is None:
         return None
@@ -214,4 +192,4 @@ def _block_length(where: str, given: "int | str | None", length: int) -> int | N
         return max(1, isqrt(length))
     if isinstance(given, str):
         raise TransformArgumentError(f'{where}: checkpoint_every must be an int or "sqrt", not {given!r}')
-    return min(positive(where, "checkpoint_every", given), max(1, length))
+    return min(whole_number(where, "checkpoint_every", given, least=1), max(1, length))

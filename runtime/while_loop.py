@@ -1,7 +1,6 @@
 """`while_loop`: steps as long as a condition on what they carry holds."""
 
 from collections.abc import Callable, Sequence
-from operator import index
 from typing import Any
 
 import optree
@@ -17,6 +16,7 @@ from .carry import Carry
 from .nested_function import NestedFunction, Outside
 from .transform import overwrite, require_function, run
 from .trees import show, structure
+from .whole_numbers import whole_number
 
 
 def while_loop(
@@ -55,7 +55,7 @@ def while_loop(
 
 def _while_loop(cond: Any, body: Any, init: Any, max_steps: int | None) -> Any:
     where = f"while_loop({describe(body)})"
-    limit = {} if max_steps is None else {"max_steps": _limit(where, max_steps)}
+    limit = {} if max_steps is None else {"max_steps": whole_number(where, "max_steps", max_steps)}
     return optree.tree_unflatten(
         structure(init), run_while(where, Carry(where, "init", init), cond, body, limit)
     )
@@ -120,13 +120,3 @@ def _check_condition(cond: NestedFunction) -> None:
             f"{cond.where}: {cond} writes to an array; only the body of a loop may: compute the condition there, and "
             "carry it"
         )
-
-
-def _limit(where: str, given: Any) -> int:
-    try:
-        most = index(given)
-    except TypeError:
-        raise TransformTypeError(f"{where}: max_steps must be an int, not {type(given).__name__}") from None
-    if most < 0:
-        raise TransformArgumentError(f"{where}: max_steps must not be negative, not {most}")
-    return most

@@ -20,12 +20,17 @@ from .stream import Size
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
+def dtype_of(given: Any) -> Any:
+    """The dtype that is meant; that of objects for what means none."""
+    try:
+        return np.dtype(given)
+    except TypeError:
+        return np.dtype(object)
+
+
 def float_dtype(method: str, dtype: Any) -> Any:
     """The dtype of a draw of real numbers."""
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = np.dtype(object)
+    found = dtype_of(dtype)
     if found not in FLOATS:
         raise DTypeError(f"{method}: random numbers are float32 or float64, not {dtype!r:.40}")
     return found

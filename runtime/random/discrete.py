@@ -7,7 +7,7 @@ import numpy as np
 from ...compiler.errors import ArgumentValueError, DTypeError
 from ...compiler.traced_array import is_traced
 from . import continuous
-from .arguments import as_array
+from .arguments import as_array, dtype_of
 from .source import Source
 from .stream import Size
 
@@ -62,10 +62,7 @@ def high_product(x: Any, y: Any) -> Any:
 
 def range_of(low: Any, high: Any, dtype: Any, endpoint: bool) -> tuple[Any, Any, bool]:
     """``(low, count, small)`` as u64, for `integers_between`; 2³² or fewer integers are a small range."""
-    try:
-        kind = np.dtype(dtype)
-    except TypeError:
-        kind = np.dtype(object)
+    kind = dtype_of(dtype)
     if kind not in INTEGERS:
         raise DTypeError(f"integers: the dtype must be an integer or bool, not {dtype!r:.40}")
     info: Any = None if kind.kind == "b" else np.iinfo(kind.name)

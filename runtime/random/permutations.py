@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.errors import ArgumentTypeError, ArgumentValueError, AxisError, ShapeError
+from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from ...compiler.numpy_surface.axes import normalize_axis
 from ...compiler.traced_array import is_traced
 from . import continuous, discrete
 from .arguments import as_array, constant_in, real
@@ -33,9 +34,7 @@ def permuted(source: Source, x: Any, axis: int | None) -> Any:
 
 def axis_of(method: str, x: Any, axis: Any) -> int:
     """An axis of `x`, from 0."""
-    if not -x.ndim <= axis < x.ndim:
-        raise AxisError(f"{method}: axis {axis} is out of bounds for an array of dimension {x.ndim}")
-    return int(axis) % int(x.ndim)
+    return normalize_axis(axis, x.ndim, f"{method}: axis")
 
 
 # ---- choices --------------------------------------------------------------------------------------------

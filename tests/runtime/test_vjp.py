@@ -171,7 +171,7 @@ def test_vjp_j7_batches_must_agree_and_exist() -> None:
     with pytest.raises(ShapeError, match=r"batches of different sizes \[2, 3\]"):
         vjp_fn((np.ones(2), np.ones(3)), batched=True)
     with pytest.raises(
-        ShapeError, match=r"cotangents\[1\] is 0-d, with batched=True it needs a batch in front"
+        ShapeError, match=r"cotangents\[1\] is 0-d: with batched=True it needs a batch in front"
     ):
         vjp_fn((np.ones(2), 1.0), batched=True)
     with pytest.raises(ShapeError, match=r"cotangents\[0\] has shape \(2, 1\), expected \(2,\)"):

@@ -1,0 +1,24 @@
+"""Whole numbers among the options of loops: how many steps, how many at a time."""
+
+from operator import index
+from typing import Any
+
+from ..compiler.errors import TransformArgumentError, TransformTypeError
+
+
+def whole_number(where: str, name: str, given: Any, *, least: int = 0) -> int:
+    """An int of at least `least`; `TransformTypeError` or `TransformArgumentError` for others.
+
+    >>> whole_number("scan(step)", "length", 3)
+    3
+    """
+    try:
+        number = index(given)
+    except TypeError:
+        number = None
+    if number is None or isinstance(given, bool):
+        raise TransformTypeError(f"{where}: {name} must be an int, not {type(given).__name__}")
+    if number < least:
+        wanted = "must not be negative" if least == 0 else f"must be at least {least}"
+        raise TransformArgumentError(f"{where}: {name} {wanted}, not {number}")
+    return number
