@@ -173,7 +173,8 @@ def _order(layout: Any) -> _Order:
     spatial = [letter for letter in x if letter not in "nc"]
     wanted = (["n", "c", *spatial], ["o", "i", *spatial], ["n", "c", *spatial])
     given = (x, w, out)
-    if not arrow or any(sorted(text) != sorted(letters) for text, letters in zip(given, wanted, strict=True)):
+    fits = all(sorted(text) == sorted(letters) for text, letters in zip(given, wanted, strict=True))
+    if not arrow or not fits or len(set(x)) < len(x):
         raise ArgumentValueError(
             f"layout {layout!r}: x and the result need the letters n and c, w needs o and i, and all three the "
             "same others, each once, as in 'nhwc,hwio->nhwc'"

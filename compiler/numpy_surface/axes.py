@@ -3,12 +3,19 @@
 import operator
 from typing import Any
 
-from ..errors import AxisError, ShapeError
+from ..errors import ArgumentTypeError, AxisError, ShapeError, TracemillError
 
 
 def normalize_axis(axis: Any, ndim: int, name: str = "axis") -> int:
     """An axis in [−ndim, ndim) as one in [0, ndim)."""
-    chosen = operator.index(axis)
+    try:
+        chosen = operator.index(axis)
+    except TracemillError:  # a traced number, which says more
+        raise
+    except TypeError:
+        raise ArgumentTypeError(
+            f"{name} must be an integer, not {type(axis).__name__}: {axis!r:.60}"
+        ) from None
     if not -ndim <= chosen < ndim:
         raise AxisError(f"{name} {chosen} is out of bounds for an array of dimension {ndim}")
     return chosen % ndim

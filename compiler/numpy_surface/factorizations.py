@@ -40,7 +40,7 @@ def in_lapack_dtype(*operands: Any) -> list[Value]:
 
 
 def _reads_lower(UPLO: str) -> bool:
-    if UPLO.upper() not in ("L", "U"):
+    if UPLO not in ("L", "l", "U", "u"):
         raise ArgumentValueError("UPLO argument must be 'L' or 'U'")
     return UPLO.upper() == "L"
 

@@ -98,13 +98,13 @@ def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
 
 
 def _lengths_and_axes(x: Value, s: Any, axes: Any) -> tuple[list[Any], list[int]]:
-    """The length of the signal along each axis, None where it is that of the array. −1 stands for that, too."""
+    """The length of the signal along each axis, −1 for that of the given array; None leaves it to the transform."""
     lengths = None if s is None else [None if n is None else operator.index(n) for n in s]
     if axes is None:
         axes = range(-(x.ndim if lengths is None else len(lengths)), 0)
     axes = [normalize_axis(axis, x.ndim) for axis in axes]
     if lengths is None:
-        lengths = [None] * len(axes)
+        lengths = [*[-1] * len(axes[:-1]), *[None] * len(axes[-1:])]
     if len(lengths) != len(axes):
         raise ShapeError("Shape and axes have different lengths.")
     pairs = zip(lengths, axes, strict=True)

@@ -34,7 +34,7 @@ def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
         raise ArgumentValueError(f"Invalid norm order '{order}' for vectors")
     size = np.abs(x)
     if order == np.inf:
-        return np.max(size, axis=axis, keepdims=keepdims)
+        return np.max(size, axis=axis, keepdims=keepdims, initial=0)
     if order == -np.inf:
         return np.min(size, axis=axis, keepdims=keepdims)
     if order == 0:
@@ -55,12 +55,12 @@ def _matrix_norm(x: Any, order: Any, axes: tuple[int, int], keepdims: bool) -> A
         summed, other = (row, column) if order in (1, -1) else (column, row)
         sums = np.sum(np.abs(x), axis=summed)
         place = other - (other > summed)
-        result = np.max(sums, axis=place) if order > 0 else np.min(sums, axis=place)
+        result = np.max(sums, axis=place, initial=0) if order > 0 else np.min(sums, axis=place)
     elif order == "nuc":
         result = wrap(bind("nuclear_norm", as_value(np.moveaxis(x, axes, (-2, -1)))))
     elif order in (2, -2):
         values: Any = np.linalg.svd(np.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        result = (np.max if order == 2 else np.min)(values, axis=-1)
+        result = np.max(values, axis=-1, initial=0) if order == 2 else np.min(values, axis=-1)
     else:
         raise ArgumentValueError("Invalid norm order for matrices.")
     if keepdims:

@@ -4,6 +4,7 @@ Methods as in R. J. Hyndman and Y. Fan, "Sample quantiles in statistical package
 discrete ones.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,8 @@ from ..functions import gather
 from ..ir import Value
 from ..trace import bind_all
 from ..traced_array import TracedArray, as_value, is_traced, wrap
-from .reductions import Axes, deliver, in_one_axis, keeps_axes, some_axes
+from .axes import axes_or_all
+from .reductions import Axes, deliver, in_one_axis, keeps_axes
 from .registry import implements
 from .statistics import matching_weights
 from .ufuncs import as_array
@@ -77,7 +79,7 @@ def _entries_of_each(ordered: Value, place: Any) -> Any:
     """Entries of the last axis at places that differ between lines: the last axes of `place` are the lines."""
     lines = ordered.shape[:-1]
     extra = place.shape[: place.ndim - len(lines)]
-    flat = np.moveaxis(np.reshape(place, (-1, *lines)), 0, -1)
+    flat = np.moveaxis(np.reshape(place, (math.prod(extra), *lines)), 0, -1)
     lines_of_entries: Any = wrap(ordered)
     taken: Any = np.take_along_axis(lines_of_entries, np.maximum(flat, 0), axis=-1)
     return np.reshape(np.moveaxis(taken, -1, 0), (*extra, *lines))
@@ -188,13 +190,13 @@ def _weighted(line: Value, weights: Value, q: Any, ignore_nan: bool) -> Any:
 
 def _fractions(q: Any, scale: int) -> Any:
     """The quantiles as fractions, checked if they are known while tracing."""
-    known = q.concrete() if is_traced(q) else np.asarray(q)
-    if np.ndim(q) > 2:
+    fractions = as_known_or_traced(q)
+    known = fractions.concrete() if is_traced(fractions) else fractions
+    if fractions.ndim > 2:
         raise ArgumentValueError("q must be a scalar or 1d")
     if known is not None and not (np.all(known >= 0) and np.all(known <= scale)):
         name = "Quantiles" if scale == 1 else "Percentiles"
         raise ArgumentValueError(f"{name} must be in the range [0, {scale}]")
-    fractions: Any = q if is_traced(q) else known
     return fractions if scale == 1 else np.true_divide(fractions, scale)
 
 
@@ -218,7 +220,7 @@ def _quantile(name: str, scale: int, *, ignore_nan: bool) -> None:
             raise ArgumentValueError(f"{method!r} is not a valid method. Use one of: {', '.join(_PLACES)}")
         weak = type(q) in (int, float) or (is_traced(q) and q.weak is not None)
         fractions = _fractions(q, scale)
-        axes = some_axes(axis, x.ndim)
+        axes = axes_or_all(axis, x.ndim)
         line = in_one_axis(x, axes)
         if weights is not None:
             if method != "inverted_cdf":
@@ -259,7 +261,7 @@ def median(
 ) -> TracedArray:
     """The mean of the middle entry, or of the two."""
     x = as_value(a)
-    axes = some_axes(axis, x.ndim)
+    axes = axes_or_all(axis, x.ndim)
     line = in_one_axis(x, axes)
     length = line.shape[-1]
     ordered = sorted_lines(line)
@@ -277,7 +279,7 @@ def nanmedian(
     x = as_value(a)
     if not is_inexact(x.dtype):
         return median(a, axis, out, overwrite_input, keepdims)
-    axes = some_axes(axis, x.ndim)
+    axes = axes_or_all(axis, x.ndim)
     line = in_one_axis(x, axes)
     count = _present(line)
     if not line.shape[-1]:

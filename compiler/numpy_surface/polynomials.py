@@ -184,6 +184,10 @@ def polyfit(
     right = values
     if w is not None:
         weights = _floating(w)
+        if weights.shape != at.shape:
+            raise ArgumentTypeError(
+                f"polyfit: w of shape {weights.shape} must be a vector as long as y, {at.shape}"
+            )
         left = left * weights[:, None]
         right = right * (weights[:, None] if right.ndim == 2 else weights)
     scale = np.sqrt(np.sum(left * left, axis=0))

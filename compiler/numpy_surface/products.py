@@ -201,7 +201,7 @@ def linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
 
 @implements(np.linalg.matmul)
 def linalg_matmul(x1: Any, x2: Any, /) -> Any:
-    return np.matmul(x1, x2)
+    return apply(np.matmul, x1, x2)
 
 
 @implements(np.linalg.vecdot)
@@ -267,6 +267,8 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     chain: list[Any] = [as_array(x) for x in arrays]
     if len(chain) < 2:
         raise ArgumentValueError("Expecting at least two arrays.")
+    if len(chain) == 2:  # of any number of axes, as in NumPy
+        return np.dot(chain[0], chain[1], out=out)
     first_is_row, last_is_column = chain[0].ndim == 1, chain[-1].ndim == 1
     chain[0] = np.atleast_2d(chain[0])
     chain[-1] = chain[-1][:, None] if last_is_column else chain[-1]

@@ -79,10 +79,13 @@ def roll(a: Any, shift: Any, axis: Any = None) -> TracedArray:
     value = array.value
     axes = [normalize_axis(one, array.ndim) for one in (axis if isinstance(axis, (tuple, list)) else (axis,))]
     shifts = list(shift) if np.ndim(shift) else [shift]
-    count = max(len(axes), len(shifts))
-    if {len(axes), len(shifts)} - {1, count}:
+    if len({len(axes), len(shifts)} - {1}) > 1:
         raise ShapeError(f"shift and axis do not broadcast: {len(shifts)} shifts, {len(axes)} axes")
-    for one, along in zip(shifts * (count // len(shifts)), axes * (count // len(axes)), strict=True):
+    if len(shifts) == 1:
+        shifts *= len(axes)
+    elif len(axes) == 1:
+        axes *= len(shifts)
+    for one, along in zip(shifts, axes, strict=True):
         value = _rolled(value, one, along)
     return new_array(value)
 

@@ -212,6 +212,9 @@ MISUSES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "too many pairs": (lambda: tm.nn.conv(ROW, TAPS, padding=(1, 1)), ArgumentValueError, "1 spatial axes need"),
     "no pair": (lambda: tm.nn.conv(ROW, TAPS, padding=[(1, 1, 1)]), ArgumentValueError, "a number or a pair"),
     "layout": (lambda: tm.nn.conv(ROW, TAPS, layout="nwc,wio"), ArgumentValueError, "'nhwc,hwio->nhwc'"),
+    "layout with an axis twice": (
+        lambda: tm.nn.conv(ROW[..., None], TAPS[..., None], layout="nchh,oihh->nchh"), ArgumentValueError, "each once",
+    ),
     "layout of images": (lambda: tm.nn.conv(ROW, TAPS, layout="nhwc,hwio->nhwc"), ShapeError, "names 4 axes"),
     "layout 3": (lambda: tm.nn.conv(ROW, TAPS, layout=3), ArgumentTypeError, "must be text"),  # type: ignore[arg-type]
     "booleans": (lambda: tm.nn.conv(ROW > 0, TAPS > 0), DTypeError, "conv is not defined for"),

@@ -56,6 +56,12 @@ def test_an_output_array_of_the_wrong_shape_is_named() -> None:
 
 def test_a_transform_without_axes_changes_nothing() -> None:
     check(lambda x: (np.fft.fftn(x, axes=()), np.fft.ifftn(x, s=(), axes=())), GRID)
+    check(lambda x: (np.fft.fftshift(x, ()), np.fft.ifftshift(x, ())), GRID)
+
+
+@pytest.mark.parametrize("name", ["fftn", "rfftn", "irfftn"])
+def test_an_axis_transformed_twice_keeps_the_length_it_had(name: str) -> None:
+    check(lambda x: getattr(np.fft, name)(x, axes=(1, 1)), GRID, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "fftn", "rfft2", "irfftn", "ihfft"])

@@ -11,6 +11,7 @@ import pytest
 import tracemill as tm
 from numpy_surface.differential import assert_same, check, check_both_raise, run_numpy
 from samples.numpy_linalg import ARRAYS, USES, Use, arguments_of
+from tracemill.compiler.errors import ArgumentTypeError, ArgumentValueError
 
 CASES = [
     pytest.param(use, id=f"{name}-{number}") for name, uses in USES.items() for number, use in enumerate(uses)
@@ -288,6 +289,7 @@ def test_the_nuclear_norm_of_zero_has_the_smallest_subgradient() -> None:
 
 
 UNKNOWN: Any = "M"
+NUMBER: Any = 1
 
 
 @pytest.mark.parametrize(
@@ -314,10 +316,32 @@ UNKNOWN: Any = "M"
         lambda a: np.linalg.matrix_rank(a, 0.1, rtol=0.2),
         lambda a: np.linalg.inv(a.astype(np.float16)),
         lambda a: np.linalg.norm(a, 3),
+        lambda a: np.linalg.norm(a, axis=UNKNOWN),
+        lambda four: np.polyfit(four, four, 1, w=np.ones(3)),
+        lambda four: np.polyfit(four, four, 1, w=np.ones((4, 4))),
     ],
 )
 def test_what_numpy_refuses_is_refused(misuse: Use) -> None:
     check_both_raise(misuse, *arguments_of(misuse))
+
+
+def test_an_axis_that_is_no_integer_is_named_with_the_users_line() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"axis must be an integer, not str: 'M'(\n|.)*test_linalg"):
+        tm.compile(lambda x: np.linalg.norm(x, axis=UNKNOWN))(ARRAYS["a"])
+
+
+def test_the_triangle_to_read_is_lower_or_upper() -> None:
+    with pytest.raises(ArgumentValueError, match="UPLO argument must be 'L' or 'U'"):
+        tm.compile(lambda x: np.linalg.eigh(x, UNKNOWN))(ARRAYS["a"])
+    with pytest.raises(ArgumentValueError, match="UPLO argument must be 'L' or 'U'"):
+        tm.compile(lambda x: np.linalg.eigvalsh(x, NUMBER))(ARRAYS["a"])
+
+
+def test_lists_of_traced_numbers_are_matrices() -> None:
+    """Also for the products, which NumPy has as ufuncs."""
+    check(lambda b: np.linalg.matmul([[b[0], 1.0]], [[2.0], [b[1]]]), ARRAYS["b"])
+    check(lambda b: np.linalg.vecdot([b[0], 1.0], [2.0, b[1]]), ARRAYS["b"])
+    check(lambda b: np.linalg.solve([[b[0], 1.0], [0.0, b[1]]], [b[2], 1.0]), ARRAYS["b"])
 
 
 def test_a_matrix_of_a_wrong_shape_is_numpys_error_with_the_users_line() -> None:

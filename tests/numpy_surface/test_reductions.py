@@ -41,6 +41,8 @@ def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
         lambda x: np.average(x, axis=0, weights=np.ones(4)),
         lambda x: np.quantile(x, 1.5),
         lambda x: np.percentile(x, [50, -1]),
+        lambda x: np.median(x[0, 0], axis=0),
+        lambda x: np.median(x, axis="rows"),  # type: ignore[arg-type]
         lambda x: np.quantile(x, 0.5, method="best"),  # type: ignore[call-overload]
         lambda x: np.quantile(x * 1j, 0.5),
         lambda x: np.quantile(x, 0.5, weights=np.ones((3, 4))),
@@ -92,3 +94,17 @@ def test_a_missing_axis_is_numpys_own_error_and_ours() -> None:
     with pytest.raises(np.exceptions.AxisError, match="axis 2 is out of bounds") as caught:
         tm.compile(lambda x: np.sum(x, axis=2))(np.ones((2, 3)))
     assert isinstance(caught.value, tm.TracemillError)
+
+
+def test_quantiles_of_no_lines_are_no_numbers() -> None:
+    check(
+        lambda x: (np.nanmedian(x, axis=0), np.nanquantile(x, 0.3, axis=0, keepdims=True)), np.zeros((3, 0))
+    )
+
+
+def test_a_list_may_hold_a_traced_quantile() -> None:
+    check(lambda x: np.percentile(x, [25, np.abs(x[0, 0]) * 0 + 30]), GRID, rtol=1e-12)
+    slope = tm.grad(lambda q: np.sum(np.quantile(GRID, [q, 0.9])))
+    step = 1e-6
+    expected = (np.quantile(GRID, 0.31 + step) - np.quantile(GRID, 0.31 - step)) / (2 * step)
+    np.testing.assert_allclose(slope(0.31), expected, rtol=1e-6)

@@ -124,6 +124,10 @@ def test_a_number_is_ordered_as_a_line() -> None:
     check(lambda x: (np.argsort(x[0, 0]), np.argpartition(x[0, 0], 0), np.lexsort((x[0, 0],))), GRID)
 
 
+def test_without_entries_every_place_is_partitioned() -> None:
+    check(lambda x: (np.partition(x, 9, axis=0), np.argpartition(x, 9, axis=1)), np.zeros((3, 0)))
+
+
 def searched(ordered: Any, wanted: Any) -> Any:
     return np.searchsorted(ordered, wanted, "right", sorter=np.argsort(ordered))
 

@@ -211,6 +211,8 @@ REARRANGING: dict[str, list[Use]] = {
         lambda m: np.roll(m, 1, axis=1),
         lambda m: np.roll(m, (1, -1), axis=(0, 1)),
         lambda m: np.roll(m, (1, 2), axis=0),
+        lambda m: np.roll(m, (), axis=()),
+        lambda m: np.roll(m, 1, axis=()),
         lambda m: np.roll(m, 1, axis=(0, 1)),
         lambda v, n: np.roll(v, n),
         lambda e: np.roll(e, 1),

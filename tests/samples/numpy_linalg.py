@@ -166,6 +166,9 @@ USES: dict[str, list[Use]] = {
     "norm": [
         *[use for order in SINGULAR for use in _each(partial(np.linalg.norm, ord=order), "a tall z32 zp")],
         lambda wide: np.linalg.norm(wide, "nuc", axis=(2, 0), keepdims=True),
+        lambda nothing: [np.linalg.norm(nothing, order) for order in (1, 2, np.inf)],
+        lambda nothing: np.linalg.norm(nothing[:, 0:], np.inf, axis=1),
+        lambda tall: np.linalg.norm(tall[:0], np.inf, axis=0),
     ],
     "matrix_norm": [
         lambda wide: np.linalg.matrix_norm(wide, ord=2),

@@ -502,6 +502,7 @@ PRODUCTS: Table = {
         lambda x: np.linalg.multi_dot([x, B, B.T, x.T]),
         lambda x: np.linalg.multi_dot([V, x.T, A, V]),
         lambda x: np.linalg.multi_dot([x, B]),
+        lambda x: np.linalg.multi_dot([x[None], B]),
     ),
     "matrix_power": uses("fic", *[lambda x, n=n: np.linalg.matrix_power(x[:, :3], n) for n in (0, 1, 2, 5)]),
     "norm": uses(
