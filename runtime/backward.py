@@ -25,7 +25,7 @@ from ..compiler.tracing import user_location
 from .grad_mode import enable_grad, no_grad
 from .grad_outputs import cotangents
 from .recorded_graph import Arithmetic, OnArrays, OnValues, Producer, Pullback, history
-from .tape import Leaf, Recorded, array_of, is_recorded, joined, on_tape, tape_of_this_thread
+from .tape import Leaf, Recorded, Tape, array_of, is_recorded, joined, on_tape, tape_of_this_thread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +188,7 @@ class _Derivative:
         self.inputs = list(inputs)
         distinct = list(dict.fromkeys(self.inputs))
         self.places = [distinct.index(v) for v in self.inputs]
-        self.pullback = Pullback(_producer(), self.outputs, distinct)
+        self.pullback = Pullback(_producer(distinct), self.outputs, distinct)
         self.used = [self.pullback.used[place] for place in self.places]
 
     def gradients(
@@ -239,9 +239,10 @@ def _computing(create_graph: bool) -> Generator[Arithmetic]:
             yield OnArrays()
 
 
-def _producer() -> Producer:
+def _producer(inputs: Sequence[Value]) -> Producer:
+    """What made a value, on the way from `inputs`."""
     with joined() as trace:
-        return trace.producer
+        return trace.producer_towards(inputs) if isinstance(trace, Tape) else trace.producer
 
 
 # ---- arguments -------------------------------------------------------------------------------------------

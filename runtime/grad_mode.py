@@ -5,6 +5,10 @@ from contextlib import ContextDecorator
 from contextvars import ContextVar
 from typing import Any, Self, TypeVar
 
+import numpy as np
+
+from ..compiler.errors import TransformTypeError
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 _enabled: ContextVar[bool] = ContextVar("tracemill_grad_enabled", default=True)
@@ -79,6 +83,9 @@ class set_grad_enabled(_Mode):  # noqa: N801
     """
 
     def __init__(self, mode: bool) -> None:
+        given: Any = mode
+        if not isinstance(given, (bool, np.bool_)):
+            raise TransformTypeError(f"set_grad_enabled: mode must be True or False, not {given!r:.60}")
         super().__init__(bool(mode))
         self._before = _enabled.get()
         _enabled.set(self._inside)

@@ -56,7 +56,8 @@ def gradcheck(
 
     Raises:
         GradcheckError: (an AssertionError) shows the derivative that is wrong, and the differences.
-        TransformArgumentError: (a ValueError) there is nothing to differentiate.
+        TransformArgumentError: (a ValueError) there is nothing to differentiate, or `eps`, `atol` or `rtol` is no
+            size of a step or of an error.
 
     Warns:
         LowPrecisionWarning: for inputs of less than double precision.
@@ -66,15 +67,8 @@ def gradcheck(
     True
     """
     check = _Check("gradcheck", func, inputs)
-    directions = _directions(check, fast=fast)
-    changes = _differences(check, directions, eps)
-    found = _compare(check, directions, changes, forward=check_forward, batched=check_batched)
-    for mode, output, place, derivative, difference in found:
-        if not np.allclose(derivative, difference, rtol=rtol, atol=atol, equal_nan=True):
-            if not raise_exception:
-                return False
-            raise GradcheckError(check.message(mode, output, place, derivative, difference))
-    return True
+    check.warn_of_low_precision()
+    return check.passes(_Options(eps, atol, rtol, raise_exception, check_forward, check_batched, fast))
 
 
 def gradgradcheck(
@@ -93,7 +87,8 @@ def gradgradcheck(
     """`gradcheck` of the derivative of `func`: of its `vjp`, as a function of the inputs and the cotangents.
 
     Args:
-        grad_outputs: the cotangents, in the structure of the output; random numbers by default.
+        grad_outputs: the cotangents, one for each floating array of the output, of its shape; random numbers by
+            default.
         Others as of `gradcheck`.
 
     >>> import numpy as np
@@ -101,29 +96,45 @@ def gradgradcheck(
     True
     """
     check = _Check("gradgradcheck", func, inputs)
+    check.warn_of_low_precision()
     count = len(check.primals)
     rng = np.random.default_rng(0)
-    given = (
-        _leaves(grad_outputs)
-        if grad_outputs is not None
-        else [_random(y, rng) for y in check.at(check.primals)]
-    )
+    outputs = check.at(check.primals)
+    given = [_random(y, rng) for y in outputs] if grad_outputs is None else _leaves(grad_outputs)
+    if list(map(np.shape, given)) != [y.shape for y in outputs]:
+        raise TransformArgumentError(
+            f"{check.where}: grad_outputs must have an array for each floating array of the output, of shape "
+            f"{', '.join(str(y.shape) for y in outputs)}, not {', '.join(str(np.shape(y)) for y in given) or 'none'}"
+        )
 
     def gradient(*both: Any) -> Any:
         return vjp(check.flat, *both[:count])[1](list(both[count:]))
 
     gradient.__name__ = f"the gradient of {describe(func)}"
-    return gradcheck(
-        gradient,
-        (*check.primals, *given),
-        eps=eps,
-        atol=atol,
-        rtol=rtol,
-        raise_exception=raise_exception,
-        check_forward=check_forward,
-        check_batched=check_batched,
-        fast=fast,
-    )
+    options = _Options(eps, atol, rtol, raise_exception, check_forward, check_batched, fast)
+    return _Check("gradgradcheck", gradient, (*check.primals, *given)).passes(options)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What `gradcheck` and `gradgradcheck` are told."""
+
+    eps: float
+    atol: float
+    rtol: float
+    raise_exception: bool
+    check_forward: bool
+    check_batched: bool
+    fast: bool
+
+    def require_sizes(self, where: str) -> None:
+        """`TransformArgumentError` unless the step and the tolerances are finite numbers that are not negative."""
+        sizes: dict[str, Any] = {"eps": self.eps, "atol": self.atol, "rtol": self.rtol}
+        for name, given in sizes.items():
+            is_number = isinstance(given, (int, float, np.integer, np.floating)) and np.isfinite(given)
+            if not is_number or given < 0 or (given == 0 and name == "eps"):
+                kind = "positive number" if name == "eps" else "number that is not negative"
+                raise TransformArgumentError(f"{where}: {name} must be a {kind}, not {given!r:.60}")
 
 
 class _Check:
@@ -143,6 +154,9 @@ class _Check:
             raise TransformArgumentError(
                 f"{self.where}: no input is a floating array: there is nothing to differentiate"
             )
+
+    def warn_of_low_precision(self) -> None:
+        """A `LowPrecisionWarning` at the user's call for each input of less than double precision."""
         for array, path in zip(self.primals, self.paths, strict=True):
             if real_dtype(array.dtype).itemsize < 8:
                 warnings.warn(
@@ -151,6 +165,21 @@ class _Check:
                     LowPrecisionWarning,
                     stacklevel=3,
                 )
+
+    def passes(self, options: _Options) -> bool:
+        """True if the derivatives are right; else False, or a `GradcheckError`, by `options`."""
+        options.require_sizes(self.where)
+        directions = _directions(self, fast=options.fast)
+        changes = _differences(self, directions, options.eps)
+        found = _compare(
+            self, directions, changes, forward=options.check_forward, batched=options.check_batched
+        )
+        for mode, output, place, derivative, difference in found:
+            if not np.allclose(derivative, difference, options.rtol, options.atol, equal_nan=True):
+                if not options.raise_exception:
+                    return False
+                raise GradcheckError(self.message(mode, output, place, derivative, difference))
+        return True
 
     def flat(self, *primals: Any) -> list[Any]:
         """The floating outputs for these arrays, which may be written to."""
@@ -245,7 +274,7 @@ def _pushed(check: _Check, directions: _Directions, *, mapped: bool) -> Changes:
     changes: Changes = []
     for place, steps in enumerate(directions.steps):
         if mapped:
-            found: Any = zip(*vmap(partial(push, place))(steps), strict=True)
+            found: Any = zip(*vmap(partial(push, place), randomness="same")(steps), strict=True)
         else:
             found = (push(place, step) for step in steps)
         changes.append(_columns(list(found), check.outputs))

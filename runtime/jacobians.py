@@ -116,7 +116,7 @@ def jacobian(
     >>> jacobian(lambda x: np.outer(x, x))(np.array([1.0, 2.0])).shape
     (2, 2, 2)
     """
-    if mode not in MODES:
+    if mode not in tuple(MODES):
         raise TransformArgumentError(
             f"jacobian({describe(func)}): mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}"
         )

@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+import numpy as np
+
 from ..compiler.errors import TransformArgumentError
 
 UNITS = {
@@ -24,8 +26,8 @@ def parse_bytes(where: str, given: Any) -> int:
     >>> parse_bytes("vmap", "1.5kB"), parse_bytes("vmap", "2 GiB"), parse_bytes("vmap", 4096)
     (1500, 2147483648, 4096)
     """
-    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
-        return given
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool) and given > 0:
+        return int(given)
     found = (
         re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B)\s*", given.upper())
         if isinstance(given, str)

@@ -1,5 +1,6 @@
 """Named axes: what the examples of `vmap(axis_name=…)` compute together, as `psum` over the axis."""
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -10,6 +11,8 @@ from ..compiler.dtypes import BOOL, INT64
 from ..compiler.errors import TransformArgumentError, UnboundAxisNameError
 from ..compiler.functions import convert
 from ..compiler.ir import Value
+from ..compiler.numpy_surface.axes import normalize_axis
+from ..compiler.numpy_surface.statistics import mean_dtypes
 from ..compiler.program import NAMESPACE, is_array_like
 from ..compiler.trace import bind
 from ..compiler.traced_array import PYTHON_NUMBERS, as_value, located, wrap
@@ -176,6 +179,10 @@ def _on_leaves(function: str, change: Callable[[Any], Any], tree: Any) -> Any:
     return optree.tree_map(changed, tree, namespace=NAMESPACE)
 
 
+def _is_python_number(x: Any) -> bool:
+    return isinstance(x, PYTHON_NUMBERS) and not isinstance(x, np.generic)
+
+
 def _lane(axis: MappedAxis) -> Value:
     return as_value(axis.lane)
 
@@ -184,7 +191,7 @@ def _reduced(op: str, tree: Any, names: Any) -> Any:
     axes = _axes(op, names)
 
     def reduced(x: Any) -> Any:
-        if isinstance(x, PYTHON_NUMBERS) and not isinstance(x, np.generic):
+        if _is_python_number(x):
             return x * axis_size(names) if op == "psum" else x
         value = as_value(x)
         if op == "psum" and value.dtype == BOOL:
@@ -197,12 +204,26 @@ def _reduced(op: str, tree: Any, names: Any) -> Any:
 
 
 def _mean(tree: Any, names: Any) -> Any:
+    """In the dtypes of `numpy.mean`, which adds up integers in float64 and halves in float32."""
     _axes("pmean", names)
-    return _on_leaves("pmean", lambda total: total / axis_size(names), _reduced("psum", tree, names))
+
+    def mean(x: Any) -> Any:
+        if _is_python_number(x):
+            return _reduced("psum", x, names) / axis_size(names)
+        value = as_value(x)
+        wide, result = mean_dtypes(value.dtype, None)
+        total = _reduced("psum", wrap(convert(value, wide)), names)
+        return wrap(convert((total / axis_size(names)).value, result))
+
+    return _on_leaves("pmean", mean, tree)
 
 
-def _gathered(tree: Any, names: Any, place: int, tiled: bool) -> Any:
+def _gathered(tree: Any, names: Any, place: Any, tiled: bool) -> Any:
     axes = _axes("all_gather", names)
+    if isinstance(place, bool) or not isinstance(place, (int, np.integer)):
+        raise TransformArgumentError(
+            f"all_gather: axis must be an int, not {type(place).__name__}: {place!r:.60}"
+        )
     size = axis_size(names)
 
     def gathered(x: Any) -> Any:
@@ -215,7 +236,7 @@ def _gathered(tree: Any, names: Any, place: int, tiled: bool) -> Any:
             return np.moveaxis(stacked, 0, place)
         if not shape:
             raise TransformArgumentError("all_gather: numbers cannot be concatenated: leave tiled out")
-        along = place % len(shape)
+        along = normalize_axis(place, len(shape))
         joined = np.moveaxis(stacked, 0, along)
         return np.reshape(joined, (*shape[:along], size * shape[along], *shape[along + 1 :]))
 
@@ -224,16 +245,7 @@ def _gathered(tree: Any, names: Any, place: int, tiled: bool) -> Any:
 
 def _permuted(tree: Any, name: Any, perm: Any) -> Any:
     (axis,) = _axes("ppermute", (name,))
-    pairs = [tuple(pair) for pair in perm]
-    senders, receivers = {pair[0] for pair in pairs}, {pair[-1] for pair in pairs}
-    fits = all(len(pair) == 2 for pair in pairs) and len(senders) == len(receivers) == len(pairs)
-    if not fits or not senders | receivers <= set(range(axis.size)):
-        raise TransformArgumentError(
-            f"ppermute: perm must hold pairs (from, to) of numbers below {axis.size}, none twice on the same side, "
-            f"not {perm!r:.80}"
-        )
-    source = {receiver: sender for sender, receiver in pairs}
-    sources = tuple(source.get(example, -1) for example in range(axis.size))
+    sources = _sources(perm, axis.size)
 
     def permuted(x: Any) -> Any:
         return wrap(
@@ -241,3 +253,20 @@ def _permuted(tree: Any, name: Any, perm: Any) -> Any:
         )
 
     return _on_leaves("ppermute", permuted, tree)
+
+
+def _sources(perm: Any, size: int) -> tuple[int, ...]:
+    """Whom each example receives from, −1 for nobody."""
+    try:
+        pairs = [list(map(operator.index, pair)) for pair in perm]
+    except TypeError:
+        pairs = [[]]
+    senders, receivers = {pair[0] for pair in pairs if pair}, {pair[-1] for pair in pairs if pair}
+    fits = all(len(pair) == 2 for pair in pairs) and len(senders) == len(receivers) == len(pairs)
+    if not fits or not senders | receivers <= set(range(size)):
+        raise TransformArgumentError(
+            f"ppermute: perm must hold pairs (from, to) of numbers below {size}, none twice on the same side, "
+            f"not {perm!r:.80}"
+        )
+    source = {pair[1]: pair[0] for pair in pairs}
+    return tuple(source.get(example, -1) for example in range(size))

@@ -1,7 +1,7 @@
 """The tape: a trace without end, which computes each call at once and keeps it only as long as an array needs it."""
 
 import threading
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, TypeGuard
 from weakref import ReferenceType, ref
@@ -28,7 +28,7 @@ class Forgotten(Value):
 class Maker:
     """A recorded call. The values that it made hold it, and it holds its inputs: so a graph lives as its results do."""
 
-    __slots__ = ("inputs", "is_released", "location", "op", "outputs", "params")
+    __slots__ = ("_behind", "inputs", "is_released", "location", "op", "outputs", "params")
 
     def __init__(
         self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param], location: Location | None
@@ -36,6 +36,7 @@ class Maker:
         self.op, self.inputs, self.params, self.location = op, inputs, params, location
         self.outputs: tuple[tuple[ArrayType, ReferenceType[Value]], ...] = ()
         self.is_released = False
+        self._behind: tuple[tuple[ReferenceType[Value], Maker | None], ...] = ()
 
     def call(self) -> Call:
         """As a call of the IR."""
@@ -49,9 +50,31 @@ class Maker:
         return Call(self.op, self.inputs, self.params, outputs, self.location)
 
     def release(self) -> None:
-        """Let go of the inputs, and of what they hold."""
-        self.inputs = ()
-        self.is_released = True
+        """Let go of the inputs and their elements; which calls made them remains known."""
+        if not self.is_released:
+            self._behind = self._origins()
+            self.inputs = ()
+            self.is_released = True
+
+    def comes_from(self, values: Iterable[Value]) -> bool:
+        """Whether the call was reached, directly or through others, from one of `values`; also if it was released."""
+        wanted = set(values)
+        seen: set[Maker] = set()
+        stack: list[Maker] = [self]
+        while stack:
+            maker = stack.pop()
+            if maker in seen:
+                continue
+            seen.add(maker)
+            for reference, before in maker._behind or maker._origins():
+                if reference() in wanted:
+                    return True
+                if before is not None:
+                    stack.append(before)
+        return False
+
+    def _origins(self) -> "tuple[tuple[ReferenceType[Value], Maker | None], ...]":
+        return tuple((ref(v), v.maker) for v in self.inputs if is_recorded(v))
 
 
 class Recorded(Value):
@@ -162,6 +185,17 @@ class Tape(Trace):
     def producer(self, value: Value) -> Call | None:
         maker = value.maker if isinstance(value, Recorded) else None
         return None if maker is None else maker.call()
+
+    def producer_towards(self, values: Sequence[Value]) -> Callable[[Value], Call | None]:
+        """As `producer`, but recording also begins at a released call that none of `values` leads to."""
+
+        def producer(value: Value) -> Call | None:
+            maker = value.maker if isinstance(value, Recorded) else None
+            if maker is not None and maker.is_released and not maker.comes_from(values):
+                return None
+            return self.producer(value)
+
+        return producer
 
     def storage_of_array(self, array: Array) -> Storage:
         return _Outside(self, array)

@@ -130,6 +130,10 @@ class Variable(TracedArray):
     def grad(self, new: Any) -> None:
         if self._leaf is None:
             raise NotRecordedError(".grad belongs to variables that require gradients", user_location())
+        if new is not None and not isinstance(new, (np.ndarray, np.generic, TracedArray)):
+            raise TransformTypeError(
+                f".grad of a {self.type} must be an array of its shape or None, not {type(new).__name__}: {new!r:.60}"
+            )
         if new is not None and np.shape(new) != self.shape:
             raise ShapeError(
                 f".grad of a {self.type} must have its shape, not {np.shape(new)}", user_location()

@@ -40,7 +40,7 @@ def _count(x: Value, where: Any, axes: Axes) -> Value:
     return kept(sum_(counted, axes), x.shape, axes)
 
 
-def _mean_dtypes(given: DType, dtype: Any) -> tuple[DType, DType]:
+def mean_dtypes(given: DType, dtype: Any) -> tuple[DType, DType]:
     """The dtype in which a mean adds up, and that of the mean."""
     if dtype is not None:
         chosen = np.dtype(dtype)
@@ -54,7 +54,7 @@ def _mean_dtypes(given: DType, dtype: Any) -> tuple[DType, DType]:
 
 def _kept_mean(x: Value, axes: Axes, where: Any, dtype: Any) -> Value:
     """The mean over `axes`, which stay as axes of length 1."""
-    wide, result = _mean_dtypes(x.dtype, dtype)
+    wide, result = mean_dtypes(x.dtype, dtype)
     x = convert(x, wide)
     total = kept(fold_all("sum", masked(x, where, 0), axes), x.shape, axes)
     return divide_by_count(

@@ -214,6 +214,30 @@ def test_grad_a7_a_released_part_of_a_larger_graph_is_an_error() -> None:
     np.testing.assert_array_equal(found, [2.0, 2.0, 2.0])
 
 
+@pytest.mark.parametrize("made_before", [True, False])
+def test_grad_a7_a_released_part_that_no_input_is_behind_does_not_matter(made_before: bool) -> None:
+    w, x = three(), three()
+    part = np.sin(x)
+    grad(np.sum(part), x)
+    w = w if made_before else three()
+    by_part, by_w = grad(np.sum(part * w), [part, w], retain_graph=True)
+    np.testing.assert_array_equal(by_part, w.detach())
+    np.testing.assert_array_equal(by_w, part.detach())
+    np.testing.assert_array_equal(grad(np.sum(part * w), w)[0], by_w)
+    backward(np.sum(part * w), inputs=[w])
+    np.testing.assert_array_equal(w.grad, by_w)
+    with pytest.raises(ReleasedGraphError, match="behind this sin"):
+        backward(np.sum(part * w))
+
+
+def test_grad_a7_an_input_far_behind_a_released_part_is_found_though_what_lies_between_is_gone() -> None:
+    x, w = three(), three()
+    part = np.cos(np.sin(x * 2) * 3)
+    grad(np.sum(part), x)
+    with pytest.raises(ReleasedGraphError, match="behind this cos"):
+        grad(np.sum(part * w + x), [w, x])
+
+
 def test_grad_a7_retain_graph_is_create_graph_by_default() -> None:
     x = three()
     y = np.sum(x**3)

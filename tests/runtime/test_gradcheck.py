@@ -126,6 +126,30 @@ def test_gradgradcheck_takes_cotangents() -> None:
     assert tm.gradgradcheck(np.sin, X, np.ones_like(X))
 
 
+@pytest.mark.parametrize("wrong", [np.ones(7), (X, X), [None]])
+def test_gradgradcheck_says_which_cotangents_it_needs(wrong: Any) -> None:
+    with pytest.raises(
+        TransformArgumentError, match=r"gradgradcheck\(sin\): grad_outputs must have an array for"
+    ):
+        tm.gradgradcheck(np.sin, X, wrong)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"eps": 0.0}, {"eps": -1e-6}, {"eps": "small"}, {"atol": -1.0}, {"rtol": np.nan}, {"rtol": None}],
+)
+def test_a_step_or_tolerance_that_is_none_is_an_error(option: Any) -> None:
+    (name,) = option
+    for check in (tm.gradcheck, tm.gradgradcheck):
+        with pytest.raises(TransformArgumentError, match=rf"{name} must be a .*number"):
+            check(np.sin, X, **option)
+
+
+@each_speed
+def test_a_function_that_always_draws_the_same_numbers_is_checked(fast: bool) -> None:
+    assert tm.gradcheck(lambda x: x**2 * tm.random.default_rng(0).normal(size=x.shape), X, fast=fast)
+
+
 @each_speed
 def test_a_complex_derivative_is_shown_by_its_parts(fast: bool) -> None:
     with pytest.raises(GradcheckError, match="real parts before imaginary ones"):
@@ -136,10 +160,12 @@ def test_a_complex_derivative_is_shown_by_its_parts(fast: bool) -> None:
 def test_lower_precision_is_checked_with_a_warning(dtype: Any) -> None:
     with pytest.warns(LowPrecisionWarning, match=r"args\[0\] has dtype") as caught:
         assert tm.gradcheck(np.square, X.astype(dtype), rtol=1e-2)
-    assert caught[0].filename == __file__
+    assert [warning.filename for warning in caught] == [__file__]
+    with pytest.warns(LowPrecisionWarning, match=r"gradgradcheck\(square\): args\[0\] has dtype") as caught:
+        assert tm.gradgradcheck(np.square, X.astype(dtype), rtol=1e-2)
+    assert [warning.filename for warning in caught] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LowPrecisionWarning)
-        assert tm.gradgradcheck(np.square, X.astype(dtype), rtol=1e-2)
         with pytest.raises(GradcheckError):
             tm.gradcheck(lambda x: x * tm.stop_gradient(x), X.astype(dtype), rtol=1e-2)
 

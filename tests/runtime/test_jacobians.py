@@ -315,11 +315,12 @@ def test_jacobian_h10_auto_picks_by_sizes_and_says_so_in_the_lowering(
     assert other not in name
 
 
-def test_jacobian_h10_a_wrong_mode_is_an_error_when_wrapping() -> None:
+@pytest.mark.parametrize("mode", ["backward", None, ["forward"]])
+def test_jacobian_h10_a_wrong_mode_is_an_error_when_wrapping(mode: Any) -> None:
     with pytest.raises(
         TransformArgumentError, match=r"jacobian\(chain\): mode must be one of 'auto', 'forward'"
     ):
-        tm.jacobian(chain, mode="backward")
+        tm.jacobian(chain, mode=mode)
 
 
 @as_it_is_and_compiled

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.errors import CollectiveError, TransformArgumentError, UnboundAxisNameError
+from tracemill.compiler.errors import AxisError, CollectiveError, TransformArgumentError, UnboundAxisNameError
 
 X = np.random.default_rng(0).normal(size=(4, 3))
 as_it_is_and_compiled = pytest.mark.parametrize(
@@ -98,10 +98,48 @@ def test_ppermute_sends_values_around(wrap: Wrap) -> None:
     np.testing.assert_array_equal(some, np.concatenate([X[3:], np.zeros((3, 3))]))
 
 
-@pytest.mark.parametrize("perm", [[(0, 4)], [(0, 1), (0, 2)], [(0, 1), (2, 1)], [(0,)], [(-1, 0)]])
+@pytest.mark.parametrize(
+    "perm",
+    [
+        [(0, 4)],
+        [(0, 1), (0, 2)],
+        [(0, 1), (2, 1)],
+        [(0,)],
+        [(-1, 0)],
+        [0, 1],
+        None,
+        "ab",
+        [()],
+        [(0.0, 1)],
+        [[(0, 1), 1]],
+    ],
+)
 def test_ppermute_refuses_pairs_that_do_not_fit(perm: Any) -> None:
     with pytest.raises(TransformArgumentError, match="ppermute: perm must hold pairs"):
         over_i(lambda x: tm.ppermute(x, "i", perm))(X)
+
+
+@as_it_is_and_compiled
+@pytest.mark.parametrize("dtype", ["float16", "int8", "uint64", "bool", "complex64"])
+def test_pmean_is_numpys_mean_in_value_and_dtype(wrap: Wrap, dtype: str) -> None:
+    x = np.array([[100, 1], [120, 0]]).astype(dtype) * np.array(1 if dtype == "bool" else 100, dtype)
+    found, expected = wrap(over_i(lambda x: tm.pmean(x, "i"), out_dims=None))(x), np.mean(x, axis=0)
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
+
+
+def test_pmean_of_halves_does_not_overflow() -> None:
+    x = np.full((2, 3), 60000, np.float16)
+    np.testing.assert_array_equal(over_i(lambda x: tm.pmean(x, "i"), out_dims=None)(x), x[0])
+
+
+@pytest.mark.parametrize("tiled", [True, False])
+def test_all_gather_checks_its_axis(tiled: bool) -> None:
+    with pytest.raises(AxisError, match="5 is out of bounds"):
+        over_i(lambda x: tm.all_gather(x, "i", axis=5, tiled=tiled))(X)
+    wrong: Any = 1.0
+    with pytest.raises(TransformArgumentError, match="all_gather: axis must be an int, not float"):
+        over_i(lambda x: tm.all_gather(x, "i", axis=wrong, tiled=tiled))(X)
 
 
 @as_it_is_and_compiled

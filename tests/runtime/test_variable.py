@@ -216,6 +216,10 @@ def test_set_grad_enabled_holds_from_there_on() -> None:
     with set_grad_enabled(False):
         assert not tm.autograd.is_grad_enabled()
     assert tm.autograd.is_grad_enabled()
+    wrong: Any = "no"
+    with pytest.raises(TransformTypeError, match="mode must be True or False, not 'no'"):
+        set_grad_enabled(wrong)
+    assert tm.autograd.is_grad_enabled()
 
 
 def test_a_mode_belongs_to_its_thread() -> None:
@@ -273,6 +277,11 @@ def test_grad_can_be_set_and_fits_the_variable() -> None:
     np.testing.assert_array_equal(x.grad, [2.0, 2.0])
     with pytest.raises(ShapeError, match="must have its shape"):
         x.grad = np.ones(3)
+    for wrong in ("steep", 1.0, [1.0, 1.0]):
+        with pytest.raises(
+            TransformTypeError, match=r"\.grad of a f64\[2\] must be an array of its shape or None"
+        ):
+            x.grad = wrong
     with pytest.raises(NotRecordedError, match="belongs to variables"):
         (x * 2).grad = np.ones(2)
 
