@@ -72,6 +72,10 @@ class Location:
         """The same line for what computes it for a batch."""
         return replace(self, batch=(size, *self.batch))
 
+    def mapped_in_parts(self) -> "Location":
+        """The same line for what computes it for one part of a batch after the other: which one is not known."""
+        return replace(self, batch=())
+
 
 class Value:
     """One array of a program. Values are told apart by identity; names are made when printing."""

@@ -1,6 +1,7 @@
 """Vectorise: from a function of one example to a function of a batch."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from ..compiler.batching import Unmapped
 from ..compiler.functions import broadcast_to, moveaxis
@@ -11,11 +12,19 @@ from .decompose import decompose_without
 from .nested import rule_params
 
 
-def vmap(graph: Graph, *, in_axes: Sequence[int | None], size: int, out_axes: Sequence[int | None]) -> Graph:
+def vmap(
+    graph: Graph,
+    *,
+    in_axes: Sequence[int | None],
+    size: int,
+    out_axes: Sequence[int | None],
+    is_part: bool = False,
+) -> Graph:
     """Give `graph` a batch of `size` examples, along ``in_axes[i]`` of input i (None: the same for all).
 
     Output i has its batch along ``out_axes[i]``; None is allowed where the output does not depend on a
-    mapped input. Inside, batch axes are in front; each op's batch rule does its part.
+    mapped input. Inside, batch axes are in front; each op's batch rule does its part. With `is_part` these are
+    examples of a larger batch, and locations do not say which.
 
     Before ``def f(x: f64[3], y: f64[]): multiply_1 = multiply(x, y)``, after, with both mapped along 0::
 
@@ -25,6 +34,7 @@ def vmap(graph: Graph, *, in_axes: Sequence[int | None], size: int, out_axes: Se
             return multiply_1
     """
     graph = decompose_without(graph, lambda op: op.batch)
+    recurse = partial(vmap, is_part=True) if is_part else vmap
     inputs = tuple(
         Value(_physical(v.type, axis, size)) for v, axis in zip(graph.inputs, in_axes, strict=True)
     )
@@ -40,8 +50,12 @@ def vmap(graph: Graph, *, in_axes: Sequence[int | None], size: int, out_axes: Se
             arguments = tuple(env.get(v, v) for v in call.inputs)
             which = tuple(v in mapped for v in call.inputs)
             if any(which):
-                builder.location = call.location and call.location.mapped(size)
-                outputs = as_tuple(lookup(call.op).batch(arguments, which, size, **rule_params(call, vmap)))
+                builder.location = call.location and (
+                    call.location.mapped_in_parts() if is_part else call.location.mapped(size)
+                )
+                outputs = as_tuple(
+                    lookup(call.op).batch(arguments, which, size, **rule_params(call, recurse))
+                )
                 differing = [not isinstance(out, Unmapped) for out in outputs]
                 mapped.update(v for v, differs in zip(call.outputs, differing, strict=True) if differs)
                 outputs = tuple(out.value if isinstance(out, Unmapped) else out for out in outputs)

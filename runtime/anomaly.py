@@ -1,7 +1,8 @@
 """`detect_anomaly`: stop at the first operation that makes NaN of numbers."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, ContextDecorator
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -47,6 +48,19 @@ class Finding:
         )
 
 
+_first_example: ContextVar[int] = ContextVar("tracemill_first_example", default=0)
+
+
+@contextmanager
+def part_of_batch(start: int) -> Generator[None]:
+    """The examples of the outermost batch are those from number `start` on."""
+    token = _first_example.set(start)
+    try:
+        yield
+    finally:
+        _first_example.reset(token)
+
+
 _TESTS = {"NaN": np.isnan, "inf": np.isinf}
 _SHOWN_EXAMPLES = 5
 
@@ -66,7 +80,7 @@ def finding(kind: str, call: Call, inputs: Sequence[Any], outputs: Sequence[Any]
         location = call.location
         batch = location.batch if location is not None else ()
         lead = len(batch) if bad.shape[: len(batch)] == batch else 0
-        examples = dict.fromkeys(tuple(map(int, place[:lead])) for place in places) if lead else {}
+        examples = dict.fromkeys(_example(place[:lead]) for place in places) if lead else {}
         return Finding(
             kind,
             call.op,
@@ -79,6 +93,12 @@ def finding(kind: str, call: Call, inputs: Sequence[Any], outputs: Sequence[Any]
             tuple(examples)[:_SHOWN_EXAMPLES],
         )
     return None
+
+
+def _example(place: Array) -> tuple[int, ...]:
+    """The number of an example in the whole of each batch, where `place` is in the part that is computed now."""
+    first, *others = map(int, place)
+    return _first_example.get() + first, *others
 
 
 def _where(kind: str, x: Any) -> Array | None:

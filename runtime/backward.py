@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..compiler.errors import (
     TransformTypeError,
     UnusedInputError,
 )
-from ..compiler.ir import ArrayType, Constant, Value
+from ..compiler.ir import ArrayType, Constant, Graph, Value
 from ..compiler.numpy_surface.registry import method
 from ..compiler.program import NAMESPACE
 from ..compiler.trace import not_recording
@@ -24,6 +25,7 @@ from ..compiler.traced_array import as_value, is_traced, wrap
 from ..compiler.tracing import user_location
 from .grad_mode import enable_grad, no_grad
 from .grad_outputs import cotangents
+from .masked_nan import warn_of_masked_nan
 from .recorded_graph import Arithmetic, OnArrays, OnValues, Producer, Pullback, history
 from .tape import Leaf, Recorded, Tape, array_of, is_recorded, joined, on_tape, tape_of_this_thread
 
@@ -68,6 +70,8 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
+    *,
+    safe_where: bool = False,
 ) -> Any:
     """The sum of the gradients of `outputs` with respect to `inputs`, of what was recorded.
 
@@ -83,6 +87,8 @@ def grad(
         is_grads_batched: the first axis of each of `grad_outputs` is a batch, and that of the results, too. Computed
             in one go.
         materialize_grads: give zeros for inputs that the outputs do not depend on.
+        safe_where: as of `tracemill.grad`: what a `where` does not choose has the derivative 0, also where its slope
+            is infinite. Without it that is NaN, with a `MaskedNaNWarning`.
 
     Returns:
         A tuple of arrays, one per input; for a dict a dict. With `create_graph` they are variables. Inside of a
@@ -124,6 +130,7 @@ def grad(
         create_graph=create_graph,
         is_batched=is_grads_batched,
         materialize=materialize_grads,
+        safe_where=safe_where,
     )
     if not (create_graph if retain_graph is None else retain_graph):
         derivative.release()
@@ -136,6 +143,8 @@ def backward(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     inputs: Any = None,
+    *,
+    safe_where: bool = False,
 ) -> None:
     """Add the gradients of `tensors` to ``.grad`` of the variables that they were computed from.
 
@@ -145,6 +154,7 @@ def backward(
         retain_graph: keep what was recorded; by default only with `create_graph`.
         create_graph: record the gradients, too.
         inputs: the variables whose ``.grad`` is wanted; by default all.
+        safe_where: as of `grad`.
 
     Raises:
         BackwardInTransformError: (a RuntimeError) inside of a traced function, where `vjp` and `grad` are the way.
@@ -166,7 +176,9 @@ def backward(
     wanted = _outputs("autograd.backward", tensors)
     leaves = _wanted_leaves(inputs) if inputs is not None else _leaves_behind(wanted)
     derivative = _Derivative("autograd.backward", tensors, leaves)
-    found = derivative.gradients("grad_tensors", grad_tensors, create_graph=create_graph)
+    found = derivative.gradients(
+        "grad_tensors", grad_tensors, create_graph=create_graph, safe_where=safe_where
+    )
     for leaf, gradient in zip(leaves, found, strict=True):
         if gradient is not None:
             _add_up(leaf, gradient, create_graph)
@@ -197,6 +209,7 @@ class _Derivative:
         given: Any,
         *,
         create_graph: bool,
+        safe_where: bool,
         is_batched: bool = False,
         materialize: bool = False,
     ) -> list[Any]:
@@ -206,7 +219,11 @@ class _Derivative:
             seeds, batch = cotangents(self.where, name, given, types, is_batched=is_batched)
             is_recording = isinstance(arithmetic, OnValues)
             known = [as_value(ct) if is_recording else _array(ct) for ct in seeds]
-            pulled = self.pullback.pull(known, arithmetic, batch)
+            pulled = self.pullback.pull(known, arithmetic, batch, safe=safe_where)
+            if not (is_recording or safe_where):
+                self._warn_of_masked_nan(
+                    pulled, partial(self.pullback.pull, known, arithmetic, batch, safe=True)
+                )
             found = [pulled[place] for place in self.places]
             if materialize:
                 lead = () if batch is None else (batch,)
@@ -217,6 +234,11 @@ class _Derivative:
             return [
                 wrap(gradient) if is_recording and gradient is not None else gradient for gradient in found
             ]
+
+    def _warn_of_masked_nan(self, found: Sequence[Any], again: Callable[[], Sequence[Any]]) -> None:
+        used = [place for place, gradient in enumerate(found) if gradient is not None]
+        graph = Graph("recorded", (), tuple(self.pullback.calls), ())
+        warn_of_masked_nan(self.where, graph, [found[i] for i in used], lambda: [again()[i] for i in used])
 
     def release(self) -> None:
         """Let go of what was recorded; not in a trace, where it is the graph."""

@@ -16,6 +16,7 @@ from ..compiler.peak_memory import peak_memory
 from ..compiler.trace import bind_all, depends_on, evaluate, inline
 from ..compiler.traced_array import as_value, wrap
 from ..passes.hoist import hoist
+from .anomaly import part_of_batch
 from .mapped_graph import MappedGraph
 from .tape import is_recording, joined
 from .transform import as_arrays, run, transformed
@@ -91,9 +92,9 @@ class Chunks:
             if not results:
                 results = [self._room(v, axis) for v, axis in zip(graph.outputs, self._out_axes, strict=True)]
             part = [x[_along(axis, start, stop)] for x, axis in zip(arrays, self._in_axes, strict=True)]
-            self._compute_part(
-                graph, [*shared, *part], [_along(a, start, stop) for a in self._out_axes], results
-            )
+            places = [_along(axis, start, stop) for axis in self._out_axes]
+            with part_of_batch(start):
+                self._compute_part(graph, [*shared, *part], places, results)
         return results
 
     def _compute_part(
@@ -115,12 +116,12 @@ class Chunks:
         xs = [moveaxis(as_value(x), axis, 0) for x, axis in zip(mapped, self._in_axes, strict=True)]
         count, whole = self.size // length, self.size // length * length
         blocks = [reshape(slice_axis(x, 0, whole, 0), (count, length, *x.shape[1:])) for x in xs]
-        step = self._leading.batched(length)
+        step = self._leading.batched(length, in_loop=True)
         stacked = bind_all("scan", *shared, *blocks, graph=step, counts=(len(shared), 0), length=count)
         outputs = [reshape(y, (whole, *y.shape[2:])) for y in stacked]
         if whole < self.size:
             rest = [slice_axis(x, whole, self.size, 0) for x in xs]
-            last = inline(self._leading.batched(self.size - whole), (*shared, *rest))
+            last = inline(self._leading.batched(self.size - whole, in_loop=True), (*shared, *rest))
             outputs = [concatenate(pair, 0) for pair in zip(outputs, last, strict=True)]
         return [wrap(moveaxis(y, 0, axis)) for y, axis in zip(outputs, self._out_axes, strict=True)]
 

@@ -21,8 +21,8 @@ class MappedGraph:
     out_axes: Sequence[Dim]
     size: int
 
-    def batched(self, size: int | None = None) -> Graph:
-        """The graph of the whole batch, or of a part with that many examples."""
+    def batched(self, size: int | None = None, *, in_loop: bool = False) -> Graph:
+        """The graph of the whole batch, or of a part of that size: `in_loop` if it stands for several parts."""
         count = self.size if size is None else size
-        step = partial(vmap, in_axes=self.in_axes, size=count, out_axes=self.out_axes)
+        step = partial(vmap, in_axes=self.in_axes, size=count, out_axes=self.out_axes, is_part=in_loop)
         return transformed(step, self.graph)

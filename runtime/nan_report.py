@@ -4,11 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..compiler.errors import TransformTypeError
 from ..compiler.ir import Call, Location
 from ..compiler.program import Static, argument_names, flatten_arguments, is_array_like, trace
 from ..compiler.trace import evaluate, watching
 from ..compiler.traced_array import is_traced
+from ..compiler.tracing import user_location
 from .anomaly import Finding, finding
+from .tape import on_tape
 from .transform import as_argument, as_arrays, inputs_of, require_function
 from .variable import detach
 
@@ -75,6 +78,9 @@ def nan_report(func: Callable[..., Any], *args: Any, **kwargs: Any) -> NanReport
         A report that prints: per line the first operation, what it was given, how many elements, and for which
         examples of the batch.
 
+    Raises:
+        TransformTypeError: (a TypeError) inside of a traced function.
+
     >>> import numpy as np, tracemill as tm
     >>> def f(x):
     ...     return np.sqrt(x) * 0.0
@@ -85,6 +91,12 @@ def nan_report(func: Callable[..., Any], *args: Any, **kwargs: Any) -> NanReport
     ...   derivative  multiply(0.0, inf)  NaN      1 of 1
     """
     require_function("nan_report", func)
+    if not on_tape():
+        raise TransformTypeError(
+            "nan_report: inside of a traced function there are no numbers to look at: call it on arrays, outside of "
+            "compile, vmap and other transforms",
+            user_location(),
+        )
     leaves, tree = flatten_arguments(args, kwargs)
     leaves = [detach(leaf) if is_traced(leaf) else leaf for leaf in leaves]
     entering = [

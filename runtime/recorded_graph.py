@@ -115,13 +115,16 @@ class Pullback:
         return [call for segment in self._segments for call in segment.calls]
 
     def pull(
-        self, cotangents: Sequence[Any], arithmetic: Arithmetic, batch: int | None = None
+        self, cotangents: Sequence[Any], arithmetic: Arithmetic, batch: int | None, *, safe: bool
     ) -> list[Any | None]:
-        """One gradient per input, None where the outputs do not depend on it. With `batch`, all have it in front."""
+        """One gradient per input, None where the outputs do not depend on it. With `batch`, all have it in front.
+
+        `safe` as of `passes.vjp`.
+        """
         first, *others = self._segments
-        gradients = first.pull(cotangents, arithmetic, batch)
+        gradients = first.pull(cotangents, arithmetic, batch, safe=safe)
         for place, segment in zip(self._through, others, strict=True):
-            more = segment.pull([gradients[place]], arithmetic, batch)
+            more = segment.pull([gradients[place]], arithmetic, batch, safe=safe)
             gradients = [
                 b if a is None else a if b is None else arithmetic.add(a, b)
                 for a, b in zip(gradients, more, strict=True)
@@ -159,12 +162,14 @@ class _Segment:
         outside = dict.fromkeys(_used_from_outside(graph.calls, given))
         self.graph = replace(graph, inputs=(*self.wrt, *outside), input_names=())
 
-    def pull(self, cotangents: Sequence[Any], arithmetic: Arithmetic, batch: int | None) -> list[Any | None]:
+    def pull(
+        self, cotangents: Sequence[Any], arithmetic: Arithmetic, batch: int | None, *, safe: bool
+    ) -> list[Any | None]:
         given = [ct for ct, is_reached in zip(cotangents, self.of, strict=True) if is_reached]
         if not self.wrt:
             return [None] * len(self.used)
         wrt = [True] * len(self.wrt) + [False] * (len(self.graph.inputs) - len(self.wrt))
-        forward, backward = transformed(partial(vjp, wrt=wrt, of=[True] * len(given)), self.graph)
+        forward, backward = transformed(partial(vjp, wrt=wrt, of=[True] * len(given), safe=safe), self.graph)
         head = _what_is_not_known(forward, self.graph)
         residuals = arithmetic.run(head, [arithmetic.known(v) for v in head.inputs])
         if batch is not None:

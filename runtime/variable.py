@@ -146,9 +146,11 @@ class Variable(TracedArray):
         retain_graph: bool | None = None,
         create_graph: bool = False,
         inputs: Any = None,
+        *,
+        safe_where: bool = False,
     ) -> None:
         """`tracemill.autograd.backward` of this variable."""
-        backward(self, gradient, retain_graph, create_graph, inputs)
+        backward(self, gradient, retain_graph, create_graph, inputs, safe_where=safe_where)
 
     def detach(self) -> Any:
         """The values, as an array of NumPy's that records nothing."""
@@ -169,7 +171,8 @@ class Variable(TracedArray):
         if on_tape() and is_recorded(self.value):
             raise NotRecordedError(
                 f"turning a variable {self.type} into a NumPy array would lose its derivative: x.detach() gives its "
-                "values, np.stack makes one array of several, and an array to store it in must be a variable, too",
+                "values, np.stack([x, y]) stands for np.array([x, y]), np.broadcast_to(x, shape).copy() for "
+                "np.full(shape, x), and an array to store it in must be a variable, too",
                 user_location(),
             )
         return np.array(self._array(), dtype) if on_tape() else super().__array__(dtype, copy)

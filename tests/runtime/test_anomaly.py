@@ -62,6 +62,23 @@ def test_nested_batches_name_the_example_by_both() -> None:
     assert "for example (2, 1) of the batch" in caught(tm.vmap(tm.vmap(root), in_dims=1), points)
 
 
+@pytest.mark.parametrize("chunk_size", [1, 2, 3])
+def test_a_chunk_names_the_example_by_its_number_in_the_batch(chunk_size: int) -> None:
+    points = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, -1.0], [7.0, 8.0]])
+    assert "for example 2 of the batch" in caught(tm.vmap(root, chunk_size=chunk_size), points)
+    nested = tm.vmap(tm.vmap(root), chunk_size=chunk_size)
+    assert "for example (2, 1) of the batch" in caught(nested, points)
+    assert "for example 2 of the batch" in caught(tm.vmap(root), points)
+
+
+@pytest.mark.parametrize("chunk_size", [1, 3])
+def test_a_loop_over_chunks_names_the_outer_example_only(chunk_size: int) -> None:
+    points = np.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, -1.0, 8.0]])
+    chunked = tm.vmap(root, chunk_size=chunk_size)
+    assert "the batch" not in caught(tm.compile(chunked), points[1])
+    assert "for example 1 of the batch" in caught(tm.vmap(chunked), points)
+
+
 def test_what_is_not_mapped_names_no_example() -> None:
     message = caught(tm.vmap(lambda x, w: x + np.sqrt(w), in_dims=(0, None)), np.ones(3), np.array([-1.0]))
     assert "the batch" not in message
@@ -186,3 +203,10 @@ def test_a_report_leaves_arguments_alone_and_follows_control_flow() -> None:
 def test_a_report_needs_a_function() -> None:
     with pytest.raises(TransformTypeError, match="nan_report needs a function"):
         tm.nan_report(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def test_a_report_inside_of_a_traced_function_is_an_error() -> None:
+    with pytest.raises(
+        TransformTypeError, match=r"nan_report: inside of a traced function(.|\n)*test_anomaly.py"
+    ):
+        tm.grad(lambda x: (tm.nan_report(np.log, x), x)[1])(0.0)

@@ -10,6 +10,7 @@ import tracemill as tm
 from tracemill.compiler.errors import (
     BackwardInTransformError,
     DTypeError,
+    MaskedNaNWarning,
     NonScalarOutputError,
     NotRecordedError,
     ReleasedGraphError,
@@ -394,6 +395,35 @@ def test_a_variable_that_was_overwritten_stands_for_what_it_started_with() -> No
     x = three()
     (found,) = grad(f(x), x)
     np.testing.assert_array_equal(found, tm.grad(f)(np.array([1.0, 2.0, 3.0])))
+
+
+# ---- what a where does not choose ------------------------------------------------------------------------
+
+
+def masked_root(x: Any) -> Any:
+    return np.sum(np.where(x > 0, np.sqrt(x), 0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_safe_where_masks_an_infinite_slope(dtype: Any) -> None:
+    x = variable(np.array([0.0, 4.0], dtype))
+    (found,) = grad(masked_root(x), x, safe_where=True)
+    np.testing.assert_array_equal(found, [0.0, 0.25])
+    assert found.dtype == dtype
+    masked_root(x).backward(safe_where=True)
+    np.testing.assert_array_equal(x.grad, [0.0, 0.25])
+    (again,) = grad(masked_root(x), x, safe_where=True, create_graph=True)
+    np.testing.assert_array_equal(again.detach(), [0.0, 0.25])
+    inside = tm.compile(lambda x: grad(masked_root(x), x, safe_where=True)[0])
+    np.testing.assert_array_equal(inside(x.detach()), [0.0, 0.25])
+
+
+def test_without_safe_where_a_warning_names_the_line() -> None:
+    x = variable(np.array([0.0, 4.0]))
+    with pytest.warns(MaskedNaNWarning, match=r"np.where did not choose, at test_autograd.py") as caught:
+        (found,) = grad(masked_root(x), x)
+    np.testing.assert_array_equal(found, [np.nan, 0.25])
+    assert caught[0].filename == __file__
 
 
 # ---- backward ----------------------------------------------------------------------------------------
