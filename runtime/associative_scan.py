@@ -16,6 +16,7 @@ from ..compiler.traced_array import located
 from ..compiler.tracing import location_at
 from .transform import require_function
 from .trees import flatten, show
+from .whole_numbers import whole_number
 
 
 def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -45,6 +46,7 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = Fals
 
 def _associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool, axis: int) -> Any:
     where = f"associative_scan({describe(f)})"
+    axis = whole_number(where, "axis", axis)
     leaves, tree = flatten(xs)
     if not leaves:
         return xs
@@ -105,10 +107,12 @@ class _Halving:
                 f"{show(tree)}{self._line()}"
             )
         for path, x, new in zip(path_names(tree, "xs"), left, found, strict=True):
-            if leaf_type(new, path) != leaf_type(x, path):
+            given = leaf_type(x, path)
+            returned = leaf_type(new, path) if is_array_like(new) else type(new).__name__
+            if returned != given:
                 raise CarryMismatchError(
-                    f"{self.where}: the function must return what it gets: it gets {path} as {leaf_type(x, path)} and "
-                    f"returns {leaf_type(new, path)}{self._line()}"
+                    f"{self.where}: the function must return what it gets: it gets {path} as {given} and returns "
+                    f"{returned}{self._line()}"
                 )
         return found
 

@@ -7,10 +7,13 @@ import numpy as np
 import optree
 
 from ..compiler.errors import CarryMismatchError, TransformTypeError
+from ..compiler.functions import convert
 from ..compiler.ir import ArrayType
+from ..compiler.nested_graphs import graph_of
 from ..compiler.program import Argument, PythonType, Static, is_array_like, leaf_type, path_names, weak_type
 from ..compiler.traced_array import is_traced
 from .nested_function import NestedFunction, Result
+from .transform import run
 from .trees import flatten, show
 
 
@@ -89,9 +92,7 @@ class Carry:
     def initial(self) -> list[Any]:
         """The initial leaves in the types that they have settled on."""
         return [
-            leaf
-            if isinstance(leaf, np.ndarray) or type_ == leaf_type(leaf, path)
-            else _converted(leaf, type_)
+            leaf if type_ == leaf_type(leaf, path) else _converted(leaf, type_)
             for leaf, type_, path in zip(self.leaves, self.types, self.paths, strict=True)
         ]
 
@@ -101,4 +102,5 @@ def _is_scalar(leaf: Any) -> bool:
 
 
 def _converted(leaf: Any, type_: ArrayType) -> Any:
-    return np.asarray(leaf).astype(type_.dtype) if not is_traced(leaf) else leaf.astype(type_.dtype)
+    before = leaf_type(leaf, "init")
+    return run(graph_of("convert", [before], lambda value: [convert(value, type_.dtype)]), [leaf])[0]

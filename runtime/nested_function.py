@@ -23,6 +23,7 @@ from ..compiler.program import (
 from ..compiler.trace import inline
 from ..compiler.traced_array import PYTHON_NUMBERS, is_traced, wrap
 from ..compiler.tracing import location_at
+from .numpy_generators import refusing_draws
 from .tape import joined
 
 
@@ -76,7 +77,8 @@ class NestedFunction:
     ) -> None:
         """`users` is the function that messages name, where `function` only wraps it."""
         self.where, self.function = where, users or function
-        self.program = trace(function, tree, entering)
+        with refusing_draws(self.function):
+            self.program = trace(function, tree, entering)
         self.tree = self.program.out_tree
         self.arguments = len(self.program.arguments)
         self.captured = {key(array): array for array in self.program.captured}

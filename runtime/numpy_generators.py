@@ -1,4 +1,4 @@
-"""NumPy's own generators that a function reaches: what they draw while it is traced, compiling would freeze."""
+"""NumPy's own generators that a function reaches: what they draw while it is traced would be the same at each run."""
 
 import pickle
 from collections.abc import Callable, Generator, Iterator
@@ -23,9 +23,9 @@ def refusing_draws(function: Callable[..., Any]) -> Generator[None]:
         if _state(found) != state:
             code = getattr(function, "__code__", None)
             raise RandomStateError(
-                f"{describe(function)} drew from {name}, a generator of NumPy's, while being compiled: the number "
-                "would be frozen into the program. Draw from a generator of tracemill.random.default_rng, or outside, "
-                "and pass the result as an argument",
+                f"{describe(function)} drew from {name}, a generator of NumPy's, while being traced: the number would "
+                "be frozen into the graph, the same each time that it runs. Draw from a generator of "
+                "tracemill.random.default_rng, or outside, and pass the result as an argument",
                 None if code is None else location_at(code.co_filename, code.co_firstlineno),
             )
 

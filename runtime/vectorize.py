@@ -16,6 +16,7 @@ from .batch_arguments import BatchArguments, spread_dims
 from .chunking import Chunking, chunking, positive
 from .mapped_axes import RANDOMNESS, MappedAxis, lanes, mapping
 from .mapped_graph import Dim, MappedGraph
+from .numpy_generators import refusing_draws
 from .transform import inputs_of, is_array, like_function, overwrite
 
 
@@ -134,7 +135,8 @@ class _Mapping:
             with mapping(MappedAxis(batch.where, randomness, require_trace(), axis, name)):
                 return func(*args, **kwargs)
 
-        self.program: Program = trace(example, batch.tree, batch.arguments())
+        with refusing_draws(func):
+            self.program: Program = trace(example, batch.tree, batch.arguments())
         self.graph = self.program.graph
         arrays = [place for place, leaf in enumerate(batch.leaves) if is_array(leaf)]
         captured = self.program.captured

@@ -49,6 +49,22 @@ def test_the_transforms_of_map(batch_size: int | None, dtype: Any) -> None:
     assert_close(tm.grad(lambda xs: np.sum(tm.vmap(total)(xs)))(xs), 3 * xs * xs)
 
 
+@pytest.mark.parametrize("batch_size", [None, 1, 2, 3, 9])
+def test_map_stacks_numbers_and_keeps_writes_to_slices_inside(batch_size: int | None) -> None:
+    def function(x: Any) -> Any:
+        x[0] = 9
+        return 3, np.ones(2), x, None
+
+    xs = np.zeros((3, 2))
+    for mapped in (tm.map, tm.compile(tm.map, static_argnames=("f", "batch_size"))):
+        numbers, ones, written, none = mapped(function, xs, batch_size=batch_size)
+        assert_close(numbers, np.array([3, 3, 3]))
+        assert_close(ones, np.ones((3, 2)))
+        assert_close(written, np.array([[9.0, 0.0]] * 3))
+        assert none is None
+        assert_close(xs, np.zeros((3, 2)))
+
+
 @both_dtypes
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 7, 8, 13])
 @pytest.mark.parametrize("reverse", [False, True])
@@ -110,6 +126,10 @@ BAD_MAPS: Sequence[tuple[Callable[[], Any], type[Exception], str]] = (
     (lambda: tm.map(lambda x: x, (np.ones(2), np.ones(3))), TransformArgumentError, r"xs\[0\] has 2, xs\[1\] has 3"),
     (lambda: tm.map(np.sin, np.ones(2), 0), TransformArgumentError, "batch_size must be at least 1"),
     (lambda: tm.map(np.sin, np.ones(2), ANY), TransformTypeError, "batch_size must be an int"),
+    (lambda: tm.map(lambda x: "no", np.ones(2)), TransformTypeError, "map.*: the function returns str"),
+    (lambda: tm.map(lambda x: "no", np.ones(2), 2), TransformTypeError, "map.*: the function returns str"),
+    (lambda: tm.associative_scan(np.add, np.ones(2), axis=ANY), TransformTypeError, "axis must be an int"),
+    (lambda: tm.associative_scan(lambda a, b: "no", np.ones(2)), CarryMismatchError, "returns str"),
     (lambda: tm.associative_scan(ANY, np.ones(2)), TransformTypeError, "associative_scan needs a function"),
     (lambda: tm.associative_scan(np.add, 1.0), TransformArgumentError, "has no axis 0"),
     (lambda: tm.associative_scan(np.add, np.ones(2), axis=1), TransformArgumentError, "has no axis 1"),

@@ -488,6 +488,31 @@ def test_vmap_r10_numpys_generators_are_refused_while_compiling(f: Callable[...,
         tm.compile(f)(np.ones(2))
 
 
+@pytest.mark.parametrize(
+    "looped",
+    [
+        tm.vmap(drawing_from_numpys),
+        lambda x: tm.map(drawing_from_numpys, x),
+        lambda x: tm.map(drawing_from_numpys, x, batch_size=1),
+        lambda x: tm.scan(lambda c, x: (c, drawing_from_numpys(x)), (), x),
+        lambda x: tm.fori_loop(0, 2, lambda i, c: drawing_from_numpys(c), x),
+        lambda x: tm.while_loop(lambda c: np.sum(c) < 9, drawing_from_numpys, x),
+    ],
+)
+def test_vmap_r10_numpys_generators_are_refused_in_what_is_traced_once_and_runs_often(looped: Any) -> None:
+    with pytest.raises(RandomStateError, match=r"drew from NUMPYS, a generator of NumPy's(.|\n)*frozen"):
+        looped(np.ones(2))
+
+
+def test_random_numbers_of_map_do_not_depend_on_the_batch_size() -> None:
+    def drawn(batch_size: int) -> Any:
+        rng = tm.random.default_rng(0)
+        return tm.map(lambda x: x + rng.normal(), np.zeros(5), batch_size)
+
+    for size in (1, 2, 5, 9):
+        np.testing.assert_array_equal(drawn(size), drawn(3))
+
+
 def test_a_generator_of_numpys_in_a_closure_is_refused_only_if_it_draws() -> None:
     numpys = np.random.default_rng(0)
     with pytest.raises(RandomStateError, match="drew from numpys"):

@@ -46,6 +46,25 @@ def test_while_loop_stops_after_max_steps() -> None:
         assert counted(0) == most
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64])
+def test_fori_loop_counts_in_python_numbers_whatever_the_dtype_of_its_traced_bounds(dtype: Any) -> None:
+    def total(lo: Any, hi: Any) -> Any:
+        return tm.fori_loop(lo, hi, lambda i, c: c + i, np.float32(0))
+
+    for lo, hi in ((dtype(100), 130), (100, np.int64(130)), (dtype(1), dtype(4)), (np.int64(5), dtype(3))):
+        assert_close(
+            tm.compile(total)(np.asarray(lo), np.asarray(hi)), np.float32(sum(range(int(lo), int(hi))))
+        )
+
+
+def test_fori_loop_reads_a_bound_from_outside_at_each_call() -> None:
+    lo = np.array(1, np.int32)
+    total = tm.compile(lambda n: tm.fori_loop(lo, n, lambda i, c: c + i, 0))
+    assert total(np.array(4)) == 6
+    lo[...] = 3
+    assert total(np.array(4)) == 3
+
+
 @both_dtypes
 @both_loops
 def test_jvp_of_while_loop(root: Callable[..., Any], dtype: Any) -> None:
