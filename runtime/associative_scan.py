@@ -46,7 +46,7 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = Fals
 
 def _associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool, axis: int) -> Any:
     where = f"associative_scan({describe(f)})"
-    axis = whole_number(where, "axis", axis)
+    axis = whole_number(where, "axis", axis, least=None)
     leaves, tree = flatten(xs)
     if not leaves:
         return xs

@@ -1,4 +1,4 @@
-"""Whole numbers among the options of loops: how many steps, how many at a time."""
+"""Whole numbers among the options of loops: how many steps, how many at a time, along which axis."""
 
 from operator import index
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from ..compiler.errors import TransformArgumentError, TransformTypeError
 
 
-def whole_number(where: str, name: str, given: Any, *, least: int = 0) -> int:
-    """An int of at least `least`; `TransformTypeError` or `TransformArgumentError` for others.
+def whole_number(where: str, name: str, given: Any, *, least: int | None = 0) -> int:
+    """An int of at least `least`, unless that is None; `TransformTypeError` or `TransformArgumentError` for others.
 
     >>> whole_number("scan(step)", "length", 3)
     3
@@ -18,7 +18,7 @@ def whole_number(where: str, name: str, given: Any, *, least: int = 0) -> int:
         number = None
     if number is None or isinstance(given, bool):
         raise TransformTypeError(f"{where}: {name} must be an int, not {type(given).__name__}")
-    if number < least:
+    if least is not None and number < least:
         wanted = "must not be negative" if least == 0 else f"must be at least {least}"
         raise TransformArgumentError(f"{where}: {name} {wanted}, not {number}")
     return number
