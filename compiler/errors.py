@@ -686,8 +686,9 @@ class MissingPackageError(TracemillError, ImportError):
 
     >>> import sys, numpy as np, tracemill as tm
     >>> from unittest.mock import patch
+    >>> slopes = tm.jacobian(np.sin, sparse=True)
     >>> with patch.dict(sys.modules, {"scipy.sparse": None}):
-    ...     tm.jacobian(np.sin, sparse=True)(np.ones(3))
+    ...     slopes(np.ones(3))
     Traceback (most recent call last):
     tracemill.compiler.errors.MissingPackageError: jacobian(sin) needs SciPy, which is not installed...
 

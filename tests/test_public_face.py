@@ -1,6 +1,7 @@
 """What ``import tracemill as tm`` offers."""
 
 import ast
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -27,6 +28,12 @@ def test_every_public_function_and_class_shows_an_example() -> None:
     assert not [found.__name__ for found in shown if ">>> " not in found.__doc__]
 
 
+def test_the_first_page_names_everything_that_is_public() -> None:
+    page = (ROOT.parent / "README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", page.partition("## What there is")[2].partition("\n## ")[0]))
+    assert not set(tm.__all__) - named
+
+
 def test_type_checkers_see_the_names_that_are_imported_on_use() -> None:
     """The imports under TYPE_CHECKING, the homes of the names, and ``__all__`` say the same."""
     (block,) = (node for node in ast.parse(ROOT.read_text()).body if isinstance(node, ast.If))
@@ -43,5 +50,5 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         tm.gradd  # noqa: B018
 
 
-def test_dir_lists_what_has_not_been_used_yet() -> None:
-    assert set(tm.__all__) <= set(dir(tm))
+def test_dir_lists_the_public_names_used_or_not() -> None:
+    assert [name for name in dir(tm) if not name.startswith("__")] == sorted(tm.__all__)
