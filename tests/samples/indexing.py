@@ -1,4 +1,4 @@
-"""Reading and writing at places known at run time: gather, scatter, dynamic slices."""
+"""Reading and writing at places known at run time: gather and scatter."""
 
 from collections.abc import Callable
 from typing import Any
@@ -53,26 +53,9 @@ def _scatter(x: Any, updates: Any, *indices: Any, axes: Shape, mode: str, unique
     return out
 
 
-def _window(shape: Shape, starts: Any, sizes: Shape) -> tuple[slice, ...]:
-    first = [min(max(int(s), 0), dim - size) for s, dim, size in zip(starts, shape, sizes, strict=True)]
-    return tuple(slice(a, a + size) for a, size in zip(first, sizes, strict=True))
-
-
-def _dynamic_slice(x: Any, *starts: Any, sizes: Shape) -> Any:
-    return x[_window(x.shape, starts, sizes)]
-
-
-def _dynamic_update_slice(x: Any, y: Any, *starts: Any) -> Any:
-    out = x.copy()
-    out[_window(x.shape, starts, y.shape)] = y
-    return out
-
-
 REFERENCES: dict[str, Callable[..., Any]] = {
     "gather": _gather,
     "scatter": _scatter,
-    "dynamic_slice": _dynamic_slice,
-    "dynamic_update_slice": _dynamic_update_slice,
 }
 
 
@@ -112,16 +95,6 @@ def _scatters(x: Shape, indices: tuple[Shape, ...], axes: Shape, mode: str, **mo
     params = {"axes": axes, "mode": mode, **({"unique": True} if more.pop("unique", False) else {})}
     return _sample("scatter", (x, _updates(x, indices, axes), *indices), params, 2, **more)
 
-
-WINDOWS: tuple[tuple[Shape, Shape], ...] = (
-    ((5,), (2,)),
-    ((4, 3), (2, 2)),
-    ((4, 3), (4, 2)),
-    ((4, 3), (4, 3)),
-    ((2, 3, 4), (1, 3, 2)),
-    ((4,), (0,)),
-    ((), ()),
-)
 
 SAMPLES: tuple[Sample, ...] = (
     *(_sample("gather", (x, *indices), {"axes": axes}, 1) for x, indices, axes in GATHERS),
@@ -165,24 +138,6 @@ SAMPLES: tuple[Sample, ...] = (
             (2,), ((4,),), (0,), mode, domain=(Points((3, 0)), Points((0, 2, 5, 0)), Points((0, 0, 1, 1)))
         )
         for mode in MODES
-    ),
-    *(_sample("dynamic_slice", (x, *((),) * len(x)), {"sizes": sizes}, 1) for x, sizes in WINDOWS),
-    *(
-        _sample("dynamic_slice", ((4, 3), (), ()), {"sizes": (2, 2)}, 1, dtype=name, label="each")
-        for name in dtype_names()
-    ),
-    *(
-        _sample("dynamic_slice", ((5,), ()), {"sizes": (2,)}, 1, index=i, domain=("real", Points((3,))))
-        for i in INTEGERS
-    ),
-    *(_sample("dynamic_update_slice", (x, y, *((),) * len(x)), {}, 2) for x, y in WINDOWS),
-    *(
-        _sample("dynamic_update_slice", ((4, 3), (2, 2), (), ()), {}, 2, dtype=name, label="each")
-        for name in dtype_names()
-    ),
-    *(
-        _sample("dynamic_update_slice", ((4, 3), (2, 2), (), ()), {}, 2, layout=layout)
-        for layout in ("reversed", "strided", "fortran")
     ),
 )
 FAILURES: tuple[Failure, ...] = (
@@ -235,11 +190,4 @@ FAILURES: tuple[Failure, ...] = (
         )
         for mode in ("minimum", "maximum")
     ),
-    Failure("dynamic_slice", ((3,), ()), ("f64", "f64"), DTypeError, "one integer", {"sizes": (2,)}),
-    Failure("dynamic_slice", ((3,), (1,)), ("f64", "i64"), DTypeError, "one integer", {"sizes": (2,)}),
-    Failure("dynamic_slice", ((3,), ()), ("f64", "i64"), ShapeError, "does not fit", {"sizes": (4,)}),
-    Failure("dynamic_slice", ((3,),), "f64", ShapeError, "one start and one size", {"sizes": (2,)}),
-    Failure("dynamic_update_slice", ((3,), (4,), ()), ("f64", "f64", "i64"), ShapeError, "does not fit"),
-    Failure("dynamic_update_slice", ((3,), (), ()), ("f64", "f64", "i64"), ShapeError, "0 axes"),
-    Failure("dynamic_update_slice", ((3,), (2,), ()), ("f64", "f32", "i64"), DTypeError, "not defined for"),
 )
