@@ -21,10 +21,10 @@ STEP = 1e-6
 def check_rule(function: Callable[..., Any], *args: Any, rtol: float = 1e-4, atol: float = 1e-6) -> None:
     """Verify the rules of a function at `args`; meant for tests.
 
-    In double precision: the derivative of forward mode against central differences, that of reverse mode against
-    forward mode by the dot test, ``⟨ct, J t⟩ = ⟨Jᵀ ct, t⟩``, and a batch of three against the loop. In the dtypes of
-    `args`: shapes and dtypes of values, tangents and cotangents. Where there is no forward mode, reverse mode is
-    compared with differences.
+    In double precision: the values that each mode computes against the function's own, the derivative of forward mode
+    against central differences, that of reverse mode against forward mode by the dot test,
+    ``⟨ct, J t⟩ = ⟨Jᵀ ct, t⟩``, and a batch of three against the loop. In the dtypes of `args`: shapes and dtypes of
+    values, tangents and cotangents. Where there is no forward mode, reverse mode is compared with differences.
 
     Args:
         function: with rules (see `custom_rule`) or without.
@@ -93,7 +93,7 @@ class _Check:
         outputs, pull = vjp(flat, *flat.point)
         self._same_types("the value", outputs, self.values, flat.out_names)
         self._same_types("the cotangent", pull(self._random(outputs)), flat.point, flat.names)
-        pushed = self._pushed(flat.point, self._random(flat.point))
+        _, pushed = self._pushed(flat.point, self._random(flat.point))
         if pushed is not None:
             self._same_types("the tangent", pushed, self.values, flat.out_names)
 
@@ -102,13 +102,15 @@ class _Check:
         flat = self.flat
         direction = self._random(flat.point)
         differences = self._differences(direction)
-        pushed = self._pushed(flat.point, direction)
+        values, pushed = self._pushed(flat.point, direction)
         if pushed is not None:
+            self._same_values("forward", values)
             for name, ours, theirs in zip(flat.out_names, pushed, differences, strict=True):
                 self._close(f"the derivative of {name} by the rule", ours, "by differences", theirs)
         rates = differences if pushed is None else pushed
         source = "by differences" if pushed is None else "by forward mode"
-        _, pull = vjp(flat, *flat.point)
+        values, pull = vjp(flat, *flat.point)
+        self._same_values("reverse", values)
         for index, name in enumerate(flat.out_names):
             cotangents = self._random(self.values)
             one = [ct if i == index else np.zeros_like(ct) for i, ct in enumerate(cotangents)]
@@ -133,11 +135,11 @@ class _Check:
             self._close(f"{name} of a batch", ours, "by the loop", theirs)
 
     def _pushed(self, point: Sequence[Any], direction: Sequence[Any]) -> Any:
-        """The tangents; None where there is no forward mode."""
+        """The values and the tangents; None for both where there is no forward mode."""
         try:
-            return jvp(self.flat, tuple(point), tuple(direction))[1]
+            return jvp(self.flat, tuple(point), tuple(direction))
         except NotDifferentiableError:
-            return None
+            return None, None
 
     def _differences(self, direction: Sequence[Any]) -> list[Any]:
         flat = self.flat
@@ -162,6 +164,11 @@ class _Check:
                 raise self._failure(
                     f"{what} of {name} is {ours.dtype}{list(ours.shape)}, expected {theirs.dtype}{list(theirs.shape)}"
                 )
+
+    def _same_values(self, mode: str, found: Sequence[Any]) -> None:
+        """A rule computes the values, too."""
+        for name, ours, theirs in zip(self.flat.out_names, found, self.values, strict=True):
+            self._close(f"{name} in {mode} mode", ours, "of the function", theirs)
 
     def _close(self, left: str, ours: Any, right: str, theirs: Any) -> None:
         if not np.allclose(ours, theirs, self.rtol, self.atol * (1 + np.max(np.abs(theirs), initial=0))):

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from ..compiler.dtypes import is_inexact
-from ..compiler.errors import CustomRuleError, TransformArgumentError
+from ..compiler.errors import CustomRuleError, TransformArgumentError, TransformTypeError
 from ..compiler.program import (
     Argument,
     Static,
@@ -202,7 +202,7 @@ def custom_rule(
 ) -> Callable[[Rule], CustomRule]: ...
 
 
-def custom_rule(function: Rule | None = None, /, *, nondiff: str | Sequence[str] = ()) -> Any:
+def custom_rule(function: Rule | None = None, /, *, nondiff: Any = ()) -> Any:
     """Give a function rules of its own: a derivative, a batched form, a transpose.
 
     Works as ``@tm.custom_rule`` and ``@tm.custom_rule(nondiff=…)``. What it returns takes rules by its methods, of
@@ -218,6 +218,7 @@ def custom_rule(function: Rule | None = None, /, *, nondiff: str | Sequence[str]
 
     Raises:
         TransformArgumentError: (a ValueError) `nondiff` names no parameter.
+        TransformTypeError: (a TypeError) `function` is no function, or `nondiff` no names.
         CustomRuleError: (when a transform uses a rule) it returned another number, structure, shape or dtype of
             things than it must, or a `jvp` rule is not linear in the tangents.
 
@@ -235,11 +236,13 @@ def custom_rule(function: Rule | None = None, /, *, nondiff: str | Sequence[str]
     >>> tm.grad(lambda x: 5 * clip_gradient(x, 1.0))(2.0)
     np.float64(1.0)
     """
-    names = (nondiff,) if isinstance(nondiff, str) else tuple(nondiff)
+    names = (nondiff,) if isinstance(nondiff, str) else nondiff
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise TransformTypeError(f"custom_rule: nondiff must be names of parameters, not {nondiff!r:.60}")
     if function is None:
         return partial(custom_rule, nondiff=names)
     require_function("custom_rule", function)
-    return CustomRule(function, names)
+    return CustomRule(function, tuple(names))
 
 
 def _signature(function: Rule) -> inspect.Signature | None:

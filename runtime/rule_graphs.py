@@ -11,7 +11,7 @@ from ..compiler.ops.custom_rule import Reverse
 from ..compiler.program import Argument, Static, is_array_like, leaf_type, weak_type
 from ..compiler.trace import depends_on
 from ..compiler.traced_array import is_traced
-from ..passes.linearity import nonlinear_call
+from ..passes.linearity import nonlinear_call, nonlinear_outputs
 from ..passes.transpose import transpose as transpose_graph
 from ..passes.vjp import conjugated
 from .rule_site import Leaf, RuleSite, batched_type
@@ -42,8 +42,13 @@ class Jvp:
     def _check(self, graph: Graph, tangents: int) -> None:
         linear = [False] * (len(graph.inputs) - tangents) + [True] * tangents
         reached = depends_on(graph, linear)
-        if any(value in reached for value in graph.outputs[: len(self.site.returned.arrays)]):
+        outputs = len(self.site.returned.arrays)
+        if any(value in reached for value in graph.outputs[:outputs]):
             raise self.site.failure("jvp", "returns an output that depends on the tangents")
+        if any(place >= outputs for place in nonlinear_outputs(graph, linear=linear)):
+            raise self.site.failure(
+                "jvp", "returns a tangent that does not depend on the tangents: return None where it is 0"
+            )
         call = nonlinear_call(graph, linear=linear)
         if call is not None:
             raise self.site.failure(
@@ -79,7 +84,7 @@ class Vjp:
         backward = conjugated(self._backward(residuals, given), len(given) + len(settings))
         marks = [index >= len(given) + len(settings) for index in range(len(backward.inputs))]
         linear = None
-        if nonlinear_call(backward, linear=marks) is None:
+        if nonlinear_call(backward, linear=marks) is None and not nonlinear_outputs(backward, linear=marks):
             turned = transpose_graph(backward, linear=marks)
             linear = replace(turned, name=f"{site.name}_linear")
         return Reverse(traced, backward, linear, len(given) + len(settings))

@@ -81,7 +81,7 @@ def _custom_jvp(
     if any(t is not None and not mark for t, mark in zip(tangents, differentiable, strict=True)):
         raise NotDifferentiableError(
             f"{graph.name} has a custom rule and closes over an array whose derivative is wanted, which the rule "
-            "cannot give: make it an argument, or pass it through stop_gradient"
+            "cannot give: make it an argument, or pass it through stop_gradient before the function sees it"
         )
     pairs = zip(inputs, tangents, differentiable, strict=True)
     given = [zeros_like(x) if t is None else t for x, t, mark in pairs if mark]

@@ -439,6 +439,17 @@ BROKEN: dict[str, tuple[Any, str, str]] = {
         "grad",
         r"not linear in the tangents: they go through multiply at .*py",
     ),
+    "jvp, plus one": (
+        ruled(jvp=lambda p, t: (wave(*p), t[0] + 1.0)),
+        "jvp",
+        r"not linear in the tangents: they go through add at .*py",
+    ),
+    "jvp, tangent forgotten": (
+        ruled(jvp=lambda p, t: (wave(*p), np.cos(p[0]))),
+        "grad",
+        "a tangent that does not depend on the tangents: return None where it is 0",
+    ),
+    "jvp, one": (ruled(jvp=lambda p, t: (wave(*p), np.ones(3))), "jvp", "does not depend on the tangents"),
     "jvp, sign": (ruled(jvp=lambda p, t: (wave(*p), np.sign(t[0]))), "jvp", "they go through sign at"),
     "jvp, tangent in output": (
         ruled(jvp=lambda p, t: (t[0], t[0])),
@@ -507,6 +518,10 @@ def test_misuse_of_custom_rule_is_named() -> None:
         TransformArgumentError, match=r"custom_rule\(wave\): nondiff names 'axis', which is no"
     ):
         tm.custom_rule(wave, nondiff="axis")
+    wrong: Any
+    for wrong in (3, (wave,)):
+        with pytest.raises(TransformTypeError, match="nondiff must be names of parameters, not"):
+            tm.custom_rule(wave, nondiff=wrong)
     with pytest.raises(TypeError, match="needs a function"):
         tm.custom_rule(3)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match=r"custom_rule\(wave\).jvp needs a function"):
@@ -556,6 +571,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"backward": lambda r, ct: (ct, ct)},
         r"for output by reverse mode is\n.*\nand ⟨ct, J t⟩ by forward",
     ),
+    "other values": (
+        {"forward": lambda x, y: (2 * wave(x, y), (x, y))},
+        r"output in forward mode is\n.*\nand of the function",
+    ),
     "value": ({"forward": lambda x, y: (wave(x, y).astype(np.float32), None)}, "returns output of type f32"),
     "batch": (
         {"batch": lambda size, mapped, x, y: x + y},
@@ -574,6 +593,9 @@ def test_check_rule_compares_reverse_mode_with_differences_where_there_is_no_oth
     f = tm.custom_rule(lambda x: x * 2)
     f.vjp(lambda x: (x * 2, None), lambda r, ct: (2 * abs(ct) * np.sign(ct),))
     tm.check_rule(f, X)
+    f.vjp(lambda x: (x * 3, None), lambda r, ct: (2 * abs(ct) * np.sign(ct),))
+    with pytest.raises(RuleCheckError, match=r"output in reverse mode is\n.*\nand of the function"):
+        tm.check_rule(f, X)
     f.vjp(lambda x: (x * 2, None), lambda r, ct: (abs(ct),))
     with pytest.raises(RuleCheckError, match=r"reverse mode is\n.*\nand ⟨ct, J t⟩ by differences"):
         tm.check_rule(f, X)
