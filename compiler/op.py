@@ -44,8 +44,7 @@ marked in `of`.
 
 Joint: ``(graph, None)`` of ``(*inputs, *tangents) -> (*outputs, *tangents)``. Split, when linearizing:
 ``(forward, linear)`` of ``inputs -> (*outputs, *residuals)`` and ``(*residuals, *tangents) -> tangents``.
-The JVP rule records its call anew with these, so that nothing is computed twice, and returns
-``(outputs, tangents)``.
+The JVP rule records its call with these, so that nothing is computed twice, and gives that as `Anew`.
 """
 
 

@@ -10,7 +10,7 @@ from ..compiler.ir import Call, Graph, Value
 from ..compiler.op import Anew, DifferentiateGraph, lookup
 from ..compiler.trace import Builder, as_tuple, recording
 from .decompose import decompose_without
-from .nested import holds_graph, rule_params
+from .nested import rule_params
 
 
 def jvp(
@@ -52,24 +52,20 @@ def jvp(
                 continue
             builder.location = call.location and call.location.of_derivative()
             outputs = call.outputs
-            params = rule_params(call, recurse or _jointly)
+            place = len(builder.calls)
+            builder.calls.append(call)
             try:
-                if holds_graph(call):
-                    outputs, results = lookup(call.op).jvp(call.inputs, tangents, outputs, **params)
-                    now.update(zip(call.outputs, outputs, strict=True))
-                else:
-                    place = len(builder.calls)
-                    builder.calls.append(call)
-                    results = lookup(call.op).jvp(call.inputs, tangents, outputs, **params)
-                    if isinstance(results, Anew):
-                        del builder.calls[place]
-                        outputs, results = results
-                        now.update(zip(call.outputs, outputs, strict=True))
-                    results = as_tuple(results)
+                results = lookup(call.op).jvp(
+                    call.inputs, tangents, outputs, **rule_params(call, recurse or _jointly)
+                )
             except TracemillError as error:
                 error.locate(call.location)
                 raise
-            for output, tangent in zip(outputs, results, strict=True):
+            if isinstance(results, Anew):
+                del builder.calls[place]
+                outputs, results = results
+                now.update(zip(call.outputs, outputs, strict=True))
+            for output, tangent in zip(outputs, as_tuple(results), strict=True):
                 if tangent is not None:
                     _check_tangent(call.op, output, tangent)
                     tangent_of[output] = tangent

@@ -9,7 +9,7 @@ from ..functions import convert, equal, full, logical_not, maximum, minimum
 from ..ir import ArrayType, Graph, Value
 from ..lanes import copy_active_lane, refuse_collectives_in, select_lanes
 from ..nested_graphs import graph_of, spread
-from ..op import DifferentiateGraph, Linear, Op, register
+from ..op import Anew, DifferentiateGraph, Linear, Op, register
 from ..trace import Builder, bind, bind_all, depends_on, evaluate, inline, recording
 
 FAMILY = "branching"
@@ -53,7 +53,7 @@ def _switch_jvp(
     branches: tuple[Graph, ...],
     *,
     recurse: DifferentiateGraph,
-) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
+) -> Anew:
     index, *operands = inputs
     wrt = [tangent is not None for tangent in tangents[1:]]
     given = [tangent for tangent in tangents if tangent is not None]
@@ -73,7 +73,7 @@ def _switch_jvp(
         results = bind_all("switch", *inputs, branches=forwards)
         known = [*(operands[place] for place in shared), *results[len(outputs) :]]
         pushed = bind_all("switch", index, *known, *given, branches=linears)
-    return results[: len(outputs)], spread(iter(pushed), of)
+    return Anew(results[: len(outputs)], spread(iter(pushed), of))
 
 
 def _with_shared_residuals(

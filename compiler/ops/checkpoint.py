@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import TransformTypeError
 from ..ir import ArrayType, Call, Graph, Param, Value
 from ..nested_graphs import needed_calls, spread
-from ..op import DifferentiateGraph, Op, has_effect, lookup, register
+from ..op import Anew, DifferentiateGraph, Op, has_effect, lookup, register
 from ..trace import Builder, bind, bind_all, evaluate, inline, recording
 from .graph_call import batched_call, differentiation, result_types, transposed_call
 
@@ -29,7 +29,7 @@ def _checkpoint_jvp(
     *,
     recurse: DifferentiateGraph,
     **saves: Names,
-) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
+) -> Anew:
     wrt, of, given = differentiation(graph, tangents)
     forward, linear = recurse(graph, wrt, of)
     count = len(outputs)
@@ -44,7 +44,7 @@ def _checkpoint_jvp(
         results = bind_all("checkpoint", *inputs, graph=head, **saves)
         known = [x for x, value in zip(inputs, forward.inputs, strict=True) if value in needed]
         pushed = bind_all("checkpoint", *known, *results[count:], *given, graph=again, **saves)
-    return results[:count], spread(iter(pushed), of)
+    return Anew(results[:count], spread(iter(pushed), of))
 
 
 def _recomputation(

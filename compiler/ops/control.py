@@ -15,7 +15,7 @@ from ..dtypes import DType, is_inexact
 from ..errors import CallbackError, NotDifferentiableError, ShapeError
 from ..ir import ArrayType, Graph, Shape, Value
 from ..nested_graphs import spread
-from ..op import DifferentiateGraph, Op, not_linear, refuses, register
+from ..op import Anew, DifferentiateGraph, Op, not_linear, refuses, register
 from ..trace import bind_all, evaluate
 from .elementwise import elementwise
 from .graph_call import batched_call, differentiation, result_types, transposed_call
@@ -33,7 +33,7 @@ def _call_jvp(
     graph: Graph,
     *,
     recurse: DifferentiateGraph,
-) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
+) -> Anew:
     wrt, of, given = differentiation(graph, tangents)
     forward, linear = recurse(graph, wrt, of)
     count = len(outputs)
@@ -41,7 +41,7 @@ def _call_jvp(
     pushed = results[count:]
     if linear is not None:
         pushed = bind_all("call", *pushed, *given, graph=linear)
-    return results[:count], spread(iter(pushed), of)
+    return Anew(results[:count], spread(iter(pushed), of))
 
 
 register(

@@ -13,7 +13,7 @@ from ..errors import NotDifferentiableError, ShapeError
 from ..functions import broadcast_to, sum_, zeros_like
 from ..ir import ArrayType, Graph, Value
 from ..nested_graphs import spread
-from ..op import DifferentiateGraph, Linear, Op, register
+from ..op import Anew, DifferentiateGraph, Linear, Op, register
 from ..trace import Builder, bind_all, evaluate, inline, recording
 from .graph_call import batched_graph, differentiation, result_types
 
@@ -75,7 +75,7 @@ def _custom_jvp(
     transpose: MakeTranspose | None = None,
     batch: MakeBatch | None = None,
     recurse: DifferentiateGraph,
-) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
+) -> Anew:
     if jvp is None and vjp is None and transpose is None:
         return _derived(inputs, tangents, graph, recurse)
     if any(t is not None and not mark for t, mark in zip(tangents, differentiable, strict=True)):
@@ -104,7 +104,7 @@ def _custom_jvp(
         linear = _applied(graph, differentiable)
         pushed = bind_all("linear_call", *known, *given, graph=linear, transposed=transpose())
     rates = iter(pushed)
-    return results[:count], tuple(next(rates) if is_inexact(v.dtype) else None for v in outputs)
+    return Anew(results[:count], tuple(next(rates) if is_inexact(v.dtype) else None for v in outputs))
 
 
 def _derived(
@@ -112,14 +112,14 @@ def _derived(
     tangents: tuple[Value | None, ...],
     graph: Graph,
     recurse: DifferentiateGraph,
-) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
+) -> Anew:
     """Without a rule for it: the derivative of the function itself."""
     wrt, of, given = differentiation(graph, tangents)
     forward, linear = recurse(graph, wrt, of)
     count = len(graph.outputs)
     results = inline(forward, (*inputs, *given) if linear is None else inputs)
     pushed = results[count:] if linear is None else inline(linear, (*results[count:], *given))
-    return results[:count], spread(iter(pushed), of)
+    return Anew(results[:count], spread(iter(pushed), of))
 
 
 def _beside(pushed: Graph, count: int, reverse: Reverse) -> tuple[Graph, Graph]:
@@ -314,7 +314,7 @@ def _linear_jvp(
     graph: Graph | None,
     transposed: Graph,
     recurse: DifferentiateGraph,
-) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
+) -> Anew:
     return _derived(inputs, tangents, pushing(graph, transposed), recurse)
 
 

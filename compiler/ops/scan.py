@@ -15,7 +15,7 @@ from ..errors import ShapeError
 from ..functions import add, broadcast_to, moveaxis, zeros_like
 from ..ir import ArrayType, Graph, Value
 from ..nested_graphs import graph_of, needed_calls, rearranged, spread, spreading
-from ..op import DifferentiateGraph, Linear, Op, register
+from ..op import Anew, DifferentiateGraph, Linear, Op, register
 from ..trace import Interpreter, bind_all, depends_on, inline, not_recording
 
 FAMILY = "scan"
@@ -86,7 +86,7 @@ def _scan_jvp(
     *,
     recurse: DifferentiateGraph,
     **loop: Any,
-) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
+) -> Anew:
     wrt = spreading(graph, [tangent is not None for tangent in tangents], *counts, inexact=True)
     reached = depends_on(graph, wrt)
     carried = counts[1]
@@ -102,7 +102,7 @@ def _scan_jvp(
         results, pushed = _joint(inputs, given, forward, counts, wrt, of, loop)
     else:
         results, pushed = _split(inputs, given, forward, linear, counts, wrt, of, loop)
-    return tuple(results), spread(iter(pushed), of)
+    return Anew(tuple(results), spread(iter(pushed), of))
 
 
 def _joint(

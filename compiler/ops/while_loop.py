@@ -19,7 +19,7 @@ from ..functions import broadcast_to, zeros_like
 from ..ir import ArrayType, Graph, Value
 from ..lanes import copy_active_lane, refuse_collectives_in, select_lanes
 from ..nested_graphs import graph_of, rearranged, spread, spreading
-from ..op import DifferentiateGraph, Op, refuses, register
+from ..op import Anew, DifferentiateGraph, Op, refuses, register
 from ..trace import Interpreter, bind, bind_all, current_builder, inline, not_recording
 
 FAMILY = "while_loop"
@@ -76,12 +76,12 @@ def _while_jvp(
     *,
     recurse: DifferentiateGraph,
     **limit: Any,
-) -> tuple[tuple[Value, ...], tuple[Value | None, ...]]:
+) -> Anew:
     wrt = spreading(body, [tangent is not None for tangent in tangents], consts, len(outputs), inexact=True)
     of = wrt[consts:]
     loop: dict[str, Any] = {"cond": cond, "body": body, "consts": consts, **limit}
     if not any(of):
-        return bind_all("while_loop", *inputs, **loop), (None,) * len(outputs)
+        return Anew(bind_all("while_loop", *inputs, **loop), (None,) * len(outputs))
     given = [
         zeros_like(x) if tangent is None else tangent
         for x, tangent, marked in zip(inputs, tangents, wrt, strict=True)
@@ -99,7 +99,7 @@ def _while_jvp(
         # The tangents come from a loop that runs the values again: it is linear in them, and forward mode is done.
         results = bind_all("while_loop", *inputs, **loop)
         _, pushed = _joint(inputs, given, _joined(forward, linear, len(outputs)), wrt, loop)
-    return results, spread(iter(pushed), of)
+    return Anew(results, spread(iter(pushed), of))
 
 
 def _joined(forward: Graph, linear: Graph, count: int) -> Graph:
