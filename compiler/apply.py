@@ -8,16 +8,17 @@ from .dtypes import is_supported
 from .errors import DTypeError
 from .op import lookup
 from .trace import as_tuple, bind_all
-from .traced_array import as_value, is_traced, wrap
-from .tracing import array_type
+from .traced_array import array_from, as_value, is_traced, wrap
+from .tracing import array_type, user_location
 
 
 def as_numbers(x: Any) -> Any:
     """The array that `x` is or makes; `DTypeError` if it holds no numbers."""
-    array = x if is_traced(x) else np.asarray(x)
+    array = x if is_traced(x) or isinstance(x, np.ndarray) else array_from(x)
     if not is_supported(array.dtype):
         raise DTypeError(
-            f"expected an array of numbers, not {type(x).__name__} of dtype {array.dtype}: {x!r:.60}"
+            f"expected an array of numbers, not {type(x).__name__} of dtype {array.dtype}: {x!r:.60}",
+            user_location(),
         )
     return array
 

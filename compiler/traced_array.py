@@ -21,7 +21,7 @@ from .indexing import Gather, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
-from .tracing import Trace, require_trace, user_location
+from .tracing import Trace, array_type, require_trace, user_location
 
 PYTHON_NUMBERS = (bool, int, float, complex)
 
@@ -458,6 +458,7 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
     if isinstance(x, Value):
         return x
     if isinstance(x, np.generic):
+        array_type(np.asarray(x))
         return Constant(x)
     if isinstance(x, np.ndarray):
         return require_trace().storage_of_array(x).value
@@ -477,12 +478,23 @@ def contains_traced(x: Any) -> bool:
     return isinstance(x, TracedArray) or (isinstance(x, (list, tuple)) and any(map(contains_traced, x)))
 
 
+def array_from(x: Any) -> Any:
+    """``np.array(x)`` of what is not traced."""
+    try:
+        return np.array(x)
+    except ValueError:
+        raise ShapeError(
+            f"expected an array, or lists of equal lengths that make one, not {x!r:.60}", user_location()
+        ) from None
+
+
 def stack_nested(items: Any) -> Value:
     """``np.array`` of a nested sequence that may hold traced arrays."""
     if not contains_traced(items):
-        array = np.array(items)
+        array = array_from(items)
         if array.dtype == object:
             raise ArgumentTypeError("arrays of Python objects cannot be traced", user_location())
+        array_type(array)
         return Constant(array)
     parts = [as_value(item) for item in items]
     dtype = np.result_type(*[part.dtype for part in parts])

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import call, floating
+from ..options import flag, number
+from .arguments import call, floating, in_one_dtype
 
 # G. Klambauer et al., "Self-normalizing neural networks" (2017).
 SELU_ALPHA = 1.6732632423543772
@@ -35,8 +36,8 @@ def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
     >>> leaky_relu(np.array([-1.0, 2.0])).tolist()
     [-0.01, 2.0]
     """
-    x = floating(x)
-    return np.where(x > 0, x, x * negative_slope)[()]
+    x, slope = in_one_dtype(x, negative_slope)
+    return np.where(x > 0, x, x * slope)[()]
 
 
 def elu(x: Any, alpha: float = 1.0) -> Any:
@@ -47,7 +48,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
     >>> elu(np.array([-1000.0, 2.0])).tolist()
     [-1.0, 2.0]
     """
-    return call("elu", floating(x), alpha=float(alpha))
+    return call("elu", floating(x), alpha=number("alpha", alpha))
 
 
 def selu(x: Any) -> Any:
@@ -83,7 +84,7 @@ def softplus(x: Any, beta: float = 1.0) -> Any:
     >>> softplus(np.array([-1000.0, 1000.0])).tolist()
     [0.0, 1000.0]
     """
-    return call("softplus", floating(x), beta=float(beta))
+    return call("softplus", floating(x), beta=number("beta", beta))
 
 
 def silu(x: Any) -> Any:
@@ -115,7 +116,7 @@ def gelu(x: Any, approximate: bool = False) -> Any:
     >>> gelu(np.array([0.0, 1000.0])).tolist()
     [0.0, 1000.0]
     """
-    return call("gelu", floating(x), approximate=bool(approximate))
+    return call("gelu", floating(x), approximate=flag("approximate", approximate))
 
 
 def hard_tanh(x: Any, low: float = -1.0, high: float = 1.0) -> Any:
@@ -124,7 +125,7 @@ def hard_tanh(x: Any, low: float = -1.0, high: float = 1.0) -> Any:
     >>> hard_tanh(np.array([-3.0, 0.5])).tolist()
     [-1.0, 0.5]
     """
-    return np.clip(floating(x), low, high)
+    return np.clip(*in_one_dtype(x, low, high))
 
 
 def hard_sigmoid(x: Any) -> Any:

@@ -1,12 +1,13 @@
 """What the functions take: arrays of numbers, of one floating dtype; and the call of an op on them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..apply import apply_op, as_numbers
 from ..dtypes import dtype_name, is_inexact
-from ..errors import DTypeError
+from ..errors import DTypeError, ShapeError
 from ..ir import Param
 from ..program import weak_type
 from ..traced_array import as_value, is_traced, located, wrap
@@ -18,10 +19,11 @@ def floating(x: Any) -> Any:
     return in_one_dtype(as_numbers(x))[0]
 
 
-def in_one_dtype(*arrays: Any) -> list[Any]:
-    """The arrays in the floating dtype that NumPy promotes them to; None stays None. All traced, or none."""
-    given = [as_numbers(x) for x in arrays if x is not None]
-    weak = [weak_type(x) for x in arrays if x is not None]
+def in_one_dtype(*required: Any, optional: Sequence[Any] = ()) -> list[Any]:
+    """The arrays in the floating dtype that NumPy promotes them to, all traced or none; an optional None stays None."""
+    arrays = (*required, *optional)
+    present = [*required, *(x for x in optional if x is not None)]
+    given, weak = [as_numbers(x) for x in present], [weak_type(x) for x in present]
     dtype = np.result_type(
         *[x.dtype if number is None else number(0) for x, number in zip(given, weak, strict=True)]
     )
@@ -31,6 +33,18 @@ def in_one_dtype(*arrays: Any) -> list[Any]:
         dtype = np.dtype(float)
     converted = iter([x if x.dtype == dtype else x.astype(dtype) for x in all_traced_or_none(given)])
     return [None if x is None else next(converted) for x in arrays]
+
+
+def broadcast(function: str, *arrays: Any) -> Sequence[Any]:
+    """The arrays in the shape that they broadcast to."""
+    shapes = [np.shape(x) for x in arrays]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ShapeError(
+            f"{function}: the shapes {' and '.join(map(str, shapes))} do not broadcast", user_location()
+        ) from None
+    return [x if x.shape == shape else np.broadcast_to(x, shape) for x in arrays]
 
 
 def all_traced_or_none(arrays: list[Any]) -> list[Any]:

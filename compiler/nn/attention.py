@@ -3,9 +3,9 @@
 import math
 from typing import Any
 
-import numpy as np
-
+from ..apply import as_numbers
 from ..dtypes import BOOL
+from ..options import flag, number
 from .arguments import call, in_one_dtype
 
 
@@ -34,10 +34,13 @@ def attention(
     >>> attention(np.zeros((1, 2)), np.ones((2, 2)), np.array([[1.0], [3.0]])).tolist()
     [[2.0]]
     """
-    if mask is not None and np.asarray(mask).dtype == BOOL:
+    if mask is not None and as_numbers(mask).dtype == BOOL:
+        mask = as_numbers(mask)
         query, key, value = in_one_dtype(query, key, value)
     else:
-        query, key, value, mask = in_one_dtype(query, key, value, mask)
+        query, key, value, mask = in_one_dtype(query, key, value, optional=(mask,))
     if scale is None:
         scale = 1 / math.sqrt(max(query.shape[-1], 1)) if query.ndim else 1.0
-    return call("attention", query, key, value, mask, scale=float(scale), causal=bool(causal))
+    return call(
+        "attention", query, key, value, mask, scale=number("scale", scale), causal=flag("causal", causal)
+    )

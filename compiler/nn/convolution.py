@@ -1,13 +1,13 @@
 """Convolutions of batches of signals and images with channels, for NumPy arrays and traced ones alike."""
 
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..apply import apply_op, as_numbers
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from ..options import whole
 from ..traced_array import located
 from .arguments import all_traced_or_none
 
@@ -197,7 +197,7 @@ def _prepared(name: str, x: Any, w: Any, groups: Any, order: _Order) -> tuple[An
     dtype = np.result_type(x.dtype, w.dtype)
     x, w = x.astype(dtype, copy=False), w.astype(dtype, copy=False)
     x, w = (a if axes is None else np.transpose(a, axes) for a, axes in ((x, order.x), (w, order.w)))
-    count = _whole("groups", groups)
+    count = whole("groups", groups)
     if count < 1 or w.shape[0] % count:
         raise ArgumentValueError(f"{name}: {w.shape[0]} kernels cannot be split into {_counted(count)}")
     return x, w, count
@@ -224,21 +224,13 @@ def _ungrouped(out: Any) -> Any:
 # ---- numbers -----------------------------------------------------------------------------------------
 
 
-def _whole(name: str, given: Any) -> int:
-    try:
-        return operator.index(given)
-    except TypeError:
-        raise ArgumentTypeError(
-            f"{name} must be a whole number, or one for each axis, not {type(given).__name__}: {given!r:.60}"
-        ) from None
-
-
 def _per_axis(name: str, given: Any, rank: int, least: int = 1) -> tuple[int, ...]:
     """One whole number for every axis, or one for each."""
+    wanted = "a whole number, or one for each axis"
     numbers = (
-        tuple(_whole(name, one) for one in given)
-        if isinstance(given, Iterable)
-        else (_whole(name, given),) * rank
+        tuple(whole(name, one, wanted) for one in given)
+        if isinstance(given, (tuple, list))
+        else (whole(name, given, wanted),) * rank
     )
     if len(numbers) != rank:
         raise ArgumentValueError(f"{name}={given!r}: there are {rank} spatial axes, so one number or {rank}")
@@ -265,10 +257,11 @@ def _padding(given: Any, same: Sequence[int]) -> Pairs:
         if given.lower() == "same":
             return tuple((max(total, 0) // 2, total - max(total, 0) // 2) for total in same)
         raise ArgumentValueError(f"padding={given!r}: 'valid', 'same', a number, or one or a pair per axis")
-    axes = list(given) if isinstance(given, Iterable) else [given] * len(same)
+    wanted = "a whole number, or one or a pair for each axis"
+    axes = list(given) if isinstance(given, (tuple, list)) else [given] * len(same)
     if len(axes) != len(same):
         raise ArgumentValueError(f"padding={given!r}: {len(same)} spatial axes need as many numbers or pairs")
-    pairs = [tuple(one) if isinstance(one, Iterable) else (one, one) for one in axes]
+    pairs = [tuple(one) if isinstance(one, (tuple, list)) else (one, one) for one in axes]
     if any(len(pair) != 2 for pair in pairs):
         raise ArgumentValueError(f"padding={given!r}: each axis needs a number or a pair (before, after)")
-    return tuple((_whole("padding", low), _whole("padding", high)) for low, high in pairs)
+    return tuple((whole("padding", low, wanted), whole("padding", high, wanted)) for low, high in pairs)

@@ -9,9 +9,10 @@ from ..dtypes import Array, is_inexact, is_integer
 from ..errors import ArgumentValueError, DTypeError, OutOfBoundsError
 from ..ir import Constant
 from ..ops.loss import REDUCTIONS, class_axis
+from ..options import number, whole
 from ..traced_array import as_value, is_traced
 from ..tracing import user_location
-from .arguments import call, in_one_dtype
+from .arguments import broadcast, call, in_one_dtype
 
 
 def mse_loss(x: Any, target: Any, reduction: str = "mean") -> Any:
@@ -20,7 +21,7 @@ def mse_loss(x: Any, target: Any, reduction: str = "mean") -> Any:
     >>> float(mse_loss(np.array([1.0, 3.0]), np.array([0.0, 0.0])))
     5.0
     """
-    x, target = in_one_dtype(x, target)
+    x, target = broadcast("mse_loss", *in_one_dtype(x, target))
     return _reduced("mse_loss", (x - target) ** 2, reduction)
 
 
@@ -30,7 +31,7 @@ def l1_loss(x: Any, target: Any, reduction: str = "mean") -> Any:
     >>> float(l1_loss(np.array([1.0, -3.0]), np.array([0.0, 0.0])))
     2.0
     """
-    x, target = in_one_dtype(x, target)
+    x, target = broadcast("l1_loss", *in_one_dtype(x, target))
     return _reduced("l1_loss", np.abs(x - target), reduction)
 
 
@@ -42,10 +43,11 @@ def huber_loss(x: Any, target: Any, reduction: str = "mean", delta: float = 1.0)
     >>> huber_loss(np.array([0.5, 3.0]), np.zeros(2), "none").tolist()
     [0.125, 2.5]
     """
+    delta = number("delta", delta)
     if not delta > 0:
         raise ArgumentValueError(f"huber_loss: delta must be positive, not {delta}", user_location())
     x, target = in_one_dtype(x, target)
-    return _reduced("huber_loss", call("huber_loss", x, target, delta=float(delta)), reduction)
+    return _reduced("huber_loss", call("huber_loss", x, target, delta=delta), reduction)
 
 
 def binary_cross_entropy_with_logits(
@@ -63,10 +65,11 @@ def binary_cross_entropy_with_logits(
     >>> binary_cross_entropy_with_logits(np.array([1000.0, -1000.0]), np.array([1.0, 1.0]), reduction="none").tolist()
     [0.0, 1000.0]
     """
-    x, target, weight, pos_weight = in_one_dtype(x, target, weight, pos_weight)
+    x, target, weight, pos_weight = in_one_dtype(x, target, optional=(weight, pos_weight))
     losses = call("binary_cross_entropy_with_logits", x, target, pos_weight)
-    weighted = losses if weight is None else losses * weight
-    return _reduced("binary_cross_entropy_with_logits", weighted, reduction)
+    if weight is not None:
+        losses = np.multiply(*broadcast("binary_cross_entropy_with_logits", losses, weight))
+    return _reduced("binary_cross_entropy_with_logits", losses, reduction)
 
 
 def nll_loss(
@@ -108,9 +111,11 @@ def nll_loss_backward(
     >>> nll_loss_backward(np.array(1.0), np.zeros((1, 3)), np.array([2])).tolist()
     [[0.0, 0.0, -1.0]]
     """
+    ignore_index = whole("ignore_index", ignore_index)
+    reduction = _reduction("nll_loss_backward", reduction)
     if total_weight is None:
         total_weight = _nll_loss(x, target, weight, ignore_index, "sum")[1]
-    grad_output, x, weight, total_weight = in_one_dtype(grad_output, x, weight, total_weight)
+    grad_output, x, total_weight, weight = in_one_dtype(grad_output, x, total_weight, optional=(weight,))
     target = _classes(x, target, ignore_index)
     return call(
         "nll_loss_backward",
@@ -119,7 +124,7 @@ def nll_loss_backward(
         target,
         total_weight,
         weight,
-        ignore_index=int(ignore_index),
+        ignore_index=ignore_index,
         reduction=reduction,
         weight=weight is not None,
     )
@@ -149,22 +154,25 @@ def cross_entropy(
     >>> float(cross_entropy(np.array([[1000.0, 0.0]]), np.array([1])))
     1000.0
     """
+    ignore_index, reduction = whole("ignore_index", ignore_index), _reduction("cross_entropy", reduction)
     if is_inexact(as_numbers(target).dtype):
-        x, target, weight = in_one_dtype(x, target, weight)
+        x, target, weight = in_one_dtype(x, target, optional=(weight,))
     else:
-        x, weight = in_one_dtype(x, weight)
+        x, weight = in_one_dtype(x, optional=(weight,))
         target = _classes(x, target, ignore_index)
-    params: dict[str, Any] = {"label_smoothing": float(label_smoothing), "weight": weight is not None}
+    params: dict[str, Any] = {"reduction": reduction, "weight": weight is not None}
+    smoothing = number("label_smoothing", label_smoothing)
     return call(
-        "cross_entropy", x, target, weight, ignore_index=int(ignore_index), reduction=reduction, **params
+        "cross_entropy", x, target, weight, ignore_index=ignore_index, label_smoothing=smoothing, **params
     )
 
 
 def _nll_loss(x: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> tuple[Any, Any]:
     """The loss and the sum of the weights."""
-    x, weight = in_one_dtype(x, weight)
+    ignore_index, reduction = whole("ignore_index", ignore_index), _reduction("nll_loss", reduction)
+    x, weight = in_one_dtype(x, optional=(weight,))
     target = _classes(x, target, ignore_index)
-    params: dict[str, Any] = {"ignore_index": int(ignore_index), "weight": weight is not None}
+    params: dict[str, Any] = {"ignore_index": ignore_index, "weight": weight is not None}
     loss, total = call("nll_loss", x, target, weight, reduction=reduction, **params)
     return loss, total
 
@@ -194,10 +202,15 @@ def _known(target: Any) -> Array | None:
 
 
 def _reduced(function: str, losses: Any, reduction: str) -> Any:
-    if reduction not in REDUCTIONS:
-        raise ArgumentValueError(
-            f"{function}: the reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}", user_location()
-        )
+    reduction = _reduction(function, reduction)
     if reduction == "none":
         return losses
     return np.sum(losses) if reduction == "sum" else np.mean(losses)
+
+
+def _reduction(function: str, reduction: Any) -> str:
+    if not isinstance(reduction, str) or reduction not in REDUCTIONS:
+        raise ArgumentValueError(
+            f"{function}: the reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}", user_location()
+        )
+    return reduction

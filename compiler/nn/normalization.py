@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentValueError, ShapeError
+from ..options import flag, number, whole
 from ..trace import bind
 from ..traced_array import is_traced, wrap
 from ..tracing import user_location
-from .arguments import call, in_one_dtype
+from .arguments import call, floating, in_one_dtype
 
 Shape = int | Sequence[int]
 Mask = Sequence[bool]
@@ -34,10 +35,10 @@ def layer_norm(
     >>> layer_norm(np.array([1.0, 3.0]), 2, eps=0.0).tolist()
     [-1.0, 1.0]
     """
-    x, weight, bias = in_one_dtype(x, weight, bias)
+    x, weight, bias = in_one_dtype(x, optional=(weight, bias))
     shape = _shape(normalized_shape)
     given = {"weight": weight is not None, "bias": bias is not None}
-    out, _, _ = call("layer_norm", x, weight, bias, normalized_shape=shape, eps=float(eps), **given)
+    out, _, _ = call("layer_norm", x, weight, bias, normalized_shape=shape, eps=number("eps", eps), **given)
     return out
 
 
@@ -63,7 +64,7 @@ def layer_norm_backward(
     [-1.02, -0.34, 1.36]
     """
     shape = _shape(normalized_shape)
-    grad_output, x, mean, rstd, weight = in_one_dtype(grad_output, x, mean, rstd, weight)
+    grad_output, x, mean, rstd, weight = in_one_dtype(grad_output, x, mean, rstd, optional=(weight,))
     wanted = _wanted(output_mask)
     axes = tuple(range(x.ndim - len(shape), x.ndim))
     mean, rstd = _following(x, axes, mean, rstd)
@@ -79,8 +80,8 @@ def rms_norm(x: Any, normalized_shape: Shape, weight: Any = None, eps: float = 1
     >>> rms_norm(np.array([3.0, 3.0]), 2, eps=0.0).tolist()
     [1.0, 1.0]
     """
-    x, weight = in_one_dtype(x, weight)
-    params: dict[str, Any] = {"eps": float(eps), "weight": weight is not None}
+    x, weight = in_one_dtype(x, optional=(weight,))
+    params: dict[str, Any] = {"eps": number("eps", eps), "weight": weight is not None}
     return call("rms_norm", x, weight, normalized_shape=_shape(normalized_shape), **params)
 
 
@@ -92,9 +93,17 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     >>> group_norm(np.array([[1.0, 3.0, 0.0, 4.0]]), 2, eps=0.0).tolist()
     [[-1.0, 1.0, -1.0, 1.0]]
     """
-    x, weight, bias = in_one_dtype(x, weight, bias)
+    x, weight, bias = in_one_dtype(x, optional=(weight, bias))
     given = {"weight": weight is not None, "bias": bias is not None}
-    return call("group_norm", x, weight, bias, num_groups=int(num_groups), eps=float(eps), **given)
+    return call(
+        "group_norm",
+        x,
+        weight,
+        bias,
+        num_groups=whole("num_groups", num_groups),
+        eps=number("eps", eps),
+        **given,
+    )
 
 
 def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
@@ -103,7 +112,8 @@ def instance_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-
     >>> instance_norm(np.array([[[1.0, 3.0], [0.0, 4.0]]]), eps=0.0).tolist()
     [[[-1.0, 1.0], [-1.0, 1.0]]]
     """
-    return group_norm(x, x.shape[1] if np.ndim(x) > 1 else 1, weight, bias, eps)
+    x = floating(x)
+    return group_norm(x, max(x.shape[1], 1) if x.ndim > 1 else 1, weight, bias, eps)
 
 
 def batch_norm(
@@ -139,15 +149,21 @@ def batch_norm(
     >>> out.tolist(), mean.tolist(), var.tolist()
     ([[-1.0], [1.0]], [0.2], [1.1])
     """
+    training, momentum = flag("training", training), number("momentum", momentum)
     if not training and (running_mean is None or running_var is None):
         raise ArgumentValueError(
             "batch_norm normalises with running_mean and running_var unless training: pass both",
             user_location(),
         )
-    x, weight, bias, old_mean, old_var = in_one_dtype(x, weight, bias, running_mean, running_var)
+    x, weight, bias, old_mean, old_var = in_one_dtype(x, optional=(weight, bias, running_mean, running_var))
+    _per_channel("batch_norm", x, running_mean=old_mean, running_var=old_var)
     statistics = () if training else (old_mean, old_var)
-    params: dict[str, Any] = {"eps": float(eps), "weight": weight is not None, "bias": bias is not None}
-    out, mean, var = call("batch_norm", x, *statistics, weight, bias, training=bool(training), **params)
+    params: dict[str, Any] = {
+        "eps": number("eps", eps),
+        "weight": weight is not None,
+        "bias": bias is not None,
+    }
+    out, mean, var = call("batch_norm", x, *statistics, weight, bias, training=training, **params)
     if not training:
         return out, running_mean, running_var
     count = x.size // x.shape[1] if x.shape[1] else 0
@@ -187,9 +203,12 @@ def batch_norm_backward(
     >>> dx.tolist(), dbias.tolist()
     ([[1.0], [0.0]], [1.0])
     """
-    wanted = _wanted(output_mask)
+    wanted, training = _wanted(output_mask), flag("training", training)
     if training:
-        grad_output, x, weight, mean, rstd = in_one_dtype(grad_output, x, weight, save_mean, save_rstd)
+        grad_output, x, mean, rstd, weight = in_one_dtype(
+            grad_output, x, save_mean, save_rstd, optional=(weight,)
+        )
+        _per_channel("batch_norm_backward", x, save_mean=mean, save_rstd=rstd)
         axes = tuple(axis for axis in range(x.ndim) if axis != 1)
         kept = tuple(-1 if axis == 1 else 1 for axis in range(x.ndim))
         mean, rstd = (
@@ -197,22 +216,41 @@ def batch_norm_backward(
             for one in _following(x, axes, np.reshape(mean, kept), np.reshape(rstd, kept))
         )
     else:
-        grad_output, x, weight, mean, var = in_one_dtype(grad_output, x, weight, running_mean, running_var)
-        rstd = 1 / np.sqrt(var + eps)
-    params: dict[str, Any] = {"training": bool(training), "weight": weight is not None, "wanted": wanted}
+        grad_output, x, mean, var, weight = in_one_dtype(
+            grad_output, x, running_mean, running_var, optional=(weight,)
+        )
+        _per_channel("batch_norm_backward", x, running_mean=mean, running_var=var)
+        rstd = 1 / np.sqrt(var + number("eps", eps))
+    params: dict[str, Any] = {"training": training, "weight": weight is not None, "wanted": wanted}
     return _placed(call("batch_norm_backward", grad_output, x, mean, rstd, weight, **params), wanted)
 
 
+def _per_channel(function: str, x: Any, **statistics: Any) -> None:
+    """`ShapeError` unless there is one number per channel."""
+    if x.ndim < 2:
+        raise ShapeError(
+            f"{function} of an array of shape {x.shape}: axis 1 must be the channels", user_location()
+        )
+    for name, array in statistics.items():
+        if array is not None and array.shape != x.shape[1:2]:
+            raise ShapeError(
+                f"{function} of an array of shape {x.shape}: {name} must have the shape {x.shape[1:2]}, one number "
+                f"per channel, not {array.shape}",
+                user_location(),
+            )
+
+
 def _shape(normalized_shape: Shape) -> tuple[int, ...]:
-    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(map(int, normalized_shape))
+    lengths = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    return tuple(whole("normalized_shape", one, "a length, or one for each axis") for one in lengths)
 
 
 def _wanted(output_mask: Mask) -> tuple[bool, ...]:
-    if len(output_mask) != 3:
+    if not isinstance(output_mask, (tuple, list)) or len(output_mask) != 3:
         raise ArgumentValueError(
             f"output_mask is three booleans, for input, weight and bias, not {output_mask!r}", user_location()
         )
-    return tuple(bool(one) for one in output_mask)
+    return tuple(flag("output_mask", one) for one in output_mask)
 
 
 def _placed(results: Any, wanted: Sequence[bool]) -> tuple[Any, Any, Any]:

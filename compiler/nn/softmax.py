@@ -8,8 +8,9 @@ import numpy as np
 
 from ..functions import inverse_permutation
 from ..numpy_surface.axes import axes_or_all
+from ..options import flag
 from ..traced_array import located
-from .arguments import call, floating, in_one_dtype
+from .arguments import broadcast, call, floating, in_one_dtype
 
 Axis = int | tuple[int, ...] | None
 
@@ -61,22 +62,23 @@ def logsumexp(x: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
     >>> float(logsumexp(np.array([1000.0, 1000.0])))
     1000.6931471805599
     """
+    keepdims = flag("keepdims", keepdims)
     if b is not None:
-        return _weighted(*in_one_dtype(x, b), axis=axis, keepdims=keepdims)
+        x, b = broadcast("logsumexp", *in_one_dtype(x, b))
+        return _weighted(x, b, located(axes_or_all, axis, x.ndim), keepdims)
     x = floating(x)
     axes = located(axes_or_all, axis, x.ndim)
     result = call("logsumexp", x, axes=axes)
     return np.expand_dims(result, axes) if keepdims else result
 
 
-def _weighted(x: Any, b: Any, *, axis: Axis, keepdims: bool) -> Any:
-    x, b = np.broadcast_arrays(x, b)
+def _weighted(x: Any, b: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     x = np.where(b == 0, np.full_like(x, -math.inf), x)
-    top = np.max(x, axis=axis, keepdims=True)
+    top = np.max(x, axis=axes, keepdims=True, initial=-math.inf)
     top = np.where(np.isfinite(top), top, np.zeros_like(top))
     with np.errstate(divide="ignore"):
-        total = np.log(np.sum(b * np.exp(x - top), axis=axis, keepdims=True)) + top
-    return total if keepdims else np.squeeze(total, axis=axis)
+        total = np.log(np.sum(b * np.exp(x - top), axis=axes, keepdims=True)) + top
+    return total if keepdims else np.squeeze(total, axis=axes)[()]
 
 
 def _along(axis: Axis, function: Callable[..., Any], *arrays: Any) -> Any:

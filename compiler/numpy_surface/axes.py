@@ -1,21 +1,14 @@
 """Axis arguments by NumPy's rules: negative axes count from the end, none may repeat."""
 
-import operator
 from typing import Any
 
-from ..errors import ArgumentTypeError, AxisError, ShapeError, TracemillError
+from ..errors import AxisError, ShapeError
+from ..options import whole
 
 
 def normalize_axis(axis: Any, ndim: int, name: str = "axis") -> int:
     """An axis in [−ndim, ndim) as one in [0, ndim)."""
-    try:
-        chosen = operator.index(axis)
-    except TracemillError:  # a traced number, which says more
-        raise
-    except TypeError:
-        raise ArgumentTypeError(
-            f"{name} must be an integer, not {type(axis).__name__}: {axis!r:.60}"
-        ) from None
+    chosen = whole(name, axis)
     if not -ndim <= chosen < ndim:
         raise AxisError(f"{name} {chosen} is out of bounds for an array of dimension {ndim}")
     return chosen % ndim

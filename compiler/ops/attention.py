@@ -13,10 +13,11 @@ from ..functions import (
     add,
     broadcast_to,
     dot,
-    greater,
+    equal,
     greater_equal,
     iota,
     logical_and,
+    logical_not,
     multiply,
     reshape,
     where,
@@ -74,7 +75,7 @@ def _attention(query: Value, key: Value, value: Value, *mask: Value, scale: floa
     if not mask:  # every query sees a key: in the causal order, the first
         return dot(bind("softmax", scores, axis=last), value, ((last,), (last - 1,)), stacked)
     # A row that sees nothing has weights 0, by scores that give no NaN on the way.
-    sees = reshape(bind("any", greater(scores, -math.inf), axes=(last,)), (*scores.shape[:-1], 1))
+    sees = reshape(logical_not(bind("all", equal(scores, -math.inf), axes=(last,))), (*scores.shape[:-1], 1))
     weights = where(sees, bind("softmax", where(sees, scores, 0), axis=last), 0)
     return dot(weights, value, ((last,), (last - 1,)), stacked)
 

@@ -1,5 +1,6 @@
 """What the methods of a generator are asked for: sizes, dtypes, parameters of distributions."""
 
+from math import prod
 from operator import index
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...compiler.traced_array import (
     TracedArray,
+    array_from,
     as_value,
     contains_traced,
     is_numpy_array,
@@ -70,6 +72,8 @@ def whole_size(method: str, size: Any) -> Size:
         ) from None
     if any(item < 0 for item in shape):
         raise ArgumentValueError(f"{method}: size must not be negative, but is {shape}")
+    if prod(shape) > np.iinfo(np.int64).max:
+        raise ArgumentValueError(f"{method}: no array has as many entries as size={shape}")
     return shape
 
 
@@ -77,7 +81,7 @@ def as_array(x: Any) -> Any:
     """An array, or what becomes one; inside a trace as the trace sees it, arrays from outside by reference."""
     trace = current_trace()
     if trace is None or is_traced(x):
-        return x if is_traced(x) else np.asarray(x)
+        return x if is_traced(x) or isinstance(x, np.ndarray) else array_from(x)
     if isinstance(x, np.ndarray):
         return TracedArray(trace.storage_of_array(x), array_type(x))
     return wrap(as_value(x))
@@ -92,24 +96,32 @@ def real(
     at_least: float = -np.inf,
     at_most: float = np.inf,
     above: float = -np.inf,
+    is_nan_allowed: bool = True,
 ) -> Any:
     """A parameter of a distribution, of the dtype of the draw. Values that are known are checked, others are not."""
     array = as_array(parameter)
     if array.dtype.kind not in "biuf":
         raise DTypeError(f"{method}: {name} must be real, not {array.dtype}")
-    known = array if is_numpy_array(array) else None if is_traced(parameter) else constant_in(parameter)
-    if known is not None:
-        _require(not np.any(known < at_least), f"{method}: {name} must not be less than {at_least:g}")
-        _require(not np.any(known > at_most), f"{method}: {name} must not be greater than {at_most:g}")
+    values = known(parameter, array)
+    if values is not None:
+        _require(is_nan_allowed or not np.any(np.isnan(values)), f"{method}: {name} must not be NaN")
+        _require(not np.any(values < at_least), f"{method}: {name} must not be less than {at_least:g}")
+        _require(not np.any(values > at_most), f"{method}: {name} must not be greater than {at_most:g}")
         _require(
-            above == -np.inf or not np.any(known <= above), f"{method}: {name} must be greater than {above:g}"
+            above == -np.inf or not np.any(values <= above),
+            f"{method}: {name} must be greater than {above:g}",
         )
     return array.astype(dtype)
 
 
+def known(parameter: Any, array: Any) -> Any:
+    """The values of a parameter that `as_array` made `array` of; None while they are not known."""
+    return array if is_numpy_array(array) else None if is_traced(parameter) else constant_in(parameter)
+
+
 def constant_in(parameter: Any) -> Any:
     """A parameter that a trace takes for a constant, as an array; None if it is none."""
-    return None if isinstance(parameter, np.ndarray) or contains_traced(parameter) else np.asarray(parameter)
+    return None if isinstance(parameter, np.ndarray) or contains_traced(parameter) else array_from(parameter)
 
 
 def _require(holds: bool, message: str) -> None:

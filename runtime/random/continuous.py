@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.apply import apply_op
-from ...compiler.errors import ArgumentValueError
+from ...compiler.errors import ArgumentTypeError, ArgumentValueError
 from .source import Source
 from .stream import Size
 
@@ -45,6 +45,8 @@ def lognormal(source: Source, shape: Size, dtype: Any, mean: Any, sigma: Any) ->
 
 def factor_of(cov: Any, method: str) -> Any:
     """A matrix whose product with its transpose is the covariance."""
+    if not isinstance(method, str):
+        raise ArgumentTypeError(f"multivariate_normal: method must be text, not {type(method).__name__}")
     if method == "cholesky":
         return np.linalg.cholesky(cov)
     if method == "eigh":
@@ -96,7 +98,7 @@ def rayleigh(source: Source, shape: Size, dtype: Any, scale: Any) -> Any:
 
 
 def weibull(source: Source, shape: Size, dtype: Any, a: Any) -> Any:
-    return standard_exponential(source, shape, dtype) ** (1 / a)
+    return np.power(standard_exponential(source, shape, dtype), 1 / a)
 
 
 def pareto(source: Source, shape: Size, dtype: Any, a: Any) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...compiler.apply import apply_op
 from ..stop_gradient import stop_gradient
+from . import discrete
 from .gammas import standard_gamma
 from .rejection import first_accepted, repeat
 from .source import Source
@@ -40,7 +41,7 @@ def poisson(source: Source, shape: Size, dtype: Any, lam: Any) -> Any:
         is_rejected = (k < 0) | ((near < 0.013) & (v > near)) | is_above
         return k, is_rejected & ~((near >= 0.07) & (v <= fast))
 
-    return np.where(is_few, few, first_accepted(propose)).astype(np.int64)
+    return np.minimum(np.where(is_few, few, first_accepted(propose)), discrete.LARGEST).astype(np.int64)
 
 
 def binomial(source: Source, shape: Size, dtype: Any, n: Any, p: Any) -> Any:

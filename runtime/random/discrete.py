@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentValueError, DTypeError
-from ...compiler.traced_array import is_traced
 from . import continuous
-from .arguments import as_array, dtype_of
+from .arguments import as_array, dtype_of, known
 from .source import Source
 from .stream import Size
 
+LARGEST = 2.0**63 - 1024
+"""The largest float64 that is an int64."""
 HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
 INTEGERS = tuple(np.dtype(name) for name in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
@@ -23,7 +24,7 @@ def bernoulli(source: Source, shape: Size, dtype: Any, p: Any) -> Any:
 def geometric(source: Source, shape: Size, dtype: Any, p: Any) -> Any:
     """The number of trials up to the first success: an exponential number rounded up."""
     trials = np.ceil(continuous.standard_exponential(source, shape, dtype) / -np.log1p(-p))
-    return np.maximum(trials, 1).astype(np.int64)
+    return np.clip(trials, 1, LARGEST).astype(np.int64)
 
 
 def categorical(source: Source, shape: Size, dtype: Any, logits: Any) -> Any:
@@ -76,10 +77,11 @@ def range_of(low: Any, high: Any, dtype: Any, endpoint: bool) -> tuple[Any, Any,
         count = last - low + 1
         return np.uint64(low % 2**64), np.uint64(count % 2**64), count <= 2**32
     first, stop = _whole("low", low), _whole("high", high)
-    if not (is_traced(first) or is_traced(stop)):
-        if np.any(first > stop) or (not endpoint and np.any(first == stop)):
+    least_known, most_known = known(low, first), known(high, stop)
+    if least_known is not None and most_known is not None:
+        if np.any(least_known > most_known) or (not endpoint and np.any(least_known == most_known)):
             raise ArgumentValueError("integers: low must be less than high, or endpoint=True")
-        if np.any(first < least) or np.any(stop > most + (not endpoint)):
+        if np.any(least_known < least) or np.any(most_known > most + (not endpoint)):
             raise ArgumentValueError(f"integers: the range is out of bounds for {kind}")
     start = first.astype(np.uint64)
     count = stop.astype(np.uint64) - start + np.uint64(1 if endpoint else 0)

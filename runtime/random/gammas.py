@@ -41,7 +41,8 @@ def _of_at_least_one(source: Source, shape: Size, dtype: Any, a: Any) -> Any:
     def propose(attempt: Any) -> tuple[Any, Any]:
         u = stream.trying(attempt).between((3, *shape), dtype)
         x = np.sqrt(-2 * np.log(u[0])) * np.cos(np.dtype(dtype).type(continuous.TWO_PI) * u[1])
-        v = (1 + c * x) ** 3
+        root = 1 + c * x
+        v = root * root * root
         is_rejected = (v <= 0) | (np.log(u[2]) >= 0.5 * x * x + d - d * v + d * np.log(v))
         return np.broadcast_to(d * v, shape), np.broadcast_to(is_rejected, shape)
 

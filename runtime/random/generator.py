@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.errors import ArgumentTypeError, ShapeError
+from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...compiler.functions import constant
+from ...compiler.options import flag, whole
 from ...compiler.traced_array import is_traced, located, wrap
 from ...compiler.tracing import current_trace
 from ..by_reference import ByReference
@@ -15,7 +16,7 @@ from ..mapped_axes import update_in_step
 from ..pytrees import register_pytree
 from ..transform import overwrite
 from . import continuous, counts, discrete, gammas, permutations
-from .arguments import as_array, float_dtype, real, size_of, whole_size
+from .arguments import as_array, float_dtype, known, real, size_of, whole_size
 from .seeding import key_from
 from .source import Source
 
@@ -33,6 +34,13 @@ _RANGES: dict[str, dict[str, float]] = {
     "sigma": {"at_least": 0},
 }
 """What the parameters of these names may be."""
+_COUNTED: dict[str, dict[str, Any]] = {
+    name: {**_RANGES[name], "is_nan_allowed": False} for name in ("lam", "n", "p")
+}
+_COUNTED["lam"]["at_most"] = 9.2e18
+"""The same where the draw is an integer, which cannot be NaN; a count has 63 bits."""
+_TRIED = {name: {**_COUNTED[name], "above": 0} for name in ("n", "p")}
+"""The same where trials go on until some succeed."""
 
 
 class Generator(ByReference):
@@ -75,12 +83,16 @@ class Generator(ByReference):
 
     @state.setter
     def state(self, new: dict[str, Any]) -> None:
-        if set(new) != {"key", "counter"}:
+        located(self._go_back, new)
+
+    def _go_back(self, new: Any) -> None:
+        if not isinstance(new, dict) or set(new) != {"key", "counter"}:
             raise ArgumentTypeError(
-                "a generator's state is a dict of 'key' and 'counter', as rng.state gives it"
+                f"a generator's state is a dict of 'key' and 'counter', as rng.state gives it, not {new!r:.60}"
             )
-        as_array(self._key)[...] = new["key"]
-        as_array(self._counter)[...] = new["counter"]
+        key, counter = _words("key", new["key"], (2,), 32), _words("counter", new["counter"], (), 64)
+        as_array(self._key)[...] = key
+        as_array(self._counter)[...] = counter
 
     def spawn(self, n_children: int) -> "list[Generator]":
         """New generators, whose numbers have nothing to do with each other's or with those still to come from this.
@@ -89,7 +101,12 @@ class Generator(ByReference):
         >>> bool(left.random() == right.random())
         False
         """
-        (count,) = whole_size("spawn", n_children)
+        return located(self._spawned, n_children)  # type: ignore[no-any-return]
+
+    def _spawned(self, n_children: int) -> "list[Generator]":
+        count = whole("spawn: n_children", n_children)
+        if count < 0:
+            raise ArgumentValueError(f"spawn: n_children must not be negative, but is {count}")
         keys = self._source("spawn").bits((count, 2), np.uint32)
         return [_starting_with(keys[i].copy()) for i in range(count)]
 
@@ -98,12 +115,25 @@ class Generator(ByReference):
 
     def _sample(self, sampler: Callable[..., Any], size: Any, dtype: Any, **parameters: Any) -> Any:
         """Draw real numbers of a distribution."""
-        return located(self._sampled, sampler, size, dtype, parameters)
+        return located(self._sampled, sampler, size, dtype, _RANGES, parameters)
 
-    def _sampled(self, sampler: Callable[..., Any], size: Any, dtype: Any, parameters: dict[str, Any]) -> Any:
+    def _count(
+        self, sampler: Callable[..., Any], size: Any, ranges: dict[str, Any] = _COUNTED, **parameters: Any
+    ) -> Any:
+        """Draw whole numbers of a distribution with real parameters."""
+        return located(self._sampled, sampler, size, np.float64, ranges, parameters)
+
+    def _sampled(
+        self,
+        sampler: Callable[..., Any],
+        size: Any,
+        dtype: Any,
+        ranges: dict[str, Any],
+        parameters: dict[str, Any],
+    ) -> Any:
         method = sampler.__name__
         dtype = float_dtype(method, dtype)
-        values = [real(method, name, x, dtype, **_RANGES.get(name, {})) for name, x in parameters.items()]
+        values = [real(method, name, x, dtype, **ranges.get(name, {})) for name, x in parameters.items()]
         shape = size_of(method, size, *values)
         with np.errstate(all="ignore"):
             return _returned(sampler(self._source(method), shape, dtype, *values))
@@ -149,7 +179,7 @@ class Generator(ByReference):
         dtype = float_dtype(name, dtype)
         center, spread = real(name, "mean", mean, dtype), real(name, "cov", cov, dtype)
         count = center.shape[-1:]
-        if not count or spread.shape[-2:] != (*count, *count):
+        if count in ((), (0,)) or spread.shape[-2:] != (*count, *count):
             raise ShapeError(
                 f"{name}: mean of shape {center.shape} and cov of shape {spread.shape} do not fit"
             )
@@ -247,7 +277,7 @@ class Generator(ByReference):
     def _dirichlet(self, alpha: Any, size: Any, dtype: Any) -> Any:
         dtype = float_dtype("dirichlet", dtype)
         array = real("dirichlet", "alpha", alpha, dtype, above=0)
-        permutations.axis_of("dirichlet", array, -1)
+        permutations.categories_of("dirichlet", array, -1)
         shape = size_of("dirichlet", size, array[..., 0])
         with np.errstate(all="ignore"):
             return gammas.dirichlet(self._source("dirichlet"), shape, dtype, array)
@@ -265,7 +295,7 @@ class Generator(ByReference):
 
     def _integers(self, low: Any, high: Any, size: Any, dtype: Any, endpoint: bool) -> Any:
         first, last = (0, low) if high is None else (low, high)
-        start, count, small = discrete.range_of(first, last, dtype, bool(endpoint))
+        start, count, small = discrete.range_of(first, last, dtype, flag("integers: endpoint", endpoint))
         shape = size_of("integers", size, start, count)
         with np.errstate(over="ignore"):
             drawn = discrete.integers_between(
@@ -275,23 +305,23 @@ class Generator(ByReference):
 
     def bernoulli(self, p: Any = 0.5, size: Any = None) -> Any:
         """True with probability `p`."""
-        return self._sample(discrete.bernoulli, size, np.float64, p=p)
+        return self._count(discrete.bernoulli, size, p=p)
 
     def geometric(self, p: Any, size: Any = None) -> Any:
         """The number of trials up to the first that succeeds, each with probability `p`: int64."""
-        return self._sample(discrete.geometric, size, np.float64, p=p)
+        return self._count(discrete.geometric, size, _TRIED, p=p)
 
     def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
         """The number of events where `lam` are expected: int64."""
-        return self._sample(counts.poisson, size, np.float64, lam=lam)
+        return self._count(counts.poisson, size, lam=lam)
 
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
         """The number of successes in `n` trials, each with probability `p`: int64."""
-        return self._sample(counts.binomial, size, np.float64, n=n, p=p)
+        return self._count(counts.binomial, size, n=n, p=p)
 
     def negative_binomial(self, n: Any, p: Any, size: Any = None) -> Any:
         """The number of failures before `n` successes, each with probability `p`: int64."""
-        return self._sample(counts.negative_binomial, size, np.float64, n=n, p=p)
+        return self._count(counts.negative_binomial, size, _TRIED, n=n, p=p)
 
     def categorical(self, logits: Any, size: Any = None, axis: int = -1) -> Any:
         """Places along `axis`, with probabilities ``softmax(logits, axis)``: int64.
@@ -305,7 +335,7 @@ class Generator(ByReference):
 
     def _categorical(self, logits: Any, size: Any, axis: int) -> Any:
         array = real("categorical", "logits", logits, np.float64)
-        last = np.moveaxis(array, permutations.axis_of("categorical", array, axis), -1)
+        last = np.moveaxis(array, permutations.categories_of("categorical", array, axis), -1)
         shape = size_of("categorical", size, last[..., 0])
         return _returned(discrete.categorical(self._source("categorical"), shape, np.float64, last))
 
@@ -317,10 +347,10 @@ class Generator(ByReference):
 
     def _permutation(self, x: Any, axis: int) -> Any:
         things = permutations.items("permutation", x)
-        source = self._source("permutation")
         if isinstance(things, int):
-            return permutations.order(source, things)
-        return permutations.permutation(source, things, permutations.axis_of("permutation", things, axis))
+            return permutations.order(self._source("permutation"), things)
+        place = permutations.axis_of("permutation", things, axis)
+        return permutations.permutation(self._source("permutation"), things, place)
 
     def permuted(self, x: Any, axis: int | None = None) -> Any:
         """`x` with its elements in random order along `axis`, each line by itself; None for all elements."""
@@ -367,10 +397,11 @@ class Generator(ByReference):
         place = 0 if isinstance(things, int) else permutations.axis_of("choice", things, axis)
         count = things if isinstance(things, int) else things.shape[place]
         shape = () if size is None else whole_size("choice", size)
+        replace = flag("choice: replace", replace)
         if p is not None:
             p = permutations.probabilities(p, count, 1 if replace else prod(shape))
         with np.errstate(all="ignore"):
-            chosen = permutations.chosen(self._source("choice"), count, shape, p, replace=bool(replace))
+            chosen = permutations.chosen(self._source("choice"), count, shape, p, replace=replace)
         if isinstance(things, int):
             return _returned(chosen)
         return _returned(np.take(things, chosen, axis=place))
@@ -403,6 +434,19 @@ def _starting_with(key: Any) -> Generator:
     if current_trace() is None:
         return Generator(key, counter)
     return Generator(key if is_traced(key) else wrap(constant(key)), wrap(constant(counter), is_scalar=False))
+
+
+def _words(name: str, given: Any, shape: tuple[int, ...], bits: int) -> Any:
+    """A part of a state: unsigned integers of so many bits."""
+    array = as_array(given)
+    if array.shape != shape or array.dtype.kind not in "iu":
+        raise ArgumentTypeError(
+            f"the {name} of a generator is integers of shape {shape} and {bits} bits, not {given!r:.60}"
+        )
+    values = known(given, array)
+    if values is not None and (np.any(values < 0) or np.any(values >= 2**bits)):
+        raise ArgumentValueError(f"the {name} of a generator has {bits} bits, and is not {given!r:.60}")
+    return array
 
 
 def _returned(drawn: Any) -> Any:

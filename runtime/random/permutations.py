@@ -9,9 +9,11 @@ from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...compiler.numpy_surface.axes import normalize_axis
 from ...compiler.traced_array import is_traced
 from . import continuous, discrete
-from .arguments import as_array, constant_in, real
+from .arguments import as_array, known, real
 from .source import Source
 from .stream import Size
+
+MOST = np.iinfo(np.int64).max
 
 
 def order(source: Source, count: int) -> Any:
@@ -35,6 +37,16 @@ def permuted(source: Source, x: Any, axis: int | None) -> Any:
 def axis_of(method: str, x: Any, axis: Any) -> int:
     """An axis of `x`, from 0."""
     return normalize_axis(axis, x.ndim, f"{method}: axis")
+
+
+def categories_of(method: str, x: Any, axis: Any) -> int:
+    """An axis of `x` along which there is something, from 0."""
+    place = axis_of(method, x, axis)
+    if not x.shape[place]:
+        raise ArgumentValueError(
+            f"{method}: an array of shape {x.shape} has no categories along axis {place}"
+        )
+    return place
 
 
 # ---- choices --------------------------------------------------------------------------------------------
@@ -68,13 +80,13 @@ def probabilities(p: Any, count: int, wanted: int) -> Any:
     array = real("choice", "p", p, np.float64, at_least=0)
     if array.shape != (count,):
         raise ShapeError(f"choice: p must have shape ({count},), not {array.shape}")
-    known = None if is_traced(p) else constant_in(p) if is_traced(array) else array
-    if known is not None:
-        if not abs(float(np.sum(known)) - 1) < 1e-8:
+    values = known(p, array)
+    if values is not None:
+        if not abs(float(np.sum(values)) - 1) < 1e-8:
             raise ArgumentValueError(
-                f"choice: the probabilities p must add up to 1, not {np.sum(known):.12g}"
+                f"choice: the probabilities p must add up to 1, not {np.sum(values):.12g}"
             )
-        if np.count_nonzero(known) < wanted:
+        if np.count_nonzero(values) < wanted:
             raise ArgumentValueError(f"choice: fewer than {wanted} of the probabilities p are not 0")
     return array
 
@@ -82,12 +94,11 @@ def probabilities(p: Any, count: int, wanted: int) -> Any:
 def items(method: str, a: Any) -> Any:
     """What to choose from or to permute: an array, or the number of the integers from 0."""
     if isinstance(a, (int, np.integer)) and not isinstance(a, bool):
-        if a < 0:
-            raise ArgumentValueError(f"{method}: {a} is less than 0")
+        if not 0 <= a <= MOST:
+            raise ArgumentValueError(f"{method}: {a} is less than 0 or more than {MOST}")
         return int(a)
     array = as_array(a)
     if array.ndim == 0:
-        raise ArgumentTypeError(
-            f"{method}: expected an array or an int known while tracing, not {array!r:.60}"
-        )
+        that_is_known = " known while tracing" if is_traced(array) else ""
+        raise ArgumentTypeError(f"{method}: expected an array or an int{that_is_known}, not {a!r:.60}")
     return array

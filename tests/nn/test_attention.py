@@ -7,7 +7,7 @@ import pytest
 
 import tracemill as tm
 from tracemill import nn
-from tracemill.compiler.errors import DTypeError, ShapeError
+from tracemill.compiler.errors import ArgumentTypeError, DTypeError, ShapeError
 
 RNG = np.random.default_rng(0)
 Q, K, V = RNG.normal(size=(4, 3)), RNG.normal(size=(5, 3)), RNG.normal(size=(5, 2))
@@ -77,3 +77,20 @@ def test_misuse_is_named() -> None:
         tm.compile(lambda q: nn.attention(q, K, V, np.ones((2, 4, 5), bool)))(Q)
     with pytest.raises(DTypeError, match="expected an array of real numbers"):
         nn.attention(Q + 1j, K, V)
+    with pytest.raises(DTypeError, match="expected an array of numbers, not NoneType"):
+        nn.attention(None, K, V)
+    with pytest.raises(ArgumentTypeError, match="scale must be a number, not str: 'half'"):
+        nn.attention(Q, K, V, scale="half")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="causal must be True or False, not str: 'no'"):
+        nn.attention(Q, K, V, causal="no")  # type: ignore[arg-type]
+
+
+def test_a_mask_may_be_one_boolean() -> None:
+    np.testing.assert_array_equal(nn.attention(Q, K, V, True), nn.attention(Q, K, V))
+    np.testing.assert_array_equal(nn.attention(Q, K, V, False), np.zeros((4, 2)))
+
+
+@pytest.mark.parametrize("call", [nn.attention, tm.compile(nn.attention)])
+def test_nan_in_a_mask_or_in_every_key_is_seen_in_the_result(call: Any) -> None:
+    assert np.isnan(call(Q, K, V, np.full((4, 5), np.nan))).all()
+    assert np.isnan(call(Q, np.full_like(K, np.nan), V, np.ones((4, 5), bool))).all()

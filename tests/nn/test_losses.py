@@ -7,7 +7,13 @@ import pytest
 
 import tracemill as tm
 from tracemill import nn
-from tracemill.compiler.errors import ArgumentValueError, DTypeError, OutOfBoundsError, ShapeError
+from tracemill.compiler.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DTypeError,
+    OutOfBoundsError,
+    ShapeError,
+)
 
 LOGITS = np.array([[2.0, -1.0, 0.5], [0.0, 3.0, 1.0]])
 TARGET = np.array([0, 2])
@@ -103,6 +109,18 @@ def test_misuse_is_named() -> None:
         nn.nll_loss(LOGITS, np.ones(2))
     with pytest.raises(ArgumentValueError, match="one of none, sum, mean, not 'max'"):
         nn.mse_loss(LOGITS, LOGITS, "max")
+    with pytest.raises(ShapeError, match=r"mse_loss: the shapes \(2, 3\) and \(2,\) do not broadcast"):
+        nn.mse_loss(LOGITS, TARGET)
+    with pytest.raises(DTypeError, match="expected an array of numbers, not NoneType"):
+        nn.binary_cross_entropy_with_logits(LOGITS, None, pos_weight=LOGITS)
+    with pytest.raises(DTypeError, match="expected an array of numbers, not NoneType"):
+        tm.compile(lambda x: nn.l1_loss(x, None))(LOGITS)
+    with pytest.raises(ArgumentTypeError, match="ignore_index must be an integer, not float"):
+        nn.nll_loss(LOGITS, TARGET, ignore_index=0.5)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="label_smoothing must be a number, not NoneType"):
+        nn.cross_entropy(LOGITS, TARGET, label_smoothing=None)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentValueError, match="one of none, sum, mean, not 1"):
+        nn.nll_loss(LOGITS, TARGET, reduction=1)  # type: ignore[arg-type]
     with pytest.raises(ArgumentValueError, match="delta must be positive, not 0"):
         nn.huber_loss(LOGITS, LOGITS, delta=0)
     with pytest.raises(ShapeError, match="one per class"):

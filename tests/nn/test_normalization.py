@@ -8,7 +8,13 @@ import pytest
 
 import tracemill as tm
 from tracemill import nn
-from tracemill.compiler.errors import ArgumentValueError, DTypeError, ShapeError
+from tracemill.compiler.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ConcretizationError,
+    DTypeError,
+    ShapeError,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -133,6 +139,13 @@ def test_normalisation_stays_one_call_when_mapped() -> None:
     assert "= batch_norm(" in text
 
 
+def test_lists_are_arrays_and_lengths_may_be_numpys() -> None:
+    np.testing.assert_array_equal(nn.instance_norm([[[1.0, 3.0]]], eps=0.0), [[[-1, 1]]])
+    length: Any = np.int8(2)
+    np.testing.assert_array_equal(nn.layer_norm([1.0, 3.0], length, eps=0.0), [-1, 1])
+    assert nn.instance_norm(np.zeros((2, 0, 3))).shape == (2, 0, 3)
+
+
 def test_misuse_is_named() -> None:
     x = np.ones((2, 3))
     with pytest.raises(ShapeError, match=r"its last axes are not \(2,\), the normalised shape"):
@@ -143,6 +156,24 @@ def test_misuse_is_named() -> None:
         nn.batch_norm(x)
     with pytest.raises(ShapeError, match="training needs more than one value per channel"):
         nn.batch_norm(x[:1], training=True)
+    with pytest.raises(
+        ShapeError, match=r"running_var must have the shape \(3,\), one number per channel, not \(2,\)"
+    ):
+        nn.batch_norm(x, np.ones(3), np.ones(2), training=True)
+    with pytest.raises(ShapeError, match="axis 1 must be the channels"):
+        nn.batch_norm(x[0], np.ones(3), np.ones(3))
+    with pytest.raises(ShapeError, match=r"save_mean must have the shape \(3,\)"):
+        nn.batch_norm_backward(x, x, None, None, None, np.ones(2), np.ones(3), True)
+    with pytest.raises(
+        ArgumentTypeError, match="normalized_shape must be a length, or one for each axis, not float"
+    ):
+        nn.layer_norm(x, 3.0)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentTypeError, match="eps must be a number, not str: 'small'"):
+        nn.rms_norm(x, 3, eps="small")  # type: ignore[arg-type]
+    with pytest.raises(ConcretizationError, match="eps must be known while tracing"):
+        tm.grad(lambda eps: np.sum(nn.rms_norm(x, 3, eps=eps)))(0.1)
+    with pytest.raises(ArgumentTypeError, match="training must be True or False, not str: 'no'"):
+        nn.batch_norm(x, training="no")  # type: ignore[arg-type]
     with pytest.raises(DTypeError, match="expected an array of real numbers, not c128"):
         nn.layer_norm(x + 1j, 3)
     with pytest.raises(ShapeError, match="3 channels are not 2 groups"):

@@ -9,7 +9,7 @@ from scipy import special
 import tracemill as tm
 from numpy_surface.differential import check
 from tracemill import nn
-from tracemill.compiler.errors import AxisError, DTypeError, ShapeError
+from tracemill.compiler.errors import ArgumentTypeError, AxisError, DTypeError, ShapeError
 
 ROWS = np.array([[-1000.0, -3.0, 0.0], [2.0, 1000.0, 0.5], [-np.inf, -np.inf, -np.inf]])
 FUNCTIONS = ("logsumexp", "softmax", "log_softmax")
@@ -99,6 +99,11 @@ def test_softmax_stays_one_call_under_transforms() -> None:
     assert "exp" not in text
 
 
+def test_a_weighted_sum_of_no_terms_is_zero_and_one_without_axes_a_scalar() -> None:
+    np.testing.assert_array_equal(nn.logsumexp(np.zeros((2, 0)), 1, b=1.0), [-np.inf, -np.inf])
+    assert isinstance(nn.logsumexp(np.zeros(3), b=2.0), np.float64)
+
+
 def test_misuse_is_named() -> None:
     with pytest.raises(AxisError, match="axis 2 is out of bounds for an array of dimension 1"):
         nn.softmax(np.ones(3), 2)
@@ -110,6 +115,14 @@ def test_misuse_is_named() -> None:
         with pytest.raises(AxisError) as caught:
             function(np.ones(3))
         assert "test_softmax.py" in str(caught.value.location)
+    with pytest.raises(ArgumentTypeError, match="axis must be an integer, not str: 'last'"):
+        nn.softmax(np.ones(3), "last")  # type: ignore[arg-type]
+    with pytest.raises(AxisError, match="axis 1 is out of bounds for an array of dimension 1"):
+        nn.logsumexp(np.ones(3), 1, b=2.0)
+    with pytest.raises(ShapeError, match=r"logsumexp: the shapes \(3,\) and \(2,\) do not broadcast"):
+        nn.logsumexp(np.ones(3), b=np.ones(2))
+    with pytest.raises(ShapeError, match="lists of equal lengths"):
+        nn.softmax([[1.0], [2.0, 3.0]])
     with pytest.raises(DTypeError, match="expected an array of real numbers, not c128"):
         nn.log_softmax(np.ones(3, complex))
     with pytest.raises(ShapeError, match=r"softmax_backward of .*: it takes 2 of one shape"):

@@ -132,5 +132,8 @@ def test_dtypes_that_cannot_be_traced_are_refused_by_name() -> None:
     for dtype in ("datetime64[s]", "U3", object, ">f8"):
         with pytest.raises(DTypeError, match=r"cannot be traced(.|\n)*at test_creation\.py"):
             run_traced(lambda x, dtype=dtype: np.zeros(3, dtype), ROW)
+    for other in (np.datetime64("2020-01-01"), np.str_("a"), ["a"]):
+        with pytest.raises(DTypeError, match=r"cannot be traced(.|\n)*at test_creation\.py"):
+            run_traced(lambda x, other=other: np.add(x, other), ROW)
     with pytest.raises(ArgumentTypeError, match="objects"):
         run_traced(lambda x: np.array([None, "a"], object) + x, ROW)

@@ -521,6 +521,45 @@ def test_a_generator_of_numpys_in_a_closure_is_refused_only_if_it_draws() -> Non
     assert tm.grad(lambda x: np.multiply(x, numpys.random()))(1.0) < 1  # each call draws anew
 
 
+def test_draws_without_axes_agree_compiled_and_not_to_the_last_bit() -> None:
+    draws: list[Callable[[Any], Any]] = [
+        lambda rng: rng.standard_gamma(2.5),
+        lambda rng: rng.weibull(2.5),
+        lambda rng: rng.beta(2.0, 2.5),
+    ]
+    for draw in draws:
+        plain, compiled = rng_of(0), rng_of(0)
+        call = tm.compile(draw)
+        same([draw(plain) for _ in range(50)], [call(compiled) for _ in range(50)])
+
+
+def test_the_largest_counts_are_those_of_int64() -> None:
+    assert rng_of(0).geometric(1e-300) > 9e18
+    assert rng_of(0).poisson(9.2e18) > 9e18
+
+
+@pytest.mark.parametrize(
+    ("state", "error"),
+    [
+        (5, ArgumentTypeError),
+        ({"key": [1, 2]}, ArgumentTypeError),
+        ({"key": 1, "counter": 2}, ArgumentTypeError),
+        ({"key": [1, 2, 3], "counter": 2}, ArgumentTypeError),
+        ({"key": [1, 2], "counter": 1.5}, ArgumentTypeError),
+        ({"key": [1, 2], "counter": -1}, ArgumentValueError),
+        ({"key": [1, 2**32], "counter": 1}, ArgumentValueError),
+        ({"key": [1, 2], "counter": 2**70}, ArgumentTypeError),
+    ],
+)
+def test_a_state_that_is_none_is_refused_and_changes_nothing(state: Any, error: Any) -> None:
+    rng = rng_of(0)
+    before = rng.state
+    with pytest.raises(error, match="a generator"):
+        rng.state = state
+    same(rng.state["key"], before["key"])
+    assert rng.state["counter"] == before["counter"]
+
+
 # ---- what does not fit ------------------------------------------------------------------------------------
 
 
@@ -561,6 +600,50 @@ def test_a_generator_of_numpys_in_a_closure_is_refused_only_if_it_draws() -> Non
         (lambda r: r.choice(3, p=[0.5, 0.5]), ShapeError, r"shape \(3,\)"),
         (lambda r: r.choice(2, 2, False, p=[1.0, 0.0]), ArgumentValueError, "fewer than 2"),
         (lambda r: r.categorical(1.0), AxisError, "categorical: axis -1"),
+        (lambda r: r.categorical([]), ArgumentValueError, "no categories along axis 0"),
+        (lambda r: r.dirichlet(np.ones((2, 0))), ArgumentValueError, "no categories along axis 1"),
+        (
+            lambda r: r.categorical([0.0], axis="x"),
+            ArgumentTypeError,
+            "categorical: axis must be an integer",
+        ),
+        (
+            lambda r: r.permuted(np.zeros(3), axis=0.5),
+            ArgumentTypeError,
+            "permuted: axis must be an integer",
+        ),
+        (
+            lambda r: r.permutation(10**30),
+            ArgumentValueError,
+            "permutation: 10{30} is less than 0 or more than",
+        ),
+        (lambda r: r.random((2**40, 2**40)), ArgumentValueError, "no array has as many entries"),
+        (lambda r: r.normal([1.0, [2.0]]), ShapeError, "equal lengths"),
+        (lambda r: r.geometric(0.0), ArgumentValueError, "geometric: p must be greater than 0"),
+        (lambda r: r.geometric(np.nan), ArgumentValueError, "geometric: p must not be NaN"),
+        (lambda r: r.poisson([1.0, np.nan]), ArgumentValueError, "poisson: lam must not be NaN"),
+        (lambda r: r.poisson(1e30), ArgumentValueError, "poisson: lam must not be greater than 9.2e"),
+        (lambda r: r.binomial(5, np.nan), ArgumentValueError, "binomial: p must not be NaN"),
+        (
+            lambda r: r.negative_binomial(3, 0.0),
+            ArgumentValueError,
+            "negative_binomial: p must be greater than 0",
+        ),
+        (lambda r: r.integers((5, 5), (6, 4)), ArgumentValueError, "low must be less than high"),
+        (
+            lambda r: r.integers(5, endpoint="no"),
+            ArgumentTypeError,
+            "endpoint must be True or False, not str",
+        ),
+        (lambda r: r.choice(5, replace=[1]), ArgumentTypeError, "replace must be True or False, not list"),
+        (lambda r: r.multivariate_normal([], np.zeros((0, 0))), ShapeError, "do not fit"),
+        (
+            lambda r: r.multivariate_normal([0.0], np.eye(1), method=1),
+            ArgumentTypeError,
+            "method must be text",
+        ),
+        (lambda r: r.spawn((2, 3)), ArgumentTypeError, "spawn: n_children must be an integer"),
+        (lambda r: r.spawn(-1), ArgumentValueError, "spawn: n_children must not be negative"),
     ],
 )
 def test_what_does_not_fit_is_an_error_that_says_so(draw: Any, error: Any, match: str) -> None:
