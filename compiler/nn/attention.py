@@ -31,6 +31,7 @@ def attention(
     Raises:
         ShapeError: (a ValueError) the shapes do not fit.
 
+    >>> import numpy as np
     >>> attention(np.zeros((1, 2)), np.ones((2, 2)), np.array([[1.0], [3.0]])).tolist()
     [[2.0]]
     """
