@@ -8,42 +8,58 @@ import numpy as np
 import optree
 
 from ..compiler.dtypes import is_supported
-from ..compiler.errors import DTypeError, ShapeError, TransformTypeError
+from ..compiler.errors import DTypeError, ShapeError, TransformArgumentError, TransformTypeError
 from ..compiler.ir import ArrayType, Graph, Value
+from ..compiler.ops.control import METHODS
 from ..compiler.program import describe, leaf_type, path_names
 from ..compiler.trace import Builder, bind_all, recording
 from .transform import require_function, run
 from .trees import check_same_structure, flatten
 
 
-def pure_callback(function: Callable[..., Any], result_spec: Any, *args: Any) -> Any:
+def pure_callback(
+    function: Callable[..., Any], result_spec: Any, *args: Any, vmap_method: str = "sequential"
+) -> Any:
     """What `function` returns for the values of `args`: Python code that tracing cannot look into.
 
     The function gets read-only NumPy arrays in the structure of `args`. It must be pure: it may run any
-    number of times, or not at all if nothing needs its result. Under `vmap` it runs once per example, and a
-    `CallbackLoopWarning` says so. It has no derivative; `stop_gradient` of the arguments says that none is
-    wanted.
+    number of times, or not at all if nothing needs its result. It has no derivative; `stop_gradient` of the
+    arguments says that none is wanted.
 
     Args:
         function: any Python function.
         result_spec: what it returns: a pytree of things with a ``shape`` and a ``dtype``, such as
             ``np.empty(3)``; a dtype stands for a scalar.
         args: arrays, numbers, and pytrees of them.
+        vmap_method: what `vmap` does. ``"sequential"`` calls the function once per example, and a
+            `CallbackLoopWarning` says so. The others call it once with all examples, and its results must have
+            them as their first axis, too: of the arguments that are not mapped ``"expand_dims"`` makes a first axis
+            of size 1, ``"broadcast_all"`` as many copies as there are examples.
 
     Returns:
         The results, in the structure of `result_spec`, as arrays of exactly these shapes and dtypes.
 
     Raises:
         TransformTypeError, DTypeError, ShapeError: `function` or `result_spec` is none.
+        TransformArgumentError: (a ValueError) an unknown `vmap_method`.
         CallbackError: the function returned other shapes or dtypes.
         TreeMismatchError: (a ValueError) the function returned another structure.
 
     >>> import math
     >>> pure_callback(math.gamma, np.float64, 5.0)
     np.float64(24.0)
+    >>> from tracemill import vmap
+    >>> vmap(lambda x: pure_callback(np.cbrt, x, x, vmap_method="expand_dims"))(np.array([1.0, 8.0]))
+    array([1., 2.])
     """
     require_function("pure_callback", function)
     leaves, tree = flatten(args)
+    if vmap_method not in METHODS:
+        raise TransformArgumentError(
+            f"pure_callback({describe(function)}): vmap_method must be one of {', '.join(map(repr, METHODS))}, not "
+            f"{vmap_method!r:.60}"
+        )
+    method = {} if vmap_method == "sequential" else {"method": vmap_method}
     specs, spec_tree = flatten(result_spec)
     where = f"pure_callback({describe(function)})"
     types = [
@@ -60,6 +76,7 @@ def pure_callback(function: Callable[..., Any], result_spec: Any, *args: Any) ->
             *inputs,
             function=_FlatFunction(function, tree, spec_tree),
             types=tuple((type.dtype, type.shape) for type in types),
+            **method,
         )
     graph = Graph("pure_callback", tuple(inputs), tuple(builder.calls), outputs)
     return optree.tree_unflatten(spec_tree, run(graph, leaves))

@@ -238,4 +238,4 @@ def _looped_callbacks(graph: Graph, reached: set[Value]) -> list[Call]:
 
 def _callbacks(call: Call) -> list[Call]:
     inner = [found for graph in called((call,)) for nested in graph.calls for found in _callbacks(nested)]
-    return [call, *inner] if call.op == "callback" else inner
+    return [call, *inner] if call.op == "callback" and "method" not in call.params else inner

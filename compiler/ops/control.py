@@ -13,6 +13,7 @@ import numpy as np
 
 from ..dtypes import DType, is_inexact
 from ..errors import CallbackError, NotDifferentiableError, ShapeError
+from ..functions import broadcast_to
 from ..ir import ArrayType, Graph, Shape, Value
 from ..nested_graphs import spread
 from ..op import Anew, DifferentiateGraph, Op, not_linear, refuses, register
@@ -66,13 +67,21 @@ Types: TypeAlias = tuple[tuple[DType, Shape], ...]
 Loops: TypeAlias = tuple[tuple[int, tuple[bool, ...]], ...]
 """Per loop around the function, outermost first: its length, and which inputs it runs over."""
 
+METHODS = ("sequential", "expand_dims", "broadcast_all")
+"""What a batch of calls becomes: a loop, or one call that has it as the first axis of all inputs and outputs. What is
+not mapped has a first axis of size 1 then, or all of its copies."""
+
 
 def _function_name(function: Any) -> str:
     return getattr(function, "__qualname__", None) or repr(function)
 
 
 def _callback_type(
-    *inputs: ArrayType, function: Callable[..., Any], types: Types, loops: Loops = ()
+    *inputs: ArrayType,
+    function: Callable[..., Any],
+    types: Types,
+    loops: Loops = (),
+    method: str = "sequential",
 ) -> tuple[ArrayType, ...]:
     lengths = tuple(length for length, _ in loops)
     for place, x in enumerate(inputs):
@@ -118,7 +127,13 @@ def _read_only(x: Any) -> Any:
     return view
 
 
-def _callback_numpy(*inputs: Any, function: Callable[..., Any], types: Types, loops: Loops = ()) -> Any:
+def _callback_numpy(
+    *inputs: Any,
+    function: Callable[..., Any],
+    types: Types,
+    loops: Loops = (),
+    method: str = "sequential",
+) -> Any:
     """The function must not write into its arguments: other calls use them, too."""
     lengths = tuple(length for length, _ in loops)
     outs = tuple(np.empty((*lengths, *shape), dtype) for dtype, shape in types)
@@ -150,10 +165,18 @@ def _callback_batch(
     function: Callable[..., Any],
     types: Types,
     loops: Loops = (),
+    method: str = "sequential",
 ) -> tuple[Value, ...]:
-    """One more loop around the others: opaque code has no other batch."""
-    loops = ((size, tuple(mapped)), *loops)
-    return bind_all("callback", *inputs, function=function, types=types, loops=loops)
+    """One more loop around the others, unless the function takes batches."""
+    if method == "sequential":
+        loops = ((size, tuple(mapped)), *loops)
+        return bind_all("callback", *inputs, function=function, types=types, loops=loops)
+    given = [
+        x if is_mapped else broadcast_to(x, (1 if method == "expand_dims" else size, *x.shape))
+        for x, is_mapped in zip(inputs, mapped, strict=True)
+    ]
+    types = tuple((dtype, (size, *shape)) for dtype, shape in types)
+    return bind_all("callback", *given, function=function, types=types, method=method)
 
 
 register(
@@ -168,7 +191,8 @@ register(
         spelling=None,
         effect="calls Python",
         doc="The results of a Python function of NumPy arrays, one per (dtype, shape) of `types`. Each of "
-        "`loops` (length, which inputs have it as an axis in front) runs it per entry, stacking the results.",
+        "`loops` (length, which inputs have it as an axis in front) runs it per entry, stacking the results. `method` "
+        "says what `vmap` makes of it: one more loop (sequential), or one call on the batch.",
     )
 )
 

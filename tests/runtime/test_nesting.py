@@ -400,6 +400,36 @@ def test_callbacks_take_and_give_trees_and_run_transforms_of_their_own() -> None
     same(inside, 2 * x)
 
 
+@pytest.mark.parametrize("method", ["expand_dims", "broadcast_all"])
+def test_a_callback_that_takes_batches_is_called_once_for_all_examples(method: str) -> None:
+    shapes: list[Any] = []
+
+    def add(x: Any, y: Any) -> Any:
+        shapes.append((x.shape, y.shape))
+        return np.add(x, y)
+
+    def called(x: Any, y: Any) -> Any:
+        return tm.pure_callback(add, x, x, y, vmap_method=method)
+
+    x, y = np.arange(6.0).reshape(2, 3), np.float64(10)
+    one = {"expand_dims": (1,), "broadcast_all": (3,)}[method]
+    both = {"expand_dims": (1, 1), "broadcast_all": (2, 3)}[method]
+    np.testing.assert_array_equal(called(x[0, 0], y), 10)
+    np.testing.assert_array_equal(tm.vmap(called, in_dims=(0, None))(x[0], y), x[0] + 10)
+    twice = tm.vmap(tm.vmap(called, in_dims=(0, None)), in_dims=(0, None))
+    np.testing.assert_array_equal(tm.compile(twice)(x, y), x + 10)
+    chunked = tm.vmap(called, in_dims=(0, None), chunk_size=2)
+    np.testing.assert_array_equal(chunked(x[0], y), x[0] + 10)
+    looped = tm.scan(lambda c, row: (c, tm.vmap(called, in_dims=(0, None))(row, y)), (), x)[1]
+    np.testing.assert_array_equal(looped, x + 10)
+    assert shapes[:3] == [((), ()), ((3,), one), ((2, 3), both)]
+
+
+def test_an_unknown_vmap_method_is_named() -> None:
+    with pytest.raises(ValueError, match="vmap_method must be one of 'sequential'"):
+        tm.pure_callback(np.sin, np.float64, 1.0, vmap_method="loop")
+
+
 def test_callbacks_are_held_to_their_promise() -> None:
     with pytest.raises(ValueError, match=r"the result: expected the structure \(\*, \*\), found \*"):
         tm.pure_callback(lambda x: x, (np.float64, np.float64), 1.0)

@@ -1,5 +1,6 @@
 """Calls of nested graphs and of Python, and a stop for derivatives."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,16 @@ def row_sums(x: Any, y: Any) -> Any:
     return x.sum(1) + y, y + 1
 
 
+def row_sums_of_batches(x: Any, y: Any) -> Any:
+    """The same of batches with their axes in front, which may be 1 where the other has more."""
+    shape = np.broadcast_shapes(x.shape[:-2], y.shape)
+    return np.sum(x, -1) + y[..., None], np.broadcast_to(y + 1, shape)
+
+
+def _row_sums_of_batches(x: Any, y: Any, **params: Any) -> Any:
+    return row_sums_of_batches(x, y)
+
+
 def _row_sums(x: Any, y: Any, function: Any, types: Any, loops: Any = ()) -> Any:
     lengths = tuple(length for length, _ in loops)
     outs = tuple(np.empty((*lengths, *shape), dtype) for dtype, shape in types)
@@ -82,6 +93,13 @@ SAMPLES: tuple[Sample, ...] = (
     _callback((4, 2, 3), (), loops=((4, (True, False)),)),
     _callback((2, 3), (3, 2), loops=((3, (False, True)), (2, (False, True)))),
     _callback((4, 2, 3), (3,), loops=((4, (True, False)), (3, (False, True)))),
+    *(
+        replace(
+            _callback((2, 3), (), function=row_sums_of_batches, method=method),
+            reference=_row_sums_of_batches,
+        )
+        for method in ("expand_dims", "broadcast_all")
+    ),
     _callback((0, 2, 3), (), loops=((0, (True, False)),)),
     # Differences do not see that the derivative is stopped: "integers" are left out where they are taken.
     *elementwise("stop_gradient", 1, "biufc", "integers", reference=lambda x: x),
