@@ -15,7 +15,9 @@ from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.trace import bind, evaluate
 from tracemill.passes.remove_dead_code import remove_dead_code
-from tracemill.passes.simplify import EVERY_ELEMENTWISE, RULES, simplify
+from tracemill.passes.simplifications.elementwise import EVERY_ELEMENTWISE
+from tracemill.passes.simplifications.rule import RULES
+from tracemill.passes.simplify import simplify
 
 
 @dataclass(frozen=True)

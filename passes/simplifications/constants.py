@@ -1,0 +1,41 @@
+"""Constants that are one number throughout."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...compiler.dtypes import kind
+from ...compiler.functions import (
+    broadcast_to,
+)
+from ...compiler.ir import Constant, Value
+from .rule import Site
+
+
+def uniform(value: Value) -> Any:
+    """The one number that a constant holds, as a 0-d array, or None; −0 is not 0."""
+    if not isinstance(value, Constant) or value.array.size == 0:
+        return None
+    if value.array.size == 1:
+        return value.array.reshape(())
+    first = value.array.reshape(-1)[0]
+    bits = np.frombuffer(value.array.tobytes(), f"V{value.dtype.itemsize}")
+    return np.asarray(first) if bool((bits == bits[0]).all()) else None
+
+
+def is_number(value: Value, number: float) -> bool:
+    """Whether a constant holds `number` everywhere, with its sign of zero."""
+    found = uniform(value)
+    if found is None or found.dtype.kind == "c" or found != number:
+        return False
+    return kind(found.dtype) != "f" or math.copysign(1, float(found)) == math.copysign(1, number)
+
+
+def either_number(site: Site, number: float) -> Value | None:
+    """The other operand of a binary call of which one operand is `number` everywhere, in the call's shape."""
+    x, y = site.inputs
+    for number_operand, other in ((y, x), (x, y)):
+        if is_number(number_operand, number):
+            return broadcast_to(other, site.type.shape)
+    return None

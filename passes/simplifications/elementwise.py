@@ -1,0 +1,56 @@
+"""What holds for every elementwise op: it works before elements are repeated or reshaped, too."""
+
+from ...compiler.functions import (
+    broadcast_to,
+    constant,
+    reshape,
+)
+from ...compiler.ir import Constant, Value
+from ...compiler.trace import bind
+from .constants import uniform
+from .rule import Rule, Site
+
+
+def _sink_broadcasts(site: Site) -> Value | None:
+    """Compute on what was repeated, and repeat the result where the other operands do not do so anyway."""
+    plain = [_unrepeated(site, value) for value in site.inputs]
+    if all(a is b for a, b in zip(plain, site.inputs, strict=True)):
+        return None
+    return broadcast_to(bind(site.op, *plain, **site.params), site.type.shape)
+
+
+def _unrepeated(site: Site, value: Value) -> Value:
+    """What an operand repeats; without leading axes of length 1, too, which broadcasting adds by itself."""
+    if isinstance(value, Constant) and value.ndim and site.op != "power":  # as for `x ** 2 → x²`
+        number = uniform(value)
+        return value if number is None else constant(number, value.dtype)
+    if inner := site.made_by(value, "broadcast_to"):
+        return inner.inputs[0]
+    if inner := site.made_by(value, "reshape"):
+        (x,) = inner.inputs
+        lead = value.ndim - x.ndim
+        aligned = any(other is not value and other.ndim >= value.ndim for other in site.inputs)
+        if aligned and lead > 0 and value.shape == (1,) * lead + x.shape:
+            return x
+    return value
+
+
+def _sink_reshapes(site: Site) -> Value | None:
+    """Compute in the shape from before, if all operands that are no numbers were reshaped alike."""
+    if site.op == "bitcast":
+        return None
+    arrays = [value for value in site.inputs if value.ndim]
+    inner = [site.made_by(value, "reshape") for value in arrays]
+    sources = {call.inputs[0].shape for call in inner if call is not None}
+    targets = {value.shape for value in arrays}
+    if not arrays or None in inner or len(sources) != 1 or len(targets) != 1:
+        return None
+    before = iter(call.inputs[0] for call in inner if call is not None)
+    plain = [next(before) if value.ndim else value for value in site.inputs]
+    return reshape(bind(site.op, *plain, **site.params), site.type.shape)
+
+
+EVERY_ELEMENTWISE: list[tuple[str, Rule]] = [
+    ("f(repeated x) → repeated f(x)", _sink_broadcasts),
+    ("f(reshaped x) → reshaped f(x)", _sink_reshapes),
+]

@@ -1,0 +1,223 @@
+"""Elements that are moved twice, back, or not at all."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ...compiler.functions import (
+    broadcast_to,
+    flip,
+    reshape,
+    slice_,
+    transpose,
+)
+from ...compiler.ir import Call, Constant, Shape, Value
+from ...compiler.trace import bind
+from .constants import uniform
+from .rule import Site, rule
+
+
+@rule("reshape to its own shape → x", "reshape", "broadcast_to")
+def _same_shape(site: Site) -> Value | None:
+    return site.inputs[0] if site.params["shape"] == site.inputs[0].shape else None
+
+
+@rule("reshape of reshape → reshape", "reshape", "broadcast_to")
+def _shape_of_shape(site: Site) -> Value | None:
+    inner = site.made_by(site.inputs[0], site.op)
+    return None if inner is None else bind(site.op, inner.inputs[0], shape=site.params["shape"])
+
+
+@rule("broadcast that repeats nothing → reshape", "broadcast_to")
+def _repeats_nothing(site: Site) -> Value | None:
+    (x,), shape = site.inputs, site.params["shape"]
+    return reshape(x, shape) if x.type.size == math.prod(shape) else None
+
+
+@rule("repeated number, moved → repeated number", "reshape", "transpose", "slice", "flip")
+def _moved_number(site: Site) -> Value | None:
+    inner = site.made_by(site.inputs[0], "broadcast_to")
+    if inner is None or inner.inputs[0].ndim:
+        return None
+    return broadcast_to(inner.inputs[0], site.type.shape)
+
+
+@rule("transpose that moves nothing → x", "transpose")
+def _moves_nothing(site: Site) -> Value | None:
+    axes = site.params["axes"]
+    return site.inputs[0] if axes == tuple(range(len(axes))) else None
+
+
+@rule("transpose of transpose → transpose", "transpose")
+def _transpose_twice(site: Site) -> Value | None:
+    inner = site.made_by(site.inputs[0], "transpose")
+    if inner is None:
+        return None
+    first: Any = inner.params["axes"]
+    return transpose(inner.inputs[0], [first[axis] for axis in site.params["axes"]])
+
+
+@rule("transpose of axes of length 1 → reshape", "transpose")
+def _moves_only_ones(site: Site) -> Value | None:
+    shape = site.inputs[0].shape
+    long = [axis for axis in site.params["axes"] if shape[axis] != 1]
+    return reshape(site.inputs[0], site.type.shape) if long == sorted(long) else None
+
+
+@rule("flip of flip → flip", "flip")
+def _flip_twice(site: Site) -> Value | None:
+    (x,), axes = site.inputs, site.params["axes"]
+    if all(x.shape[axis] == 1 for axis in axes):
+        return x
+    inner = site.made_by(x, "flip")
+    if inner is None:
+        return None
+    first: Any = inner.params["axes"]
+    return flip(inner.inputs[0], sorted({*axes} ^ {*first}))
+
+
+@rule("slice of all → x", "slice")
+def _slice_all(site: Site) -> Value | None:
+    return site.inputs[0] if site.type.shape == site.inputs[0].shape else None
+
+
+@rule("slice of slice → slice", "slice")
+def _slice_of_slice(site: Site) -> Value | None:
+    inner = site.made_by(site.inputs[0], "slice")
+    if inner is None or 0 in site.type.shape:
+        return None
+    first: Any = inner.params
+    start = [a + b * s for a, b, s in zip(first["start"], site.params["start"], first["step"], strict=True)]
+    step = [s * t for s, t in zip(first["step"], site.params["step"], strict=True)]
+    return slice_(inner.inputs[0], start, _stops(start, site.type.shape, step), step)
+
+
+def _stops(start: Any, shape: Shape, step: Any) -> list[int]:
+    """Where slices of this length end, just behind their last element."""
+    return [a + (n - 1) * s + 1 for a, n, s in zip(start, shape, step, strict=True)]
+
+
+@rule("slice of concatenate → slice of a part", "slice")
+def _slice_of_concatenate(site: Site) -> Value | None:
+    inner = site.made_by(site.inputs[0], "concatenate")
+    if inner is None:
+        return None
+    axis: Any = inner.params["axis"]
+    start, stop = list(site.params["start"]), list(site.params["stop"])
+    begin = 0
+    for part in inner.inputs:
+        end = begin + part.shape[axis]
+        if begin <= start[axis] and stop[axis] <= end and start[axis] < stop[axis]:
+            start[axis] -= begin
+            stop[axis] -= begin
+            return slice_(part, start, stop, site.params["step"])
+        begin = end
+    return None
+
+
+@rule("slice of pad → slice", "slice")
+def _slice_of_pad(site: Site) -> Value | None:
+    """Where the slice lies within what was padded."""
+    inner = site.made_by(site.inputs[0], "pad")
+    if inner is None or any(gap for gap in _axes(inner, "interior")):
+        return None
+    x, low = inner.inputs[0], _axes(inner, "low")
+    start = [a - b for a, b in zip(site.params["start"], low, strict=True)]
+    stop = [a - b for a, b in zip(site.params["stop"], low, strict=True)]
+    if any(a < 0 or b > dim for a, b, dim in zip(start, stop, x.shape, strict=True)):
+        return None
+    return slice_(x, start, stop, site.params["step"])
+
+
+def _axes(call: Call, name: str) -> tuple[int, ...]:
+    found: Any = call.params[name]
+    return tuple(found)
+
+
+@rule("slice at a known place → slice", "dynamic_slice")
+def _known_slice(site: Site) -> Value | None:
+    x, *starts = site.inputs
+    start = _known_window(x.shape, starts, site.params["sizes"])
+    if start is None:
+        return None
+    return slice_(x, start, [a + n for a, n in zip(start, site.params["sizes"], strict=True)])
+
+
+@rule("update at a known place → update", "dynamic_update_slice")
+def _known_update(site: Site) -> Value | None:
+    x, y, *starts = site.inputs
+    start = _known_window(x.shape, starts, y.shape)
+    if start is None:
+        return None
+    stop = tuple(a + n for a, n in zip(start, y.shape, strict=True))
+    return bind("update_slice", x, y, start=start, stop=stop, step=(1,) * x.ndim)
+
+
+def _known_window(shape: Shape, starts: Sequence[Value], sizes: Shape) -> tuple[int, ...] | None:
+    """Where the window begins after it was moved so that it fits, if all starts are constants that matter."""
+    window: list[int] = []
+    for dim, start, size in zip(shape, starts, sizes, strict=True):
+        if size == dim:
+            window.append(0)
+        elif isinstance(start, Constant):
+            window.append(min(max(int(start.array), 0), dim - size))
+        else:
+            return None
+    return tuple(window)
+
+
+@rule("slice of update → the update", "slice")
+def _slice_of_update(site: Site) -> Value | None:
+    inner = site.made_by(site.inputs[0], "update_slice")
+    return inner.inputs[1] if inner is not None and dict(inner.params) == dict(site.params) else None
+
+
+@rule("update of all → the update", "update_slice")
+def _update_all(site: Site) -> Value | None:
+    x, y = site.inputs
+    return y if x.shape == y.shape else None
+
+
+@rule("update over an update → the last", "update_slice")
+def _update_twice(site: Site) -> Value | None:
+    inner = site.made_by(site.inputs[0], "update_slice")
+    if inner is None or dict(inner.params) != dict(site.params):
+        return None
+    return bind("update_slice", inner.inputs[0], site.inputs[1], **site.params)
+
+
+@rule("update with what is there → x", "update_slice")
+def _update_with_itself(site: Site) -> Value | None:
+    x, part = site.inputs
+    inner = site.made_by(part, "slice")
+    is_same = inner is not None and inner.inputs[0] is x and dict(inner.params) == dict(site.params)
+    return x if is_same else None
+
+
+@rule("pad with nothing → x", "pad")
+def _pad_nothing(site: Site) -> Value | None:
+    return site.inputs[0] if site.type.shape == site.inputs[0].shape else None
+
+
+@rule("pad of pad → pad", "pad")
+def _pad_of_pad(site: Site) -> Value | None:
+    """With the same number, and no gaps."""
+    x, fill = site.inputs
+    inner = site.made_by(x, "pad")
+    if inner is None or any((*site.params["interior"], *_axes(inner, "interior"))):
+        return None
+    first, second = uniform(inner.inputs[1]), uniform(fill)
+    if first is None or second is None or first.tobytes() != second.tobytes():
+        return None
+    low = [a + b for a, b in zip(site.params["low"], _axes(inner, "low"), strict=True)]
+    high = [a + b for a, b in zip(site.params["high"], _axes(inner, "high"), strict=True)]
+    return bind("pad", inner.inputs[0], fill, low=tuple(low), high=tuple(high), interior=(0,) * x.ndim)
+
+
+@rule("concatenate without empty parts", "concatenate")
+def _concatenate_nonempty(site: Site) -> Value | None:
+    axis = site.params["axis"]
+    parts = [part for part in site.inputs if part.shape[axis]]
+    if len(parts) == len(site.inputs) > 1:
+        return None
+    return bind("concatenate", *parts, axis=axis) if len(parts) > 1 else (parts or site.inputs)[0]

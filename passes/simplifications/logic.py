@@ -1,0 +1,53 @@
+"""Choices that are known, and logic with constants."""
+
+from ...compiler.functions import (
+    broadcast_to,
+    constant,
+    where,
+)
+from ...compiler.ir import Value
+from ...compiler.trace import bind
+from .constants import either_number, is_number, uniform
+from .rule import Site, rule
+
+
+@rule("x by a name → x", "checkpoint_name")
+def _unnamed(site: Site) -> Value | None:
+    """Names are for the derivative, which has been taken."""
+    return site.inputs[0]
+
+
+@rule("where(c, x, x) → x", "where")
+def _where_same(site: Site) -> Value | None:
+    _, x, y = site.inputs
+    return broadcast_to(x, site.type.shape) if x is y else None
+
+
+@rule("where(True, x, y) → x", "where")
+def _where_known(site: Site) -> Value | None:
+    condition, x, y = site.inputs
+    known = uniform(condition)
+    return None if known is None else broadcast_to(x if known else y, site.type.shape)
+
+
+@rule("where(not c, x, y) → where(c, y, x)", "where")
+def _where_not(site: Site) -> Value | None:
+    condition, x, y = site.inputs
+    inner = site.made_by(condition, "logical_not")
+    return None if inner is None else where(inner.inputs[0], y, x)
+
+
+@rule("c and True → c, c or False → c", "logical_and", "logical_or")
+def _logic_with_constant(site: Site) -> Value | None:
+    neutral = site.op == "logical_and"
+    if (found := either_number(site, neutral)) is not None:
+        return found
+    if any(is_number(value, not neutral) for value in site.inputs):
+        return broadcast_to(constant(not neutral, site.inputs[0].dtype), site.type.shape)
+    return None
+
+
+@rule("not x = y → x ≠ y", "logical_not")
+def _not_equal(site: Site) -> Value | None:
+    inner = site.made_by(site.inputs[0], "equal", "not_equal")
+    return None if inner is None else bind("not_equal" if inner.op == "equal" else "equal", *inner.inputs)

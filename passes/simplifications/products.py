@@ -1,0 +1,89 @@
+"""Sums over one entry, and products of matrices that are transposed."""
+
+from typing import Any
+
+from ...compiler.functions import (
+    add,
+    dot,
+    reshape,
+    sum_,
+)
+from ...compiler.ir import Value
+from ...compiler.trace import bind
+from .rule import Site, rule
+
+
+@rule("sum over axes of length 1 → reshape", "sum")
+def _sum_of_one(site: Site) -> Value | None:
+    """NumPy's sum of −0 is 0, hence the + 0 where no other axis is summed."""
+    (x,), axes = site.inputs, site.params["axes"]
+    ones = [axis for axis in axes if x.shape[axis] == 1]
+    if not ones:
+        return None
+    kept = [axis for axis in range(x.ndim) if axis not in ones]
+    rest = [kept.index(axis) for axis in axes if axis not in ones]
+    dropped = reshape(x, tuple(x.shape[axis] for axis in kept))
+    return sum_(dropped, rest) if rest else add(dropped, 0)
+
+
+@rule("max over axes of length 1 → reshape", "prod", "max", "min", "any", "all")
+def _extremum_of_one(site: Site) -> Value | None:
+    (x,), axes = site.inputs, site.params["axes"]
+    return reshape(x, site.type.shape) if all(x.shape[axis] == 1 for axis in axes) else None
+
+
+@rule("dot of transposes → dot along other axes", "dot")
+def _dot_of_transpose(site: Site) -> Value | None:
+    """Where the free axes stay in their order."""
+    params = dict(site.params)
+    inputs = list(site.inputs)
+    for place, side in enumerate("xy"):
+        inner = site.made_by(inputs[place], "transpose")
+        if inner is None:
+            continue
+        axes: Any = inner.params["axes"]
+        contract, batch = params[f"contract_{side}"], params.get(f"batch_{side}", ())
+        free = [axes[axis] for axis in range(len(axes)) if axis not in contract and axis not in batch]
+        if free == sorted(free):
+            inputs[place] = inner.inputs[0]
+            params[f"contract_{side}"] = tuple(axes[axis] for axis in contract)
+            if batch:
+                params[f"batch_{side}"] = tuple(axes[axis] for axis in batch)
+    return None if tuple(inputs) == site.inputs else bind("dot", *inputs, **params)
+
+
+@rule("dot of axes of length 1 → reshaped dot", "dot")
+def _dot_without_ones(site: Site) -> Value | None:
+    """Where a reshape has put axes of length 1 among the free ones."""
+    params = {"batch_x": (), "batch_y": (), **site.params}
+    inputs = list(site.inputs)
+    for place, side in enumerate("xy"):
+        value, taken = inputs[place], (*params[f"contract_{side}"], *params[f"batch_{side}"])
+        inner = site.made_by(value, "reshape")
+        kept = [axis for axis in range(value.ndim) if axis in taken or value.shape[axis] != 1]
+        if inner is None or inner.inputs[0].shape != tuple(value.shape[axis] for axis in kept):
+            continue
+        if len(kept) < value.ndim:
+            inputs[place] = inner.inputs[0]
+            for role in (f"contract_{side}", f"batch_{side}"):
+                params[role] = tuple(kept.index(axis) for axis in params[role])
+    if tuple(inputs) == site.inputs:
+        return None
+    contract, batch = ((params[f"{role}_x"], params[f"{role}_y"]) for role in ("contract", "batch"))
+    return reshape(dot(inputs[0], inputs[1], contract, batch), site.type.shape)
+
+
+@rule("transpose of a dot → the dot the other way round", "transpose")
+def _transpose_of_dot(site: Site) -> Value | None:
+    (product,) = site.inputs
+    inner = site.made_by(product, "dot")
+    if inner is None or not site.used_once(product):
+        return None
+    (x, y), params = inner.inputs, inner.params
+    axes: Any = {"batch_x": (), "batch_y": (), **params}
+    batch = len(axes["batch_x"])
+    free_x = x.ndim - len(axes["contract_x"]) - batch
+    swapped = (*range(batch), *range(batch + free_x, product.ndim), *range(batch, batch + free_x))
+    if site.params["axes"] != swapped:
+        return None
+    return dot(y, x, (axes["contract_y"], axes["contract_x"]), (axes["batch_y"], axes["batch_x"]))
