@@ -269,7 +269,7 @@ def test_the_gradient_of_the_norms_at_zero_is_zero() -> None:
 
 @pytest.mark.parametrize("shape", [(3, 3), (4, 3), (3, 4)])
 def test_the_nuclear_norm_has_two_derivatives_where_singular_values_are_equal(shape: tuple[int, int]) -> None:
-    """At the identity, the norm of 1 + tE is Re tr E at first, and |E − Eᵀ|² / 8 + |outside|² / 2 at second order."""
+    """At the identity, the norm of 1 + t E is Re tr E at first, and |E − Eᵀ|² / 8 + |outside|² / 2 at second order."""
 
     def norm(t: Any, direction: Any) -> Any:
         return np.linalg.norm(np.eye(*shape) + t * direction, "nuc")

@@ -84,8 +84,8 @@ def pushed(case: Case) -> Case:
     def function(*args: Any) -> list[Any]:
         primals, tangents = args[:count], args[count:]
         moving = tuple(case.differentiated(primals))
-        out, dout = tm.jvp(case.of_differentiated(primals), moving, tangents)
-        return [*out, *dout]
+        out, tangents_out = tm.jvp(case.of_differentiated(primals), moving, tangents)
+        return [*out, *tangents_out]
 
     def draw(seed: int) -> list[Array]:
         args = case.draw(seed)
