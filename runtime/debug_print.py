@@ -17,8 +17,10 @@ from .transform import is_array, run
 def debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:
     """``print(fmt.format(*args, **kwargs))`` when the program runs, compiled or not, in the order of the program.
 
-    Under `vmap` it prints one line per example, or one if it prints nothing that is mapped. Differentiating a function
-    prints as running it does, once; the backward pass prints nothing. It is never optimised away.
+    Under `vmap` it prints one line per example, or one if it prints nothing that is mapped. In a branch or loop that
+    each example takes or leaves for itself, the line of one that does not take part shows the values of one that does.
+    Differentiating a function prints as running it does, once; the backward pass prints nothing. It is never optimised
+    away.
 
     Args:
         fmt: a format string, as `str.format` takes it: ``"x = {}, y = {y:.3f}"``. Only numbers take a format spec.
