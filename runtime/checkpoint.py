@@ -3,17 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-import optree
-
 from ..compiler.errors import TransformTypeError
 from ..compiler.ir import Graph, Value
 from ..compiler.ops.checkpoint import require_name
-from ..compiler.program import NAMESPACE, Static, argument_names, describe, flatten_arguments, trace
-from ..compiler.trace import Builder, bind, bind_all, recording
-from ..compiler.traced_array import is_traced, wrap
+from ..compiler.program import Static, argument_names, describe, flatten_arguments, trace
+from ..compiler.trace import Builder, bind_all, recording
 from .checkpoint_policies import Policy, nothing
-from .tape import is_recording, joined
-from .transform import as_argument, inputs_of, is_array, like_function, overwrite, run
+from .tape import is_recording
+from .transform import as_argument, inputs_of, is_array, like_function, on_traced_leaves, overwrite, run
 
 
 def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callable[..., Any]:
@@ -96,13 +93,4 @@ def checkpoint_name(x: Any, name: str) -> Any:
            [1.]])
     """
     require_name(name)
-
-    def named(leaf: Any) -> Any:
-        if not is_traced(leaf):
-            return leaf
-        with joined():
-            return wrap(
-                bind("checkpoint_name", leaf.value, name=name), is_scalar=leaf.is_scalar, weak=leaf.weak
-            )
-
-    return optree.tree_map(named, x, namespace=NAMESPACE)
+    return on_traced_leaves("checkpoint_name", x, name=name)

@@ -2,12 +2,7 @@
 
 from typing import Any
 
-import optree
-
-from ..compiler.program import NAMESPACE
-from ..compiler.trace import bind
-from ..compiler.traced_array import is_traced, wrap
-from .tape import joined
+from .transform import on_traced_leaves
 
 
 def stop_gradient(x: Any) -> Any:
@@ -20,11 +15,4 @@ def stop_gradient(x: Any) -> Any:
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     np.float64(3.0)
     """
-    return optree.tree_map(_stopped, x, namespace=NAMESPACE)
-
-
-def _stopped(leaf: Any) -> Any:
-    if not is_traced(leaf):
-        return leaf
-    with joined():
-        return wrap(bind("stop_gradient", leaf.value), is_scalar=leaf.is_scalar, weak=leaf.weak)
+    return on_traced_leaves("stop_gradient", x)

@@ -5,13 +5,14 @@ from functools import update_wrapper
 from typing import Any, TypeAlias
 
 import numpy as np
+import optree
 
 from ..compiler.dtypes import Array
 from ..compiler.errors import TransformTypeError
 from ..compiler.functions import constant
-from ..compiler.ir import ArrayType, Constant, Graph
-from ..compiler.program import Argument, Program, function_name, leaf_type, weak_type
-from ..compiler.trace import evaluate, inline
+from ..compiler.ir import ArrayType, Constant, Graph, Param
+from ..compiler.program import NAMESPACE, Argument, Program, function_name, leaf_type, weak_type
+from ..compiler.trace import bind, evaluate, inline
 from ..compiler.traced_array import TracedArray, as_value, is_numpy_array, is_traced, wrap
 from ..compiler.tracing import Known, array_type, current_trace
 from ..passes.pipeline import Made, apply
@@ -112,6 +113,18 @@ def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
 def as_arrays(inputs: Sequence[Any]) -> list[Array]:
     """Inputs of a graph as NumPy arrays."""
     return [x.array if isinstance(x, Constant) else np.asarray(x) for x in inputs]
+
+
+def on_traced_leaves(op: str, x: Any, **params: Param) -> Any:
+    """`x` with an op of one array, which keeps its type, recorded on every traced leaf; other leaves as they are."""
+
+    def recorded(leaf: Any) -> Any:
+        if not is_traced(leaf):
+            return leaf
+        with joined():
+            return wrap(bind(op, leaf.value, **params), is_scalar=leaf.is_scalar, weak=leaf.weak)
+
+    return optree.tree_map(recorded, x, namespace=NAMESPACE)
 
 
 def zeros(type: ArrayType) -> Any:
