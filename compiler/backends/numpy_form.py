@@ -19,7 +19,7 @@ from .python_text import Names, wrapped
 from .quoted_meaning import expression
 
 OPAQUE = frozenset(
-    {"call", "callback", "checkpoint", "custom_rule", "linear_call", "scan", "switch", "while_loop"}
+    {"call", "callback", "checkpoint", "custom_rule", "kernel", "linear_call", "scan", "switch", "while_loop"}
 )
 """Ops whose meaning cannot be quoted."""
 

@@ -31,7 +31,7 @@ def assigned_tuple(names: list[str], text: str, *, indent: int = 4) -> list[str]
     return bare_tuple("", names, f" = {text}", indent=indent) if names else [f"{' ' * indent}{text}"]
 
 
-@form("call", "checkpoint", "custom_rule", "linear_call")
+@form("call", "checkpoint", "custom_rule", "kernel", "linear_call")
 def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
     graph = call.params["graph"]
     assert isinstance(graph, Graph)

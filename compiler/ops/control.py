@@ -14,35 +14,16 @@ import numpy as np
 from ..dtypes import DType, is_inexact
 from ..errors import CallbackError, NotDifferentiableError, ShapeError
 from ..functions import broadcast_to
-from ..ir import ArrayType, Graph, Shape, Value
-from ..nested_graphs import spread
-from ..op import Anew, DifferentiateGraph, Op, not_linear, refuses, register
+from ..ir import ArrayType, Shape, Value
+from ..op import Op, not_linear, refuses, register
 from ..trace import bind_all, evaluate
 from .elementwise import elementwise
-from .graph_call import batched_call, differentiation, result_types, transposed_call
+from .graph_call import batched_call, differentiated_call, result_types, transposed_call
 
 FAMILY = "control"
 
 
 # ---- call ------------------------------------------------------------------------------------------
-
-
-def _call_jvp(
-    inputs: tuple[Value, ...],
-    tangents: tuple[Value | None, ...],
-    outputs: tuple[Value, ...],
-    graph: Graph,
-    *,
-    recurse: DifferentiateGraph,
-) -> Anew:
-    wrt, of, given = differentiation(graph, tangents)
-    forward, linear = recurse(graph, wrt, of)
-    count = len(outputs)
-    results = bind_all("call", *inputs, *(given if linear is None else ()), graph=forward)
-    pushed = results[count:]
-    if linear is not None:
-        pushed = bind_all("call", *pushed, *given, graph=linear)
-    return Anew(results[:count], spread(iter(pushed), of))
 
 
 register(
@@ -51,7 +32,7 @@ register(
         FAMILY,
         lambda *inputs, graph: result_types("call", graph, inputs),
         lambda *inputs, graph: evaluate(graph, *inputs),
-        _call_jvp,
+        differentiated_call("call"),
         transposed_call("call"),
         batched_call("call"),
         spelling=None,

@@ -1,4 +1,4 @@
-"""What ops share that run one graph of theirs once: `call`, `checkpoint`, `custom_rule`."""
+"""What ops share that run one graph of theirs once: `call`, `checkpoint`, `custom_rule`, `kernel`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from ..dtypes import is_inexact
 from ..errors import ShapeError
 from ..ir import ArrayType, Graph, Param, Value
 from ..nested_graphs import spread
-from ..op import BatchRule, Linear, TransposeRule
+from ..op import Anew, BatchRule, DifferentiateGraph, JvpRule, Linear, TransposeRule
 from ..trace import bind_all, depends_on
 
 
@@ -37,6 +37,29 @@ def differentiation(graph: Graph, tangents: Sequence[Value | None]) -> Different
     reached = depends_on(graph, wrt)
     of = [value in reached and is_inexact(value.dtype) for value in graph.outputs]
     return Differentiation(wrt, of, [tangent for tangent in tangents if tangent is not None])
+
+
+def differentiated_call(op: str) -> JvpRule:
+    """The JVP rule: the op again, on the graph of outputs and tangents, or on one for each."""
+
+    def jvp(
+        inputs: tuple[Value, ...],
+        tangents: tuple[Value | None, ...],
+        outputs: tuple[Value, ...],
+        graph: Graph,
+        *,
+        recurse: DifferentiateGraph,
+    ) -> Anew:
+        wrt, of, given = differentiation(graph, tangents)
+        forward, linear = recurse(graph, wrt, of)
+        count = len(outputs)
+        results = bind_all(op, *inputs, *(given if linear is None else ()), graph=forward)
+        pushed = results[count:]
+        if linear is not None:
+            pushed = bind_all(op, *pushed, *given, graph=linear)
+        return Anew(results[:count], spread(iter(pushed), of))
+
+    return jvp
 
 
 def transposed_call(op: str) -> TransposeRule:

@@ -1,0 +1,43 @@
+"""What a kernel may hold: calls whose results are computed element by element, or sums of such elements.
+
+A fused kernel is a call of the op ``kernel`` that holds a graph of these. `passes.fuse` makes kernels, `loops` turns
+one into loops, and a backend prints them.
+"""
+
+from typing import Final
+
+from .ir import Call
+from .op import lookup
+
+MOVES: Final = frozenset(
+    {
+        "broadcast_to",
+        "concatenate",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "flip",
+        "gather",
+        "pad",
+        "reshape",
+        "slice",
+        "transpose",
+        "update_slice",
+    }
+)
+"""Ops whose every element is an element of an operand, found by its index."""
+
+REDUCTIONS: Final = frozenset({"all", "any", "argmax", "argmin", "max", "min", "prod", "sum"})
+"""Ops whose every element is made of all elements along some axes of the operand."""
+
+
+def is_elementwise(call: Call) -> bool:
+    """Whether an element of the result is an expression of the elements of the operands at its own index."""
+    spelling = lookup(call.op).spelling
+    return spelling is not None and "c" in spelling
+
+
+def is_loop_call(call: Call) -> bool:
+    """Whether a loop nest can compute the call: kernels hold nothing else."""
+    if any(value.dtype.name in ("float16", "bfloat16") for value in (*call.inputs, *call.outputs)):
+        return False  # C has no such arithmetic: NumPy computes it
+    return is_elementwise(call) or call.op in MOVES or call.op in REDUCTIONS or call.op == "iota"
