@@ -11,6 +11,7 @@ import numpy as np
 import optree
 
 from ..compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
+from ..compiler.options import flag
 from ..compiler.program import describe, is_array_like, leaf_type, path_names
 from ..compiler.traced_array import located
 from ..compiler.tracing import location_at
@@ -46,6 +47,7 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = Fals
 
 def _associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool, axis: int) -> Any:
     where = f"associative_scan({describe(f)})"
+    reverse = flag("reverse", reverse)
     axis = whole_number(where, "axis", axis, least=None)
     leaves, tree = flatten(xs)
     if not leaves:

@@ -8,6 +8,7 @@ import optree
 
 from ..compiler.dtypes import is_inexact
 from ..compiler.errors import NotDifferentiableError, RuleCheckError, TransformTypeError
+from ..compiler.options import number
 from ..compiler.program import describe, is_array_like, path_names
 from .differentiate import jvp, vjp
 from .transform import require_function
@@ -45,6 +46,7 @@ def check_rule(function: Callable[..., Any], *args: Any, rtol: float = 1e-4, ato
     >>> tm.check_rule(cube, np.array([1.0, 2.0]))
     """
     require_function("check_rule", function)
+    rtol, atol = number("rtol", rtol), number("atol", atol)
     given = _Flat(function, args, widened=False)
     if not given.point:
         raise TransformTypeError(

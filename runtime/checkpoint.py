@@ -10,7 +10,16 @@ from ..compiler.program import Static, argument_names, describe, flatten_argumen
 from ..compiler.trace import Builder, bind_all, recording
 from .checkpoint_policies import Policy, nothing
 from .tape import is_recording
-from .transform import as_argument, inputs_of, is_array, like_function, on_traced_leaves, overwrite, run
+from .transform import (
+    as_argument,
+    inputs_of,
+    is_array,
+    like_function,
+    on_traced_leaves,
+    overwrite,
+    require_function,
+    run,
+)
 
 
 def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callable[..., Any]:
@@ -35,6 +44,7 @@ def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callabl
     >>> tm.grad(lambda x: layer(layer(x)))(0.0)
     np.float64(1.0)
     """
+    require_function("checkpoint", func)
     if not isinstance(policy, Policy):
         raise TransformTypeError(
             f"checkpoint({describe(func)}): policy must be one of tracemill.checkpoint_policies, not "

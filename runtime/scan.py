@@ -10,6 +10,7 @@ import optree
 from ..compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
 from ..compiler.ir import ArrayType, Value
 from ..compiler.nested_graphs import graph_of
+from ..compiler.options import flag
 from ..compiler.program import (
     Argument,
     describe,
@@ -80,7 +81,7 @@ def _scan(
 ) -> Any:
     where = f"scan({describe(f)})"
     slices = slices_of(where, xs, length)
-    loop: dict[str, Any] = {"reverse": True} if reverse else {}
+    loop: dict[str, Any] = {"reverse": True} if flag("reverse", reverse) else {}
     if whole_number(where, "unroll", unroll, least=1) > 1:
         loop["unroll"] = int(unroll)
     every = _block_length(where, checkpoint_every, slices.length)

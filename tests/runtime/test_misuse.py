@@ -42,6 +42,18 @@ class Box:
 
 
 MISUSES: dict[str, tuple[Callable[[], Any], type[TracemillError], str]] = {
+    "scan, reverse": (
+        lambda: tm.scan(lambda c, x: (c, x), 0.0, X, reverse="no"),  # type: ignore[arg-type]
+        ArgumentTypeError,
+        "reverse must be True or False, not str: 'no'",
+    ),
+    "associative_scan, reverse": (
+        lambda: tm.associative_scan(np.add, X, reverse="no"),  # type: ignore[arg-type]
+        ArgumentTypeError,
+        "reverse must be True or False, not str: 'no'",
+    ),
+    "check_rule, rtol": (lambda: tm.check_rule(np.sin, X, rtol="a"), ArgumentTypeError, "rtol must be a number"),  # type: ignore[arg-type]
+    "checkpoint of a number": (lambda: tm.checkpoint(3), TransformTypeError, "checkpoint needs a function, not int: 3"),  # type: ignore[arg-type]
     "jvp of a number": (lambda: tm.jvp(3, (X,), (X,)), TransformTypeError, "jvp needs a function, not int: 3"),  # type: ignore[arg-type]
     "jvp without tuples": (lambda: tm.jvp(np.sin, X, X), TransformTypeError, r"primals .* not ndarray: jvp\(f, \(x"),  # type: ignore[arg-type]
     "linearize of text": (lambda: tm.linearize("f", X), TransformTypeError, "linearize needs a function, not str"),  # type: ignore[arg-type]
