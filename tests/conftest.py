@@ -1,5 +1,6 @@
-"""What all tests share: the option that rewrites what golden files and pages expect."""
+"""What all tests share: the option that rewrites what golden files and pages expect, a cache, a C compiler."""
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -25,3 +26,12 @@ def disk_cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session")
+def c_compiler() -> str:
+    """The path of a C compiler; tests that need one are skipped where there is none."""
+    found = next(filter(None, map(shutil.which, ("gcc", "cc", "clang"))), None)
+    if found is None:
+        pytest.skip("there is no C compiler: none of gcc, cc and clang is on the path")
+    return found

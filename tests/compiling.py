@@ -1,0 +1,57 @@
+"""C functions compiled and called by tests: many in one library, arrays in and arrays out."""
+
+import ctypes
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tracemill.compiler.backends.c_function import CFunction
+from tracemill.compiler.dtypes import Array
+
+FLAGS = (
+    "-std=gnu11 -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fwrapv "
+    "-fopenmp -shared -fPIC"
+)
+WARNINGS = "-Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter"
+
+Compiled: TypeAlias = Callable[..., tuple[Array, ...]]
+"""``function(*arrays, threads=1)``: its outputs."""
+
+
+def compiled(functions: Sequence[CFunction], compiler: str, folder: Path) -> list[Compiled]:
+    """The functions, compiled as one file."""
+    heads = ["complex", "math", "stdbool", "stddef", "stdint", "stdlib", "string"]
+    parts = [f"#include <{head}.h>" for head in heads]
+    parts += [part for function in functions for part in (function.text, _exported(function))]
+    source, library = folder / "functions.c", folder / "functions.so"
+    source.write_text("\n".join(parts))
+    command = [compiler, *FLAGS.split(), *WARNINGS.split(), str(source), "-o", str(library), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    loaded = ctypes.CDLL(str(library))
+    return [_called(function, loaded) for function in functions]
+
+
+def _exported(function: CFunction) -> str:
+    count = len(function.inputs) + len(function.outputs)
+    arguments = ", ".join(f"p[{i}]" for i in range(count))
+    return f"void call_{function.name}(void **p, long threads) {{ {function.name}({arguments}, threads); }}"
+
+
+def _called(function: CFunction, library: ctypes.CDLL) -> Compiled:
+    call = library[f"call_{function.name}"]
+
+    def run(*arrays: Any, threads: int = 1, outputs: tuple[Array, ...] | None = None) -> tuple[Array, ...]:
+        given = [np.ascontiguousarray(x, t.dtype) for x, t in zip(arrays, function.inputs, strict=True)]
+        if outputs is None:
+            outputs = tuple(np.full(t.shape, 1, t.dtype) for t in function.outputs)
+        pointers = (ctypes.c_void_p * (len(given) + len(outputs)))(
+            *(x.ctypes.data for x in (*given, *outputs))
+        )
+        call(pointers, ctypes.c_long(threads))
+        return outputs
+
+    return run
