@@ -12,7 +12,7 @@ from tracemill.compiler.backends.c_function import CFunction
 from tracemill.compiler.dtypes import Array
 
 FLAGS = (
-    "-std=gnu11 -O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fwrapv "
+    "-std=gnu11 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fwrapv "
     "-fopenmp -shared -fPIC"
 )
 WARNINGS = "-Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter"
@@ -21,14 +21,25 @@ Compiled: TypeAlias = Callable[..., tuple[Array, ...]]
 """``function(*arrays, threads=1)``: its outputs."""
 
 
-def compiled(functions: Sequence[CFunction], compiler: str, folder: Path) -> list[Compiled]:
-    """The functions, compiled as one file."""
+def compiled(
+    functions: Sequence[CFunction], compiler: str, folder: Path, *, level: int = 3
+) -> list[Compiled]:
+    """The functions, compiled as one file, optimised at a level."""
     heads = ["complex", "math", "stdbool", "stddef", "stdint", "stdlib", "string"]
     parts = [f"#include <{head}.h>" for head in heads]
     parts += [part for function in functions for part in (function.text, _exported(function))]
     source, library = folder / "functions.c", folder / "functions.so"
     source.write_text("\n".join(parts))
-    command = [compiler, *FLAGS.split(), *WARNINGS.split(), str(source), "-o", str(library), "-lm"]
+    command = [
+        compiler,
+        f"-O{level}",
+        *FLAGS.split(),
+        *WARNINGS.split(),
+        str(source),
+        "-o",
+        str(library),
+        "-lm",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
     loaded = ctypes.CDLL(str(library))

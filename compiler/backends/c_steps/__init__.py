@@ -7,6 +7,7 @@ from ..c_function import CFunction
 from .chunks import nothing
 from .cumulative import cumulative
 from .random import random_bits
+from .sorting import sort, top_k
 
 _STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
     "cumlogsumexp": cumulative,
@@ -15,6 +16,8 @@ _STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
     "cumprod": cumulative,
     "cumsum": cumulative,
     "random_bits": random_bits,
+    "sort": sort,
+    "top_k": top_k,
 }
 
 

@@ -1,5 +1,6 @@
 """C functions of single calls compute what the NumPy meaning of the op says, on one thread and on several."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,52 @@ from tracemill.compiler.backends.c_steps import step_function
 from tracemill.compiler.op import lookup
 from tracemill.compiler.trace import as_tuple
 
+LARGER = (
+    *(
+        Sample("random_bits", ((2,), (4,)), "u32", {"shape": (size,), "dtype": np.dtype(dtype)}, "special")
+        for size in (63, 64, 65, 200_001)
+        for dtype in (np.uint32, np.uint64)
+    ),
+    Sample(
+        "random_bits", ((9_000, 2), (4,)), "u32", {"shape": (5,), "dtype": np.dtype(np.uint32)}, "special"
+    ),
+    *(
+        Sample(op, (shape,), dtype, {"axis": axis, "reverse": reverse}, domain, signed_zeros=False)
+        for op in ("cumsum", "cumprod", "cummax", "cummin")
+        for shape, axis in (((41_000,), 0), ((67, 1_100), 1), ((3, 40, 2_500), 1))
+        for reverse in (False, True)
+        for dtype, domain in (("f64", "real"), ("f32", "special"), ("i16", "special"))
+    ),
+    *(
+        Sample(
+            "sort",
+            (shape, shape),
+            (key, "i64"),
+            {"axis": axis, "num_keys": keys, "descending": descending},
+            (domain, "real"),
+        )
+        for shape, axis in (
+            ((100,), 0),
+            ((700,), 0),
+            ((3, 90, 2), 1),
+            ((40, 600), 1),
+        )
+        for key, domain in (("f64", "special"), ("f32", "real"), ("i8", "special"))
+        for keys, descending in ((1, False), (2, True))
+    ),
+    *(
+        Sample("top_k", (shape,), dtype, {"k": k, "axis": axis}, domain)
+        for shape, axis, k in (
+            ((50,), 0, 6),
+            ((900,), 0, 100),
+            ((3, 400, 2), 1, 20),
+            ((90, 900), 1, 1),
+        )
+        for dtype, domain in (("f64", "special"), ("f32", "real"), ("i16", "special"))
+    ),
+)
+"""Long enough for every way in which a function works, and for several chunks."""
+
 
 def function_of(sample: Sample, name: str) -> CFunction | None:
     (call,) = sample.graph().calls
@@ -25,25 +72,40 @@ def meaning(sample: Sample, arrays: list[Any]) -> tuple[Any, ...]:
         return as_tuple(lookup(sample.op).numpy(*arrays, **sample.params))
 
 
-WITH_C = [
-    (sample, function)
-    for number, sample in enumerate(SAMPLES)
-    if (function := function_of(sample, f"step_{number}"))
-]
+def with_c(samples: Sequence[Sample], stem: str) -> list[tuple[Sample, CFunction]]:
+    """The samples that have a C function."""
+    pairs = ((sample, function_of(sample, f"{stem}_{number}")) for number, sample in enumerate(samples))
+    return [(sample, function) for sample, function in pairs if function is not None]
+
+
+SMALL_ONES, LARGER_ONES = with_c(SAMPLES, "small"), with_c(LARGER, "larger")
 
 
 @pytest.fixture(scope="module")
 def steps(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
-    functions = [function for _, function in WITH_C]
-    made = compiled(functions, c_compiler, tmp_path_factory.mktemp("steps"))
-    return {function.name: run for function, run in zip(functions, made, strict=True)}
+    found: dict[str, Compiled] = {}
+    for pairs, level in ((SMALL_ONES, 1), (LARGER_ONES, 3)):
+        functions = [function for _, function in pairs]
+        made = compiled(functions, c_compiler, tmp_path_factory.mktemp("steps"), level=level)
+        found.update((function.name, run) for function, run in zip(functions, made, strict=True))
+    return found
 
 
-@pytest.mark.parametrize(("sample", "function"), WITH_C, ids=[sample.id for sample, _ in WITH_C])
+@pytest.mark.parametrize(
+    ("sample", "function"),
+    [*SMALL_ONES, *LARGER_ONES],
+    ids=[sample.id for sample, _ in (*SMALL_ONES, *LARGER_ONES)],
+)
 def test_samples_give_what_the_meaning_gives(
     sample: Sample, function: CFunction, steps: dict[str, Compiled]
 ) -> None:
     arrays = sample.arrays()
     expected = meaning(sample, arrays)
-    for threads in (1, 2):
-        assert_same(steps[function.name](*arrays, threads=threads)[: len(expected)], expected)
+    for threads in (1, 2, 4):
+        actual = steps[function.name](*arrays, threads=threads)[: len(expected)]
+        if sample.signed_zeros:
+            assert_same(actual, expected)
+        else:
+            assert_same(
+                *([np.where(x == 0, np.abs(x), x) for x in outputs] for outputs in (actual, expected))
+            )
