@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("compiler", "passes", "runtime", "tools")  # a layer imports itself and those before it
 
 # What a function may import: all else stands at the top of its module.
-OPTIONAL = {"cuda", "cupy", "jax", "numba", "scipy", "torch", "triton"}  # may not be installed
+OPTIONAL = {"cuda", "cupy", "jax", "matplotlib", "numba", "scipy", "torch", "triton"}  # may not be installed
 SLOW = {"click", "filelock", "ml_dtypes", "platformdirs", "rich", "sympy"}  # would slow `import tracemill`
 
 # Names that say nothing of what a file holds, so that anything ends up in it.

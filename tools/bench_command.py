@@ -1,21 +1,19 @@
-"""``tracemill bench``: Tracemill's own costs on this machine, as a table and as JSON."""
+"""``tracemill bench``: Tracemill's own costs on this machine, as a table and as JSON; and others beside it."""
 
 import json
-import os
-import platform
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import date
 from pathlib import Path
 from typing import Protocol
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from .bench import compilation, overhead, training_step, transforms
+from .bench.machine import machine_text
 from .bench.timing import Measurement
+from .bench_suite_command import suite
 
 
 class Benchmark(Protocol):
@@ -34,7 +32,15 @@ BENCHMARKS: dict[str, Benchmark] = {
 }
 
 
-@click.command("bench")
+@click.group("bench")
+def bench() -> None:
+    """Measure what Tracemill costs here, and how fast its programs are beside those of others."""
+
+
+bench.add_command(suite)
+
+
+@bench.command("own")
 @click.argument(
     "names",
     nargs=-1,
@@ -54,7 +60,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the table to this file, too.",
 )
-def bench(names: tuple[str, ...], rounds: int, file: Path | None) -> None:
+def own(names: tuple[str, ...], rounds: int, file: Path | None) -> None:
     """Measure what a call, a compilation, a training step and transforms cost here.
 
     Numbers are medians; what is compared runs in turn. Leave the machine alone meanwhile.
@@ -72,23 +78,6 @@ def bench(names: tuple[str, ...], rounds: int, file: Path | None) -> None:
     if file is not None:
         document = {"machine": machine, "rounds": rounds, "measurements": [asdict(row) for row in measured]}
         file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-
-
-def machine_text() -> str:
-    """What was measured on, and when."""
-    computer = f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
-    return f"{date.today()}, {computer}, Python {platform.python_version()}, NumPy {np.__version__}"
-
-
-def _processor() -> str:
-    """The processor's name: Linux tells it in a file only."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    return next(
-        (line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine()
-    )
 
 
 def _table(rows: list[Measurement]) -> Table:

@@ -1,4 +1,4 @@
-"""``tracemill bench`` measures what it says, in a table and as JSON. The numbers are not tested."""
+"""``tracemill bench own`` measures what it says, in a table and as JSON. The numbers are not tested."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def test_functions_are_called_in_turn() -> None:
 
 
 def test_overhead_and_step_are_reported(terminal: Terminal) -> None:
-    ran = terminal.run("bench", "overhead", "step", "--rounds", "1", "--json", "found.json")
+    ran = terminal.run("bench", "own", "overhead", "step", "--rounds", "1", "--json", "found.json")
     assert (ran.status, ran.err) == (0, "")
     document = json.loads(Path("found.json").read_text())
     cases = [(row["benchmark"], row["case"]) for row in document["measurements"]]
@@ -36,7 +36,7 @@ def test_overhead_and_step_are_reported(terminal: Terminal) -> None:
 def test_compiling_is_reported_by_size(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
     monkeypatch.setattr(compilation, "SIZES", (10, 20, 40))
     monkeypatch.setattr(compilation, "FITTED", (20, 40))
-    ran = terminal.run("bench", "compile", "--rounds", "1")
+    ran = terminal.run("bench", "own", "compile", "--rounds", "1")
     assert [line.split("  ")[1] for line in ran.out.splitlines()[3:]] == [
         "10 nodes",
         "20 nodes",
@@ -48,7 +48,7 @@ def test_compiling_is_reported_by_size(monkeypatch: pytest.MonkeyPatch, terminal
 
 def test_transforms_are_reported(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
     monkeypatch.setattr(transforms, "SIZE", 1000)
-    ran = terminal.run("bench", "transforms", "--rounds", "1", "--json", "found.json")
+    ran = terminal.run("bench", "own", "transforms", "--rounds", "1", "--json", "found.json")
     assert (ran.status, ran.err) == (0, "")
     cases = [row["case"] for row in json.loads(Path("found.json").read_text())["measurements"]]
     kinds = (", nodes", " / NumPy's forward", " / NumPy by hand", "compile")

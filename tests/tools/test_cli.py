@@ -46,7 +46,9 @@ def test_the_bare_command_lists_the_commands(terminal: Terminal) -> None:
         assert f"  {command}" in ran.out
 
 
-@pytest.mark.parametrize("command", ["bench", "cache", "cache list", "coverage", "demo", "inspect"])
+@pytest.mark.parametrize(
+    "command", ["bench", "bench own", "bench suite", "cache", "cache list", "coverage", "demo", "inspect"]
+)
 def test_every_command_has_help(terminal: Terminal, command: str) -> None:
     ran = terminal.run(*command.split(), "--help")
     assert (ran.status, ran.err) == (0, "")
@@ -86,7 +88,7 @@ MISUSES = {
     "other code": ((*LOSS, "--transform", "__import__('os').getcwd()"), "cannot read the transform"),
     "no syntax": ((*LOSS, "--transform", "grad("), "cannot read the transform 'grad('"),
     "no epochs": (("demo", "--epochs", "0"), "'--epochs'"),
-    "no benchmark": (("bench", "speed"), "'speed'"),
+    "no benchmark": (("bench", "own", "speed"), "'speed'"),
 }
 
 

@@ -20,13 +20,13 @@ FITTED = SIZES[1:]
 ABOUT: str = "From a Python function to one that runs: trace, passes, source, without the disk cache"
 
 
-def chain(nodes: int) -> Callable[[Any], Any]:
+def chain(nodes: int, xp: Any = np) -> Callable[[Any], Any]:
     """A function whose graph is a chain of that many different calls."""
 
     def function(x: Any) -> Any:
         start = x
         for number in range(nodes // 2):
-            x = np.sin(x) if number % 2 else np.tanh(x)
+            x = xp.sin(x) if number % 2 else xp.tanh(x)
             x = x + start
         return x
 

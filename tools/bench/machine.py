@@ -1,0 +1,25 @@
+"""What a benchmark was measured on."""
+
+import os
+import platform
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+
+def machine_text() -> str:
+    """What was measured on, and when."""
+    computer = f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+    return f"{date.today()}, {computer}, Python {platform.python_version()}, NumPy {np.__version__}"
+
+
+def _processor() -> str:
+    """The processor's name: Linux tells it in a file only."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next(
+        (line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine()
+    )

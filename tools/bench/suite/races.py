@@ -1,0 +1,113 @@
+"""Contestants in turns: rows, calls, and the curves of compile time and memory."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .contestant import Contestant
+from .findings import Case
+from .frameworks import PLAIN
+from .rows import CALLS, ROWS, Row
+
+NODES = (10, 30, 100, 300, 1000, 3000, 10_000)
+ELEMENTS = (10**3, 10**4, 10**5, 10**6, 10**7, 10**8)
+TOO_LONG = 30.0
+"""Seconds to compile after which a contestant is spared the larger sizes."""
+
+_TOLERANCE = {"f": 1e-3, "d": 1e-8}
+
+
+def race(row: Row, contestants: Iterable[Contestant], *, rounds: int, table: str, size: int = 0) -> Case:
+    """A row: everyone computes it, results are compared, then turns are timed, every other round backwards."""
+    case = Case(table, row.name, row.about, "s", group=row.group.name if table == "rows" else "")
+    ready: dict[Contestant, int] = {}
+    expected: list[np.ndarray[Any, Any]] = []
+    for contestant in contestants:
+        if contestant.name == PLAIN and not row.has_numpy:
+            continue
+        file = contestant.folder / "result.npz"
+        answer = contestant.ask("prepare", row=row.name, size=size or row.size, file=str(file))
+        if "problem" in answer:
+            case.problems[contestant.name] = answer["problem"]
+            continue
+        found = _read(file)
+        expected = expected or found
+        if wrong := difference(found, expected):
+            case.problems[contestant.name] = wrong
+        else:
+            ready[contestant] = answer["calls"]
+    for number in range(rounds):
+        order = list(ready)
+        for contestant in order if number % 2 else reversed(order):
+            answer = contestant.ask("turn", calls=ready[contestant])
+            _take(case, contestant.name, answer, "seconds")
+    return case
+
+
+def compile_times(contestants: list[Contestant], *, rounds: int) -> list[Case]:
+    """The first call of functions of so many operations."""
+    cases: list[Case] = []
+    spared: set[str] = set()
+    for nodes in NODES:
+        case = Case("compile", f"{nodes} nodes", "first call", "s", size=nodes)
+        for contestant in contestants:
+            if contestant.name in spared:
+                case.problems[contestant.name] = f"{cases[-1].name} took too long"
+                continue
+            for _ in range(rounds):
+                answer = contestant.ask("compile", nodes=nodes)
+                _take(case, contestant.name, answer, "seconds")
+                if answer.get("seconds", TOO_LONG) >= TOO_LONG:
+                    spared.add(contestant.name)
+                    break
+        cases.append(case)
+    return cases
+
+
+def memory(contestants: list[Contestant]) -> list[Case]:
+    """Bytes held beyond the arguments, against the number of elements."""
+    cases: list[Case] = []
+    for elements in ELEMENTS:
+        case = Case("memory", f"{elements:,} f32", "GELU: peak beyond its argument", "bytes", size=elements)
+        for contestant in contestants:
+            contestant.stop()  # a process whose memory nothing else has touched
+            _take(case, contestant.name, contestant.ask("memory", row="gelu", size=elements), "bytes")
+            contestant.stop()
+        cases.append(case)
+    return cases
+
+
+def calls(contestants: list[Contestant], *, rounds: int) -> list[Case]:
+    """Functions of a few small arrays."""
+    return [race(row, contestants, rounds=rounds, table="calls") for row in CALLS.values()]
+
+
+def rows(names: Iterable[str], contestants: list[Contestant], *, rounds: int) -> Iterable[Case]:
+    """The rows of these names, one by one."""
+    return (race(ROWS[name], contestants, rounds=rounds, table="rows") for name in names)
+
+
+def difference(found: list[np.ndarray[Any, Any]], expected: list[np.ndarray[Any, Any]]) -> str:
+    """How results differ by more than rounding explains; empty if they do not."""
+    if [array.shape for array in found] != [array.shape for array in expected]:
+        return "results of other shapes"
+    for ours, theirs in zip(found, expected, strict=True):
+        scale = np.max(np.abs(theirs), initial=0.0)
+        apart = np.max(np.abs(ours - theirs), initial=0.0)
+        if not apart <= _TOLERANCE[theirs.dtype.char] * scale:
+            return f"results differ by {apart:.1e}, where the largest is {scale:.1e}"
+    return ""
+
+
+def _read(file: Path) -> list[np.ndarray[Any, Any]]:
+    with np.load(file) as arrays:
+        return [arrays[f"arr_{number}"] for number in range(len(arrays.files))]
+
+
+def _take(case: Case, contestant: str, answer: dict[str, Any], key: str) -> None:
+    if "problem" in answer:
+        case.problems[contestant] = answer["problem"]
+    else:
+        case.values.setdefault(contestant, []).append(answer[key])

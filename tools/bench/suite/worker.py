@@ -1,0 +1,124 @@
+"""The process of one contestant: reads requests as lines of JSON, and answers each with a line."""
+
+import ctypes
+import gc
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..compilation import chain
+from .frameworks import Framework, Program, framework
+from .rows import CALLS, ROWS, Row
+
+TURN = 0.05
+"""Seconds that a turn of calls should take."""
+
+
+class Worker:
+    """Does what the parent process asks for."""
+
+    def __init__(self, contestant: Framework) -> None:
+        self.contestant = contestant
+        self.program: Program = lambda: None
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Call the method that the request names; what goes wrong is an answer, too."""
+        actions: dict[str, Callable[..., dict[str, Any]]] = {
+            "prepare": self.prepare,
+            "turn": self.turn,
+            "compile": self.compile,
+            "memory": self.memory,
+        }
+        action = actions[request.pop("action")]
+        try:
+            return action(**request)
+        except Exception as error:
+            lines = str(error).strip().splitlines() or [""]
+            return {"problem": f"{type(error).__name__}: {lines[0]}"}
+
+    def prepare(self, row: str, size: int, file: str) -> dict[str, Any]:
+        """Make a row ready, write its result to a file, and say how many calls make a turn."""
+        self.program = lambda: None  # so that the arrays of the last row go first
+        wanted = (ROWS | CALLS)[row]
+        self.program = self.contestant.program(wanted, wanted.arguments(size))
+        result = self.contestant.to_numpy(self.program())
+        np.savez(file, *result)
+        del result
+        self.program()
+        return {"calls": max(1, int(TURN / max(_seconds(self.program, 1), 1e-7)))}
+
+    def turn(self, calls: int) -> dict[str, Any]:
+        """Seconds of one call, the mean of so many, after one that wakes threads and caches."""
+        self.program()
+        return {"seconds": _seconds(self.program, calls) / calls}
+
+    def compile(self, nodes: int) -> dict[str, Any]:
+        """Seconds of the first call of a function that records so many operations."""
+        row = _chain_row(nodes)
+        started = time.perf_counter()
+        self.contestant.program(row, row.arguments(row.size))()
+        return {"seconds": time.perf_counter() - started}
+
+    def memory(self, row: str, size: int) -> dict[str, Any]:
+        """Bytes that a call holds at most beyond its arguments, results among them."""
+        wanted = ROWS[row]
+        self.contestant.program(wanted, wanted.arguments(wanted.small))()  # loads what compiling needs
+        program = self.contestant.program(wanted, wanted.arguments(size))
+        _trim()
+        before = _status("VmRSS")
+        program()
+        _trim()
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts anew
+        program()
+        return {"bytes": max(0, _status("VmHWM") - before)}
+
+
+def _chain_row(nodes: int) -> Row:
+    return Row(
+        name="chain",
+        group=ROWS["gelu"].group,
+        function=lambda xp, x: chain(nodes, xp)(x),
+        arrays=lambda rng, size: (rng.normal(size=size).astype("f4"),),
+        size=8,
+        small=8,
+        about="operations one after the other",
+    )
+
+
+def _seconds(program: Program, calls: int) -> float:
+    gc.collect()
+    gc.disable()
+    started = time.perf_counter()
+    for _ in range(calls):
+        program()
+    passed = time.perf_counter() - started
+    gc.enable()
+    return passed
+
+
+def _trim() -> None:
+    """Give freed memory back to the system, so that what is resident is what is held."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+
+
+def _status(field: str) -> int:
+    """A number of bytes that Linux tells about this process."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    (kibibytes,) = (line.split()[1] for line in lines if line.startswith(field + ":"))
+    return 1024 * int(kibibytes)
+
+
+def main(contestant: str) -> None:
+    """Answer until the requests end. What libraries print goes to the standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    worker = Worker(framework(contestant))
+    for line in sys.stdin:
+        print(json.dumps(worker.answer(json.loads(line))), file=answers, flush=True)
