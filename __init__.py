@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tracemill.runtime.sparse_derivatives import Sparsity
     from tracemill.runtime.sparse_jacobians import sparsity
     from tracemill.runtime.stop_gradient import stop_gradient
+    from tracemill.runtime.threads import get_num_threads, set_num_threads
     from tracemill.runtime.vectorize import chunk_vmap, vmap
     from tracemill.runtime.while_loop import while_loop
 
@@ -92,6 +93,7 @@ _HOMES = {
     "runtime.sparse_derivatives": ("Sparsity",),
     "runtime.sparse_jacobians": ("sparsity",),
     "runtime.stop_gradient": ("stop_gradient",),
+    "runtime.threads": ("get_num_threads", "set_num_threads"),
     "runtime.vectorize": ("chunk_vmap", "vmap"),
     "runtime.while_loop": ("while_loop",),
 }
@@ -131,6 +133,7 @@ __all__ = [
     "detect_anomaly",
     "errors",
     "fori_loop",
+    "get_num_threads",
     "grad",
     "grad_and_value",
     "gradcheck",
@@ -161,6 +164,7 @@ __all__ = [
     "register_pytree",
     "replace_pattern",
     "scan",
+    "set_num_threads",
     "sparsity",
     "stop_gradient",
     "switch",

@@ -558,7 +558,7 @@ class BackendError(TracemillError, RuntimeError):
     >>> import numpy as np, tracemill as tm
     >>> tm.compile(np.sin, backend="fortran")
     Traceback (most recent call last):
-    tracemill.compiler.errors.BackendError: backend 'fortran' is unknown: choose one of 'auto', 'numpy'
+    tracemill.compiler.errors.BackendError: backend 'fortran' is unknown: choose one of 'auto', 'c', 'numpy'
 
     Fix: the message lists those that are there.
     """
@@ -696,6 +696,39 @@ class MissingPackageError(TracemillError, ImportError):
     """
 
     code = "E0607"
+
+
+class MissingCompilerError(BackendError):
+    """``backend="c"`` needs a C compiler, and there is none.
+
+    >>> import os, numpy as np, tracemill as tm
+    >>> from unittest.mock import patch
+    >>> with patch.dict(os.environ, {"TRACEMILL_CC": "/nowhere/cc"}):
+    ...     tm.compile(np.sin, backend="c")(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.MissingCompilerError: TRACEMILL_CC=/nowhere/cc names no program...
+
+    Fix: install gcc or clang, or set ``TRACEMILL_CC`` to a C compiler. ``backend="auto"`` does without.
+    """
+
+    code = "E0608"
+
+
+class CompilerError(BackendError):
+    """The C compiler fails: the message shows what it says, the command, and the file, which is kept.
+
+    >>> import os, numpy as np, tracemill as tm
+    >>> from unittest.mock import patch
+    >>> with patch.dict(os.environ, {"TRACEMILL_CC": "false"}):
+    ...     tm.compile(np.sin, backend="c")(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.CompilerError: the C compiler fails (exit status 1) on ...
+
+    Fix: ``tracemill doctor`` shows which compiler is used, and whether it works at all: if not, name another one in
+    ``TRACEMILL_CC``. If it fails on one program only, report that with the file; ``backend="numpy"`` does without C.
+    """
+
+    code = "E0609"
 
 
 class CallbackLoopWarning(UserWarning):

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..compiler.backends.c_function import COptions
+from ..compiler.backends.c_library import CLibrary
+from ..compiler.backends.c_source import print_function, print_source
 from ..compiler.backends.numpy import callbacks, entry_name, print_module
-from ..compiler.errors import BackendError
+from ..compiler.errors import BackendError, MissingCompilerError
 from ..compiler.ir import Graph
 from ..compiler.op import has_effect
 from ..passes.decompose import decompose_composites
@@ -16,9 +20,12 @@ from ..passes.pipeline import apply, run
 from ..passes.remove_dead_code import remove_dead_code
 from ..passes.share_subexpressions import share_subexpressions
 from ..passes.simplify import simplify
-from .cache import cache_key, default_cache
-from .environment import checking
+from .cache import cache_key, default_cache, versions_in_use
+from .cache_entry import Entry
+from .environment import checking, usual_backend
 from .load import load_module
+from .shared_library import LIBRARY, link
+from .toolchain import Toolchain, toolchain, working_toolchain
 
 PASSES = (
     decompose_composites,
@@ -31,7 +38,7 @@ PASSES = (
 )
 """What every program goes through, in this order."""
 
-BACKENDS = ("auto", "numpy")
+BACKENDS = ("auto", "c", "numpy")
 
 
 @dataclass(slots=True)
@@ -47,6 +54,36 @@ class Statistics:
 statistics = Statistics()
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a program is made for."""
+
+    backend: str
+    """``"c"`` or ``"numpy"``."""
+    options: COptions
+    toolchain: Toolchain | None
+    """The compiler of the C functions; None if there are none."""
+    falls_back: bool = False
+    """Without a compiler, NumPy will do."""
+
+    @property
+    def key(self) -> dict[str, str]:
+        """What it adds to the versions in a cache key."""
+        return dict(self.toolchain.identity()) if self.toolchain else {}
+
+
+NUMPY = Target("numpy", COptions(), None)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A program as text."""
+
+    python: str
+    c: str | None
+    """The C functions that the Python module calls; None if it calls none."""
+
+
 @dataclass(frozen=True)
 class Build:
     """A program that can run, and where it came from."""
@@ -56,6 +93,7 @@ class Build:
     path: Path | None
     """Where the generated source lies; None if it could not be cached."""
     from_disk: bool = False
+    c_source: str | None = None
 
 
 def final(graph: Graph) -> Graph:
@@ -69,38 +107,80 @@ def optimise(graph: Graph) -> tuple[Graph, list[tuple[str, Graph]]]:
     return run(graph, PASSES, check=checking(), record=stages), stages
 
 
-def check_backend(backend: str) -> str:
-    """The backend to use; `BackendError` for a name that is none."""
+def check_backend(backend: str) -> None:
+    """`BackendError` for a name that is none."""
     if backend not in BACKENDS:
         raise BackendError(f"backend {backend!r} is unknown: choose one of {', '.join(map(repr, BACKENDS))}")
-    return "numpy"
 
 
-def build(graph: Graph, backend: str) -> Build:
+def target_of(backend: str, fast_math: bool) -> Target:
+    """What to build for: ``"auto"`` is C where a compiler works, and NumPy elsewhere.
+
+    Raises:
+        BackendError, MissingCompilerError, CompilerError: there is no such backend, or no C compiler for it.
+    """
+    wanted = usual_backend() if backend == "auto" else backend
+    check_backend(wanted)
+    if wanted == "numpy":
+        return NUMPY
+    compiler = toolchain() if wanted == "c" else working_toolchain()
+    if compiler is None:
+        return NUMPY
+    return Target("c", COptions(fast_math=fast_math), compiler, falls_back=wanted == "auto")
+
+
+def print_program(optimised: Graph, target: Target) -> Source:
+    """The generated text of a graph that has been through all passes."""
+    if target.backend == "numpy":
+        return Source(print_module(optimised), None)
+    library = CLibrary(partial(print_function, options=target.options))
+    python = print_module(optimised, library=library)
+    return Source(python, print_source(optimised.name, library.functions) if library.functions else None)
+
+
+def build(graph: Graph, target: Target) -> Build:
     """Make `graph` runnable, from the disk cache if it is there."""
-    backend = check_backend(backend)
     graph = final(graph)
     text = str(graph)
     # A program that calls back into Python is not cached: a Python function has no text to know it by.
-    key = (
-        None
-        if any(has_effect(call, "calls Python") for call in graph.calls)
-        else cache_key(ir=text, backend=backend)
-    )
+    is_cached = not any(has_effect(call, "calls Python") for call in graph.calls)
+    key = _key(text, target) if is_cached else None
     cache = default_cache()
     entry = cache.load(key) if key else None
     if entry is not None:
-        source = entry.text("program.py")
         statistics.from_disk += 1
-        return Build(
-            load_module(source, entry_name(graph)), source, entry.folder / "program.py", from_disk=True
-        )
+        return _from_disk(entry, entry_name(graph))
     optimised, _ = optimise(graph)
-    source = print_module(optimised)
+    source = print_program(optimised, target)
+    members = {"program.py": source.python.encode(), "graph.txt": text.encode()}
+    if source.c is not None:
+        assert target.toolchain is not None
+        try:
+            library = target.toolchain.compile(source.c, fast_math=target.options.fast_math)
+        except MissingCompilerError:  # the cache remembers one that is gone
+            if target.falls_back:
+                return build(graph, NUMPY)
+            raise
+        members |= {"program.c": source.c.encode(), LIBRARY: library}
     statistics.compiled += 1
-    folder = None
-    if key:
-        members = {"program.py": source.encode(), "graph.txt": text.encode()}
-        folder = cache.store(key, members, {"function": graph.name, "backend": backend})
-    function = load_module(source, entry_name(graph), callbacks(optimised))
-    return Build(function, source, folder / "program.py" if folder else None)
+    folder = cache.store(key, members, {"function": graph.name, "backend": target.backend}) if key else None
+    function = load_module(source.python, entry_name(graph), callbacks(optimised))
+    if source.c is not None:
+        link(function, members[LIBRARY], folder)
+    return Build(function, source.python, folder / "program.py" if folder else None, c_source=source.c)
+
+
+def _key(text: str, target: Target) -> str:
+    options = {"fast_math": target.options.fast_math} if target.backend == "c" else {}
+    return cache_key(
+        ir=text, backend=target.backend, options=options, versions={**versions_in_use(), **target.key}
+    )
+
+
+def _from_disk(entry: Entry, name: str) -> Build:
+    source = entry.text("program.py")
+    function = load_module(source, name)
+    if LIBRARY in entry.members:
+        link(function, entry.members[LIBRARY], entry.folder)
+    c_source = entry.text("program.c") if "program.c" in entry.members else None
+    return Build(function, source, entry.folder / "program.py", from_disk=True, c_source=c_source)

@@ -170,9 +170,14 @@ class DiskCache:
             return None
         return folder
 
+    @property
+    def why_not(self) -> str | None:
+        """Why the cache is not used, if so."""
+        return self._off or problem_of(self.folder)
+
     def info(self) -> CacheInfo:
         """The cache as a whole: where, whether it is used and why not, how many entries, how large."""
-        why_not = self._off or problem_of(self.folder)
+        why_not = self.why_not
         stored = list(stored_entries(self.folder))
         total = sum(entry.bytes for entry in stored)
         return CacheInfo(self.folder, why_not is None, why_not, len(stored), total, self.max_bytes)

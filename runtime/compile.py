@@ -9,6 +9,7 @@ from types import MethodType
 from typing import Any, overload
 
 from ..compiler.errors import TransformTypeError
+from ..compiler.options import flag
 from ..compiler.program import argument_names, describe, flatten_arguments, trace
 from ..compiler.trace import is_idle
 from ..compiler.traced_array import is_traced
@@ -26,6 +27,7 @@ class Options:
     """What `compile` was asked for, checked."""
 
     backend: str
+    fast_math: bool
     static_argnums: tuple[int, ...]
     static_argnames: tuple[str, ...]
     max_variants: int
@@ -141,7 +143,8 @@ class CompiledFunction:
         with self._lock:
             variant = self._variants.get(signature)
             if variant is None or variant.is_stale:
-                variant = Variant(self._function, signature, self._options.backend)
+                options = self._options
+                variant = Variant(self._function, signature, options.backend, options.fast_math)
                 self._variants.pop(signature, None)
                 self._variants[signature] = variant
                 while len(self._variants) > self._options.max_variants:
@@ -170,7 +173,7 @@ class CompiledFunction:
         """The stages that a call with these arguments goes through: traced graph, passes, generated source."""
         leaves, tree = self._flatten(args, kwargs)
         signature = sign(leaves, tree)
-        return Lowered(self._function, signature, self._options.backend)
+        return Lowered(self._function, signature, self._options.backend, self._options.fast_math)
 
 
 def _check_count(option: str, given: Any) -> None:
@@ -184,6 +187,7 @@ def compile(
     /,
     *,
     backend: str = ...,
+    fast_math: bool = ...,
     static_argnums: int | Iterable[int] = ...,
     static_argnames: str | Iterable[str] = ...,
     max_variants: int = ...,
@@ -196,6 +200,7 @@ def compile(
     /,
     *,
     backend: str = ...,
+    fast_math: bool = ...,
     static_argnums: int | Iterable[int] = ...,
     static_argnames: str | Iterable[str] = ...,
     max_variants: int = ...,
@@ -207,6 +212,7 @@ def compile(
     /,
     *,
     backend: str = "auto",
+    fast_math: bool = False,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
     max_variants: int = 32,
@@ -218,7 +224,11 @@ def compile(
     Args:
         function: takes and returns arrays, numbers, and containers of them. Arrays that it closes over are used by
             reference. It must not depend on anything else that changes.
-        backend: ``"auto"`` or ``"numpy"``.
+        backend: ``"c"`` for C functions that the machine's compiler compiles, between statements of NumPy;
+            ``"numpy"`` for statements alone; ``"auto"`` for the first where a compiler works, or for what the
+            environment's ``TRACEMILL_BACKEND`` says.
+        fast_math: let C add in any order, use reciprocals, fuse multiplications with additions, and lose the sign of
+            zero: faster, and not NumPy's values to the last digits. NumPy's own statements stay as they are.
         static_argnums: positions of arguments that are settings, not data: their values are known while tracing,
             and each new value compiles again. They must be hashable. Strings, bools and None are static anyway.
         static_argnames: the same by name, however they are passed.
@@ -230,6 +240,7 @@ def compile(
 
     Raises:
         ConcretizationError: (when called) if Python needs a value, as in ``if x > 0``.
+        MissingCompilerError, CompilerError: (when called) if ``backend="c"`` finds no C compiler that works.
         BackendError, StaticArgumentError, TransformTypeError: for wrong options.
 
     >>> import numpy as np
@@ -243,7 +254,7 @@ def compile(
     argnums = as_tuple("static_argnums", static_argnums, int)
     argnames = as_tuple("static_argnames", static_argnames, str)
     _check_count("max_variants", max_variants)
-    options = Options(backend, argnums, argnames, max_variants)
+    options = Options(backend, flag("fast_math", fast_math), argnums, argnames, max_variants)
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:
         if not callable(f):

@@ -1,12 +1,12 @@
 """`Lowered`: every stage between a Python function and its generated source, to look at."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
-from ..compiler.backends.numpy import print_module
 from ..compiler.ir import Graph
 from ..compiler.program import trace
-from .build import check_backend, final, optimise
+from .build import Source, final, optimise, print_program, target_of
 from .signature import Signature, arguments_for
 from .variant import Variant
 
@@ -15,11 +15,15 @@ class Lowered:
     """What a call with a given signature goes through. Nothing is run and nothing is cached.
 
     ``print(f.lower(x))`` shows it all; ``.graph`` is the traced graph, ``.after("simplify")`` the graph after that
-    pass, ``.source`` the generated module.
+    pass, ``.source`` the generated module, ``.c_source`` the C text of what that calls, if any.
     """
 
-    def __init__(self, function: Callable[..., Any], signature: Signature, backend: str) -> None:
-        self.backend = check_backend(backend)
+    def __init__(
+        self, function: Callable[..., Any], signature: Signature, backend: str, fast_math: bool = False
+    ) -> None:
+        self._target = target_of(backend, fast_math)
+        self.backend = self._target.backend
+        """``"c"`` or ``"numpy"``."""
         self.signature = signature
         self._function = function
         self.graph: Graph = trace(function, signature.tree, arguments_for(signature), is_kept=True).graph
@@ -38,14 +42,23 @@ class Lowered:
                 return graph
         raise KeyError(f"no pass {name!r}: choose one of {', '.join(self.passes)}")
 
+    @cached_property
+    def _source(self) -> Source:
+        return print_program(self.optimised, self._target)
+
     @property
     def source(self) -> str:
         """The generated Python module."""
-        return print_module(self.optimised)
+        return self._source.python
+
+    @property
+    def c_source(self) -> str | None:
+        """The generated C file, with the functions that the module calls; None if it calls none."""
+        return self._source.c
 
     def compile(self) -> Variant:
         """The program, ready to run."""
-        return Variant(self._function, self.signature, self.backend)
+        return Variant(self._function, self.signature, self.backend, self._target.options.fast_math)
 
     def __str__(self) -> str:
         parts = [f"# {self.signature}", "# ---- traced", str(self.graph)]
@@ -56,7 +69,10 @@ class Lowered:
             if changed:
                 parts.append(graph.code)
             before = graph
-        return "\n".join([*parts, "# ---- source", self.source])
+        parts += ["# ---- source", self.source]
+        if self.c_source is not None:
+            parts += ["// ---- C source", self.c_source]
+        return "\n".join(parts)
 
     def __repr__(self) -> str:
         return f"<Lowered {self.graph.name}({self.signature})>"

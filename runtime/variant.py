@@ -7,7 +7,7 @@ import numpy as np
 
 from ..compiler.program import trace
 from ..compiler.traced_array import is_traced
-from .build import build
+from .build import build, target_of
 from .entry import always_miss, generate_entry
 from .numpy_generators import refusing_draws
 from .signature import NumberSpec, Signature, arguments_for
@@ -17,7 +17,9 @@ from .transform import inputs_of
 class Variant:
     """The program of one signature, its build, and its generated entry."""
 
-    def __init__(self, function: Callable[..., Any], signature: Signature, backend: str) -> None:
+    def __init__(
+        self, function: Callable[..., Any], signature: Signature, backend: str, fast_math: bool = False
+    ) -> None:
         self.signature = signature
         self.function = function
         with refusing_draws(function):
@@ -27,10 +29,10 @@ class Variant:
         self.entry: Callable[..., Any] = always_miss
         """``entry(args, kwargs)``: the result, or MISS if the call needs the general way."""
         if not self.uses_variables:
-            self._build(backend)
+            self._build(backend, fast_math)
 
-    def _build(self, backend: str) -> None:
-        self.build = build(self.program.graph, backend)
+    def _build(self, backend: str, fast_math: bool) -> None:
+        self.build = build(self.program.graph, target_of(backend, fast_math))
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         if not self.program.mutated and not self.program.frozen:
             self.entry = generate_entry(self.signature, self.program, self.build.function) or always_miss

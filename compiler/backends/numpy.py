@@ -1,6 +1,6 @@
 """The NumPy backend: a graph as one readable Python module that needs NumPy alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,9 @@ from . import (
     numpy_nested,
     numpy_reduction,
 )
+from .c_function import CFunction
+from .c_interface import C_NAMES, LINK_AT_RUN, library_statements, link_statements
+from .c_library import CLibrary
 from .numpy_form import RESERVED, Module, shape_text
 from .numpy_function import Function, definition, has_effects, plain, planned, planned_nested
 from .numpy_self_check import self_check, self_check_names
@@ -42,10 +45,10 @@ __all__ = [
 ]
 
 
-_FIXED_NAMES = ("idle", "workspace", "statements", "mine", "outside", "outputs")
+_FIXED_NAMES = ("idle", "workspace", "statements", "mine", "outside", "outputs", *C_NAMES)
 
 
-def print_module(graph: Graph, *, check: bool = True) -> str:
+def print_module(graph: Graph, *, check: bool = True, library: CLibrary | None = None) -> str:
     """The source of a module with a function ``entry_name(graph)`` from the inputs to the tuple of outputs.
 
     Inputs are arrays of exactly the types of the graph's inputs, in any memory layout; those without axes
@@ -55,20 +58,29 @@ def print_module(graph: Graph, *, check: bool = True) -> str:
 
     With `check` the module, when it is run, compares itself with the meanings of the ops, one by one, on
     random inputs, and times itself. The same graph gives the same text, byte by byte.
+
+    With a `library`, what C functions can do is theirs: they are collected there, and the module takes them from a
+    shared library when its function ``link`` is called.
     """
     module = _module(graph)
+    module.library = library
     name, effects = entry_name(graph), has_effects(graph)
     parameters = _parameters(graph, module)
     main = planned(graph, module, parameters)
     main.write()
     bodies = [main.text("statements", _first_parameters(effects))]
-    if check and not effects:
+    is_checked = check and not effects
+    if is_checked:
         reference = plain(graph, module, parameters)
         reference.write()
         bodies.append(reference.text("reference", (), "The meaning of every operation, one by one."))
-        bodies += self_check(graph, name, module)
     nested = _nested(module)
+    c_functions = _c_functions(module)
+    if is_checked:
+        bodies += library_statements() if c_functions else []
+        bodies += self_check(graph, name, module, LINK_AT_RUN.splitlines() if c_functions else ())
     functions = [
+        *(link_statements(c_functions) if c_functions else ()),
         *_helpers(module),
         *nested,
         _workspace(main),
@@ -77,8 +89,8 @@ def print_module(graph: Graph, *, check: bool = True) -> str:
     ]
     # The imports come last because they depend on all else.
     sections = [
-        _header(name, module, check and not effects),
-        _imports(module, check and not effects),
+        _header(name, module, is_checked),
+        _imports(module, is_checked),
         _constants(module) + module.known,
         ["idle = []  # workspaces that no call is using now: each thread and each nested call takes its own"],
     ]
@@ -122,9 +134,11 @@ def _first_parameters(effects: bool) -> tuple[str, ...]:
 def _header(name: str, module: Module, check: bool) -> list[str]:
     needs = "NumPy and ml_dtypes" if module.uses_bfloat16 else "only NumPy"
     run = " Run this file to check it against the meaning of every operation and to time it." if check else ""
+    c_functions = ["Its C functions stand in the C file beside it.", ""] if _c_functions(module) else []
     return [
         f'"""{name}: NumPy statements made by Tracemill from the function of that name.',
         "",
+        *c_functions,
         f"Needs {needs}.{run}",
         '"""',
     ]
@@ -132,7 +146,9 @@ def _header(name: str, module: Module, check: bool) -> list[str]:
 
 def _imports(module: Module, check: bool) -> list[str]:
     packed = any(array_text(constant.array) is None for _, constant in module.constants.values())
-    standard = ["base64"] * packed + ["contextvars"] + ["sys", "time"] * check
+    calls_c = bool(_c_functions(module))
+    standard = ["base64"] * packed + ["contextvars"] + ["ctypes"] * calls_c
+    standard += ["os", "pathlib", "subprocess"] * (calls_c and check) + ["sys", "time"] * check
     others = ["import ml_dtypes"] * module.uses_bfloat16 + ["import numpy as np"]
     return [*(f"import {name}" for name in standard), "", *others]
 
@@ -150,7 +166,12 @@ def _constants(module: Module) -> list[str]:
         f"{name} = None  # a Python function, set by whoever loads this module"
         for name, _ in module.callbacks
     ]
+    lines += [f"{f.name} = None  # a C function, set by `link`" for f in _c_functions(module)]
     return lines
+
+
+def _c_functions(module: Module) -> Sequence[CFunction]:
+    return module.library.functions if module.library else ()
 
 
 def _helpers(module: Module) -> list[list[str]]:

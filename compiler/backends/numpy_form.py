@@ -14,6 +14,8 @@ from ..identifiers import identifier
 from ..ir import ArrayType, Call, Constant, Graph, Value
 from ..memory_plan import Writing
 from ..op import lookup
+from .c_function import CFunction
+from .c_library import CLibrary
 from .python_literals import dtype_text, number_name, number_text
 from .python_text import Names, wrapped
 from .quoted_meaning import expression
@@ -23,7 +25,10 @@ OPAQUE = frozenset(
 )
 """Ops whose meaning cannot be quoted."""
 
-RESERVED = (*keyword.kwlist, *dir(builtins), "_", "np", "ml_dtypes", "base64", "contextvars", "sys", "time")
+MODULES = ("base64", "contextvars", "ctypes", "ml_dtypes", "np", "os", "pathlib", "subprocess", "sys", "time")
+"""What a generated module may import."""
+
+RESERVED = (*keyword.kwlist, *dir(builtins), "_", *MODULES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,8 @@ class Module:
     """Names of the module's own functions."""
     known: list[str] = field(default_factory=list[str])
     """Statements that are run once, when the module is loaded."""
+    library: CLibrary | None = None
+    """Where C functions are collected that take the place of statements; None if there is to be no C."""
 
     def constant(self, value: Constant) -> str:
         """The variable that holds a constant array."""
@@ -78,6 +85,14 @@ class Module:
         if nested not in self.nested:
             self.nested[nested] = self.names.claim(identifier(nested.graph.name))
         return self.nested[nested]
+
+    def c_function(self, call: Call) -> CFunction | None:
+        """The C function that computes a call, if there is one."""
+        return self.library.function_of(call, self.names) if self.library else None
+
+    def writing(self, call: Call) -> Writing:
+        """What the statement of a call can do with memory. C functions write where they are told."""
+        return Writing(True, ()) if self.c_function(call) else writing(call)
 
     def note_dtype(self, dtype: DType) -> None:
         self.uses_bfloat16 |= dtype.name == "bfloat16"

@@ -8,7 +8,8 @@ from ..ir import ArrayType, Call, Constant, Graph, Location, Value
 from ..memory_plan import VIEWS, Block, MemoryPlan, plan_memory
 from ..op import has_effect
 from ..text import location_text
-from .numpy_form import AS_MEANING, OPAQUE, RESERVED, Module, Nested, Scope, form_of, writing
+from .c_function import CFunction
+from .numpy_form import AS_MEANING, OPAQUE, RESERVED, Module, Nested, Scope, form_of
 from .python_text import Names, bare_tuple, wrapped
 
 LARGE = 1 << 14
@@ -30,7 +31,7 @@ def known_values(graph: Graph) -> set[Value]:
 def planned(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function":
     """The outermost function, which writes its results where a memory plan says, large ones into an arena."""
     known = known_values(graph)
-    plan = plan_memory(graph, writing, smallest=LARGE, known=known)
+    plan = plan_memory(graph, module.writing, smallest=LARGE, known=known)
     return Function(graph, module, parameters, plan, known, outermost=True)
 
 
@@ -39,7 +40,7 @@ def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) ->
     graph = nested.graph
     known = known_values(graph)
     owned = {graph.inputs[place] for place in nested.owned}
-    plan = plan_memory(graph, writing, smallest=sys.maxsize, known=known, owned=owned)
+    plan = plan_memory(graph, module.writing, smallest=sys.maxsize, known=known, owned=owned)
     own_results = len(graph.outputs) if nested.own_results is None else nested.own_results
     return Function(graph, module, parameters, plan, known, outermost=False, own_results=own_results)
 
@@ -124,7 +125,28 @@ class Function:
     def _statement(self, call: Call, scope: Scope) -> list[str]:
         if self.plan is None and call.op not in OPAQUE:
             return AS_MEANING.write(call, scope, None)
+        function = self.module.c_function(call) if self.plan is not None else None
+        if function is not None:
+            return self._c_statement(function, call, scope)
         return form_of(call).write(call, scope, self._target(call, scope))
+
+    def _c_statement(self, function: CFunction, call: Call, scope: Scope) -> list[str]:
+        """``name = np.empty(…)`` for each array that a C function writes, and its call."""
+        arguments = [scope.array(value) for value in call.inputs]
+        for type in function.inputs:
+            self.module.note_dtype(type.dtype)
+        target = self._target(call, scope)
+        lines: list[str] = []
+        for place, type in enumerate(function.outputs):
+            name = scope.names.numbered(call.op if place < len(call.outputs) else "work")
+            memory = target if place == 0 and target else f"np.empty({scope.type(type)})"
+            lines.append(f"    {name} = {memory}")
+            arguments.append(name)
+            if place < len(call.outputs):
+                scope.of[call.outputs[place]] = name
+        lines += wrapped(f"{function.name}(", arguments, ")")
+        numbers = [scope.of[value] for value in call.outputs if value.ndim == 0]
+        return [*lines, *(f"    {name} = {name}[()]" for name in numbers)]
 
     def _target(self, call: Call, scope: Scope) -> str | None:
         """Where the plan wants the result of a call."""

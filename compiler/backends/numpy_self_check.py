@@ -68,15 +68,15 @@ def check():
 '''
 
 
-def self_check(graph: Graph, name: str, module: Module) -> list[list[str]]:
-    """Functions that compare `name` with ``reference``, and the main program."""
+def self_check(graph: Graph, name: str, module: Module, before: Sequence[str] = ()) -> list[list[str]]:
+    """Functions that compare `name` with ``reference``, and the main program; `before` are its first statements."""
     inputs = [f"({shape_text(v.shape)}, {dtype_text(v.dtype)})" for v in graph.inputs]
     for value in graph.inputs:
         module.note_dtype(value.dtype)
     return [
         wrapped("INPUTS = [", inputs, "]", indent=0),
         *(text.splitlines() for text in (DRAW, DIFFERENCE, TOLERANCE, CHECK.format(name=name))),
-        ['if __name__ == "__main__":', "    sys.exit(check())"],
+        ['if __name__ == "__main__":', *before, "    sys.exit(check())"],
     ]
 
 

@@ -1,0 +1,26 @@
+"""One C file for all the C functions of a program."""
+
+from collections.abc import Sequence
+
+from ..ir import Call
+from .c_function import CFunction, COptions
+from .c_interface import print_wrappers
+from .c_steps import step_function
+
+INCLUDES = ("complex.h", "math.h", "stdbool.h", "stddef.h", "stdint.h", "stdlib.h", "string.h")
+
+
+def print_source(name: str, functions: Sequence[CFunction]) -> str:
+    """A C text that stands on its own: the functions, and what makes them callable from Python.
+
+    The same functions give the same text, byte by byte.
+    """
+    header = f"// {name}: C functions made by Tracemill for the Python module of that name.\n"
+    includes = "".join(f"#include <{header}>\n" for header in INCLUDES)
+    texts = [function.text.rstrip() + "\n" for function in functions]
+    return "\n".join([header, includes, *texts, print_wrappers(functions)])
+
+
+def print_function(call: Call, name: str, options: COptions) -> CFunction | None:
+    """The C function that computes a call; None if NumPy's statements do it."""
+    return step_function(call, name)

@@ -1,0 +1,42 @@
+"""Facts about this machine that took time to find out, kept beside the disk cache's entries as `<name>.json`.
+
+Forgetting costs time, never correctness: what cannot be read was not known, what cannot be written is not kept.
+"""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+from .cache import default_cache
+from .cache_folder import make_private, problem_of, temporary_in
+
+
+def recall(name: str) -> dict[str, Any]:
+    """What is known under a name; nothing if that is not known, or could have been written by another user."""
+    path = _path(name)
+    if path is None:
+        return {}
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def remember(name: str, facts: dict[str, Any]) -> None:
+    """Keep facts for other processes, in the place of those of that name."""
+    path = _path(name)
+    if path is None:
+        return
+    with contextlib.suppress(OSError):
+        make_private(path.parent)
+        if problem_of(path.parent) is None:
+            written = temporary_in(path.parent)
+            written.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+            written.replace(path)
+
+
+def _path(name: str) -> Path | None:
+    cache = default_cache()
+    return cache.folder / f"{name}.json" if cache.why_not is None else None

@@ -1,0 +1,29 @@
+"""Loading the shared library of a program, from the disk cache's folder or from a private one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .threads import address_of_count
+from .toolchain import library_file
+
+LIBRARY = "program.so"
+"""A shared library among the files of a cache entry."""
+
+
+def link(function: Callable[..., Any], library: bytes, folder: Path | None) -> None:
+    """Give the module of `function` its C functions: those of `library`, which lies in the cache entry `folder`, too.
+
+    Where there is no entry, or it has just been evicted, or its disk lets nobody run code, a private copy is loaded,
+    and deleted at once.
+    """
+    take: Callable[[str, int], None] = function.__globals__["link"]
+    if folder is not None:
+        try:
+            take(str(folder / LIBRARY), address_of_count())
+        except OSError:
+            pass
+        else:
+            return
+    with library_file(library) as path:
+        take(str(path), address_of_count())

@@ -1,0 +1,271 @@
+"""Programs compiled through C: cached, linked, run from threads and processes, with every error named."""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from samples.sample import LAYOUTS
+from tracemill.compiler.errors import CompilerError, MissingCompilerError
+from tracemill.runtime.build import statistics
+from tracemill.runtime.cache import CacheWarning, default_cache
+from tracemill.runtime.threads import set_num_threads
+
+pytestmark = pytest.mark.usefixtures("c_compiler")
+
+TREE = Path(__file__).resolve().parent.parent / ".root"
+
+
+@pytest.fixture(autouse=True)
+def cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def four_threads() -> Iterator[None]:
+    before = tm.get_num_threads()
+    set_num_threads(4)
+    yield
+    set_num_threads(before)
+
+
+def running(x: Any) -> Any:
+    """What has a C function, whatever kernels there are."""
+    return np.cumsum(np.sin(x), axis=0) * 2
+
+
+compiled_running = tm.compile(running, backend="c")
+
+X = np.random.default_rng(0).standard_normal((40, 30))
+LARGE = np.random.default_rng(0).standard_normal((3000, 200))
+
+
+def assert_right(f: Any, x: Any = X) -> None:
+    np.testing.assert_allclose(f(x), running(x), rtol=1e-12, atol=1e-12)
+
+
+def fresh() -> tm.CompiledFunction:
+    return tm.compile(running, backend="c")
+
+
+# ---- what it computes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arguments_may_lie_in_memory_in_any_way(layout: str) -> None:
+    assert_right(compiled_running, LAYOUTS[layout](X))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1), (1,), (257,)])
+def test_arguments_may_have_any_size(shape: tuple[int, ...]) -> None:
+    assert_right(fresh(), np.ones(shape))
+
+
+def test_arguments_that_overlap_are_read_as_they_are() -> None:
+    f = tm.compile(lambda x, y: np.cumsum(x, 0) + y, backend="c")
+    memory = np.arange(12.0)
+    np.testing.assert_array_equal(f(memory[:8], memory[4:]), np.cumsum(memory[:8]) + memory[4:])
+
+
+def test_the_source_shows_python_and_c() -> None:
+    lowered = fresh().lower(X)
+    assert lowered.backend == "c"
+    assert "c_cumsum_1(" in lowered.source
+    assert lowered.c_source is not None
+    assert "static void c_cumsum_1(" in lowered.c_source
+    assert str(lowered).endswith(lowered.c_source)
+    assert lowered.compile().build.c_source == lowered.c_source
+
+
+def test_a_program_without_c_functions_needs_no_library() -> None:
+    f = tm.compile(np.linalg.inv, backend="c")
+    assert f.lower(np.eye(2)).c_source is None
+    np.testing.assert_array_equal(f(np.eye(2)), np.eye(2))
+
+
+def test_fast_math_is_a_program_of_its_own() -> None:
+    assert_right(fresh())
+    before = statistics.compiled
+    assert_right(tm.compile(running, backend="c", fast_math=True))
+    assert statistics.compiled == before + 1
+
+
+@pytest.mark.usefixtures("four_threads")
+def test_threads_of_python_may_call_at_once() -> None:
+    expected = compiled_running(LARGE)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(compiled_running, [LARGE.copy() for _ in range(20)]))
+    assert all(np.array_equal(result, expected) for result in results)
+
+
+def test_compiled_functions_can_be_pickled() -> None:
+    f = pickle.loads(pickle.dumps(tm.compile(np.sin, backend="c", fast_math=True)))
+    assert f.lower(X).backend == "c"
+    assert f.lower(X)._target.options.fast_math
+
+
+# ---- the cache ---------------------------------------------------------------------------------------
+
+
+def test_what_is_cached_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_right(fresh())
+    before = statistics.compiled, statistics.from_disk
+    monkeypatch.setenv("PATH", "")
+    assert_right(fresh())
+    assert (statistics.compiled, statistics.from_disk) == (before[0], before[1] + 1)
+    with pytest.raises(MissingCompilerError):
+        tm.compile(lambda x: np.cumsum(x, axis=0) * 3, backend="c")(X)
+
+
+def test_auto_does_without_a_compiler_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_BACKEND", "auto")
+    f = tm.compile(running)
+    assert f.lower(X).backend == "c"
+    monkeypatch.setenv("PATH", "")
+    assert_right(f)
+
+
+def test_a_damaged_library_is_made_anew() -> None:
+    assert_right(fresh())
+    (path,) = default_cache().folder.glob("*/program.so")
+    damaged = path.read_bytes()[:-1] + b"!"
+    path.unlink()  # a library that is loaded must not be written to
+    path.write_bytes(damaged)
+    with pytest.warns(CacheWarning, match="does not match its sha256"):
+        assert_right(fresh())
+    assert default_cache().verify() == []
+    assert_right(fresh())
+
+
+@pytest.mark.parametrize("switch", ["0", "1"])
+def test_without_a_usable_cache_programs_run_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, switch: str
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CACHE", switch)
+    (tmp_path / "cache").write_text("no folder")
+    if switch == "1":
+        with pytest.warns(CacheWarning, match="is not a folder"):
+            assert_right(fresh())
+    else:
+        assert_right(fresh())
+
+
+def test_an_entry_that_is_evicted_before_it_is_loaded_is_loaded_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert_right(fresh())
+    cache = default_cache()
+    load = cache.load
+
+    def load_and_lose(key: str) -> Any:
+        entry = load(key)
+        cache.clear()
+        return entry
+
+    monkeypatch.setattr(cache, "load", load_and_lose)
+    assert_right(fresh())
+
+
+def test_a_program_that_calls_python_is_linked_but_not_cached() -> None:
+    f = tm.compile(lambda x: tm.pure_callback(np.sin, x, np.cumsum(x, axis=0)), backend="c")
+    np.testing.assert_allclose(f(X), np.sin(np.cumsum(X, axis=0)))
+    assert not list(default_cache().folder.glob("*/program.so"))
+
+
+def test_cached_programs_run_on_their_own(tmp_path: Path) -> None:
+    assert_right(fresh())
+    (path,) = default_cache().folder.glob("*/program.py")
+    done = subprocess.run([sys.executable, "-I", path], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("ok: max difference"), done.stderr
+    assert default_cache().verify() == []
+
+
+# ---- several processes -------------------------------------------------------------------------------
+
+PROGRAM = """
+import numpy as np, tracemill as tm
+from tracemill.runtime.build import statistics
+x = np.random.default_rng(0).standard_normal((40, 30))
+f = tm.compile(lambda x: np.cumsum(np.sin(x), axis=0) * 2, backend="c")
+np.testing.assert_allclose(f(x), np.cumsum(np.sin(x), axis=0) * 2, rtol=1e-12, atol=1e-12)
+print(statistics.compiled, statistics.from_disk)
+"""
+
+
+def start(program: str, **environment: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", program],
+        env={**os.environ, "PYTHONPATH": str(TREE), **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_may_compile_the_same_at_once() -> None:
+    processes = [start(PROGRAM) for _ in range(2)]
+    assert all(process.communicate(timeout=120)[0] in ("1 0\n", "0 1\n") for process in processes)
+    assert default_cache().verify() == []
+    assert start(PROGRAM, PATH="").communicate(timeout=120)[0] == "0 1\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_child_computes_what_its_parent_does_and_does_not_hang() -> None:
+    program = """
+import os, sys, warnings, numpy as np, tracemill as tm
+warnings.simplefilter("ignore")
+tm.set_num_threads(4)
+f = tm.compile(lambda x: np.cumsum(x, axis=1), backend="c")
+x = np.random.default_rng(0).standard_normal((500, 2000))
+expected = f(x)
+child = os.fork()
+if not child:
+    os._exit(0 if np.array_equal(f(x), expected) else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), np.array_equal(f(x), expected))
+"""
+    assert start(program).communicate(timeout=120)[0] == "0 True\n"
+
+
+# ---- without a compiler ------------------------------------------------------------------------------
+
+
+def test_auto_is_c_where_a_compiler_works_and_numpy_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_BACKEND", "auto")
+    assert tm.compile(running).lower(X).backend == "c"
+    monkeypatch.setenv("TRACEMILL_CC", "false")
+    assert tm.compile(running).lower(X).backend == "numpy"
+    assert_right(tm.compile(running))
+
+
+def test_the_environment_says_what_auto_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_BACKEND", "c")
+    assert tm.compile(running).lower(X).backend == "c"
+    assert tm.compile(running, backend="numpy").lower(X).backend == "numpy"
+    monkeypatch.setenv("TRACEMILL_BACKEND", "fortran")
+    with pytest.raises(tm.errors.BackendError, match="backend 'fortran' is unknown"):
+        tm.compile(running).lower(X)
+
+
+def test_without_a_compiler_c_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_CC", "/nowhere/cc")
+    with pytest.raises(MissingCompilerError, match="TRACEMILL_CC=/nowhere/cc names no program"):
+        fresh()(X)
+
+
+def test_a_compiler_that_fails_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_CC", "false")
+    with pytest.raises(CompilerError, match="exit status 1"):
+        fresh()(X)
+
+
+@pytest.mark.parametrize("fast_math", [None, "yes", 2])
+def test_fast_math_is_a_flag(fast_math: Any) -> None:
+    with pytest.raises(tm.errors.ArgumentTypeError, match="fast_math must be True or False"):
+        tm.compile(running, fast_math=fast_math)

@@ -1,0 +1,223 @@
+"""The C compiler is found as the environment says, asked once what it can do, and its failures are named."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from tracemill.compiler.errors import CompilerError, MissingCompilerError
+from tracemill.runtime import toolchain as module
+from tracemill.runtime.remembered import recall
+from tracemill.runtime.toolchain import FAST, REQUIRED, toolchain, working_toolchain
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the C backend is for Linux and macOS")
+
+
+@pytest.fixture(autouse=True)
+def nothing_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache folder without a compiler, and no settings of the user's."""
+    monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path / "cache"))
+    for name in ("TRACEMILL_CC", "CC"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def counting(compiler: str, folder: Path) -> Path:
+    """A compiler that notes each of its calls."""
+    return script(folder / "counting-cc", f'echo "$@" >> {folder}/calls\nexec {compiler} "$@"')
+
+
+def calls(folder: Path) -> int:
+    path = folder / "calls"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def forget() -> None:
+    """What another process would know: what is on disk."""
+    module._known.cache_clear()
+
+
+# ---- which one ---------------------------------------------------------------------------------------
+
+
+def test_the_setting_of_ours_comes_first(c_compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "false")
+    monkeypatch.setenv("TRACEMILL_CC", c_compiler)
+    assert toolchain().command == (c_compiler,)
+
+
+def test_a_setting_may_have_arguments(c_compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", f"{c_compiler} -DNOTHING=1")
+    assert toolchain().command == (c_compiler, "-DNOTHING=1")
+
+
+def test_a_usual_setting_that_does_not_work_is_passed_over(
+    c_compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "false")
+    assert toolchain().command[0].endswith("cc")
+
+
+def test_without_a_compiler_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MissingCompilerError, match=r"no C compiler is found .*install one .*TRACEMILL_CC"):
+        toolchain()
+    assert working_toolchain() is None
+
+
+def test_a_setting_that_names_nothing_is_not_passed_over(
+    c_compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CC", "no-such-compiler")
+    with pytest.raises(MissingCompilerError, match="TRACEMILL_CC=no-such-compiler names no program"):
+        toolchain()
+
+
+def test_a_compiler_that_fails_at_all_is_an_error_with_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = script(tmp_path / "broken-cc", "echo 'out of licences' >&2; exit 3")
+    monkeypatch.setenv("TRACEMILL_CC", str(broken))
+    for _ in range(2):
+        with pytest.raises(CompilerError, match=r"fails \(exit status 3\) on .*program.c:\nout of licences"):
+            toolchain()
+    assert working_toolchain() is None
+
+
+def test_a_compiler_that_cannot_be_run_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "cc"
+    path.write_bytes(b"\x7fELF nonsense")
+    path.chmod(0o700)
+    monkeypatch.setenv("TRACEMILL_CC", str(path))
+    with pytest.raises(CompilerError, match="cannot be run"):
+        toolchain()
+
+
+# ---- what it can do ----------------------------------------------------------------------------------
+
+
+def test_a_compiler_is_asked_once_and_remembered_on_disk(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CC", str(counting(c_compiler, tmp_path)))
+    found = toolchain()
+    asked = calls(tmp_path)
+    assert asked > 0
+    assert toolchain() is found
+    forget()
+    assert toolchain() == found
+    assert calls(tmp_path) == asked
+
+
+def test_a_compiler_that_has_changed_is_asked_again(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = counting(c_compiler, tmp_path)
+    monkeypatch.setenv("TRACEMILL_CC", str(path))
+    toolchain()
+    asked = calls(tmp_path)
+    os.utime(path, (1, 1))
+    forget()
+    toolchain()
+    assert calls(tmp_path) == 2 * asked
+
+
+def test_what_is_remembered_for_another_processor_does_not_count(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CC", str(counting(c_compiler, tmp_path)))
+    toolchain()
+    asked = calls(tmp_path)
+    monkeypatch.setattr(module, "processor_digest", lambda: "another")
+    forget()
+    assert toolchain().identity()["processor"] == "another"
+    assert calls(tmp_path) == 2 * asked
+
+
+def test_a_compiler_that_is_gone_is_still_the_one_whose_programs_are_cached(
+    c_compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = toolchain()
+    monkeypatch.setenv("PATH", "")
+    assert toolchain().identity() == found.identity()
+    with pytest.raises(MissingCompilerError):
+        toolchain().compile("")
+
+
+def test_what_another_user_could_have_written_is_not_believed(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CC", str(counting(c_compiler, tmp_path)))
+    toolchain()
+    assert recall("toolchain")
+    (tmp_path / "cache").chmod(0o777)
+    assert not recall("toolchain")
+    asked = calls(tmp_path)
+    forget()
+    toolchain()
+    assert calls(tmp_path) == 2 * asked
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"stamp": 1}', "[" * 100000])
+def test_a_damaged_memory_is_no_memory(c_compiler: str, tmp_path: Path, text: str) -> None:
+    found = toolchain()
+    (tmp_path / "cache" / "toolchain.json").write_text(text)
+    forget()
+    assert toolchain() == found
+
+
+@pytest.mark.parametrize(
+    "flag", ["-march=native", "-fopenmp", "-DTM_VECTOR_MATH", "-mprefer-vector-width=512"]
+)
+def test_a_flag_that_does_not_work_is_left_out_and_said_why(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    refusing = (
+        f'for a in "$@"; do [ "$a" = {flag} ] && {{ echo "cc: error: no {flag} here" >&2; exit 1; }}; done'
+    )
+    path = script(tmp_path / "refusing-cc", f'{refusing}\nexec {c_compiler} "$@"')
+    monkeypatch.setenv("TRACEMILL_CC", str(path))
+    found = toolchain()
+    assert flag not in found.flags
+    if flag == "-fopenmp":
+        assert "-DTM_PTHREADS" in found.flags
+    elif flag != "-march=native":
+        assert any(f"no {flag} here" in reason for _, reason in found.why_not)
+
+
+def test_fast_math_leaves_the_arithmetic_of_the_process_alone(c_compiler: str) -> None:
+    assert not {"-ffast-math", "-Ofast", "-funsafe-math-optimizations"} & {
+        *REQUIRED,
+        *FAST,
+        *toolchain().flags,
+    }
+
+
+# ---- compiling ---------------------------------------------------------------------------------------
+
+
+def test_an_error_shows_the_message_the_command_and_the_file_which_is_kept(c_compiler: str) -> None:
+    with pytest.raises(CompilerError) as caught:
+        toolchain().compile("int f( {\n")
+    message = str(caught.value)
+    path = Path(message.split(" on ")[1].split(":", maxsplit=1)[0])
+    assert path.read_text() == "int f( {\n"
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert "program.c:1:" in message
+    assert f"The command was: {toolchain().command[0]} -O3" in message
+
+
+def test_a_text_may_hold_any_letter(c_compiler: str) -> None:
+    assert toolchain().compile("int f(void) { return 1; } // ∂f/∂x\n")[:4] != b""
+
+
+def test_programs_are_made_for_a_compiler_its_flags_and_a_processor(c_compiler: str) -> None:
+    assert set(toolchain().identity()) == {"compiler", "flags", "processor"}
+    assert sys.platform != "linux" or "-march=native" in toolchain().identity()["flags"]
