@@ -28,9 +28,11 @@ class CFunction:
     """The definition, after those of the functions that it alone calls."""
     inputs: tuple[ArrayType, ...]
     outputs: tuple[ArrayType, ...]
-    """What is written, never in the memory of an input. Behind the outputs of the call there may be one of u8:
+    """What is written, in memory of its own but for `overwrites`. Behind the outputs of the call there may be one of u8:
     memory that the function works in."""
     needs: frozenset[str]
     """Names of C functions of `c_functions` that the text calls."""
     work: int
     """Nanoseconds that one thread takes, estimated: short ones stay on one thread and keep the interpreter's lock."""
+    overwrites: tuple[int, ...] = ()
+    """Inputs in whose memory the first output may be written, if they have its type."""

@@ -7,6 +7,7 @@ from ..c_function import CFunction
 from .chunks import nothing
 from .cumulative import cumulative
 from .random import random_bits
+from .scattering import scatter
 from .sorting import sort, top_k
 
 _STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
@@ -16,6 +17,7 @@ _STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
     "cumprod": cumulative,
     "cumsum": cumulative,
     "random_bits": random_bits,
+    "scatter": scatter,
     "sort": sort,
     "top_k": top_k,
 }

@@ -4,9 +4,10 @@ import math
 from string import Template
 from typing import Any
 
-from ...ir import Call, Shape
+from ...ir import Call
 from ..c_function import CFunction
 from .chunks import chunk_size, over_chunks, parameters
+from .offsets import broadcast_offset
 
 LANES = 16
 
@@ -106,8 +107,8 @@ def random_bits(call: Call, name: str) -> CFunction | None:
         per_stream=per_stream,
         per_block=per_block,
         size=size,
-        key=_row_number(inputs[0].shape[:-1], lead),
-        counter=_row_number(inputs[1].shape[:-1], lead),
+        key=broadcast_offset(inputs[0].shape[:-1], lead, "stream"),
+        counter=broadcast_offset(inputs[1].shape[:-1], lead, "stream"),
         type="uint64_t" if wide else "uint32_t",
         word="words[i]" if wide else "(uint32_t)(words[i / 2] >> i % 2 * 32)",
         whole="out[i] = words[i]" if wide else _HALVES,
@@ -131,18 +132,3 @@ _OWN = {
     "key1": "keys[1][lane]",
 }
 _HALVES = "out[2 * i] = (uint32_t)words[i], out[2 * i + 1] = (uint32_t)(words[i] >> 32)"
-
-
-def _row_number(shape: Shape, lead: Shape) -> str:
-    """Which row of an operand belongs to ``stream``, a row of `lead` that it is broadcast to."""
-    aligned = (1,) * (len(lead) - len(shape)) + shape
-    if math.prod(aligned) == 1:
-        return "0"
-    if aligned == lead:
-        return "stream"
-    terms: list[str] = []
-    for axis, dim in enumerate(aligned):
-        if dim > 1:
-            inner, stride = math.prod(lead[axis + 1 :]), math.prod(aligned[axis + 1 :])
-            terms.append(f"stream / {inner} % {dim} * {stride}")
-    return " + ".join(terms)
