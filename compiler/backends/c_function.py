@@ -28,8 +28,8 @@ class CFunction:
     """The definition, after those of the functions that it alone calls."""
     inputs: tuple[ArrayType, ...]
     outputs: tuple[ArrayType, ...]
-    """What is written, in memory of its own but for `overwrites`. Behind the outputs of the call there may be one of u8:
-    memory that the function works in."""
+    """What is written, in memory of its own but for `overwrites`. Behind the outputs of the call there may be one of
+    u8: memory that the function works in."""
     needs: frozenset[str]
     """Names of C functions of `c_functions` that the text calls."""
     work: int

@@ -6,6 +6,7 @@ from ...ir import Call
 from ..c_function import CFunction
 from .chunks import nothing
 from .cumulative import cumulative
+from .products import dot
 from .random import random_bits
 from .scattering import scatter
 from .sorting import sort, top_k
@@ -23,9 +24,14 @@ _STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
 }
 
 
-def step_function(call: Call, name: str) -> CFunction | None:
-    """A C function called `name` that computes a call; None where NumPy does it, because it must or is as fast."""
+def step_function(call: Call, name: str, *, in_loop: bool = False) -> CFunction | None:
+    """A C function called `name` that computes a call; None where NumPy does it, because it must or is as fast.
+
+    In a loop that is C itself, more is worth doing in C: a call of NumPy would make it a loop of Python.
+    """
     step = _STEPS.get(call.op)
-    if step is None:
+    if call.op != "dot" and step is None:
         return None
-    return step(call, name) if any(value.type.size for value in call.outputs) else nothing(call, name)
+    if not any(value.type.size for value in call.outputs):
+        return nothing(call, name)
+    return dot(call, name, in_loop=in_loop) if step is None else step(call, name)

@@ -1,6 +1,7 @@
 """Sums of products in C: matrices too small to be worth a call of BLAS, and whole numbers, which BLAS does not have."""
 
 import math
+from dataclasses import dataclass
 from string import Template
 from typing import Any
 
@@ -8,46 +9,246 @@ from ...ir import Call, Shape
 from ..c_function import CFunction
 from ..c_types import c_type
 from .chunks import chunk_size, over_chunks, parameters
-from .offsets import offset_along, strides_of
+from .offsets import offset_along
+
+HEIGHT, VECTOR = 4, 64
+"""Rows that are computed at once, and bytes of a vector register."""
 
 SMALL = 16
 """Products of matrices with no more rows and columns than this are computed in C."""
 
-_ROWS = Template("""\
+_BY_ENTRIES = Template("""\
 static void ${name}_chunk($parameters, long begin, long end)
 {
     for (long row = begin; row < end; row++) {
-        const long batch = row / $rows, i = row % $rows;
-        const $type *restrict left = x$left + ($left_batch) + ($left_row);
+        const long batch = row / $rows, i0 = row % $rows;
         const $type *restrict right = x$right + ($right_batch);
-        $type *restrict out = out0 + row * $columns;
-        (void)batch, (void)i;
-$body
-    }
-}
-""")
-
-_BY_COLUMNS = Template("""\
-        for (long first = 0; first < $columns; first += $block) {  // columns of the result, in registers
-            const long width = $width;
-            $type sums[$block] = {0};
-            for (long k = 0; k < $length; k++) {
-                const $type factor = left[$left_k];
-                const $type *restrict entries = right + $right_k;
-                for (long j = 0; j < width; j++)
-                    sums[j] += factor * entries[$right_j];
-            }
-            memcpy(out + first, sums, (size_t)width * sizeof *out);
-        }\
-""")
-
-_BY_ENTRIES = Template("""\
+        const $type *restrict left0 = x$left + ($left_batch) + ($left_row);
         for (long j = 0; j < $columns; j++) {
             const $type *restrict entries = right + $right_j;
             $type sum = 0;
 #pragma omp simd reduction(+ : sum)
             for (long k = 0; k < $length; k++)
-                sum += left[$left_k] * entries[$right_k];
-            out[j] = sum;
+                sum += left0[$left_k] * entries[$right_k];
+            out0[row * $columns + j] = sum;
+        }
+    }
+}
+""")
+
+_BY_TILES = Template("""\
+$vectors
+static void ${name}_chunk($parameters, long begin, long end)
+{
+$loops
+}
+""")
+
+_TILE_LOOP = Template("""\
+    for (long first = $first; first < $last; first += $width)
+        for (long group = begin; group < end; group++) {
+            const long batch = group / $groups, i = group % $groups * $height;
+            $type *restrict out = out0 + (batch * $rows + i) * $columns + first;
+$tiles
         }\
 """)
+
+_TILE = Template("""\
+            $condition{
+$pointers
+                $sums
+                for (long k = 0; k < $length; k++) {
+$products
+                }
+$stores
+            }\
+""")
+
+IN_LOOP = 64
+"""In a loop of C a call of BLAS would cost the loop, so that larger products are worth while."""
+
+
+def dot(call: Call, name: str, *, in_loop: bool = False) -> CFunction | None:
+    """The C function of a call of ``dot``."""
+    axes: Any = call.params
+    x, y = call.inputs
+    dtype = x.dtype
+    batch = [x.shape[axis] for axis in axes.get("batch_x", ())]
+    sides = [
+        Side(0, x.shape, axes.get("batch_x", ()), axes["contract_x"]),
+        Side(1, y.shape, axes.get("batch_y", ()), axes["contract_y"]),
+    ]
+    if sides[1].entries == 1:  # one column: the transposed product has them all in one row
+        sides.reverse()
+    left, right = sides
+    length = math.prod(x.shape[axis] for axis in axes["contract_x"])
+    flops = left.entries * right.entries * length
+    most = (IN_LOOP if in_loop else SMALL) ** 3
+    if dtype.kind not in "iu" and (dtype.name not in ("float32", "float64") or flops > most):
+        return None
+    product = Product(name, c_type(dtype), dtype.itemsize, left, right, length)
+    inputs, outputs = tuple(value.type for value in call.inputs), (call.outputs[0].type,)
+    declared = parameters(inputs, outputs)
+    along_both = left.offset(left.contract, "k") == right.offset(right.contract, "k") == "k"
+    by_entries = along_both and length > 1 and right.offset(right.free, "j") != "j"
+    height = 1 if by_entries else product.height
+    items = math.prod(batch) * -(-left.entries // height)
+    work = 1 + round(math.prod(batch) * (flops * dtype.itemsize / 64 + left.entries))
+    text = (product.by_entries if by_entries else product.by_tiles)(", ".join(declared))
+    driver = over_chunks(name, declared, items, chunk_size(items, work))
+    return CFunction(name, text + driver, inputs, outputs, frozenset(), work)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An operand of a product: its axes by what they are for."""
+
+    place: int
+    """Which operand of the call it is."""
+    shape: Shape
+    batch: tuple[int, ...]
+    contract: tuple[int, ...]
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        return tuple(axis for axis in range(len(self.shape)) if axis not in (*self.batch, *self.contract))
+
+    @property
+    def entries(self) -> int:
+        """How many vectors there are to be multiplied with each of the other side."""
+        return math.prod(self.shape[axis] for axis in self.free)
+
+    def offset(self, axes: tuple[int, ...], number: str) -> str:
+        return offset_along(self.shape, axes, number)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The product of two matrices, or of stacks of them: `left` has the rows of the result, `right` its columns."""
+
+    name: str
+    type: str
+    itemsize: int
+    left: Side
+    right: Side
+    length: int
+
+    @property
+    def height(self) -> int:
+        """How many rows are computed at once."""
+        return min(HEIGHT, self.left.entries)
+
+    def texts(self, declared: str) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "parameters": declared,
+            "type": self.type,
+            "rows": self.left.entries,
+            "columns": self.right.entries,
+            "length": self.length,
+            "left": self.left.place,
+            "left_batch": self.left.offset(self.left.batch, "batch"),
+            "left_row": self.left.offset(self.left.free, "i0"),
+            "left_k": self.left.offset(self.left.contract, "k"),
+            "right": self.right.place,
+            "right_batch": self.right.offset(self.right.batch, "batch"),
+            "right_k": self.right.offset(self.right.contract, "k"),
+            "right_j": self.right.offset(self.right.free, "j"),
+        }
+
+    def by_entries(self, declared: str) -> str:
+        """Each entry is a sum along vectors that both lie together in memory."""
+        return _BY_ENTRIES.substitute(self.texts(declared))
+
+    def by_tiles(self, declared: str) -> str:
+        """A few rows and columns of the result at once, in registers."""
+        lanes = max(1, VECTOR // self.itemsize) if self.is_dense else 1
+        width = min(2 * lanes, self.right.entries)
+        whole = self.right.entries // width * width
+        loops = [self._loop(0, whole, _pieces(width, lanes), declared)]
+        if whole < self.right.entries:
+            left_over = _pieces(self.right.entries - whole, lanes)
+            loops.append(self._loop(whole, self.right.entries, left_over, declared))
+        used = sorted(
+            {size for size in _pieces(width, lanes) + _pieces(self.right.entries - whole, lanes) if size > 1}
+        )
+        vectors = [
+            f"typedef {self.type} {self.name}_x{size} "
+            f"__attribute__((vector_size({size * self.itemsize}), aligned({self.itemsize}), may_alias));"
+            for size in used
+        ]
+        return _BY_TILES.substitute(self.texts(declared), vectors="\n".join(vectors), loops="\n".join(loops))
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the entries of a row of the right matrix lie together."""
+        return self.right.offset(self.right.free, "j") == "j"
+
+    def _loop(self, first: int, last: int, pieces: list[int], declared: str) -> str:
+        groups = -(-self.left.entries // self.height)
+        tiles = [self._tile(self.height, pieces, "", declared)]
+        rest = self.left.entries % self.height
+        if rest:
+            tiles = [
+                self._tile(self.height, pieces, f"if (i + {self.height} <= {self.left.entries}) ", declared),
+                self._tile(rest, pieces, "else ", declared),
+            ]
+        return _TILE_LOOP.substitute(
+            self.texts(declared),
+            first=first,
+            last=last,
+            width=sum(pieces),
+            groups=groups,
+            height=self.height,
+            tiles="\n".join(tiles),
+        )
+
+    def _tile(self, height: int, pieces: list[int], condition: str, declared: str) -> str:
+        texts = self.texts(declared)
+        starts = [sum(pieces[:place]) for place in range(len(pieces))]
+        tiles = [(r, p) for r in range(height) for p in range(len(pieces))]
+        pointers = [
+            f"                const long i{r} = i + {r};\n"
+            f"                const {self.type} *restrict left{r} = x{self.left.place} + ({texts['left_batch']}) + "
+            f"({self.left.offset(self.left.free, f'i{r}')});"
+            for r in range(height)
+        ]
+        pointers += [
+            f"                const long j{p} = first + {start};\n"
+            f"                const {self.type} *restrict right{p} = x{self.right.place} + ({texts['right_batch']}) + "
+            f"({self.right.offset(self.right.free, f'j{p}')});"
+            for p, start in enumerate(starts)
+        ]
+        sums = [f"{self._vector(pieces[p])} sum{r}_{p} = {{0}};" for r, p in tiles]
+        entries = [
+            f"                    const {self._vector(size)} entry{p} = "
+            f"*(const {self._vector(size)} *)(right{p} + {texts['right_k']});"
+            for p, size in enumerate(pieces)
+        ]
+        products = [
+            f"                    sum{r}_{p} += left{r}[{texts['left_k']}] * entry{p};" for r, p in tiles
+        ]
+        stores = [
+            f"                *({self._vector(pieces[p])} *)(out + {r * self.right.entries + starts[p]}) = sum{r}_{p};"
+            for r, p in tiles
+        ]
+        return _TILE.substitute(
+            texts,
+            condition=condition,
+            pointers="\n".join(pointers),
+            sums=" ".join(sums),
+            products="\n".join(entries + products),
+            stores="\n".join(stores),
+        )
+
+    def _vector(self, size: int) -> str:
+        return f"{self.name}_x{size}" if size > 1 else self.type
+
+
+def _pieces(count: int, most: int) -> list[int]:
+    """`count` as a sum of powers of two, the largest first, none above `most`."""
+    pieces: list[int] = []
+    while count:
+        pieces.append(min(most, 1 << (count.bit_length() - 1)))
+        count -= pieces[-1]
+    return pieces
