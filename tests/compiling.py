@@ -25,11 +25,8 @@ def compiled(
     functions: Sequence[CFunction], compiler: str, folder: Path, *, level: int = 3
 ) -> list[Compiled]:
     """The functions, compiled as one file, optimised at a level."""
-    heads = ["complex", "math", "stdbool", "stddef", "stdint", "stdlib", "string"]
-    parts = [f"#include <{head}.h>" for head in heads]
-    parts += [part for function in functions for part in (function.text, _exported(function))]
     source, library = folder / "functions.c", folder / "functions.so"
-    source.write_text("\n".join(parts))
+    source.write_text("\n".join([source_text(functions), *map(_exported, functions)]))
     command = [
         compiler,
         f"-O{level}",
@@ -44,6 +41,14 @@ def compiled(
     assert not done.returncode, done.stderr
     loaded = ctypes.CDLL(str(library))
     return [_called(function, loaded) for function in functions]
+
+
+def source_text(functions: Sequence[CFunction]) -> str:
+    """The functions as one file."""
+    heads = ["complex", "math", "stdbool", "stddef", "stdint", "stdlib", "string"]
+    return "\n".join(
+        [*(f"#include <{head}.h>" for head in heads), *(function.text for function in functions)]
+    )
 
 
 def _exported(function: CFunction) -> str:

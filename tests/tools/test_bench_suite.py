@@ -343,11 +343,12 @@ def test_a_peer_that_is_missing_is_named_and_the_others_run(
 ) -> None:
     monkeypatch.setattr(bench_suite_command, "is_installed", lambda name: name not in {"jax", "torch"})
     measured: list[tuple[str, ...]] = []
-    monkeypatch.setattr(
-        bench_suite_command,
-        "_measure",
-        lambda table, field, console: measured.append(field.contestants) or [],
-    )
+
+    def note(table: object, field: Any, console: object) -> list[Any]:
+        measured.append(field.contestants)
+        return []
+
+    monkeypatch.setattr(bench_suite_command, "_measure", note)
     ran = terminal.run("bench", "suite", "--vs", "jax", "--vs", "torch", "--table", "rows")
     assert (ran.status, ran.err) == (0, "")
     for peer in ("jax", "torch"):

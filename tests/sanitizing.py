@@ -1,0 +1,65 @@
+"""C functions run in a program of their own that was built to find misuse of memory, of arithmetic, or of threads."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compiling import FLAGS, source_text
+from tracemill.compiler.backends.c_function import CFunction
+
+THREADS = Path(__file__).parent / "threads_without_openmp.c"
+SANITIZERS = {
+    "address": "-fsanitize=address,undefined -fno-sanitize=float-divide-by-zero -fno-sanitize-recover=undefined",
+    "thread": "-fsanitize=thread",
+}
+
+RUN = """
+/* An array of exactly as many bytes as it has elements, so that a step beyond it is seen. */
+static void *array(FILE *data, size_t bytes)
+{
+    void *memory = malloc(bytes);
+    if (data && fread(memory, 1, bytes, data) != bytes)
+        abort();
+    return memory;
+}
+"""
+
+
+def sanitized(
+    cases: Sequence[tuple[CFunction, Sequence[Any]]], compiler: str, folder: Path, sanitizer: str
+) -> subprocess.CompletedProcess[str]:
+    """What a program says that calls each function with its arrays, on one thread and on four."""
+    source, data, program = folder / "functions.c", folder / "arrays", folder / "program"
+    parts = [source_text([function for function, _ in cases]), "#include <stdio.h>", RUN]
+    parts += [_calling(function) for function, _ in cases]
+    calls = "".join(f"    run_{function.name}(data);\n" for function, _ in cases)
+    parts.append(
+        'int main(int count, char **given)\n{\n    (void)count;\n    FILE *data = fopen(given[1], "rb");\n'
+        f"{calls}    return fclose(data);\n}}\n"
+    )
+    source.write_text("\n".join(parts))
+    with data.open("wb") as file:
+        for function, arrays in cases:
+            for array, type in zip(arrays, function.inputs, strict=True):
+                file.write(np.ascontiguousarray(array, type.dtype).tobytes())
+    flags = [flag for flag in FLAGS.split() if flag != "-shared"]
+    build = [compiler, "-O1", "-g", *flags, *SANITIZERS[sanitizer].split(), str(source)]
+    if sanitizer == "thread":
+        build.append(str(THREADS))
+    built = subprocess.run([*build, "-o", str(program), "-lm"], capture_output=True, text=True, check=False)
+    assert not built.returncode, built.stderr
+    return subprocess.run([str(program), str(data)], capture_output=True, text=True, check=False)
+
+
+def _calling(function: CFunction) -> str:
+    given = [f"array(data, {type.nbytes})" for type in function.inputs]
+    made = [f"array(NULL, {type.nbytes})" for type in function.outputs]
+    arrays = "".join(f"    void *p{i} = {text};\n" for i, text in enumerate([*given, *made]))
+    count = len(given) + len(made)
+    arguments = ", ".join([*(f"p{i}" for i in range(count)), ""])
+    frees = "".join(f"    free(p{i});\n" for i in range(count))
+    calls = "".join(f"    {function.name}({arguments}{threads});\n" for threads in (1, 4))
+    return f"static void run_{function.name}(FILE *data)\n{{\n{arrays}{calls}{frees}}}\n"
