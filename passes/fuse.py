@@ -1,0 +1,65 @@
+"""Group the calls of a graph into kernels, each of which becomes one loop nest."""
+
+from dataclasses import replace
+
+from ..compiler.ir import Call, Graph, Param, called
+from .fusion.kernels import fused_calls
+from .fusion.plan import Plan, group_calls
+from .fusion.siblings import merge_siblings
+
+
+def fuse(graph: Graph) -> Graph:
+    """Replace elementwise calls, moves and reductions by calls of `kernel`, which hold graphs of them.
+
+    Before, for ``x: f64[1000, 100]``::
+
+        exp_1: f64[1000, 100] = exp(x)
+        sum_1: f64[1000] = sum(exp_1, axes=(1,))
+        log_1: f64[1000] = log(sum_1)
+
+    after::
+
+        def kernel_exp_sum_log(x: f64[1000, 100]) -> f64[1000]:
+            exp_1: f64[1000, 100] = exp(x)
+            sum_1: f64[1000] = sum(exp_1, axes=(1,))
+            log_1: f64[1000] = log(sum_1)
+            return log_1
+        kernel_1: f64[1000] = kernel(x, graph=kernel_exp_sum_log)
+
+    A result that only one kernel uses is computed there and never stored. One that several use is computed in each if
+    that costs less than to store it. What is expensive is computed once; a reduction is followed by what uses its
+    result only within the loops that both share. Graphs that calls hold are fused in turn.
+    """
+    nested = tuple(_with_fused_graphs(call) for call in graph.calls)
+    if any(a is not b for a, b in zip(nested, graph.calls, strict=True)):
+        graph = replace(graph, calls=nested)
+    calls = fused_calls(plan_fusion(graph))
+    if len(calls) == len(graph.calls) and all(a is b for a, b in zip(calls, graph.calls, strict=True)):
+        return graph
+    return replace(graph, calls=calls)
+
+
+def plan_fusion(graph: Graph) -> Plan:
+    """Which calls of a graph make kernels, without those of the graphs that they hold."""
+    plan = group_calls(graph)
+    merge_siblings(plan)
+    return plan
+
+
+def _with_fused_graphs(call: Call) -> Call:
+    if call.op == "kernel" or not any(True for _ in called((call,))):
+        return call
+    params = {name: _fused(param) for name, param in call.params.items()}
+    if all(params[name] is call.params[name] for name in params):
+        return call
+    return replace(call, params=params)
+
+
+def _fused(param: Param) -> Param:
+    """A parameter with the graphs in it fused; itself if none changes."""
+    if isinstance(param, Graph):
+        return fuse(param)
+    if isinstance(param, tuple):
+        items = tuple(map(_fused, param))
+        return param if all(a is b for a, b in zip(items, param, strict=True)) else items
+    return param

@@ -1,0 +1,71 @@
+"""What fusion believes that things cost, in nanoseconds of one thread: rough, but the same for all backends."""
+
+from typing import Final
+
+from ...compiler.ir import Call
+from ...compiler.kernel import is_elementwise, is_loop_call
+from ...compiler.memory_plan import VIEWS
+from ...compiler.op import lookup
+
+LAUNCH: Final = 250.0
+"""Calling one more kernel, and making its output."""
+
+BYTES_PER_NANOSECOND: Final = 8.0
+"""What one core reads or writes beside its caches."""
+
+OPERATION: Final = 0.1
+"""An addition of two numbers in a loop that the compiler vectorises."""
+
+SMALL: Final = 1 << 15
+"""Up to so many elements one thread is as fast as several."""
+
+PARALLEL: Final = 16
+"""So many outer iterations keep all threads busy."""
+
+BRIEF: Final = 64
+"""Loops of so few elements need not run in parallel."""
+
+LARGEST: Final = 256
+"""More calls in one loop help nobody: the compiler runs out of registers, and of time."""
+
+PARTS: Final = 8
+"""More arrays than these are joined by copying each: a loop would ask for every element which one it is in."""
+
+_SLOW = frozenset({"divide", "reciprocal", "sqrt", "hypot", "floor_divide", "remainder", "fmod"})
+_SLOW_WEIGHT = 4.0
+_TRANSCENDENTAL = 15.0
+_SPECIAL = 60.0
+_BY_FAMILY = {
+    "arithmetic": 1.0,
+    "comparison": 1.0,
+    "conversion": 1.0,
+    "control": 0.0,
+    "elementary": _TRANSCENDENTAL,
+}
+_BY_OP = {
+    **dict.fromkeys(_SLOW, _SLOW_WEIGHT),
+    **dict.fromkeys(("power", "cbrt", "gcd", "lcm"), 2 * _TRANSCENDENTAL),
+    "gather": 2.0,
+    "iota": 0.0,
+}
+
+
+def operations(call: Call) -> float:
+    """How many additions one element of the result costs."""
+    if call.op in VIEWS:
+        return 0.0
+    if call.op in _BY_OP:
+        return _BY_OP[call.op]
+    if is_elementwise(call):
+        return _BY_FAMILY.get(lookup(call.op).family, _SPECIAL)
+    return 1.0
+
+
+def is_fusible(call: Call) -> bool:
+    """Whether the call may be part of a kernel."""
+    return is_loop_call(call) and not (call.op == "concatenate" and len(call.inputs) > PARTS)
+
+
+def is_view(call: Call) -> bool:
+    """Whether the result costs nothing if the operand is in memory."""
+    return call.op in VIEWS

@@ -1,0 +1,226 @@
+"""A kernel in the making: calls, the loops that they run in, and whether one more call fits among them.
+
+The loops of a kernel form a tree of nests. The root is the loop over the result for which the group was begun. A
+reduction is a nest within the one that uses its result, inside those loops by which that result is indexed: the
+maximum of a row lies in the loop over rows, before the loop over the row that subtracts it. Elementwise calls and
+moves have no loops of their own: they are computed where they are used.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import NamedTuple
+
+from ...compiler.ir import Call, Constant, Value
+from .alignment import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
+from .cost import (
+    BRIEF,
+    BYTES_PER_NANOSECOND,
+    LARGEST,
+    LAUNCH,
+    OPERATION,
+    PARALLEL,
+    SMALL,
+    is_view,
+    operations,
+)
+from .reasons import Reason, Refusal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nest:
+    """Loops around each other, the outer ones shared with the nest that this one lies in."""
+
+    parent: "Nest | None"
+    shared: int
+    """How many of the parent's outermost loops are around this nest."""
+    size: int
+    """How often the innermost statement runs."""
+
+
+class Place(NamedTuple):
+    """Where in a nest a value is computed."""
+
+    aligned: int
+    """How many leading axes of the value are indexed by the outermost loops, in order."""
+    times: int
+    """How many elements are computed, if nothing is computed before its innermost loop."""
+
+
+Places = dict[Nest, Place]
+
+
+class Use(NamedTuple):
+    """A value as an operand of a call of the group."""
+
+    call: Call
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How one more call would become part of a group."""
+
+    places: Places
+    nest: Nest | None
+    """The loops of its own, if it is a reduction."""
+    extra: float
+    """Nanoseconds for what is computed more than once."""
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Calls that run as one kernel, at the time of the call that it was begun for."""
+
+    time: float
+    calls: dict[Call, None] = field(default_factory=dict[Call, None])
+    """In reverse order."""
+    stored: list[Value] = field(default_factory=list[Value])
+    """The results of the kernel."""
+    reads: dict[Value, list[Use]] = field(default_factory=dict["Value", "list[Use]"])
+    """The operands of the calls that are not made by one of them, with who uses them."""
+    operands: dict[Call, Places] = field(default_factory=dict["Call", "Places"])
+    """Where the operands of each call are needed, as its result or its own loops have it."""
+    work: int = 0
+    """How many times the innermost statements of all nests run."""
+    repeated: float = 0.0
+    """Nanoseconds spent on computing values more than once."""
+    is_view: bool = True
+    """Whether all calls are views, which need no kernel if what they show is in memory."""
+
+    @property
+    def root(self) -> Call:
+        """The call that the group was begun for."""
+        return next(iter(self.calls))
+
+    def begin(self, call: Call) -> None:
+        """Make `call` the root: its result is stored."""
+        (output,) = call.outputs
+        nest = Nest(None, 0, size_of(call))
+        self.stored.append(output)
+        self.work = nest.size
+        self._enter(call, {nest: Place(rank(output), nest.size)})
+
+    def fit(self, call: Call, *, store: bool) -> Fit | Refusal:
+        """How `call`, which others of the group use, can join it, as a further result if it is to be stored."""
+        if len(self.calls) >= LARGEST:
+            return Refusal(Reason.TOO_LARGE, len(self.calls) + 1)
+        (output,) = call.outputs
+        places = self._places(output)
+        misplaced = [place for place in places.values() if place.aligned < rank(output)]
+        if store and (refusal := self._refuse_storing(call, misplaced)):
+            return refusal
+        if is_reduction(call):
+            return self._fit_reduction(call, places, misplaced)
+        times = max((place.times for place in misplaced), default=0)
+        extra = max(times - output.type.size, 0) * operations(call) * OPERATION
+        if extra and self.repeated + extra > LAUNCH + 2 * output.type.nbytes / BYTES_PER_NANOSECOND:
+            return Refusal(Reason.RECOMPUTED, times / max(output.type.size, 1))
+        return Fit(places, None, extra)
+
+    def add(self, call: Call, fit: Fit, *, store: bool) -> None:
+        """Make `call` part of the group as `fit` says."""
+        (output,) = call.outputs
+        self.reads.pop(output, None)
+        if store:
+            self.stored.append(output)
+        self.repeated += fit.extra
+        nest = fit.nest
+        self._enter(call, fit.places if nest is None else {nest: Place(rank(output), nest.size)})
+        self.work += 0 if nest is None else nest.size
+
+    def _refuse_storing(self, call: Call, misplaced: Sequence[Place]) -> Refusal | None:
+        (output,) = call.outputs
+        if misplaced:
+            return Refusal(Reason.NOT_ALIGNED, output.type.size)
+        outer = common_prefix([counted(value.shape) for value in (output, *self.stored)])
+        iterations = prod(outer)
+        if iterations < PARALLEL and self.work + size_of(call) > SMALL:
+            return Refusal(Reason.SERIAL, iterations)
+        return None
+
+    def _fit_reduction(self, call: Call, places: Places, misplaced: Sequence[Place]) -> Fit | Refusal:
+        (output,) = call.outputs
+        size = size_of(call)
+        if misplaced:
+            times = max(place.times for place in misplaced) / max(output.type.size, 1)
+            return Refusal(Reason.RECOMPUTED, times)
+        parent, loops = _meeting(list(places))
+        if loops < rank(output):
+            return Refusal(Reason.RECOMPUTED, len(places))
+        around = max(nest.size for nest in places)
+        if not in_order(call) and around > output.type.size and self.work + size > SMALL:
+            return Refusal(Reason.STRIDED, size)
+        if output.type.size < PARALLEL and around > BRIEF and self.work + size > SMALL:
+            return Refusal(Reason.SERIAL, output.type.size)
+        return Fit(places, Nest(parent, outer_axes(call), size), 0.0)
+
+    def _places(self, value: Value) -> Places:
+        """Where the calls of the group need a value."""
+        places: Places = {}
+        for call, place in self.reads[value]:
+            aligned, reduces = aligned_axes(call, place), is_reduction(call)
+            if reduces and in_order(call):
+                aligned = rank(value)
+            for nest, at in self.operands[call].items():
+                before = places.get(nest, Place(rank(value), 0))
+                places[nest] = Place(
+                    min(aligned if reduces else min(aligned, at.aligned), before.aligned),
+                    max(_times(call, value, at.times), before.times),
+                )
+        # What depends on outer loops alone is computed there, once for each of its elements.
+        size, axes = value.type.size, rank(value)
+        return {nest: at if at.aligned < axes else Place(axes, size) for nest, at in places.items()}
+
+    def _enter(self, call: Call, operands: Places) -> None:
+        self.calls[call] = None
+        self.is_view &= is_view(call)
+        self.operands[call] = operands
+        for place, value in enumerate(call.inputs):
+            if not is_number(value):
+                self.reads.setdefault(value, []).append(Use(call, place))
+
+
+def is_number(value: Value) -> bool:
+    """Whether a value is a constant of one element, which a kernel holds itself."""
+    return isinstance(value, Constant) and value.type.size == 1
+
+
+def size_of(call: Call) -> int:
+    """The number of elements that a call goes over."""
+    return max(call.outputs[0].type.size, call.inputs[0].type.size if is_reduction(call) else 0)
+
+
+def _times(call: Call, operand: Value, times: int) -> int:
+    """How many elements of an operand `times` elements of the result, or of a reduction's loops, ask for."""
+    size = call.outputs[0].type.size
+    if is_reduction(call) or not 0 < operand.type.size < size or call.op not in _PARTWISE:
+        return times
+    return -(-times * operand.type.size // size)
+
+
+_PARTWISE = frozenset({"concatenate", "dynamic_update_slice", "pad", "update_slice"})
+"""Moves that ask for each element of an operand once, although their result has more."""
+
+
+def _meeting(nests: Sequence[Nest]) -> tuple[Nest, int]:
+    """The innermost nest that holds all of these, and how many of its loops are around them all."""
+    around = _around(nests[0])
+    for nest in nests[1:]:
+        also = _around(nest)
+        around = {n: min(loops, also[n]) for n, loops in around.items() if n in also}
+    return next(iter(around.items()))
+
+
+_ALL_LOOPS = 1 << 30
+
+
+def _around(nest: Nest) -> dict[Nest, int]:
+    """The nest and those that it lies in, from the inside, with how many of their loops are around it."""
+    loops = _ALL_LOOPS
+    found = {nest: loops}
+    while nest.parent is not None:
+        loops = min(loops, nest.shared)
+        nest = nest.parent
+        found[nest] = loops
+    return found

@@ -1,0 +1,78 @@
+"""From a plan to calls: every group becomes a call of `kernel` that holds a graph."""
+
+from collections.abc import Iterable, Mapping
+
+from ...compiler.ir import Call, Graph, Value
+from ...compiler.kernel import MOVES, REDUCTIONS
+from .cost import is_view, operations
+from .group import Group, is_number
+from .plan import Plan
+
+LONGEST_NAME = 3
+"""How many ops a kernel is named after."""
+
+CHEAP_NUMBERS = 8.0
+"""Single numbers that cost no more operations than this in all are computed faster by Python than by a kernel."""
+
+
+def fused_calls(plan: Plan) -> tuple[Call, ...]:
+    """The calls of the graph, those that are grouped as calls of `kernel`."""
+    position = {call: index for index, call in enumerate(plan.graph.calls)}
+    names = {value: call.op for call in plan.graph.calls for value in call.outputs}
+    names.update(zip(plan.graph.inputs, plan.graph.input_names, strict=True))
+    calls: dict[Call, None] = {}
+    for unit in plan.in_order():
+        if not isinstance(unit, Group):
+            calls[unit.call] = None
+            continue
+        members = sorted(unit.calls, key=position.__getitem__)
+        if stays_calls(unit):
+            calls.update(dict.fromkeys(members))
+        else:
+            calls[kernel_call(unit, members, names)] = None
+    return tuple(calls)
+
+
+def stays_calls(group: Group) -> bool:
+    """Whether nothing is gained by a kernel: views of what is in memory, and a few operations on single numbers."""
+    if group.is_view:
+        return True
+    values = [value for call in group.calls for value in (*call.inputs, *call.outputs)]
+    return all(value.ndim == 0 for value in values) and sum(map(operations, group.calls)) <= CHEAP_NUMBERS
+
+
+def kernel_call(group: Group, members: list[Call], names: Mapping[Value, str]) -> Call:
+    """The call of a kernel that computes what a group stores, by `members`: its calls in order."""
+    inside: dict[Value, Value] = {}
+    taken: dict[Value, str] = {}
+    calls: list[Call] = []
+    for call in members:
+        for value in call.inputs:
+            if value not in inside and not is_number(value):
+                inside[value] = Value(value.type)
+                taken[value] = names.get(value, "constant")
+        outputs = tuple(Value(value.type) for value in call.outputs)
+        inputs = tuple(inside.get(value, value) for value in call.inputs)
+        calls.append(Call(call.op, inputs, call.params, outputs, call.location))
+        inside.update(zip(call.outputs, outputs, strict=True))
+    made = {value: place for place, call in enumerate(members) for value in call.outputs}
+    stored = tuple(sorted(group.stored, key=made.__getitem__))
+    graph = Graph(
+        kernel_name(members),
+        tuple(inside[value] for value in taken),
+        tuple(calls),
+        tuple(inside[value] for value in stored),
+        tuple(taken.values()),
+    )
+    return Call("kernel", tuple(taken), {"graph": graph}, stored, members[-1].location)
+
+
+def kernel_name(calls: Iterable[Call]) -> str:
+    """``kernel_max_exp_sum``: after the reductions and what costs most, in order."""
+    calls = [call for call in calls if not is_view(call)]
+    heavy = [call.op for call in calls if call.op in REDUCTIONS or operations(call) > 1.0]
+    light = [call.op for call in calls if call.op not in MOVES]
+    ops = list(dict.fromkeys(heavy or light or [call.op for call in calls]))
+    if len(ops) > LONGEST_NAME:
+        ops = [*ops[: LONGEST_NAME - 1], ops[-1]]
+    return "_".join(["kernel", *ops])

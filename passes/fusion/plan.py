@@ -1,0 +1,197 @@
+"""Which calls of a graph run together: a walk from the results to the inputs.
+
+Every kernel, and every call that is in none, has a time: the place of the call that it was begun for. A value is made
+before the times of all that read it. So kernels can run in the order of their times, and no cycle can come about.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import floor, inf
+from typing import TypeAlias
+
+from ...compiler.ir import Call, Graph, Value
+from .cost import BYTES_PER_NANOSECOND, LAUNCH, OPERATION, is_fusible, is_view, operations
+from .group import Fit, Group, is_number
+from .reasons import Reason, Refusal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """A call that is in no kernel."""
+
+    time: float
+    call: Call
+
+
+Unit: TypeAlias = Group | Step
+
+
+@dataclass(slots=True)
+class Plan:
+    """The kernels and other calls of a graph, and why what they hand to each other is not fused."""
+
+    graph: Graph
+    units: list[Unit] = field(default_factory=list["Unit"])
+    users: dict[Value, dict[Unit, None]] = field(default_factory=dict["Value", "dict[Unit, None]"])
+    """Who reads a value from memory."""
+    refusals: dict[tuple[Value, Unit], Refusal] = field(default_factory=dict["tuple[Value, Unit]", Refusal])
+    """Why the call that makes a value is not in a unit that reads it."""
+
+    def in_order(self) -> list[Unit]:
+        """The units in an order in which they can run."""
+        return sorted(self.units, key=lambda unit: unit.time)
+
+
+def group_calls(graph: Graph) -> Plan:
+    """Group the calls of a graph; graphs that they hold are not looked at."""
+    planner = _Planner(graph)
+    for time in range(len(graph.calls) - 1, -1, -1):
+        planner.place(time, graph.calls[time])
+    return planner.plan
+
+
+class _Planner:
+    def __init__(self, graph: Graph) -> None:
+        self.plan = Plan(graph)
+        self.outputs = set(graph.outputs)
+        self.producer = {value: call for call in graph.calls for value in call.outputs}
+        self.again: dict[Value, float] = {}
+        """For what several kernels compute: the operations per element of it and of what it is computed for."""
+
+    def place(self, time: int, call: Call) -> None:
+        """Put a call into kernels, or begin one, or leave it alone. All that uses its results has been placed."""
+        if not is_fusible(call):
+            self._leave(time, call)
+        elif is_view(call):
+            self._place_view(time, call)
+        elif not (self._compute_where_used(call) or self._store(call)):
+            self._begin(time, call)
+
+    def _place_view(self, time: int, call: Call) -> None:
+        """A view costs nothing wherever it is: kernels index with it, and others get a view of memory."""
+        (value,) = call.outputs
+        users = self._users(value)
+        refused = [user for user in users if not (isinstance(user, Group) and self._try(call, user))]
+        if users and not refused and value not in self.outputs:
+            return
+        if call.op in _COPYING and self._is_computed(call.inputs[0]):
+            self._begin(time, call)
+        else:
+            self._leave(time, call)
+
+    def _compute_where_used(self, call: Call) -> bool:
+        """Make it a part of all kernels that use it, unless that costs more than storing it."""
+        (value,) = call.outputs
+        users = self._users(value)
+        if not users or value in self.outputs or not all(isinstance(user, Group) for user in users):
+            return False
+        groups = [user for user in users if isinstance(user, Group)]
+        if len(groups) == 1:
+            return self._try(call, groups[0])
+        if any(group.is_view for group in groups):
+            return False
+        fits: dict[Group, Fit] = {}
+        for group in groups:
+            fit = group.fit(call, store=False)
+            if isinstance(fit, Refusal):
+                self.plan.refusals[value, group] = fit
+                return False
+            fits[group] = fit
+        refusal = self._refuse_again(call, groups)
+        if refusal is not None:
+            self.plan.refusals.update({(value, group): refusal for group in groups})
+            return False
+        for group, fit in fits.items():
+            self._join(call, group, fit, store=False)
+        return True
+
+    def _refuse_again(self, call: Call, groups: Sequence[Group]) -> Refusal | None:
+        """Whether computing a result in each of these kernels costs more than to store it and to read it again."""
+        (value,) = call.outputs
+        read = [_bytes_to_read(call, group) for group in groups]
+        stored = read[0] + len(groups) * value.type.nbytes  # written once, read by all but the first
+        if sum(read) > stored:
+            return Refusal(Reason.MORE_BYTES, sum(read) - stored)
+        after = (use.call.outputs[0] for group in groups for use in group.reads[value])
+        spent = operations(call) + max(self.again.get(result, 0.0) for result in after)
+        costs = (len(groups) - 1) * value.type.size * spent * OPERATION
+        saves = (stored - sum(read)) / BYTES_PER_NANOSECOND + LAUNCH
+        if costs > saves:
+            return Refusal(Reason.COSTLY, costs - saves)
+        self.again[value] = spent
+        return None
+
+    def _store(self, call: Call) -> bool:
+        """Make it a part, and a further result, of the first kernel that can have it: the others read it."""
+        (value,) = call.outputs
+        earlier: list[Group] = []
+        for user in sorted(self._users(value), key=lambda unit: unit.time):
+            if isinstance(user, Step):
+                return False
+            if user.is_view:
+                self.plan.refusals[value, user] = Refusal(Reason.VIEW, value.type.size)
+            elif all(self._can_wait(group, user) for group in earlier) and self._try(call, user, store=True):
+                for group in earlier:
+                    user_time = user.time
+                    group.time = user_time + (floor(user_time) + 1 - user_time) / 2
+                return True
+            earlier.append(user)
+        return False
+
+    def _can_wait(self, group: Group, other: Group) -> bool:
+        """Whether a kernel can run after a later one that reads the same, without holding more in memory meanwhile."""
+        needed = (user.time for value in group.stored for user in self._users(value))
+        if min(needed, default=inf) < floor(other.time) + 1:
+            return False
+        held = sum(value.type.nbytes for value in group.reads if value in self.producer)
+        shared = sum(value.type.nbytes for value in group.reads if value in other.reads)
+        return held <= shared
+
+    def _try(self, call: Call, group: Group, *, store: bool = False) -> bool:
+        fit = group.fit(call, store=store)
+        if isinstance(fit, Refusal):
+            self.plan.refusals[call.outputs[0], group] = fit
+            return False
+        self._join(call, group, fit, store=store)
+        return True
+
+    def _join(self, call: Call, group: Group, fit: Fit, *, store: bool) -> None:
+        group.add(call, fit, store=store)
+        del self.plan.users[call.outputs[0]][group]
+        self._reads(call, group)
+
+    def _begin(self, time: int, call: Call) -> None:
+        group = Group(time)
+        group.begin(call)
+        self.plan.units.append(group)
+        self._reads(call, group)
+
+    def _leave(self, time: int, call: Call) -> None:
+        step = Step(time, call)
+        self.plan.units.append(step)
+        self._reads(call, step)
+
+    def _reads(self, call: Call, unit: Unit) -> None:
+        for value in call.inputs:
+            if not is_number(value):
+                self.plan.users.setdefault(value, {})[unit] = None
+
+    def _users(self, value: Value) -> list[Unit]:
+        return list(self.plan.users.get(value, ()))
+
+    def _is_computed(self, value: Value) -> bool:
+        """Whether a kernel makes a value, so that it can as well make what is shown of it."""
+        call = self.producer.get(value)
+        while call is not None and call.op in _COPYING:
+            call = self.producer.get(call.inputs[0])
+        return call is not None and is_fusible(call) and not is_view(call)
+
+
+_COPYING = frozenset({"reshape", "slice"})
+"""Views that a kernel makes as well as what they show: it writes no more than before, in the same order."""
+
+
+def _bytes_to_read(call: Call, group: Group) -> int:
+    """What a kernel would have to read for a call beyond what it reads already."""
+    values = {value for value in call.inputs if not is_number(value) and value not in group.reads}
+    return sum(value.type.nbytes for value in values)

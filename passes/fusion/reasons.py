@@ -1,0 +1,54 @@
+"""Why a call and one that uses its result are not in the same kernel."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Reason(Enum):
+    """A closed set: every decision against fusing two calls is one of these. The text says what the number counts."""
+
+    LIBRARY_CALL = "one of the two is no loop: matrix products, LAPACK, FFT, sorting, control flow, effects"
+    """The number is that of bytes handed over."""
+    RECOMPUTED = "its result would be computed {0:.4g} times instead of once"
+    """How often each element would be computed, if the consumer asked for it anew for every element of its own."""
+    SERIAL = "it would leave {0:.4g} parallel iterations of a large loop"
+    """How many outer iterations there would be; the loops inside are too large to run in one thread."""
+    STRIDED = "it sums over axes that are not the last: its loops are of another order, over {0:.4g} elements"
+    """How many elements the reduction goes over."""
+    NOT_ALIGNED = "its result is needed outside too, and not by the same outer index: {0:.4g} elements"
+    """How many elements would have to be stored in another order than they are made."""
+    STORED = "its result is stored for others anyway: reading it again costs {0:.4g} bytes"
+    """How many bytes are read instead of computed."""
+    MORE_BYTES = "computing it in every consumer would read {0:.4g} bytes more than storing it"
+    """How many."""
+    COSTLY = "computing it in every consumer would take {0:.4g} ns more than storing it"
+    """How many nanoseconds."""
+    TOO_LARGE = "the kernel would have {0:.4g} calls"
+    """How many."""
+    VIEW = "it is a view, which costs nothing where it is: {0:.4g} elements"
+    """How many elements the view shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A reason with its number."""
+
+    reason: Reason
+    number: float
+
+    def __str__(self) -> str:
+        return self.reason.value.format(self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class NotFused:
+    """Two calls, by the names of their results, that are not in the same kernel although one uses the other."""
+
+    producer: str
+    consumer: str
+    reason: Reason
+    number: float
+
+    def __str__(self) -> str:
+        text = Refusal(self.reason, self.number)
+        return f"{self.producer} → {self.consumer}: {self.reason.name.lower()}: {text}"

@@ -1,0 +1,110 @@
+"""Kernels that go over the same elements and do not need each other become one, which reads what they share once."""
+
+from math import prod
+
+from ...compiler.ir import Call, Shape, Value
+from .alignment import common_prefix, counted, is_reduction, reduced_axes, reduces_last_axes
+from .cost import LARGEST, PARALLEL, SMALL
+from .group import Group, size_of
+from .plan import Plan
+
+ATTEMPTS = 4
+"""With how many of the kernels before it that read the same value a kernel is compared."""
+
+
+def merge_siblings(plan: Plan) -> None:
+    """Merge pairs of kernels that read the same value, if fewer bytes are moved and no more memory is held."""
+    _Merger(plan).run()
+
+
+class _Merger:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.outputs = set(plan.graph.outputs)
+        self.made: dict[Value, float] = {}
+        for unit in plan.units:
+            stored = unit.stored if isinstance(unit, Group) else unit.call.outputs
+            self.made.update(dict.fromkeys(stored, unit.time))
+        self.gone: set[Group] = set()
+
+    def run(self) -> None:
+        for users in list(self.plan.users.values()):
+            if len(users) > 1:
+                self._merge_among([unit for unit in users if isinstance(unit, Group)])
+        if self.gone:
+            self.plan.units = [unit for unit in self.plan.units if unit not in self.gone]
+
+    def _merge_among(self, groups: list[Group]) -> None:
+        kept: list[Group] = []
+        for group in sorted(groups, key=lambda group: group.time):
+            if group in self.gone or not any(self._merge(other, group) for other in kept[-ATTEMPTS:]):
+                kept.append(group)
+
+    def _merge(self, first: Group, second: Group) -> bool:
+        """Make the calls of `second` part of `first`, if that is possible and good."""
+        time = self._time(first, second)
+        if time is None or not _fit_together(first, second):
+            return False
+        first.time = time
+        for call in second.calls:
+            first.calls[call] = None
+        first.stored += second.stored
+        first.work += second.work
+        self.made.update(dict.fromkeys(first.stored, time))
+        for value, uses in second.reads.items():
+            users = self.plan.users[value]
+            del users[second]
+            users[first] = None
+            first.reads[value] = first.reads.get(value, []) + uses
+        for call in first.calls:
+            for value in call.outputs:
+                if first.reads.pop(value, None) is not None:
+                    self.plan.users[value].pop(first, None)
+        self.gone.add(second)
+        return True
+
+    def _time(self, first: Group, second: Group) -> float | None:
+        """When both can run; None if one needs the other, or if memory would be held for longer than it is worth."""
+        shared = sum(value.type.nbytes for value in first.reads if value in second.reads)
+        if max((self.made.get(value, -1) for value in second.reads), default=-1) < first.time:
+            early = sum(value.type.nbytes for value in second.stored)
+            return first.time if early <= shared else None
+        if min(map(self._needed_at, first.stored)) > second.time:
+            late = sum(value.type.nbytes for value in first.reads) - shared
+            return second.time if late <= shared else None
+        return None
+
+    def _needed_at(self, value: Value) -> float:
+        users = self.plan.users.get(value, ())
+        return min((unit.time for unit in users), default=len(self.plan.graph.calls))
+
+
+def _fit_together(first: Group, second: Group) -> bool:
+    if first.is_view or second.is_view or len(first.calls) + len(second.calls) > LARGEST:
+        return False
+    (shape, axes), (other_shape, other_axes) = _space(first), _space(second)
+    if shape != other_shape:
+        return False
+    if first.work + second.work <= SMALL:
+        return True
+    shapes = [counted(value.shape) for value in (*first.stored, *second.stored)]
+    if axes != other_axes:
+        return False
+    if all(shape == shapes[0] for shape in shapes):
+        return True
+    return prod(common_prefix(shapes)) >= PARALLEL
+
+
+def _space(group: Group) -> tuple[Shape, tuple[int, ...]]:
+    """What the largest loops of a kernel go over, and the axes that they sum over if it is not the last ones."""
+    root = max((call for call in group.calls if call is group.root or is_reduction(call)), key=size_of)
+    if not is_reduction(root):
+        return counted(root.outputs[0].shape), ()
+    shape = root.inputs[0].shape
+    return counted(shape), () if reduces_last_axes(root) else _counted_axes(root)
+
+
+def _counted_axes(call: Call) -> tuple[int, ...]:
+    axes = reduced_axes(call)
+    long = [axis for axis, dim in enumerate(call.inputs[0].shape) if dim != 1]
+    return tuple(place for place, axis in enumerate(long) if axis in axes)

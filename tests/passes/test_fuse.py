@@ -1,0 +1,278 @@
+"""Kernels hold what can run in one loop nest, nothing is computed twice that is dear, and the meaning stays."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import tracemill as tm
+from random_graphs import graphs
+from recording import assert_same, drawn, ops, recorded
+from samples.sample import Sample
+from samples.table import SAMPLES
+from tracemill.compiler import functions as fn
+from tracemill.compiler.dtypes import Array
+from tracemill.compiler.ir import Graph, Value, called
+from tracemill.compiler.kernel import is_loop_call
+from tracemill.compiler.op import has_effect
+from tracemill.compiler.trace import bind_all, evaluate
+from tracemill.passes.decompose import decompose_composites
+from tracemill.passes.fuse import fuse
+from tracemill.passes.fusion.cost import LARGEST, is_fusible, is_view, operations
+from tracemill.passes.fusion.kernels import CHEAP_NUMBERS
+from tracemill.passes.fusion.traffic import bytes_moved
+
+
+def kernels(graph: Graph) -> list[list[str]]:
+    """The ops of each kernel, without those that move elements."""
+    moves = {"broadcast_to", "reshape", "slice", "transpose", "convert"}
+    return [
+        [op for op in ops(nested) if op not in moves]
+        for call in graph.calls
+        if call.op == "kernel"
+        for nested in called((call,))
+    ]
+
+
+def optimised(function: Callable[..., Any], *arguments: Any) -> Graph:
+    """What the passes before fusion make of a function."""
+    return tm.compile(function).lower(*arguments).optimised
+
+
+def fused(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Graph:
+    """The kernels of a function of float64 arrays, checked for what holds of all."""
+    graph = optimised(function, *(np.ones(shape) for shape in shapes))
+    return checked(graph, drawn(graph, "unit"))
+
+
+def checked(graph: Graph, inputs: list[Array] | None = None) -> Graph:
+    """`graph` with kernels, which give the same bits, move fewer bytes, and are complete."""
+    result = fuse(graph)
+    result.lint()
+    assert bytes_moved(result) <= bytes_moved(graph)
+    assert_complete(result)
+    assert fuse(result) is result
+    if inputs is not None:
+        assert_same(evaluate(result, *inputs), evaluate(graph, *inputs))
+    return result
+
+
+def assert_complete(graph: Graph) -> None:
+    """Loop calls are in kernels, but for views and cheap operations on single numbers."""
+    for call in graph.calls:
+        if call.op == "kernel":
+            (kernel,) = called((call,))
+            assert kernel.calls
+            assert all(map(is_loop_call, kernel.calls))
+            continue
+        is_number = all(value.ndim == 0 for value in (*call.inputs, *call.outputs))
+        assert not is_fusible(call) or is_view(call) or (is_number and operations(call) <= CHEAP_NUMBERS), (
+            call.op
+        )
+        for nested in called((call,)):
+            assert_complete(nested)
+
+
+# ---- what holds of every graph -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_the_kernels_of_every_sample_give_the_same_bits(sample: Sample) -> None:
+    graph = decompose_composites(sample.graph())
+    if any(has_effect(call) for call in graph.calls):
+        fuse(graph).lint()
+    else:
+        checked(graph, sample.arrays(0))
+
+
+@settings(deadline=None)
+@given(graph=graphs())
+def test_kernels_keep_the_meaning_of_random_graphs(graph: Graph) -> None:
+    checked(graph, drawn(graph, "special"))
+
+
+# ---- one kernel --------------------------------------------------------------------------------------
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def layer_norm(x: Any, gain: Any, bias: Any) -> Any:
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * gain + bias
+
+
+def cross_entropy(logits: Any, labels: Any) -> Any:
+    top = logits.max(-1)
+    log_sum = np.log(np.exp(logits - top[:, None]).sum(-1)) + top
+    return (log_sum - (logits * labels).sum(-1)).mean()
+
+
+def forces(p: Any, m: Any) -> Any:
+    d = p[None] - p[:, None]
+    r2 = (d**2).sum(-1) + 1e-3
+    return (m[None, :, None] * d / (r2**1.5)[:, :, None]).sum(1)
+
+
+def distances(x: Any, y: Any) -> Any:
+    return np.sqrt(((x[:, None] - y[None]) ** 2).sum(-1))
+
+
+def test_the_rows_of_a_softmax_are_one_kernel() -> None:
+    assert kernels(fused(softmax, (400, 300))) == [["max", "subtract", "exp", "sum", "divide"]]
+
+
+def test_the_rows_of_a_layer_norm_are_one_kernel() -> None:
+    assert len(kernels(fused(layer_norm, (400, 300), (300,), (300,)))) == 1
+
+
+def test_the_mean_of_a_cross_entropy_is_one_kernel() -> None:
+    assert len(kernels(fused(cross_entropy, (400, 300), (400, 300)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (forces, [(500, 3), (500,)]),
+        (distances, [(300, 3), (400, 3)]),
+        (lambda x, y: distances(x, y).sum(), [(300, 3), (400, 3)]),
+        (lambda x: np.exp(-((x[None] - x[:, None]) ** 2)).sum(1), [(700,)]),
+        (lambda x: np.exp(-((x[None] - x[:, None]) ** 2)).sum(), [(700,)]),
+    ],
+)
+def test_pairs_are_never_stored(function: Callable[..., Any], shapes: list[tuple[int, ...]]) -> None:
+    graph = fused(function, *shapes)
+    assert len(graph.calls) == 1
+
+
+def test_a_long_formula_is_one_kernel() -> None:
+    def gelu(x: Any) -> Any:
+        return 0.5 * x * (1 + np.tanh(0.79788456 * (x + 0.044715 * x**3)))
+
+    assert len(fused(gelu, (1000,)).calls) == 1
+
+
+# ---- several kernels ---------------------------------------------------------------------------------
+
+
+def test_statistics_of_columns_are_kernels_of_their_own() -> None:
+    def batch_norm(x: Any) -> Any:
+        return (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-5)
+
+    assert [ops[-1] for ops in kernels(fused(batch_norm, (400, 300)))] == ["divide", "sqrt", "divide"]
+
+
+def test_sums_over_the_same_columns_share_a_kernel() -> None:
+    graph = fused(lambda x: (x.sum(0), (x**2).sum(0)), (400, 300))
+    assert kernels(graph) == [["sum", "square", "sum"]]
+
+
+def test_a_full_sum_is_not_followed_by_large_loops_that_need_it() -> None:
+    large, small = (fused(lambda x: x / x.sum(), shape) for shape in [(400, 300), (40, 30)])
+    assert kernels(large) == [["sum"], ["divide"]]
+    assert kernels(small) == [["sum", "divide"]]
+
+
+def test_the_gradient_of_a_layer_norm_is_one_kernel_of_rows_and_one_of_columns() -> None:
+    def loss(x: Any, gain: Any, bias: Any) -> Any:
+        return (layer_norm(x, gain, bias) * x).sum()
+
+    graph = fused(tm.grad(loss, argnums=(0, 1, 2)), (400, 300), (300,), (300,))
+    assert len(kernels(graph)) == 2
+
+
+def test_what_is_dear_is_computed_once_for_rows_that_share_it() -> None:
+    graph = fused(lambda x, w: (x * np.exp(w)).sum(1), (400, 300), (300,))
+    assert kernels(graph) == [["exp"], ["multiply", "sum"]]
+
+
+def test_what_is_dear_is_computed_where_outer_loops_need_it_once() -> None:
+    assert len(kernels(fused(lambda x, w: x * np.exp(w)[:, None], (400, 300), (400,)))) == 1
+
+
+def test_matrix_products_stand_between_kernels_and_read_views() -> None:
+    graph = fused(lambda x, w: np.tanh((x @ w.T) + 1.0) @ w, (40, 30), (20, 30))
+    assert [call.op for call in graph.calls if call.op != "transpose"] == ["dot", "kernel", "dot"]
+
+
+def test_the_gradient_of_a_network_has_a_kernel_between_products() -> None:
+    def loss(w1: Any, b1: Any, w2: Any, x: Any, y: Any) -> Any:
+        return ((np.tanh(x @ w1 + b1) @ w2 - y) ** 2).mean()
+
+    graph = fused(tm.grad(loss, argnums=(0, 1, 2)), (50, 60), (60,), (60, 40), (70, 50), (70, 40))
+    assert sum(op == "dot" for op in ops(graph)) == 5
+    assert [names for names in kernels(graph) if "tanh" in names] == [["add", "tanh"]]
+
+
+def test_a_cheap_result_of_two_kernels_is_computed_in_both() -> None:
+    graph = fused(lambda x: ((x - 2.0).sum(0), (x - 2.0).sum(1)), (400, 300))
+    assert kernels(graph) == [["subtract", "sum"], ["subtract", "sum"]]
+
+
+def test_a_dear_result_of_two_kernels_is_stored() -> None:
+    graph = fused(lambda x: (np.exp(x).sum(0), np.exp(x).sum(1)), (400, 300))
+    assert sum(names.count("exp") for names in kernels(graph)) == 1
+
+
+def test_a_result_that_is_returned_is_stored_by_the_kernel_that_uses_it() -> None:
+    graph = fused(lambda x: (y := np.exp(x), np.sin(y)), (400, 300))
+    assert kernels(graph) == [["exp", "sin"]]
+
+
+def test_a_path_through_a_library_call_is_never_closed_to_a_cycle() -> None:
+    def f(x: Any) -> Any:
+        y = np.exp(x)
+        return y + y @ y
+
+    graph = fused(f, (30, 30))
+    assert ops(graph) == ["kernel", "dot", "kernel"]
+
+
+def test_a_diamond_is_one_kernel() -> None:
+    graph = fused(lambda x: (y := np.exp(x), np.sin(y) * np.cos(y))[1], (400,))
+    assert kernels(graph) == [["exp", "sin", "cos", "multiply"]]
+
+
+def test_a_transpose_that_only_a_product_reads_stays_a_view() -> None:
+    graph = fused(lambda x: np.exp(x).T @ x, (40, 30))
+    assert "transpose" not in [op for call in graph.calls for kernel in called((call,)) for op in ops(kernel)]
+
+
+def test_bodies_of_loops_have_kernels() -> None:
+    def f(x: Any) -> Any:
+        return tm.scan(lambda c, _: (np.sin(c) * 2.0, None), x, length=3)[0]
+
+    graph = fuse(optimised(f, np.ones(100)))
+    (scan,) = graph.calls
+    assert [ops(body) for body in called((scan,))] == [["kernel"]]
+
+
+@pytest.mark.parametrize("length", [10, 10_000])
+def test_a_long_chain_becomes_kernels_of_bounded_length(length: int) -> None:
+    def chain(x: Value) -> Value:
+        for _ in range(length):
+            x = fn.sin(x)
+        return x
+
+    graph = fuse(recorded(chain, "f64[8]"))
+    assert len(graph.calls) == -(-length // LARGEST)
+
+
+def test_a_kernel_has_the_name_of_what_it_computes() -> None:
+    graph = fused(lambda x: np.log(np.exp(x).sum(1)), (400, 300))
+    assert [kernel.name for call in graph.calls for kernel in called((call,))] == ["kernel_exp_sum_log"]
+
+
+def test_calls_with_effects_keep_their_order() -> None:
+    def f(x: Value) -> Value:
+        for _ in range(2):
+            bind_all("callback", x, function=np.sin, types=())
+            x = fn.sin(x)
+        return x
+
+    graph = recorded(f, "f64[8]")
+    assert [op for op in ops(fuse(graph)) if op == "callback"] == ["callback", "callback"]
