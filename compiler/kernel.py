@@ -6,7 +6,7 @@ one into loops, and a backend prints them.
 
 from typing import Final
 
-from .ir import Call
+from .ir import Call, Constant, Value
 from .op import lookup
 
 MOVES: Final = frozenset(
@@ -40,4 +40,10 @@ def is_loop_call(call: Call) -> bool:
     """Whether a loop nest can compute the call: kernels hold nothing else."""
     if any(value.dtype.name in ("float16", "bfloat16") for value in (*call.inputs, *call.outputs)):
         return False  # C has no such arithmetic: NumPy computes it
+    if call.op == "power" and call.inputs[0].dtype.kind == "i" and not _is_natural(call.inputs[1]):
+        return False  # NumPy raises an error where an exponent is negative
     return is_elementwise(call) or call.op in MOVES or call.op in REDUCTIONS or call.op == "iota"
+
+
+def _is_natural(value: Value) -> bool:
+    return isinstance(value, Constant) and bool((value.array >= 0).all())

@@ -80,7 +80,14 @@ class Op:
     batch: BatchRule
     spelling: Mapping[str, str] | None
     """Per backend ("numpy", "c", "triton") an expression with ``{0}``, ``{1}`` for the inputs; None if not elementwise
-    or if only the quoted meaning will do."""
+    or if only the quoted meaning will do.
+
+    C has more than one where operands are of different kinds: ``c_bool``, ``c_int`` (with and without sign),
+    ``c_real`` and ``c_complex`` go before ``c``, and ``c_real_int``, from the kind of the first operand to that of the
+    result, before those. Fields are the params by name, the names of the dtypes of the first operand ``{t}`` and
+    of the result ``{r}`` (``f32``), their C types ``{type}`` and ``{result}``, and ``{f}``, the suffix that math.h
+    gives functions of floats. ``tm_name_{t}`` is a C function of backends/c_functions, or else the NumPy meaning of
+    the op ``name`` as C: ``tm_name_2_{t}`` with the params 2."""
     effect: str | None
     """None for a pure op; else what it does besides computing ("calls Python")."""
     doc: str

@@ -307,7 +307,7 @@ def _over(y: Value, x: Value) -> Value:
 def _row(name: str, meaning: Any, derivative: Derivative, triton: str, doc: str) -> None:
     elementwise(
         name, 1, meaning, derivatives=(derivative,), kinds="f",
-        spelling={"c": f"tm_{name}{{f}}({{0}})", "triton": triton}, family=FAMILY, doc=doc,
+        spelling={"c": f"tm_{name}_{{t}}({{0}})", "triton": triton}, family=FAMILY, doc=doc,
     )  # fmt: skip
 
 

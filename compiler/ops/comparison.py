@@ -16,44 +16,53 @@ from .elementwise import bool_dtype, broadcast_shapes, elementwise, ufunc, ufunc
 FAMILY = "comparison"
 
 
-def _compare(name: str, symbol: str, doc: str, kinds: str = "biufc") -> None:
-    elementwise(name, 2, ufunc(name), kinds=kinds, result=bool_dtype, family=FAMILY, doc=doc,
-                spelling=ufunc_spelling(name, f"({{0}} {symbol} {{1}})", f"({{0}} {symbol} {{1}})"))  # fmt: skip
+def _compare(name: str, symbol: str, doc: str, kinds: str = "biufc", **other_kinds: str) -> None:
+    spelling = ufunc_spelling(name, f"({{0}} {symbol} {{1}})", f"({{0}} {symbol} {{1}})", **other_kinds)
+    elementwise(
+        name, 2, ufunc(name), kinds=kinds, result=bool_dtype, family=FAMILY, doc=doc, spelling=spelling
+    )
 
 
-def _test(name: str, c: str, triton: str, doc: str, kinds: str = "biufc") -> None:
-    elementwise(name, 1, ufunc(name), kinds=kinds, result=bool_dtype, family=FAMILY, doc=doc,
-                spelling=ufunc_spelling(name, c, triton))  # fmt: skip
+def _test(name: str, c: str, triton: str, doc: str, kinds: str = "biufc", **other_kinds: str) -> None:
+    spelling = ufunc_spelling(name, c, triton, **other_kinds)
+    elementwise(
+        name, 1, ufunc(name), kinds=kinds, result=bool_dtype, family=FAMILY, doc=doc, spelling=spelling
+    )
 
 
-def _bits(name: str, symbol: str, doc: str, kinds: str = "biu") -> None:
-    elementwise(name, 2, ufunc(name), kinds=kinds, family=FAMILY, doc=doc,
-                spelling=ufunc_spelling(name, f"({{0}} {symbol} {{1}})", f"({{0}} {symbol} {{1}})"))  # fmt: skip
+def _bits(name: str, symbol: str, doc: str, kinds: str = "biu", c: str = "") -> None:
+    spelling = ufunc_spelling(name, c or f"({{0}} {symbol} {{1}})", f"({{0}} {symbol} {{1}})")
+    elementwise(name, 2, ufunc(name), kinds=kinds, family=FAMILY, doc=doc, spelling=spelling)
 
 
 _compare("equal", "==", "x = y; NaN equals nothing.")
 _compare("not_equal", "!=", "x ≠ y; NaN differs from everything.")
-_compare("less", "<", "x < y; complex numbers in lexicographic order.")
-_compare("less_equal", "<=", "x ≤ y.")
-_compare("greater", ">", "x > y.")
-_compare("greater_equal", ">=", "x ≥ y.")
-_compare("logical_and", "&&", "Both are true.", kinds="b")
-_compare("logical_or", "||", "Either is true.", kinds="b")
+_compare("less", "<", "x < y; complex numbers in lexicographic order.", c_complex="tm_less_{t}({0}, {1})")  # fmt: skip
+_compare("less_equal", "<=", "x ≤ y.", c_complex="tm_less_equal_{t}({0}, {1})")  # fmt: skip
+_compare("greater", ">", "x > y.", c_complex="tm_greater_{t}({0}, {1})")  # fmt: skip
+_compare("greater_equal", ">=", "x ≥ y.", c_complex="tm_greater_equal_{t}({0}, {1})")  # fmt: skip
+_compare("logical_and", "&", "Both are true.", kinds="b")
+_compare("logical_or", "|", "Either is true.", kinds="b")
 _compare("logical_xor", "!=", "Exactly one is true.", kinds="b")
 _test("logical_not", "(!{0})", "(not {0})", "Not true.", kinds="b")
-_test("isnan", "isnan({0})", "({0} != {0})", "Not a number.")
-_test("isinf", "isinf({0})", "libdevice.isinf({0})", "Plus or minus infinity.")
-_test("isfinite", "isfinite({0})", '(tl.abs({0}) < float("inf"))', "Neither infinite nor NaN.")
-_test("signbit", "signbit({0})", "libdevice.signbit({0})", "The sign bit is set: true for −0.", kinds="iuf")
+_test("isnan", "({0} != {0})", "({0} != {0})", "Not a number.",
+      c_int="0", c_bool="0", c_complex="tm_isnan_{t}({0})")  # fmt: skip
+_test("isinf", "(fabs{f}({0}) == INFINITY)", "libdevice.isinf({0})", "Plus or minus infinity.",
+      c_int="0", c_bool="0", c_complex="tm_isinf_{t}({0})")  # fmt: skip
+_test("isfinite", "(fabs{f}({0}) < INFINITY)", '(tl.abs({0}) < float("inf"))', "Neither infinite nor NaN.",
+      c_int="1", c_bool="1", c_complex="tm_isfinite_{t}({0})")  # fmt: skip
+_test("signbit", "tm_signbit_{t}({0})", "libdevice.signbit({0})", "The sign bit is set: true for −0.", kinds="iuf",
+      c_int="({0} < 0)")  # fmt: skip
 _bits("bitwise_and", "&", "Bitwise and; logical and on bool.")
 _bits("bitwise_or", "|", "Bitwise or; logical or on bool.")
 _bits("bitwise_xor", "^", "Bitwise exclusive or.")
-_bits("left_shift", "<<", "x · 2^y; 0 when y is the width or more.", kinds="iu")
-_bits("right_shift", ">>", "⌊x / 2^y⌋.", kinds="iu")
-elementwise("invert", 1, np.invert, kinds="biu", spelling=ufunc_spelling("invert", "(~{0})", "(~{0})"), family=FAMILY,
-            doc="Every bit turned over; logical not on bool.")  # fmt: skip
+_bits("left_shift", "<<", "x · 2^y; 0 when y is the width or more.", kinds="iu",
+      c="tm_left_shift_{t}({0}, {1})")  # fmt: skip
+_bits("right_shift", ">>", "⌊x / 2^y⌋.", kinds="iu", c="tm_right_shift_{t}({0}, {1})")
+elementwise("invert", 1, np.invert, kinds="biu", spelling=ufunc_spelling("invert", "(~{0})", "(~{0})", c_bool="(!{0})"),
+            family=FAMILY, doc="Every bit turned over; logical not on bool.")  # fmt: skip
 elementwise("bitwise_count", 1, np.bitwise_count, kinds="iu", result=lambda dtype: np.dtype(np.uint8), family=FAMILY,
-            spelling=ufunc_spelling("bitwise_count", "tm_popcount({0})", "tm_popcount({0})"),
+            spelling=ufunc_spelling("bitwise_count", "tm_bitwise_count_{t}({0})", "tm_popcount({0})"),
             doc="The number of ones in |x|.")  # fmt: skip
 
 

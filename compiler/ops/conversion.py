@@ -43,7 +43,13 @@ register(
         jvp=_convert_jvp,
         transpose=_convert_transpose,
         batch=batch_elementwise("convert"),
-        spelling={"numpy": "{0}.astype({dtype})", "c": "({dtype})({0})", "triton": "{0}.to({dtype})"},
+        spelling={
+            "numpy": "{0}.astype({dtype})",
+            "c": "(({result}){0})",
+            "c_real_int": "tm_convert_{t}_{r}({0})",
+            "c_complex_int": "tm_convert_{t}_{r}({0})",
+            "triton": "{0}.to({dtype})",
+        },
         effect=None,
         doc="The values as another dtype, as `astype`; a complex number loses its imaginary part.",
     )
@@ -69,7 +75,7 @@ register(
         batch=batch_elementwise("bitcast"),
         spelling={
             "numpy": "{0}.view({dtype})",
-            "c": "tm_bitcast({0})",
+            "c": "((union {{ {type} x; {result} y; }}){{{0}}}).y",
             "triton": "{0}.to({dtype}, bitcast=True)",
         },
         effect=None,
@@ -132,6 +138,6 @@ def _complex_transpose(cotangents: tuple[Value], inputs: tuple[Any, ...]) -> tup
 
 elementwise(
     "complex", 2, _complex_numpy, jvp=_complex_jvp, transpose=_complex_transpose, kinds="f", result=_pair_dtype,
-    spelling={"numpy": "({0} + 1j * {1})", "c": "CMPLX{f}({0}, {1})", "triton": "tm_complex({0}, {1})"},
+    spelling={"numpy": "({0} + 1j * {1})", "c": "__builtin_complex({0}, {1})", "triton": "tm_complex({0}, {1})"},
     family=FAMILY, doc="The complex number with these real and imaginary parts (f32 or f64).",
 )  # fmt: skip

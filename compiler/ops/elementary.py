@@ -29,10 +29,18 @@ LN2, LN10 = math.log(2.0), math.log(10.0)
 
 
 def _row(
-    name: str, derivative: Derivative, *, kinds: str = "fc", c: str = "", triton: str = "", doc: str
+    name: str,
+    derivative: Derivative,
+    *,
+    kinds: str = "fc",
+    c: str = "",
+    c_complex: str = "",
+    triton: str = "",
+    doc: str,
 ) -> None:
     """A function of one variable, called the same in NumPy, in C's math.h and in libdevice unless said otherwise."""
-    spelling = ufunc_spelling(name, c or f"{name}{{f}}({{0}})", triton or f"libdevice.{name}({{0}})")
+    c = c or f"{name}{{f}}({{0}})"
+    spelling = ufunc_spelling(name, c, triton or f"libdevice.{name}({{0}})", c_complex=c_complex or f"c{c}")
     elementwise(
         name,
         1,
@@ -50,17 +58,30 @@ def _one_minus_square(x: Value) -> Value:
 
 
 _row("exp", lambda out, x: out, triton="tl.exp({0})", doc="e^x.")
-_row("exp2", lambda out, x: multiply(out, LN2), triton="tl.exp2({0})", doc="2^x.")
-_row("expm1", lambda out, x: add(out, 1), doc="e^x − 1, accurate near 0.")
+_row(
+    "exp2", lambda out, x: multiply(out, LN2), triton="tl.exp2({0})", c_complex="tm_exp2_{t}({0})", doc="2^x."
+)
+_row("expm1", lambda out, x: add(out, 1), c_complex="tm_expm1_{t}({0})", doc="e^x − 1, accurate near 0.")
 _row("log", lambda out, x: reciprocal(x), triton="tl.log({0})", doc="The natural logarithm.")
 _row(
     "log2",
     lambda out, x: divide(constant(1 / LN2, x.dtype), x),
     triton="tl.log2({0})",
+    c_complex="tm_log2_{t}({0})",
     doc="The logarithm to base 2.",
 )
-_row("log10", lambda out, x: divide(constant(1 / LN10, x.dtype), x), doc="The logarithm to base 10.")
-_row("log1p", lambda out, x: reciprocal(add(x, 1)), doc="log(1 + x), accurate near 0.")
+_row(
+    "log10",
+    lambda out, x: divide(constant(1 / LN10, x.dtype), x),
+    c_complex="tm_log10_{t}({0})",
+    doc="The logarithm to base 10.",
+)
+_row(
+    "log1p",
+    lambda out, x: reciprocal(add(x, 1)),
+    c_complex="tm_log1p_{t}({0})",
+    doc="log(1 + x), accurate near 0.",
+)
 _row("sin", lambda out, x: cos(x), doc="Sine of radians.")
 _row("cos", lambda out, x: negative(sin(x)), doc="Cosine of radians.")
 _row("tan", lambda out, x: add(square(out), 1), doc="Tangent of radians.")
@@ -127,5 +148,9 @@ def _hypot_share(out: Value, x: Value) -> Value:
 
 _binary("hypot", lambda out, x, y: _hypot_share(out, x), lambda out, x, y: _hypot_share(out, y),
         "hypot{f}({0}, {1})", "libdevice.hypot({0}, {1})", "√(x² + y²), with derivative 0 at the origin.")  # fmt: skip
-_binary("logaddexp", *_weight(math.e), "tm_logaddexp({0}, {1})", "tm_logaddexp({0}, {1})", "log(e^x + e^y).")
-_binary("logaddexp2", *_weight(2.0), "tm_logaddexp2({0}, {1})", "tm_logaddexp2({0}, {1})", "log2(2^x + 2^y).")
+_binary(
+    "logaddexp", *_weight(math.e), "tm_logaddexp_{t}({0}, {1})", "tm_logaddexp({0}, {1})", "log(e^x + e^y)."
+)
+_binary(
+    "logaddexp2", *_weight(2.0), "tm_logaddexp2_{t}({0}, {1})", "tm_logaddexp2({0}, {1})", "log2(2^x + 2^y)."
+)

@@ -149,9 +149,9 @@ def identity(x: Value) -> Value:
     return x
 
 
-def ufunc_spelling(name: str, c: str, triton: str) -> dict[str, str]:
-    """Spellings of an op that is the ufunc ``np.name``. In C, ``{f}`` is the suffix of float functions."""
-    return {"numpy": f"np.{name}", "c": c, "triton": triton}
+def ufunc_spelling(name: str, c: str, triton: str, **kinds: str) -> dict[str, str]:
+    """Spellings of an op that is the ufunc ``np.name``, with those of kinds of operands that C writes otherwise."""
+    return {"numpy": f"np.{name}", "c": c, "triton": triton, **kinds}
 
 
 def ufunc(name: str) -> Meaning:

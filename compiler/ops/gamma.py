@@ -145,12 +145,12 @@ def polygamma(x: Value, order: int) -> Value:
 
 elementwise(
     "gammaln", 1, _gammaln, derivatives=(lambda out, x: call("digamma", x),), kinds="f",
-    spelling={"c": "lgamma{f}({0})", "triton": "libdevice.lgamma({0})"}, family=FAMILY,
+    spelling={"c": "tm_gammaln_{t}({0})", "triton": "libdevice.lgamma({0})"}, family=FAMILY,
     doc="The logarithm of |Γ(x)|.",
 )  # fmt: skip
 elementwise(
     "digamma", 1, _digamma, derivatives=(lambda out, x: polygamma(x, 1),), kinds="f",
-    spelling={"c": "tm_digamma{f}({0})", "triton": "tm_digamma({0})"}, family=FAMILY,
+    spelling={"c": "tm_digamma_{t}({0})", "triton": "tm_digamma({0})"}, family=FAMILY,
     doc="The derivative of log Γ.",
 )  # fmt: skip
 register(
@@ -162,7 +162,7 @@ register(
         jvp=lambda inputs, tangents, outputs, order: multiply(tangents[0], polygamma(inputs[0], order + 1)),
         transpose=not_linear,
         batch=batch_elementwise("polygamma"),
-        spelling={"c": "tm_polygamma{f}({0}, {order})", "triton": "tm_polygamma({0}, {order})"},
+        spelling={"c": "tm_polygamma_{order}_{t}({0})", "triton": "tm_polygamma({0}, {order})"},
         effect=None,
         doc="The derivative of the given order, from 1, of digamma.",
     )

@@ -37,7 +37,7 @@ ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 
 def _unary(name: str, meaning: Any, derivative: Derivative, triton: str, doc: str, c: str = "") -> None:
-    spelling = {"c": c or f"tm_{name}{{f}}({{0}})", "triton": triton}
+    spelling = {"c": c or f"tm_{name}_{{t}}({{0}})", "triton": triton}
     elementwise(
         name, 1, meaning, derivatives=(derivative,), kinds="f", spelling=spelling, family=FAMILY, doc=doc
     )
@@ -291,7 +291,7 @@ register(
         jvp=lambda inputs, tangents, outputs, order: multiply(tangents[0], sinc(inputs[0], order + 1)),
         transpose=not_linear,
         batch=batch_elementwise("sinc"),
-        spelling={"c": "tm_sinc{f}({0}, {order})", "triton": "tm_sinc({0}, {order})"},
+        spelling={"c": "tm_sinc_{order}_{t}({0})", "triton": "tm_sinc({0}, {order})"},
         effect=None,
         doc="sin(πx) / (πx), 1 at 0; with `order`, the derivative of that order.",
     )
@@ -328,12 +328,12 @@ _unary("entr", _entr, lambda out, x: where(less(x, 0), full_like(x, math.nan), n
        "tm_entr({0})", "−x·log(x), 0 at 0, −∞ below.")  # fmt: skip
 elementwise(
     "xlogy", 2, _xlogy, derivatives=(lambda out, x, y: log(y), lambda out, x, y: _ratio(x, y)), kinds="f",
-    spelling={"c": "tm_xlogy{f}({0}, {1})", "triton": "tm_xlogy({0}, {1})"}, family=FAMILY,
+    spelling={"c": "tm_xlogy_{t}({0}, {1})", "triton": "tm_xlogy({0}, {1})"}, family=FAMILY,
     doc="x·log(y), 0 where x = 0.",
 )  # fmt: skip
 elementwise(
     "xlog1py", 2, _xlog1py,
     derivatives=(lambda out, x, y: call("log1p", y), lambda out, x, y: _ratio(x, add(y, 1))), kinds="f",
-    spelling={"c": "tm_xlog1py{f}({0}, {1})", "triton": "tm_xlog1py({0}, {1})"}, family=FAMILY,
+    spelling={"c": "tm_xlog1py_{t}({0}, {1})", "triton": "tm_xlog1py({0}, {1})"}, family=FAMILY,
     doc="x·log(1 + y), 0 where x = 0.",
 )  # fmt: skip

@@ -1,0 +1,54 @@
+// Quotients and remainders of integers: 0 where the divisor is 0. The processor must not see the least number
+// divided by -1, whose quotient overflows.
+
+// Rounded down.
+static inline INT tm_floor_divide_INT(INT x, INT y)
+{
+    const INT divisor = (y == 0) | (y == -1) ? 1 : y;
+    const INT quotient = x / divisor;
+    const INT floored = quotient - ((x % divisor != 0) & ((x < 0) != (divisor < 0)));
+    return y == 0 ? 0 : y == -1 ? -x : floored;
+}
+
+static inline UINT tm_floor_divide_UINT(UINT x, UINT y)
+{
+    const UINT divisor = y == 0 ? 1 : y;
+    return y == 0 ? 0 : x / divisor;
+}
+
+// With the sign of the divisor.
+static inline INT tm_remainder_INT(INT x, INT y)
+{
+    const INT divisor = (y == 0) | (y == -1) ? 1 : y;
+    const INT rest = x % divisor;
+    return (rest != 0) & ((x < 0) != (divisor < 0)) ? rest + divisor : rest;
+}
+
+static inline UINT tm_remainder_UINT(UINT x, UINT y)
+{
+    const UINT divisor = y == 0 ? 1 : y;
+    return x % divisor;
+}
+
+// With the sign of the dividend.
+static inline INT tm_fmod_INT(INT x, INT y)
+{
+    const INT divisor = (y == 0) | (y == -1) ? 1 : y;
+    return x % divisor;
+}
+
+static inline UINT tm_fmod_UINT(UINT x, UINT y)
+{
+    const UINT divisor = y == 0 ? 1 : y;
+    return x % divisor;
+}
+
+static inline INT tm_reciprocal_INT(INT x)
+{
+    return tm_convert_f64_INT(1.0 / x);
+}
+
+static inline UINT tm_reciprocal_UINT(UINT x)
+{
+    return tm_convert_f64_UINT(1.0 / x);
+}
