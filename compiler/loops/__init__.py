@@ -1,0 +1,1 @@
+"""Kernels as loops over scalars: what a backend prints as C or Triton."""

@@ -1,0 +1,294 @@
+"""What makes loops: scopes, names, and the loops themselves, each tried before it is made."""
+
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from ..affine import ZERO, Affine, Index, Variable, of, unflattened, within
+from ..dtypes import DType
+from ..errors import InternalError
+from ..identifiers import identifier
+from ..ir import Call, Value
+from .nest import (
+    Between,
+    Buffer,
+    Condition,
+    Expression,
+    Let,
+    Load,
+    Local,
+    Position,
+    Result,
+    Statement,
+    operands,
+)
+from .scope import Branch, Scope
+
+MOST_PIECES: Final = 8
+"""A loop is cut where a choice turns, into at most so many."""
+
+PART: Final = 512
+"""Of more, so many are gathered at a time."""
+
+
+class NotFlatError(Exception):
+    """An index is no linear expression of the variable that stands for several axes."""
+
+
+class TooWideError(Exception):
+    """The loop over a variable is too long for results of all its turns to be gathered at once."""
+
+    def __init__(self, variable: Variable) -> None:
+        super().__init__()
+        self.variable = variable
+
+
+class Loops:
+    """A loop nest under construction."""
+
+    def __init__(self, reserved: Sequence[str]) -> None:
+        self.root = self.current = Scope()
+        self.taken = set(reserved)
+        self.homes: dict[str, tuple[Scope, int]] = {}
+        """Of each local: the scope that holds it, and the level there from which on it is known."""
+        self.turns: dict[Variable, set[int]] = {}
+        """Values of a variable at which a choice turns out otherwise than at the one before."""
+        self.flat: set[Variable] = set()
+        """Variables that stand for several axes at once."""
+
+    # ---- names -------------------------------------------------------------------------------------
+
+    def claim(self, stem: str) -> str:
+        name, number = stem, 1
+        while name in self.taken:
+            number += 1
+            name = f"{stem}_{number}"
+        self.taken.add(name)
+        for scope in self.current.chain():
+            if scope.names is not None:
+                scope.names.append(name)
+        return name
+
+    def buffer(self, name: str, value: Value) -> Buffer:
+        return Buffer(self.claim(_plain(name)), value.dtype, value.type.size)
+
+    def counter(self) -> str:
+        """What the variable of a loop in the current scope is called: i in the outermost, then j."""
+        depth = sum(scope.variable is not None for scope in self.current.chain())
+        free = [name for name in "ijklmnopqrstuvw" if name not in self.taken]
+        return free[depth] if depth < len(free) else f"i_{depth}"
+
+    # ---- scopes and levels -------------------------------------------------------------------------
+
+    @contextmanager
+    def inside(self, scope: Scope) -> Generator[None]:
+        before, self.current = self.current, scope
+        try:
+            yield
+        finally:
+            self.current = before
+
+    def add(self, statement: Statement | Branch, level: int) -> None:
+        self.current.at(level).statements.append(statement)
+
+    def uses(self, expression: Expression) -> int:
+        """The level of the current scope at which an expression is known. The scopes around it wait for it, too."""
+        level = 0
+        for name in _names(expression):
+            level = max(level, self.waits_for(name))
+        return level
+
+    def uses_place(self, place: Affine | None) -> int:
+        if place is None:
+            return 0
+        return max((self.waits_for(variable.name) for variable in place.variables), default=0)
+
+    def waits_for(self, name: str) -> int:
+        if name not in self.homes:
+            return 0  # the counter of a loop
+        home, level = self.homes[name]
+        if home is self.current:
+            return level
+        for scope in self.current.chain():
+            if scope.parent is home:
+                scope.level = max(scope.level, level)
+                break
+        return 0
+
+    def let(self, name: str, dtype: DType, expression: Expression, call: Call | None = None) -> Local:
+        """A new local of the current scope."""
+        level = self.uses(expression)
+        local = Local(self.claim(name), dtype)
+        self.homes[local.name] = self.current, level
+        self.add(Let(local, expression, call), level)
+        return local
+
+    def home_of(self, value: Value, index: Index) -> Scope:
+        """The outermost scope that knows the index, but no wider one than in which the index is in range."""
+        variables = {variable for place in index for variable in place.variables}
+        safe = within(index, value.shape)
+        for scope in self.current.chain():
+            if scope.parent is None or scope.bound & variables or (scope.guarded and not safe):
+                return scope
+        raise InternalError("a scope has no root")
+
+    def recall(self, value: Value, index: Index) -> Expression | None:
+        for scope in self.current.chain():
+            found = scope.known.get((value, index))
+            if found is not None:
+                self.uses(found)
+                return found
+        return None
+
+    # ---- loops -----------------------------------------------------------------------------------------
+
+    def loops(self, extents: Sequence[int], body: Callable[[Index], None]) -> int:
+        """Nested loops in the current scope, as few as will do; the level from which on what they gather is known.
+
+        Axes that are only used together, one after the other in memory, share a loop.
+        """
+        groups = [[extent] for extent in extents if extent != 1]
+
+        def turn(index: Index) -> None:
+            places = iter(index)
+            body(tuple(ZERO if extent == 1 else next(places) for extent in extents))
+
+        for trial in _merged(groups):
+            if self.is_flat(trial, turn):
+                return self.nested(trial, turn, ())
+        return self.nested(groups, turn, ())
+
+    def is_flat(self, groups: Sequence[Sequence[int]], body: Callable[[Index], None]) -> bool:
+        """Whether one variable per group of axes is enough."""
+        trial = Scope(self.current, names=[])
+        try:
+            with self.inside(trial):
+                self.nested(groups, body, ())
+        except NotFlatError:
+            return False
+        finally:
+            self.forget(trial)
+        return True
+
+    def nested(self, groups: Sequence[Sequence[int]], body: Callable[[Index], None], index: Index) -> int:
+        if not groups:
+            body(index)
+            return 0
+        extents = tuple(groups[0])
+        variable = Variable(self.counter(), 0, math.prod(extents) - 1)
+
+        def turn(place: Affine) -> None:
+            self.nested(groups[1:], body, (*index, *unflattened(place, extents)))
+
+        if len(extents) == 1:
+            return self.loop(variable, turn)
+        self.flat.add(variable)
+        try:
+            return self.loop(variable, turn)
+        finally:
+            self.flat.discard(variable)
+
+    def loop(self, variable: Variable, body: Callable[[Affine], object]) -> int:
+        """One loop in the current scope, or several if that decides choices in its body.
+
+        The body is made twice: first to see what it needs, then in the loop at the level of that.
+        """
+        scope = self.current
+        trial = Scope(scope, variable, names=[])
+        self.turns.pop(variable, None)
+        try:
+            with self.inside(trial):
+                body(of(variable))
+        except TooWideError as error:
+            if error.variable != variable:
+                raise
+            return self.in_parts(variable, body)
+        finally:
+            self.forget(trial)
+        pieces = _pieces(variable, self.turns.pop(variable, set()))
+        if len(pieces) > 1:
+            return max(self.loop(piece, body) for piece in pieces)
+        target = scope.loop(trial.level, variable)
+        with self.inside(target):
+            body(of(variable))
+        return target.level + 1
+
+    def in_parts(self, variable: Variable, body: Callable[[Affine], object]) -> int:
+        """A loop over parts of a range, and in each a loop over its `PART` values."""
+        count = variable.extent // PART
+        end = variable.low + count * PART
+
+        def part(number: Affine) -> int:
+            inner = Variable(self.counter(), 0, PART - 1)
+            if variable in self.flat:
+                self.flat.update((inner, *number.variables))
+            return self.loop(inner, lambda place: body(number * PART + place + variable.low))
+
+        level = self.loop(Variable(variable.name, 0, count - 1), part)
+        if end <= variable.high:
+            level = max(level, self.loop(Variable(variable.name, end, variable.high), body))
+        return level
+
+    def forget(self, trial: Scope) -> None:
+        """Free the names that a loop took which was only tried."""
+        for name in trial.names or ():
+            if name not in self.homes or any(scope is trial for scope in self.homes[name][0].chain()):
+                self.taken.discard(name)
+                self.homes.pop(name, None)
+
+    def check_flat(self, place: Affine) -> None:
+        """Refuse a place for which a variable that stands for several axes is taken apart."""
+        if self.flat and not place.is_linear and place.variables & self.flat:
+            raise NotFlatError
+
+    def note_turns(self, condition: Condition) -> None:
+        """Remember at which values of a loop's variable the condition turns, if it depends on one alone."""
+        terms = condition.place.terms
+        if not isinstance(condition, Between) or len(terms) != 1:
+            return
+        variable, factor = terms[0]
+        if not isinstance(variable, Variable):
+            return
+        for bound in (condition.low, condition.high):
+            # The condition is `factor · v + constant >= bound`; it turns at the quotient rounded up.
+            turn = -((condition.place.constant - bound) // factor) if factor > 0 else None
+            if turn is None:  # `v <= (constant − bound) / −factor`: it turns behind the quotient rounded down
+                turn = (condition.place.constant - bound) // -factor + 1
+            self.turns.setdefault(variable, set()).add(turn)
+
+
+def _merged(groups: Sequence[Sequence[int]]) -> Iterator[list[list[int]]]:
+    """The groups with two or more neighbours made one, most first."""
+    for length in range(len(groups), 1, -1):
+        for start in range(len(groups) - length, -1, -1):
+            inner = [extent for group in groups[start : start + length] for extent in group]
+            yield [*map(list, groups[:start]), inner, *map(list, groups[start + length :])]
+
+
+def _names(expression: Expression) -> Iterator[str]:
+    """The locals that an expression uses, indices included."""
+    match expression:
+        case Local():
+            yield expression.name
+        case Load() | Position():
+            yield from (variable.name for variable in expression.place.variables)
+        case Result():
+            yield expression.accumulator.name
+        case _:
+            for operand in operands(expression):
+                yield from _names(operand)
+
+
+def _pieces(variable: Variable, turns: set[int]) -> list[Variable]:
+    """The range of a variable cut before each of `turns`, if they are few."""
+    cuts = sorted(turn for turn in turns if variable.low < turn <= variable.high)
+    if not cuts or len(cuts) >= MOST_PIECES:
+        return [variable]
+    starts, ends = [variable.low, *cuts], [*(cut - 1 for cut in cuts), variable.high]
+    return [Variable(variable.name, low, high) for low, high in zip(starts, ends, strict=True)]
+
+
+def _plain(name: str) -> str:
+    """A name in letters that every compiler reads."""
+    return identifier(name.encode("ascii", "replace").decode().replace("?", "_"))

@@ -1,0 +1,390 @@
+"""`lower`: the graph of a kernel as a loop nest, by asking for each output what one element of it needs.
+
+Every value is a function of an index. An element is computed in the outermost loop in which all variables of its index
+are known, once: what does not change in a loop moves out of it, and what two results need is shared. Asking for a sum
+makes a loop where the index of the sum is known; sums that do not need each other share one.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from ..affine import ZERO, Affine, Index, Variable, flattened, of
+from ..dtypes import INT64, DType
+from ..errors import InternalError
+from ..ir import Call, Constant, Graph, Shape, Value
+from ..kernel import REDUCTIONS, is_elementwise
+from ..naming import Naming
+from .building import Loops, TooWideError
+from .moves import Case, Element, aligned, cases, holds, moved
+from .nest import (
+    Accumulate,
+    Accumulator,
+    Apply,
+    Begin,
+    Buffer,
+    Choose,
+    Clamped,
+    Condition,
+    Expression,
+    Fold,
+    Literal,
+    Load,
+    Local,
+    Nest,
+    Position,
+    Result,
+    Store,
+)
+from .scope import Branch, Scope
+
+UNROLLED: Final = 4
+"""Up to so many numbers are reduced without a loop, and an axis of that length is written out."""
+
+MOST_COLUMNS: Final = 8192
+"""Up to so many results are gathered at once."""
+
+
+def lower(graph: Graph, reserved: Sequence[str] = ()) -> Nest:
+    """The loop nest that computes the outputs of a kernel's graph. Names are identifiers other than `reserved`."""
+    return _Lowering(graph, reserved).nest()
+
+
+class _Lowering(Loops):
+    def __init__(self, graph: Graph, reserved: Sequence[str]) -> None:
+        super().__init__(reserved)
+        self.graph = graph
+        self.makers = {output: call for call in graph.calls for output in call.outputs}
+        self.stems = _stems(graph)
+        self.inputs = {
+            v: self.buffer(name, v) for v, name in zip(graph.inputs, graph.input_names, strict=True)
+        }
+        self.constants: dict[Value, Buffer] = {}
+        self.outputs = [self.buffer("out", value) for value in graph.outputs]
+        self.places: list[Affine] | None = None
+        """Where the loads lie that are made now, if somebody asks."""
+
+    def nest(self) -> Nest:
+        for value, buffer in zip(self.graph.outputs, self.outputs, strict=True):
+            self.output(value, buffer)
+        constants = tuple((b, v) for v, b in self.constants.items() if isinstance(v, Constant))
+        return Nest(tuple(self.inputs.values()), tuple(self.outputs), constants, (), self.root.body())
+
+    # ---- elements ----------------------------------------------------------------------------------
+
+    def element(self, value: Value, index: Index) -> Expression:
+        """The element of a value at an index, for the current scope."""
+        waiting = [(value, index)]
+        while waiting:
+            source, place = self.source(*waiting[-1])
+            if (direct := self.direct(source, place)) is not None or (
+                direct := self.recall(source, place)
+            ) is not None:
+                waiting.pop()
+                if not waiting:
+                    self.uses(direct)
+                    return direct
+                continue
+            call = self.makers[source]
+            missing = [] if not is_elementwise(call) else self.missing(call, place)
+            if missing:
+                waiting += missing
+                continue
+            home = self.home_of(source, place)
+            with self.inside(home):
+                home.known[source, place] = self.made(call, place)
+        raise InternalError("nothing was asked for")
+
+    def source(self, value: Value, index: Index) -> Element:
+        """Where an element comes from if all that is done to it is to move it."""
+        while (call := self.makers.get(value)) is not None:
+            if call.op == "reshape" and self.is_stored(call.inputs[0]):
+                return value, index
+            found = moved(call, index)
+            if found is None:
+                break
+            value, index = found
+        return value, index
+
+    def is_stored(self, value: Value) -> bool:
+        """Whether a value lies in memory as it is: only the place in row-major order counts then."""
+        while (call := self.makers.get(value)) is not None and call.op == "reshape":
+            value = call.inputs[0]
+        return value not in self.makers
+
+    def direct(self, value: Value, index: Index) -> Expression | None:
+        """An element that need not be computed."""
+        place = flattened(index, value.shape)
+        while (call := self.makers.get(value)) is not None and call.op == "reshape":
+            value = call.inputs[0]
+        if isinstance(value, Constant) and value.array.size == 1:
+            return Literal(Constant(value.array.reshape(())))
+        if value not in self.makers:
+            self.check_flat(place)
+            if self.places is not None:
+                self.places.append(place)
+            return Load(self.memory(value), place)
+        if self.makers[value].op == "iota":
+            self.check_flat(place)
+            return Position(place, value.dtype)
+        return None
+
+    def memory(self, value: Value) -> Buffer:
+        if value in self.inputs:
+            return self.inputs[value]
+        if value not in self.constants:
+            with self.inside(self.root):
+                self.constants[value] = self.buffer("constant", value)
+        return self.constants[value]
+
+    def missing(self, call: Call, index: Index) -> list[Element]:
+        """The elementwise operands that are not known yet: asking for them in turn needs no recursion."""
+        found: list[Element] = []
+        for operand in call.inputs:
+            source, place = self.source(operand, aligned(index, operand.shape))
+            maker = self.makers.get(source)
+            if maker is not None and is_elementwise(maker) and self.recall(source, place) is None:
+                found.append((source, place))
+        return found
+
+    def made(self, call: Call, index: Index) -> Expression:
+        """Compute an element in the current scope."""
+        if is_elementwise(call):
+            elements = tuple(self.element(x, aligned(index, x.shape)) for x in call.inputs)
+            return self.let(self.stem(call), call.outputs[0].dtype, Apply(call, elements), call)
+        if call.op in REDUCTIONS:
+            return self.reduced(call, index)
+        if call.op == "gather":
+            return self.gathered(call, index)
+        if call.op == "dynamic_slice":
+            x, *starts = call.inputs
+            places = self.starts(call, starts, x.shape, call.outputs[0].shape)
+            return self.element(x, tuple(place + start for place, start in zip(index, places, strict=True)))
+        places = []
+        if call.op == "dynamic_update_slice":
+            x, y, *starts = call.inputs
+            places = self.starts(call, starts, x.shape, y.shape)
+        found = cases(call, index, places)
+        if found is None:
+            raise InternalError(f"a kernel cannot hold {call.op}")
+        return self.chosen(call, found)
+
+    def stem(self, call: Call) -> str:
+        return self.stems[call.outputs[0]]
+
+    # ---- indices read from arrays --------------------------------------------------------------------
+
+    def clamped(self, call: Call, number: Expression, last: int) -> Affine:
+        """An index that is known at run time, moved into [0, last]."""
+        if last <= 0:
+            return ZERO
+        if isinstance(number, Literal):
+            return Affine(min(max(int(number.constant.array), 0), last))
+        local = self.let(f"{self.stem(call)}_at", INT64, Clamped(number, last, INT64))
+        variable = Variable(local.name, 0, last)
+        self.homes[local.name][0].bound.add(variable)
+        return of(variable)
+
+    def starts(self, call: Call, starts: Sequence[Value], shape: Shape, sizes: Sequence[int]) -> list[Affine]:
+        """Where a window begins, moved so that it fits."""
+        return [
+            self.clamped(call, self.element(start, ()), dim - size)
+            for start, dim, size in zip(starts, shape, sizes, strict=True)
+        ]
+
+    def gathered(self, call: Call, index: Index) -> Expression:
+        x, *indices = call.inputs
+        axes: Any = call.params["axes"]
+        count = max(i.ndim for i in indices)
+        places = {
+            axis: self.clamped(call, self.element(i, aligned(index[:count], i.shape)), x.shape[axis] - 1)
+            for i, axis in zip(indices, axes, strict=True)
+        }
+        rest = iter(index[count:])
+        return self.element(x, tuple(places[a] if a in places else next(rest) for a in range(x.ndim)))
+
+    # ---- choices ---------------------------------------------------------------------------------------
+
+    def chosen(self, call: Call, found: Sequence[Case]) -> Expression:
+        conditions, element = found[0]
+        open_: list[Condition] = []
+        for condition in conditions:
+            truth = holds(condition)
+            if truth is False:
+                return self.chosen(call, found[1:])
+            if truth is None:
+                open_.append(condition)
+        if not open_:
+            return self.element(*element)
+        level = 0
+        for condition in open_:
+            self.check_flat(condition.place)
+            level = max(level, self.uses_place(condition.place))
+            self.note_turns(condition)
+        then, otherwise = Scope(self.current, guarded=True), Scope(self.current, guarded=True)
+        with self.inside(then):
+            first = self.element(*element)
+        with self.inside(otherwise):
+            second = self.chosen(call, found[1:])
+        level = max(level, then.level, otherwise.level)
+        local = Local(self.claim(self.stem(call)), call.outputs[0].dtype)
+        self.homes[local.name] = self.current, level
+        self.add(Branch(Choose(local, tuple(open_), (), first, (), second, call), then, otherwise), level)
+        return local
+
+    # ---- reductions ------------------------------------------------------------------------------------
+
+    def reduced(self, call: Call, index: Index) -> Expression:
+        """An element of a reduction, from a loop in the current scope."""
+        shape = call.inputs[0].shape
+        extents = tuple(shape[axis] for axis in _reduced_axes(call))
+        count, dtype = math.prod(extents), call.outputs[0].dtype
+        finds = call.op in ("argmax", "argmin")
+        if count == 0:
+            return Literal(Constant(_of_nothing(call.op, dtype)))
+        if count == 1 and finds:
+            return Literal(Constant(np.zeros((), dtype)))
+        if count <= UNROLLED and not finds:
+            places = product(*(map(Affine, range(extent)) for extent in extents))
+            elements = tuple(self.operand(call, index, reduced) for reduced in places)
+            return self.let(self.stem(call), dtype, Fold(call.op, elements), call)
+        outer, self.places = self.places, []
+        accumulator, steps = self.along(call, index, extents)
+        loads, self.places = self.places, outer
+        if outer is not None:
+            outer += loads
+        place = None
+        across = self.current.variable
+        if across is not None and self.is_column(index, across) and _run_across(loads, across, steps):
+            accumulator, place = self.across(call, index, extents, across)
+        return self.let(self.stem(call), dtype, Result(accumulator, dtype, place), call)
+
+    def operand(self, call: Call, index: Index, reduced: Index) -> Expression:
+        """The element that a reduction takes, given its place along the axes that are reduced."""
+        (x,) = call.inputs
+        places, rest = dict(zip(_reduced_axes(call), reduced, strict=True)), iter(index)
+        return self.element(x, tuple(places[a] if a in places else next(rest) for a in range(x.ndim)))
+
+    def begin(self, call: Call, count: int, size: int | None) -> Accumulator:
+        name = self.claim(f"{self.stem(call)}_so_far")
+        accumulator = Accumulator(name, call.op, call.inputs[0].dtype, count, size)
+        self.add(Begin((accumulator,)), 0)
+        return accumulator
+
+    def gather(
+        self,
+        call: Call,
+        accumulator: Accumulator,
+        index: Index,
+        reduced: Index,
+        extents: Shape,
+        place: Affine | None,
+    ) -> None:
+        """Add one element to an accumulator."""
+        element = self.operand(call, index, reduced)
+        at = flattened(reduced, extents) if call.op in ("argmax", "argmin") else None
+        level = max(self.uses(element), *(self.uses_place(p) for p in (place, at)))
+        self.add(Accumulate(accumulator, element, place, at), level)
+
+    def along(self, call: Call, index: Index, extents: Shape) -> tuple[Accumulator, Variable]:
+        """Gather one result, and say in which variable the innermost loop runs."""
+        accumulator = self.begin(call, math.prod(extents), None)
+        steps: list[Variable] = []
+
+        def body(reduced: Index) -> None:
+            assert self.current.variable is not None
+            steps.append(self.current.variable)
+            self.gather(call, accumulator, index, reduced, extents, None)
+
+        level = self.loops(extents, body)
+        self.homes[accumulator.name] = self.current, level
+        return accumulator, steps[-1]
+
+    def is_column(self, index: Index, across: Variable) -> bool:
+        """Whether the results for all values of the current loop's variable can be gathered before that loop."""
+        variables = {variable for place in index for variable in place.variables}
+        return not self.current.guarded and self.current.bound & variables == {across}
+
+    def across(
+        self, call: Call, index: Index, extents: Shape, across: Variable
+    ) -> tuple[Accumulator, Affine]:
+        """Gather the results for all values of a variable at once: what lies side by side is added side by side."""
+        scope = self.current.parent
+        assert scope is not None
+        if across.extent > MOST_COLUMNS:
+            raise TooWideError(across)
+        with self.inside(scope):
+            key = call.outputs[0], index
+            if key not in scope.columns:
+                accumulator = self.begin(call, math.prod(extents), across.extent)
+
+                def body(reduced: Index) -> None:
+                    def turn(column: Affine) -> None:
+                        places = tuple(place.at(across, column + across.low) for place in index)
+                        self.gather(call, accumulator, places, reduced, extents, column)
+
+                    self.loop(Variable(self.counter(), 0, across.extent - 1), turn)
+
+                level = self.loops(extents, body)
+                self.homes[accumulator.name] = scope, level
+                scope.columns[key] = accumulator
+            return scope.columns[key], of(across) + -across.low
+
+    # ---- outputs ---------------------------------------------------------------------------------------
+
+    def output(self, value: Value, buffer: Buffer) -> None:
+        """Store all elements of an output; short last axes are written out."""
+        shape = value.shape
+        short = bool(shape) and 1 < shape[-1] <= UNROLLED
+
+        def store(index: Index) -> None:
+            place = flattened(index, shape)
+            self.check_flat(place)
+            expression = self.element(value, index)
+            self.add(Store(buffer, place, expression), max(self.uses(expression), self.uses_place(place)))
+
+        def written_out(index: Index) -> None:
+            for last in range(shape[-1]):
+                store((*index, Affine(last)))
+
+        if 0 in shape:
+            return
+        if short and not self.is_flat([[*shape]], store):
+            self.loops(shape[:-1], written_out)
+        else:
+            self.loops(shape, store)
+
+
+def _reduced_axes(call: Call) -> Shape:
+    params: Any = call.params
+    return params["axes"] if "axes" in params else (params["axis"],)
+
+
+def _run_across(loads: Sequence[Affine], across: Variable, along: Variable) -> bool:
+    """Whether more arrays are read one element after the other by the variable `across` than by `along`."""
+    votes = 0
+    for place in loads:
+        by_across, by_along = place.factor(across), place.factor(along)
+        if by_along in (1, -1):
+            votes -= 1
+        elif by_along and by_across in (1, -1):
+            votes += 1
+    return votes > 0
+
+
+def _of_nothing(op: str, dtype: DType) -> Any:
+    """The reduction of no numbers."""
+    return np.asarray(op in ("prod", "all")).astype(dtype)
+
+
+def _stems(graph: Graph) -> dict[Value, str]:
+    """The names that the text of the graph gives to what its calls compute."""
+    naming = Naming(graph)
+    stems: dict[Value, str] = {}
+    for call in graph.calls:
+        list(naming.introduce(call.inputs))
+        stems.update(zip(call.outputs, naming.make(call), strict=True))
+    return stems

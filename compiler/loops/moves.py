@@ -1,0 +1,105 @@
+"""Where the elements of layout ops come from: the operand, and the index in it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+from ..affine import ZERO, Affine, Index, flattened, unflattened
+from ..ir import Call, Shape, Value
+from .nest import Between, Condition, Multiple
+
+Element: TypeAlias = tuple[Value, Index]
+"""The element of a value at an index: what loops compute."""
+
+Case: TypeAlias = tuple[tuple[Condition, ...], Element]
+"""An element, and the conditions under which it is the one that is asked for."""
+
+
+def aligned(index: Index, shape: Shape) -> Index:
+    """The index in an operand of `shape` that is broadcast: its axes of length 1 stay at 0."""
+    own = index[len(index) - len(shape) :]
+    return tuple(ZERO if dim == 1 else place for place, dim in zip(own, shape, strict=True))
+
+
+def moved(call: Call, index: Index) -> Element | None:
+    """The one element of the operand that a call gives at an index; None if it is not as simple as that."""
+    x = call.inputs[0] if call.inputs else None
+    if x is None:
+        return None
+    params: Any = call.params
+    match call.op:
+        case "broadcast_to":
+            return x, aligned(index, x.shape)
+        case "reshape":
+            return x, unflattened(flattened(index, call.outputs[0].shape), x.shape)
+        case "transpose":
+            places = dict(zip(params["axes"], index, strict=True))
+            return x, tuple(places[axis] for axis in range(x.ndim))
+        case "slice":
+            starts = zip(index, params["start"], params["step"], strict=True)
+            return x, tuple(place * step + start for place, start, step in starts)
+        case "flip":
+            axes = params["axes"]
+            return x, tuple(
+                place * -1 + (dim - 1) if axis in axes else place
+                for axis, (place, dim) in enumerate(zip(index, x.shape, strict=True))
+            )
+        case _:
+            return None
+
+
+def cases(call: Call, index: Index, starts: Sequence[Affine]) -> list[Case] | None:
+    """The elements among which a call chooses by its index: the first whose conditions hold; the last has none.
+
+    `starts` says where a window begins that is known only at run time.
+    """
+    params: Any = call.params
+    match call.op:
+        case "concatenate":
+            return list(_parts(call, index, params["axis"]))
+        case "pad":
+            x, fill = call.inputs
+            inner = [n + max(n - 1, 0) * gap for n, gap in zip(x.shape, params["interior"], strict=True)]
+            steps = [gap + 1 for gap in params["interior"]]
+            return [_inside(x, index, params["low"], inner, steps), ((), (fill, ()))]
+        case "update_slice":
+            x, y = call.inputs
+            sizes = [stop - start for start, stop in zip(params["start"], params["stop"], strict=True)]
+            return [_inside(y, index, params["start"], sizes, params["step"]), ((), (x, index))]
+        case "dynamic_update_slice":
+            x, y = call.inputs[:2]
+            return [_inside(y, index, starts, y.shape, (1,) * y.ndim), ((), (x, index))]
+        case _:
+            return None
+
+
+def _parts(call: Call, index: Index, axis: int) -> Iterator[Case]:
+    place = index[axis]
+    for part in call.inputs[:-1]:
+        dim = part.shape[axis]
+        yield (Between(place, min(place.low, 0), dim),), (part, (*index[:axis], place, *index[axis + 1 :]))
+        place = place - dim
+    yield (), (call.inputs[-1], (*index[:axis], place, *index[axis + 1 :]))
+
+
+def _inside(
+    x: Value, index: Index, starts: Sequence[Affine | int], sizes: Sequence[int], steps: Sequence[int]
+) -> Case:
+    """The element of `x`, which lies in every `step`-th place of a window."""
+    conditions: list[Condition] = []
+    within: list[Affine] = []
+    for place, start, size, step in zip(index, starts, sizes, steps, strict=True):
+        along = place - start if isinstance(start, Affine) else place + -start
+        conditions += [Between(along, 0, size), *([Multiple(along, step)] if step > 1 else [])]
+        within.append(along // step)
+    return tuple(conditions), (x, tuple(within))
+
+
+def holds(condition: Condition) -> bool | None:
+    """Whether a condition holds for all values of its variables, or for none; None if for some."""
+    place = condition.place
+    if isinstance(condition, Multiple):
+        rest = place % condition.step
+        return rest.constant == 0 if not rest.terms else None
+    if condition.low <= place.low and place.high < condition.high:
+        return True
+    return False if place.high < condition.low or place.low >= condition.high else None

@@ -1,0 +1,210 @@
+"""Loop nests compute what the graphs mean that they are made of, and have the form that is fast."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loop_interpreter import Run
+from random_graphs import graphs
+from recording import assert_same, drawn, recorded
+from samples.sample import Sample
+from samples.table import SAMPLES
+from tracemill.compiler import functions as fn
+from tracemill.compiler.dtypes import FLOAT64, INT64, is_inexact
+from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.kernel import is_elementwise, is_loop_call
+from tracemill.compiler.loops.lower import lower
+from tracemill.compiler.loops.nest import Loop, Nest, Store
+from tracemill.compiler.loops.walk import accumulated, statements
+from tracemill.compiler.trace import bind, evaluate
+
+
+def fits(graph: Graph) -> bool:
+    values = (*graph.inputs, *graph.outputs)
+    return all(map(is_loop_call, graph.calls)) and not any(
+        v.dtype.name in ("float16", "bfloat16") for v in values
+    )
+
+
+MOVING = [s for s in SAMPLES if fits(s.graph()) and not all(map(is_elementwise, s.graph().calls))]
+
+
+def assert_means_the_same(graph: Graph, inputs: list[np.ndarray]) -> None:
+    found = Run(lower(graph), inputs).outputs
+    with np.errstate(all="ignore"):
+        expected = evaluate(graph, *inputs)
+    for x, y in zip(found, expected, strict=True):
+        flat = np.ravel(y)
+        if is_inexact(flat.dtype):
+            np.testing.assert_allclose(x, flat, 1e-5 if flat.dtype.itemsize < 8 else 1e-12, 1e-300)
+        else:
+            assert_same([x], [flat])
+
+
+@pytest.mark.parametrize("sample", MOVING, ids=[sample.id for sample in MOVING])
+def test_samples_give_what_they_mean(sample: Sample) -> None:
+    assert_means_the_same(sample.graph(), sample.arrays())
+
+
+@settings(deadline=None)
+@given(graph=graphs(depth=0))
+def test_random_graphs_give_what_they_mean(graph: Graph) -> None:
+    if fits(graph):
+        assert_means_the_same(graph, drawn(graph, "real"))
+
+
+# ---- chains of layout and reductions -----------------------------------------------------------------
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> Graph:
+    """Values of one to three axes: layout, sums, arithmetic, several outputs."""
+
+    def step(x: Value) -> Value:
+        last = x.ndim - 1
+        n = x.shape[last] if x.ndim else 0
+        choices = {
+            "negated": lambda: fn.negative(x),
+            "doubled": lambda: fn.add(x, x),
+            "reshaped": lambda: fn.reshape(
+                x, draw(st.sampled_from(((x.type.size,), (1, x.type.size), x.shape)))
+            ),
+        }
+        if x.ndim:
+            choices |= {
+                "flipped": lambda: fn.flip(x, (last,)),
+                "padded": lambda: fn.pad(x, (0,) * last + (2,), (0,) * last + (1,), fill=3),
+                "spaced": lambda: fn.pad(x, (0,) * last + (1,), (0,) * x.ndim, interior=(0,) * last + (1,)),
+                "summed": lambda: fn.sum_(x, (draw(st.integers(0, last)),)),
+                "centred": lambda: fn.subtract(x, fn.reshape(fn.sum_(x, (last,)), (*x.shape[:-1], 1))),
+                "scaled": lambda: fn.subtract(x, fn.sum_(x, (0,))) if x.ndim > 1 else fn.square(x),
+                "turned": lambda: fn.transpose(x, (last, *range(last))),
+                "joined": lambda: fn.concatenate([x, fn.negative(x)], last),
+                "whole": lambda: fn.add(x, fn.sum_(x, range(x.ndim))),
+            }
+        if n > 2:
+            choices["cut"] = lambda: fn.slice_axis(x, 1, n - 1, last)
+            choices["strided"] = lambda: fn.slice_axis(x, 0, n, last, 2)
+            choices["updated"] = lambda: bind(
+                "update_slice", x, fn.slice_axis(fn.negative(x), 0, 1, last),
+                start=(0,) * last + (1,), stop=(*x.shape[:-1], 2), step=(1,) * x.ndim,
+            )  # fmt: skip
+            choices["found"] = lambda: fn.gather(x, [fn.constant(np.array([n - 1, 0, 9]))], (last,))
+        return choices[draw(st.sampled_from(sorted(choices)))]()
+
+    def f(*inputs: Value) -> tuple[Value, ...]:
+        values = list(inputs)
+        for _ in range(draw(st.integers(1, 6))):
+            made = step(draw(st.sampled_from(values[-2:])))
+            if made.type.size <= 400:
+                values.append(made)
+        return tuple(draw(st.lists(st.sampled_from(values), min_size=1, max_size=3)))
+
+    shape = draw(st.sampled_from(((7,), (3, 5), (6, 2), (2, 3, 5), (5, 1), (1, 6), (0, 3))))
+    return recorded(f, f"f64[{', '.join(map(str, shape))}]")
+
+
+@settings(deadline=None, max_examples=300)
+@given(graph=chains())
+def test_chains_of_layout_and_sums_give_what_they_mean(graph: Graph) -> None:
+    inputs = [np.round(x * 8) for x in drawn(graph, "real")]
+    assert_means_the_same(graph, inputs)
+
+
+# ---- the form of loops -------------------------------------------------------------------------------
+
+
+def loops(nest: Nest) -> list[Loop]:
+    return [statement for statement in statements(nest.body) if isinstance(statement, Loop)]
+
+
+def test_axes_that_are_only_used_together_share_a_loop() -> None:
+    nest = lower(recorded(lambda x, y: fn.multiply(fn.sin(x), y), *["f64[6, 5, 4]"] * 2))
+    assert [loop.variable.extent for loop in loops(nest)] == [120]
+
+
+def test_axes_that_an_operand_lacks_keep_their_loops() -> None:
+    nest = lower(recorded(fn.multiply, "f64[6, 5, 8]", "f64[8]"))
+    assert [loop.variable.extent for loop in loops(nest)] == [30, 8]
+
+
+def test_sums_that_do_not_need_each_other_share_a_loop() -> None:
+    def f(x: Value) -> tuple[Value, Value]:
+        return fn.sum_(x, (1,)), fn.sum_(fn.square(x), (1,))
+
+    nest = lower(recorded(f, "f64[6, 50]"))
+    assert [loop.variable.extent for loop in loops(nest)] == [6, 50]
+
+
+def test_a_sum_that_needs_another_has_a_loop_behind_it() -> None:
+    def f(x: Value) -> Value:
+        mean = fn.divide(fn.sum_(x, (1,)), 50)
+        return fn.sum_(fn.square(fn.subtract(x, fn.reshape(mean, (6, 1)))), (1,))
+
+    nest = lower(recorded(f, "f64[6, 50]"))
+    assert [loop.variable.extent for loop in loops(nest)] == [6, 50, 50]
+
+
+def test_what_does_not_change_in_a_loop_is_computed_before_it() -> None:
+    nest = lower(recorded(lambda x, y: fn.multiply(x, fn.exp(y)), "f64[6, 50]", "f64[6, 1]"))
+    (outer,) = nest.body
+    assert isinstance(outer, Loop)
+    assert [type(statement).__name__ for statement in outer.body] == ["Let", "Loop"]
+
+
+def test_sums_of_columns_are_gathered_side_by_side() -> None:
+    nest = lower(recorded(lambda x: fn.sum_(x, (0,)), "f64[60, 50]"))
+    sums = [a for loop in loops(nest) for a in accumulated((loop,))]
+    assert {a.size for a in sums} == {50}
+    assert [loop.variable.extent for loop in loops(nest)] == [60, 50, 50]
+
+
+def test_very_wide_sums_of_columns_are_gathered_in_parts() -> None:
+    nest = lower(recorded(lambda x: fn.sum_(x, (0,)), "f64[6, 10000]"))
+    assert {a.size for loop in loops(nest) for a in accumulated(loop.body)} == {512, 10000 % 512}
+
+
+def test_pairs_are_never_stored() -> None:
+    def f(p: Value) -> Value:
+        difference = fn.subtract(fn.reshape(p, (1, 30, 3)), fn.reshape(p, (30, 1, 3)))
+        return fn.sum_(fn.sum_(fn.square(difference), (2,)), (1,))
+
+    nest = lower(recorded(f, "f64[30, 3]"))
+    assert [loop.variable.extent for loop in loops(nest)] == [30, 30]
+    assert len([statement for statement in statements(nest.body) if isinstance(statement, Store)]) == 1
+
+
+def test_choices_that_depend_on_the_place_alone_cut_the_loop() -> None:
+    nest = lower(recorded(lambda x, y: fn.concatenate([x, fn.negative(y)], 0), "f64[60]", "f64[40]"))
+    assert [(loop.variable.low, loop.variable.high) for loop in loops(nest)] == [(0, 59), (60, 99)]
+
+
+def test_the_text_of_a_nest_shows_its_loops() -> None:
+    nest = lower(recorded(lambda x: fn.sum_(fn.sin(x), (1,)), "f64[6, 50]", names=["x"]))
+    assert str(nest) == (
+        "nest(x: f64[300], out: f64[6]):\n"
+        "    for i in [0, 5]:\n"
+        "        begin sum_1_so_far: sum\n"
+        "        for j in [0, 49]:\n"
+        "            sin_1 = sin(x[50 * i + j])\n"
+        "            sum_1_so_far <- sin_1\n"
+        "        sum_1 = sum_1_so_far\n"
+        "        out[i] = sum_1"
+    )
+
+
+def test_names_are_none_that_are_reserved_and_each_once() -> None:
+    def f(i: Value, double: Value) -> Value:
+        return fn.sum_(fn.add(i, double), (1,))
+
+    nest = lower(recorded(f, *["f64[6, 50]"] * 2, names=["i", "double"]), ["double"])
+    assert [buffer.name for buffer in nest.inputs] == ["i", "double_2"]
+    assert [loop.variable.name for loop in loops(nest)] == ["j", "k"]
+
+
+def test_iota_is_the_place_itself() -> None:
+    nest = lower(recorded(lambda x: fn.add(x, fn.iota(9, FLOAT64)), "f64[9]"))
+    assert "f64(i)" in str(nest)
+    found = Run(lower(recorded(lambda: fn.iota(5, INT64))), []).outputs
+    np.testing.assert_array_equal(found[0], np.arange(5))
