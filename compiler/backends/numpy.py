@@ -18,6 +18,7 @@ from . import (
     numpy_loops,
     numpy_nested,
     numpy_reduction,
+    numpy_tiles,
 )
 from .c_function import CFunction
 from .c_interface import C_NAMES, LINK_AT_RUN, library_statements, link_statements
@@ -41,11 +42,21 @@ __all__ = [
     "numpy_loops",
     "numpy_nested",
     "numpy_reduction",
+    "numpy_tiles",
     "print_module",
 ]
 
 
-_FIXED_NAMES = ("idle", "workspace", "statements", "mine", "outside", "outputs", *C_NAMES)
+_FIXED_NAMES = (
+    "idle",
+    "workspace",
+    "statements",
+    "mine",
+    "outside",
+    "outputs",
+    *C_NAMES,
+    *numpy_tiles.NAMES,
+)
 
 
 def print_module(graph: Graph, *, check: bool = True, library: CLibrary | None = None) -> str:
@@ -75,6 +86,7 @@ def print_module(graph: Graph, *, check: bool = True, library: CLibrary | None =
         reference.write()
         bodies.append(reference.text("reference", (), "The meaning of every operation, one by one."))
     nested = _nested(module)
+    tiles = numpy_tiles.tile_functions(module)
     c_functions = _c_functions(module)
     if is_checked:
         bodies += library_statements() if c_functions else []
@@ -83,6 +95,7 @@ def print_module(graph: Graph, *, check: bool = True, library: CLibrary | None =
         *(link_statements(c_functions) if c_functions else ()),
         *_helpers(module),
         *nested,
+        *tiles,
         _workspace(main),
         _entry(graph, name, parameters, effects),
         *bodies,
@@ -146,9 +159,22 @@ def _header(name: str, module: Module, check: bool) -> list[str]:
 
 def _imports(module: Module, check: bool) -> list[str]:
     packed = any(array_text(constant.array) is None for _, constant in module.constants.values())
-    calls_c = bool(_c_functions(module))
-    standard = ["base64"] * packed + ["contextvars"] + ["ctypes"] * calls_c
-    standard += ["os", "pathlib", "subprocess"] * (calls_c and check) + ["sys", "time"] * check
+    calls_c, tiles = bool(_c_functions(module)), bool(module.tiles)
+    alone = calls_c and check
+    modules = {
+        "base64": packed,
+        "collections": tiles,
+        "concurrent.futures": tiles,
+        "contextvars": True,
+        "ctypes": calls_c,
+        "functools": tiles,
+        "os": alone or tiles,
+        "pathlib": alone,
+        "subprocess": alone,
+        "sys": check,
+        "time": check,
+    }
+    standard = [name for name, is_needed in modules.items() if is_needed]
     others = ["import ml_dtypes"] * module.uses_bfloat16 + ["import numpy as np"]
     return [*(f"import {name}" for name in standard), "", *others]
 

@@ -21,11 +21,36 @@ from .python_text import Names, wrapped
 from .quoted_meaning import expression
 
 OPAQUE = frozenset(
-    {"call", "callback", "checkpoint", "custom_rule", "kernel", "linear_call", "scan", "switch", "while_loop"}
+    {
+        "call",
+        "callback",
+        "checkpoint",
+        "custom_rule",
+        "kernel",
+        "linear_call",
+        "scan",
+        "switch",
+        "tiled",
+        "while_loop",
+    }
 )
 """Ops whose meaning cannot be quoted."""
 
-MODULES = ("base64", "contextvars", "ctypes", "ml_dtypes", "np", "os", "pathlib", "subprocess", "sys", "time")
+MODULES = (
+    "base64",
+    "collections",
+    "concurrent",
+    "contextvars",
+    "ctypes",
+    "functools",
+    "ml_dtypes",
+    "np",
+    "os",
+    "pathlib",
+    "subprocess",
+    "sys",
+    "time",
+)
 """What a generated module may import."""
 
 RESERVED = (*keyword.kwlist, *dir(builtins), "_", *MODULES)
@@ -42,6 +67,19 @@ class Nested:
     """How many outputs must be memory of their own; the caller copies the rest at once. None for all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The graph of a tile, the axes of its inputs that are cut, and those along which its outputs are joined."""
+
+    graph: Graph
+    cuts: tuple[int | None, ...]
+    joins: tuple[int, ...]
+    is_last: bool = False
+    """What is left behind the tiles, which are longer."""
+    is_plain: bool = False
+    """Every call is written as its op's meaning."""
+
+
 @dataclass(slots=True)
 class Module:
     """What the functions of a generated module share: names, constants, quoted meanings, nested graphs."""
@@ -54,6 +92,8 @@ class Module:
     callbacks: list[tuple[str, Call]] = field(default_factory=list["tuple[str, Call]"])
     nested: dict[Nested, str] = field(default_factory=dict[Nested, str])
     """The names of their functions."""
+    tiles: dict[Tile, tuple[str, str]] = field(default_factory=dict[Tile, "tuple[str, str]"])
+    """The names of their functions, and of those that lay out their memory."""
     uses_bfloat16: bool = False
     fixed_names: Sequence[str] = ()
     """Names of the module's own functions."""
@@ -94,6 +134,14 @@ class Module:
         """What the statement of a call can do with memory. C functions write where they are told."""
         return Writing(True, ()) if self.c_function(call) else writing(call)
 
+    def tile(self, tile: Tile) -> tuple[str, str]:
+        """The function of the module that computes a tile, and the one that lays out its memory."""
+        if tile not in self.tiles:
+            end = ("rest" if tile.is_last else "tile") + "_reference" * tile.is_plain
+            name = self.names.claim(f"{identifier(tile.graph.name)}_{end}")
+            self.tiles[tile] = name, self.names.claim(f"{name}_memory")
+        return self.tiles[tile]
+
     def note_dtype(self, dtype: DType) -> None:
         self.uses_bfloat16 |= dtype.name == "bfloat16"
 
@@ -105,6 +153,8 @@ class Scope:
     module: Module
     names: Names
     of: dict[Value, str] = field(default_factory=dict[Value, str])
+    is_plain: bool = False
+    """Calls are written as their ops' meanings."""
 
     def array(self, value: Value) -> str:
         """An expression for an operand; its dtype is that of the value also if it is a constant."""

@@ -45,6 +45,20 @@ def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) ->
     return Function(graph, module, parameters, plan, known, outermost=False, own_results=own_results)
 
 
+def planned_tile(
+    graph: Graph, module: Module, parameters: Sequence[str], results: Sequence[str]
+) -> "Function":
+    """The function of one tile, which writes its outputs into given memory, and all else into an arena."""
+    known = known_values(graph)
+    plan = plan_memory(graph, module.writing, known=known)
+    return Function(graph, module, parameters, plan, known, outermost=False, results=results)
+
+
+def plain_tile(graph: Graph, module: Module, parameters: Sequence[str], results: Sequence[str]) -> "Function":
+    """The same with every call as its op's meaning."""
+    return Function(graph, module, parameters, None, frozenset(), outermost=False, results=results)
+
+
 def plain(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function":
     """A function that writes every call as its op's meaning, with new memory for each."""
     return Function(graph, module, parameters, None, frozenset(), outermost=True)
@@ -81,6 +95,10 @@ class Function:
     """Called from outside, where inputs without axes may be arrays; a nested graph gets numbers."""
     own_results: int = sys.maxsize
     """How many outputs must be memory of their own; the caller copies the rest at once."""
+    results: Sequence[str] = ()
+    """Variables of the memory that the outputs are written to, if they are not returned."""
+    results_of: dict[Value, str] = field(default_factory=dict[Value, str])
+    """What is made in that memory from the first."""
     buffers: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
     """The names of the views of the arena, by offset and type."""
     buffer_types: list[tuple[int, ArrayType]] = field(default_factory=list["tuple[int, ArrayType]"])
@@ -90,10 +108,12 @@ class Function:
 
     def write(self) -> None:
         """Fill in the text."""
-        names = Names([*RESERVED, *self.parameters, *self.module.fixed_names])
-        scope = Scope(self.module, names, dict(zip(self.graph.inputs, self.parameters, strict=True)))
+        names = Names([*RESERVED, *self.parameters, *self.results, *self.module.fixed_names])
+        of = dict(zip(self.graph.inputs, self.parameters, strict=True))
+        scope = Scope(self.module, names, of, is_plain=self.plan is None)
         if self.outermost:
             self._read_numbers()
+        self._give_results()
         location: Location | None = None
         for index, call in enumerate(self.graph.calls):
             if any(output in self.known for output in call.outputs):
@@ -104,6 +124,9 @@ class Function:
                 self.lines.append(f"    # {location_text(location)}")
             self.lines += self._statement(call, scope)
             self._delete(index, scope)
+        if self.results:
+            self._write_results(scope)
+            return
         taken: set[Block] = set()
         self.returned = [
             self._returned(value, scope, taken, own=place < self.own_results)
@@ -116,6 +139,24 @@ class Function:
         for value, name in zip(self.graph.inputs, self.parameters, strict=True):
             if value.ndim == 0 and value in used:
                 self.lines.append(f"    {name} = {name}[()]")
+
+    def _give_results(self) -> None:
+        """Let what becomes an output be made in its memory from the first."""
+        if self.plan is None or not self.results:
+            return
+        makers = {output: call for call in self.graph.calls for output in call.outputs}
+        for value, name in zip(self.graph.outputs, self.results, strict=True):
+            while value in self.plan.overwritten:  # a view in between may show the elements in another order
+                value = self.plan.overwritten[value]
+            if value in self.plan.block and value in makers and self.module.writing(makers[value]).into:
+                self.results_of.setdefault(value, name)
+
+    def _write_results(self, scope: Scope) -> None:
+        """Copy the outputs that were made elsewhere."""
+        for value, name in zip(self.graph.outputs, self.results, strict=True):
+            root = self.plan.root.get(value) if self.plan else None
+            if root is None or self.results_of.get(root) != name:
+                self.lines.append(f"    {name}[...] = {scope.array(value)}")
 
     def _at_load(self, call: Call, scope: Scope) -> None:
         """Write a call as a statement of the module."""
@@ -156,6 +197,8 @@ class Function:
         operand = self.plan.overwritten.get(output)
         if operand is not None:
             return scope.of[operand]
+        if output in self.results_of:
+            return self.results_of[output]
         block = self.plan.block.get(output)
         if block is None or not block.in_arena:
             return None
@@ -189,12 +232,12 @@ class Function:
 
     def text(self, name: str, first: Sequence[str], doc: str = "") -> list[str]:
         """The function, with parameters before those of the graph."""
-        parameters = [*first, *self.parameters]
+        parameters = [*first, *self.parameters, *self.results]
         lines = [f'    """{doc}"""'] if doc else []
         if self.buffers:
             lines += bare_tuple("", ["_", *self.buffers.values()], " = mine")
         result = bare_tuple("return ", self.returned) if self.returned else ["    return ()"]
-        return [*definition(name, parameters), *lines, *self.lines, *result]
+        return [*definition(name, parameters), *lines, *self.lines, *([] if self.results else result)]
 
 
 def definition(name: str, parameters: Sequence[str]) -> list[str]:

@@ -40,6 +40,7 @@ from . import (
     sort,
     special,
     spectral,
+    tiled,
     while_loop,
 )
 from .composite import require_decompositions
@@ -84,6 +85,7 @@ __all__ = [
     "sort",
     "special",
     "spectral",
+    "tiled",
     "while_loop",
 ]
 

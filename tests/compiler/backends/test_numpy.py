@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from matrix_graphs import matrix_graphs
 from random_graphs import graphs
 from recording import assert_same, drawn, recorded
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy import callbacks, entry_name, print_module
-from tracemill.compiler.dtypes import FLOAT32, FLOAT64, Array, is_inexact
+from tracemill.compiler.dtypes import FLOAT64, Array, is_inexact
 from tracemill.compiler.ir import Constant, Graph, Location, Value, called
 from tracemill.compiler.memory_plan import VIEWS
 from tracemill.compiler.ops.composite import COMPOSITES
@@ -120,66 +121,8 @@ def test_random_graphs_give_what_their_ops_mean(graph: Graph) -> None:
     assert_close(compiled(graph)(*inputs), evaluate(graph, *inputs))
 
 
-SIDE = 64  # 64 × 64 numbers in f64 are 32 KiB
-
-
-def place(x: Value) -> tuple[Value, Value]:
-    """Two integers found in a matrix: where a window begins."""
-    numbers = fn.convert(fn.reshape(fn.slice_(x, (0, 0), (1, 2)), (2,)), np.dtype(np.int64))
-    return fn.reshape(fn.slice_axis(numbers, 0, 1, 0), ()), fn.reshape(fn.slice_axis(numbers, 1, 2, 0), ())
-
-
-def step(draw: st.DrawFn, x: Value, y: Value) -> Value:
-    """A call whose result has the shape of x: views, writes through views, things done in place.
-
-    All are exact in any order and on any path through NumPy's loops, so that results agree to the bit.
-    """
-    half, shape = SIDE // 2, (SIDE, SIDE)
-    top = fn.slice_(x, (0, 0), (half, SIDE))
-    choices: dict[str, Callable[[], Value]] = {
-        "add": lambda: fn.add(x, y),
-        "multiply": lambda: fn.multiply(x, y),
-        "number": lambda: fn.subtract(1, x),
-        "floor": lambda: fn.floor(fn.multiply(x, 3)),
-        "transposed": lambda: fn.transpose(x, (1, 0)),
-        "with own transpose": lambda: fn.subtract(x, fn.transpose(x, (1, 0))),
-        "with own flip": lambda: fn.maximum(x, fn.flip(x, (0, 1))),
-        "shifted": lambda: fn.concatenate([fn.slice_axis(x, 1, SIDE, 0), fn.slice_axis(y, 0, 1, 0)], 0),
-        "padded": lambda: fn.pad(top, (half, 0), (0, 0), fill=2),
-        "updated": lambda: bind("update_slice", x, fn.slice_(y, (1, 0), (half + 1, SIDE)), start=(0, 0),
-                                stop=(half, SIDE), step=(1, 1)),
-        "updated by itself": lambda: bind("update_slice", x, fn.slice_axis(x, half, SIDE, 0), start=(0, 0),
-                                          stop=(SIDE, SIDE), step=(2, 1)),
-        "window": lambda: bind("dynamic_update_slice", x, fn.slice_axis(y, 0, half, 0), *place(x)),
-        "moved window": lambda: fn.concatenate([bind("dynamic_slice", x, *place(y), sizes=(half, SIDE)), top], 0),
-        "reshaped": lambda: fn.reshape(fn.square(fn.reshape(x, (SIDE * SIDE,))), shape),
-        "row": lambda: fn.broadcast_to(fn.slice_axis(x, 3, 4, 0), shape),
-        "row sums": lambda: fn.broadcast_to(fn.reshape(fn.sum_(fn.sign(x), (1,)), (SIDE, 1)), shape),
-        "number of it": lambda: fn.add(fn.reshape(fn.slice_(y, (1, 1), (2, 2)), ()), x),
-        "chosen": lambda: fn.where(fn.less(x, y), x, y),
-        "clipped": lambda: fn.elementwise("clip", x, fn.slice_axis(y, 0, 1, 0), y),
-        "complex parts": lambda: fn.imag(fn.make_complex(x, y)),
-        "rounded": lambda: fn.convert(fn.convert(x, FLOAT32), FLOAT64),
-        "table": lambda: fn.add(x, fn.reshape(fn.negative(fn.iota(SIDE, FLOAT64)), (SIDE, 1))),
-        "product": lambda: fn.dot(fn.sign(x), fn.sign(y), ((1,), (1,))),
-    }  # fmt: skip
-    return choices[draw(st.sampled_from(sorted(choices)))]()
-
-
-@st.composite
-def large_graphs(draw: st.DrawFn) -> Graph:
-    def f(*inputs: Value) -> tuple[Value, ...]:
-        values = list(inputs)
-        for _ in range(draw(st.integers(1, 12))):
-            x = draw(st.sampled_from(values[-3:]))
-            values.append(step(draw, x, draw(st.sampled_from(values[-3:]))))
-        return tuple(draw(st.lists(st.sampled_from(values[-4:]), min_size=1, max_size=3)))
-
-    return recorded(f, *["f64[64, 64]"] * 2)
-
-
 @settings(max_examples=200, deadline=None)
-@given(graph=large_graphs(), fortran=st.booleans(), simplified=st.booleans())
+@given(graph=matrix_graphs(), fortran=st.booleans(), simplified=st.booleans())
 def test_views_and_writes_in_place_never_show(graph: Graph, fortran: bool, simplified: bool) -> None:
     inputs = drawn(graph, "real")
     if fortran:

@@ -1,0 +1,29 @@
+"""Kernels for tests: a graph of loop calls as one kernel."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tracemill as tm
+from tracemill.compiler.ir import Call, Graph, Value
+from tracemill.compiler.kernel import is_loop_call
+from tracemill.runtime.build import final, optimise
+
+
+def as_kernel(graph: Graph) -> Graph:
+    """A graph whose one call is a kernel that holds `graph`."""
+    assert all(map(is_loop_call, graph.calls))
+    inputs = tuple(Value(value.type) for value in graph.inputs)
+    outputs = tuple(Value(value.type) for value in graph.outputs)
+    call = Call("kernel", inputs, {"graph": graph}, outputs)
+    return Graph(graph.name, inputs, (call,), outputs, graph.input_names)
+
+
+def kernel_of(function: Callable[..., Any], *arguments: Any) -> Graph:
+    """A function of the user's, optimised, as one kernel."""
+    optimised, _ = optimise(final(tm.compile(function).lower(*arguments).graph))
+    return as_kernel(optimised)
+
+
+def is_kernel_sample(calls: Sequence[Call]) -> bool:
+    """Whether a kernel may hold these calls."""
+    return bool(calls) and all(map(is_loop_call, calls))
