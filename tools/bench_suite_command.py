@@ -130,7 +130,7 @@ def suite(
     cases: list[Case] = []
     for table in tables or TABLES:
         with console.status(f"measuring {table}"):  # silent in a pipe
-            found = _measure(table, field, console)
+            found = _measure(table, field)
         _show(console, table, found, field.contestants)
         cases += found
     if file is not None:
@@ -159,7 +159,7 @@ def _rows_that_start_with(beginnings: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(row for row in ROWS if not beginnings or row.startswith(beginnings))
 
 
-def _measure(table: str, field: Field, console: Console) -> list[Case]:
+def _measure(table: str, field: Field) -> list[Case]:
     """One table, with fresh processes and empty caches."""
     few = min(field.rounds, FEW)
     compiled = [name for name in field.contestants if name != PLAIN]

@@ -192,7 +192,7 @@ CONTESTANTS = (PLAIN, C, NUMPY, "jax", "torch")
 
 
 def case(name: str, group: str, **seconds: float) -> Case:
-    names = dict(zip(("plain", "c", "numpy", "jax", "torch"), CONTESTANTS, strict=True))
+    names: dict[str, str] = dict(zip(("plain", "c", "numpy", "jax", "torch"), CONTESTANTS, strict=True))
     return Case(
         "rows", name, "", "s", group, values={names[key]: [3 * s, s, s / 3] for key, s in seconds.items()}
     )
@@ -344,11 +344,11 @@ def test_a_peer_that_is_missing_is_named_and_the_others_run(
     monkeypatch.setattr(bench_suite_command, "is_installed", lambda name: name not in {"jax", "torch"})
     measured: list[tuple[str, ...]] = []
 
-    def note(table: object, field: Any, console: object) -> list[Any]:
+    def measure(table: str, field: bench_suite_command.Field) -> list[Case]:
         measured.append(field.contestants)
         return []
 
-    monkeypatch.setattr(bench_suite_command, "_measure", note)
+    monkeypatch.setattr(bench_suite_command, "_measure", measure)
     ran = terminal.run("bench", "suite", "--vs", "jax", "--vs", "torch", "--table", "rows")
     assert (ran.status, ran.err) == (0, "")
     for peer in ("jax", "torch"):

@@ -49,7 +49,7 @@ def starts(contestants: list[str], *, rounds: int, threads: int, folder: Path) -
     warm = Case("starts", "warm", "first call after import, caches filled", "s")
     for number in range(rounds):
         for contestant in contestants:
-            caches = folder / f"start {number} {contestant}"
+            caches = folder / f"{number}_{contestant.split()[-1]}"  # a compiler of torch minds blanks
             caches.mkdir()
             whole, _ = _run(contestant, threads, caches)
             _, first = _run(contestant, threads, caches)
