@@ -99,7 +99,7 @@ _binary("subtract", lambda out, x, y: 1, lambda out, x, y: -1, "({0} - {1})", "(
 _binary("multiply", lambda out, x, y: y, lambda out, x, y: x, "({0} * {1})", "({0} * {1})", kinds="biufc",
         transpose=_transpose_multiply, doc="x · y; logical and on bool, as in NumPy.",
         c_bool="({0} & {1})", c_complex="tm_multiply_{t}({0}, {1})")  # fmt: skip
-_binary("divide", lambda out, x, y: reciprocal(y), lambda out, x, y: negative(divide(out, y)),
+_binary("divide", lambda out, x, y: reciprocal(y), lambda out, x, y: negative(multiply(out, reciprocal(y))),
         "({0} / {1})", "tl.div_rn({0}, {1})", kinds="fc", transpose=_transpose_divide, doc="x / y.",
         c_complex="tm_divide_{t}({0}, {1})")  # fmt: skip
 _binary("floor_divide", None, None, "tm_floor_divide_{t}({0}, {1})", "tm_floor_divide({0}, {1})", kinds="iuf",

@@ -1,13 +1,9 @@
-"""Sums over one entry, and products of matrices that are transposed."""
+"""Sums and products over one entry, and products of matrices that are transposed."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from ...compiler.functions import (
-    add,
-    dot,
-    reshape,
-    sum_,
-)
+from ...compiler.functions import add, dot, multiply, reshape, sum_, transpose
 from ...compiler.ir import Value
 from ...compiler.trace import bind
 from .rule import Site, rule
@@ -71,6 +67,40 @@ def _dot_without_ones(site: Site) -> Value | None:
         return None
     contract, batch = ((params[f"{role}_x"], params[f"{role}_y"]) for role in ("contract", "batch"))
     return reshape(dot(inputs[0], inputs[1], contract, batch), site.type.shape)
+
+
+@rule("dot over one entry → product", "dot")
+def _dot_of_one(site: Site) -> Value | None:
+    """An outer product, such as the gradient of a weight for one example: a loop that joins those around it."""
+    (x, y), params = site.inputs, {"batch_x": (), "batch_y": (), **site.params}
+    if any(x.shape[axis] != 1 for axis in params["contract_x"]):
+        return None
+    left = _batch_first(x, params["batch_x"], params["contract_x"])
+    right = _batch_first(y, params["batch_y"], params["contract_y"])
+    batch, free = len(params["batch_x"]), right.ndim - len(params["batch_y"])
+    spread = (*right.shape[:batch], *(1,) * (left.ndim - batch), *right.shape[batch:])
+    return multiply(reshape(left, (*left.shape, *(1,) * free)), reshape(right, spread))
+
+
+@rule("transpose of an outer product → outer product of transposes", "transpose")
+def _transpose_of_outer_product(site: Site) -> Value | None:
+    """Where both factors are smaller than the product: it is then made in the order in which it is wanted."""
+    (product,) = site.inputs
+    inner = site.made_by(product, "multiply")
+    if inner is None or not site.used_once(product):
+        return None
+    if any(2 * factor.type.size > product.type.size for factor in inner.inputs):
+        return None
+    padded = (reshape(x, ((1,) * (product.ndim - x.ndim) + x.shape)) for x in inner.inputs)
+    x, y = (transpose(factor, site.params["axes"]) for factor in padded)
+    return multiply(x, y)
+
+
+def _batch_first(x: Value, batch: Sequence[int], gone: Sequence[int]) -> Value:
+    """The batch axes, then the free ones; those of length 1 that are contracted are dropped."""
+    kept = [*batch, *(axis for axis in range(x.ndim) if axis not in batch and axis not in gone)]
+    moved = transpose(x, (*kept, *gone))
+    return reshape(moved, moved.shape[: len(kept)])
 
 
 @rule("transpose of a dot → the dot the other way round", "transpose")
