@@ -1,0 +1,85 @@
+"""``tracemill doctor`` tells what programs run on, and what does not work."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.runtime import machine
+
+from .terminal import Terminal
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "SECONDS", 0.01)
+    monkeypatch.delenv("TRACEMILL_CC", raising=False)
+
+
+def findings(terminal: Terminal) -> dict[tuple[str, str], dict[str, Any]]:
+    """The report, by section and name."""
+    document = json.loads(terminal.run("doctor", "--json").out)
+    return {(row["section"], row["name"]): row for row in document["findings"]}
+
+
+def test_the_report_names_versions_threads_cache_and_machine(terminal: Terminal, tmp_path: Path) -> None:
+    found = findings(terminal)
+    assert found["versions", "NumPy"]["value"] == np.__version__
+    assert found["threads", "programs use"]["value"] == str(tm.get_num_threads())
+    assert found["cache", "folder"]["value"] == str(tmp_path / "cache")
+    assert "GB/s" in found["machine", "1 thread copy"]["value"]
+    assert found["check", "numpy"]["ok"]
+
+
+def test_a_compiler_that_works_is_shown_with_all_that_it_can_do(terminal: Terminal, c_compiler: str) -> None:
+    found = findings(terminal)
+    assert found["compiler", "command"]["ok"]
+    assert "-O3" in found["compiler", "flags"]["value"]
+    assert {"code for this processor", "threads", "vector math", "512-bit vectors"} <= {
+        name for section, name in found if section == "compiler"
+    }
+    assert found["check", "c"]["value"].startswith("works")
+
+
+def test_a_compiler_that_fails_is_shown_with_its_words(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CC", "false")
+    found = findings(terminal)
+    assert "exit status 1" in found["compiler", "C"]["value"]
+    assert found["check", "c"]["value"].startswith("CompilerError")
+    assert not found["check", "c"]["ok"]
+    assert found["check", "numpy"]["ok"]
+    assert terminal.run("doctor").status == 0, "NumPy is enough"
+
+
+def test_a_feature_that_is_missing_says_why(
+    terminal: Terminal, c_compiler: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "plain-cc"
+    path.write_text(
+        '#!/bin/sh\nfor a in "$@"; do case "$a" in -mpr*) echo "error: no [wide] vectors" >&2; exit 1; esac; done\n'
+        f'exec {c_compiler} "$@"\n'
+    )
+    path.chmod(0o700)
+    monkeypatch.setenv("TRACEMILL_CC", str(path))
+    found = findings(terminal)["compiler", "512-bit vectors"]
+    assert (found["ok"], found["value"]) == (
+        False,
+        "not here: -mprefer-vector-width=512: error: no [wide] vectors",
+    )
+    assert "no [wide] vectors" in terminal.run("doctor").out
+
+
+def test_a_cache_that_is_off_is_said(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_CACHE", "0")
+    assert findings(terminal)["cache", "state"]["value"] == "not used: TRACEMILL_CACHE=0"
+
+
+def test_the_table_is_for_people(terminal: Terminal) -> None:
+    ran = terminal.run("doctor", "--measure")
+    assert ran.status == 0
+    assert ran.out.splitlines()[0].split()[:2] == ["versions", "tracemill"]
