@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from ..ir import Call
+from .c_definitions import HEADERS, source_of
 from .c_function import CFunction, COptions
 from .c_interface import print_wrappers
 from .c_steps import step_function
 
-INCLUDES = ("complex.h", "math.h", "stdbool.h", "stddef.h", "stdint.h", "stdlib.h", "string.h")
+INCLUDES = (*HEADERS, "stdlib", "string")
 
 
 def print_source(name: str, functions: Sequence[CFunction]) -> str:
@@ -16,8 +17,9 @@ def print_source(name: str, functions: Sequence[CFunction]) -> str:
     The same functions give the same text, byte by byte.
     """
     header = f"// {name}: C functions made by Tracemill for the Python module of that name.\n"
-    includes = "".join(f"#include <{header}>\n" for header in INCLUDES)
-    texts = [function.text.rstrip() + "\n" for function in functions]
+    includes = "".join(f"#include <{header}.h>\n" for header in INCLUDES)
+    called = source_of({name for function in functions for name in function.needs})
+    texts = [text.strip() + "\n" for text in (called, *(f.text for f in functions)) if text.strip()]
     return "\n".join([header, includes, *texts, print_wrappers(functions)])
 
 
