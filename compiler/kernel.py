@@ -6,6 +6,7 @@ one into loops, and a backend prints them.
 
 from typing import Final
 
+from .dtypes import DType
 from .ir import Call, Constant, Value
 from .op import lookup
 
@@ -38,7 +39,7 @@ def is_elementwise(call: Call) -> bool:
 
 def is_loop_call(call: Call) -> bool:
     """Whether a loop nest can compute the call: kernels hold nothing else."""
-    if any(value.dtype.name in ("float16", "bfloat16") for value in (*call.inputs, *call.outputs)):
+    if any(_is_half(value.type.dtype) for value in (*call.inputs, *call.outputs)):
         return False  # C has no such arithmetic: NumPy computes it
     if call.op == "power" and call.inputs[0].dtype.kind == "i" and not _is_natural(call.inputs[1]):
         return False  # NumPy raises an error where an exponent is negative
@@ -47,3 +48,8 @@ def is_loop_call(call: Call) -> bool:
 
 def _is_natural(value: Value) -> bool:
     return isinstance(value, Constant) and bool((value.array >= 0).all())
+
+
+def _is_half(dtype: DType) -> bool:
+    """Whether these are floating-point numbers of two bytes. Their names would take NumPy longer to tell."""
+    return dtype.itemsize == 2 and dtype.kind not in "iu"

@@ -125,6 +125,8 @@ def _common(left: Sequence[int], right: Sequence[int]) -> int:
 
 def _broadcast(shape: Shape, into: Shape) -> int:
     """Axes are aligned from the right; where an operand is repeated, the rest of its axes no longer lead."""
+    if shape == into:
+        return sum(dim != 1 for dim in shape)
     padded = (1,) * (len(into) - len(shape)) + shape
     return _leading((b, a == b) for a, b in zip(padded, into, strict=True))
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ...compiler.ir import Call
+from ...compiler.ir import Call, Constant, Value
 from ...compiler.kernel import is_elementwise, is_loop_call
 from ...compiler.memory_plan import VIEWS
 from ...compiler.op import lookup
@@ -63,7 +63,16 @@ def operations(call: Call) -> float:
 
 def is_fusible(call: Call) -> bool:
     """Whether the call may be part of a kernel."""
-    return is_loop_call(call) and not (call.op == "concatenate" and len(call.inputs) > PARTS)
+    if call.op == "concatenate" and len(call.inputs) > PARTS:
+        return False
+    if call.op == "power" and call.inputs[0].dtype.kind == "i" and not is_number(call.inputs[1]):
+        return False  # that no exponent is negative is known of those alone that the kernel holds
+    return is_loop_call(call)
+
+
+def is_number(value: Value) -> bool:
+    """Whether a value is a constant of one element, which a kernel holds itself."""
+    return isinstance(value, Constant) and value.type.size == 1
 
 
 def is_view(call: Call) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
 
-from ...compiler.ir import Call, Constant, Value
+from ...compiler.ir import Call, Value
 from .alignment import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
 from .cost import (
     BRIEF,
@@ -21,6 +21,7 @@ from .cost import (
     OPERATION,
     PARALLEL,
     SMALL,
+    is_number,
     is_view,
     operations,
 )
@@ -73,6 +74,8 @@ class Group:
     """Calls that run as one kernel, at the time of the call that it was begun for."""
 
     time: float
+    largest: Call
+    """The one with loops of its own, the root or a reduction, that goes over most elements."""
     calls: dict[Call, None] = field(default_factory=dict[Call, None])
     """In reverse order."""
     stored: list[Value] = field(default_factory=list[Value])
@@ -88,18 +91,14 @@ class Group:
     is_view: bool = True
     """Whether all calls are views, which need no kernel if what they show is in memory."""
 
-    @property
-    def root(self) -> Call:
-        """The call that the group was begun for."""
-        return next(iter(self.calls))
-
-    def begin(self, call: Call) -> None:
-        """Make `call` the root: its result is stored."""
+    @staticmethod
+    def begun(time: float, call: Call) -> "Group":
+        """A group with `call` as its root: its result is stored."""
         (output,) = call.outputs
         nest = Nest(None, 0, size_of(call))
-        self.stored.append(output)
-        self.work = nest.size
-        self._enter(call, {nest: Place(rank(output), nest.size)})
+        group = Group(time, call, stored=[output], work=nest.size)
+        group._enter(call, {nest: Place(rank(output), nest.size)})
+        return group
 
     def fit(self, call: Call, *, store: bool) -> Fit | Refusal:
         """How `call`, which others of the group use, can join it, as a further result if it is to be stored."""
@@ -127,7 +126,9 @@ class Group:
         self.repeated += fit.extra
         nest = fit.nest
         self._enter(call, fit.places if nest is None else {nest: Place(rank(output), nest.size)})
-        self.work += 0 if nest is None else nest.size
+        if nest is not None:
+            self.work += nest.size
+            self.largest = max(self.largest, call, key=size_of)
 
     def _refuse_storing(self, call: Call, misplaced: Sequence[Place]) -> Refusal | None:
         (output,) = call.outputs
@@ -179,11 +180,6 @@ class Group:
         for place, value in enumerate(call.inputs):
             if not is_number(value):
                 self.reads.setdefault(value, []).append(Use(call, place))
-
-
-def is_number(value: Value) -> bool:
-    """Whether a value is a constant of one element, which a kernel holds itself."""
-    return isinstance(value, Constant) and value.type.size == 1
 
 
 def size_of(call: Call) -> int:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from ...compiler.ir import Call, Graph, Value
 from ...compiler.kernel import MOVES, REDUCTIONS
-from .cost import is_view, operations
-from .group import Group, is_number
+from .cost import is_number, is_view, operations
+from .group import Group
 from .plan import Plan
 
 LONGEST_NAME = 3
@@ -51,10 +51,10 @@ def kernel_call(group: Group, members: list[Call], names: Mapping[Value, str]) -
             if value not in inside and not is_number(value):
                 inside[value] = Value(value.type)
                 taken[value] = names.get(value, "constant")
-        outputs = tuple(Value(value.type) for value in call.outputs)
-        inputs = tuple(inside.get(value, value) for value in call.inputs)
-        calls.append(Call(call.op, inputs, call.params, outputs, call.location))
-        inside.update(zip(call.outputs, outputs, strict=True))
+        (value,) = call.outputs
+        inside[value] = Value(value.type)
+        inputs = tuple([inside.get(operand, operand) for operand in call.inputs])
+        calls.append(Call(call.op, inputs, call.params, (inside[value],), call.location))
     made = {value: place for place, call in enumerate(members) for value in call.outputs}
     stored = tuple(sorted(group.stored, key=made.__getitem__))
     graph = Graph(

@@ -10,8 +10,8 @@ from math import floor, inf
 from typing import TypeAlias
 
 from ...compiler.ir import Call, Graph, Value
-from .cost import BYTES_PER_NANOSECOND, LAUNCH, OPERATION, is_fusible, is_view, operations
-from .group import Fit, Group, is_number
+from .cost import BYTES_PER_NANOSECOND, LAUNCH, OPERATION, is_fusible, is_number, is_view, operations
+from .group import Fit, Group
 from .reasons import Reason, Refusal
 
 
@@ -150,7 +150,7 @@ class _Planner:
     def _try(self, call: Call, group: Group, *, store: bool = False) -> bool:
         fit = group.fit(call, store=store)
         if isinstance(fit, Refusal):
-            self.plan.refusals[call.outputs[0], group] = fit
+            self.plan.refusals.setdefault((call.outputs[0], group), fit)
             return False
         self._join(call, group, fit, store=store)
         return True
@@ -161,8 +161,7 @@ class _Planner:
         self._reads(call, group)
 
     def _begin(self, time: int, call: Call) -> None:
-        group = Group(time)
-        group.begin(call)
+        group = Group.begun(time, call)
         self.plan.units.append(group)
         self._reads(call, group)
 

@@ -7,8 +7,8 @@ from enum import Enum
 class Reason(Enum):
     """A closed set: every decision against fusing two calls is one of these. The text says what the number counts."""
 
-    LIBRARY_CALL = "one of the two is no loop: matrix products, LAPACK, FFT, sorting, control flow, effects"
-    """The number is that of bytes handed over."""
+    LIBRARY_CALL = "one of the two is no loop: {0:.4g} bytes are handed over"
+    """How many bytes. Matrix products, LAPACK, FFT, sorting, control flow and calls with effects are no loops."""
     RECOMPUTED = "its result would be computed {0:.4g} times instead of once"
     """How often each element would be computed, if the consumer asked for it anew for every element of its own."""
     SERIAL = "it would leave {0:.4g} parallel iterations of a large loop"

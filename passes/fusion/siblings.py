@@ -20,7 +20,7 @@ def merge_siblings(plan: Plan) -> None:
 class _Merger:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.outputs = set(plan.graph.outputs)
+        self.producer = {value: call for call in plan.graph.calls for value in call.outputs}
         self.made: dict[Value, float] = {}
         for unit in plan.units:
             stored = unit.stored if isinstance(unit, Group) else unit.call.outputs
@@ -46,20 +46,22 @@ class _Merger:
         if time is None or not _fit_together(first, second):
             return False
         first.time = time
-        for call in second.calls:
-            first.calls[call] = None
+        first.calls.update(second.calls)
         first.stored += second.stored
         first.work += second.work
+        first.largest = max(first.largest, second.largest, key=size_of)
         self.made.update(dict.fromkeys(first.stored, time))
         for value, uses in second.reads.items():
-            users = self.plan.users[value]
-            del users[second]
-            users[first] = None
-            first.reads[value] = first.reads.get(value, []) + uses
-        for call in first.calls:
-            for value in call.outputs:
-                if first.reads.pop(value, None) is not None:
-                    self.plan.users[value].pop(first, None)
+            del self.plan.users[value][second]
+            if value in self.producer and self.producer[value] in first.calls:
+                continue
+            self.plan.users[value][first] = None
+            first.reads.setdefault(value, []).extend(uses)
+            if (value, second) in self.plan.refusals:
+                self.plan.refusals[value, first] = self.plan.refusals[value, second]
+        for call in second.calls:
+            if first.reads.pop(call.outputs[0], None) is not None:
+                del self.plan.users[call.outputs[0]][first]
         self.gone.add(second)
         return True
 
@@ -97,11 +99,11 @@ def _fit_together(first: Group, second: Group) -> bool:
 
 def _space(group: Group) -> tuple[Shape, tuple[int, ...]]:
     """What the largest loops of a kernel go over, and the axes that they sum over if it is not the last ones."""
-    root = max((call for call in group.calls if call is group.root or is_reduction(call)), key=size_of)
-    if not is_reduction(root):
-        return counted(root.outputs[0].shape), ()
-    shape = root.inputs[0].shape
-    return counted(shape), () if reduces_last_axes(root) else _counted_axes(root)
+    call = group.largest
+    if not is_reduction(call):
+        return counted(call.outputs[0].shape), ()
+    shape = call.inputs[0].shape
+    return counted(shape), () if reduces_last_axes(call) else _counted_axes(call)
 
 
 def _counted_axes(call: Call) -> tuple[int, ...]:

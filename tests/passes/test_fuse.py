@@ -16,12 +16,14 @@ from tracemill.compiler import functions as fn
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import Graph, Value, called
 from tracemill.compiler.kernel import is_loop_call
+from tracemill.compiler.naming import Naming
 from tracemill.compiler.op import has_effect
 from tracemill.compiler.trace import bind_all, evaluate
 from tracemill.passes.decompose import decompose_composites
-from tracemill.passes.fuse import fuse
+from tracemill.passes.fuse import fuse, fusion_report
 from tracemill.passes.fusion.cost import LARGEST, is_fusible, is_view, operations
 from tracemill.passes.fusion.kernels import CHEAP_NUMBERS
+from tracemill.passes.fusion.reasons import NotFused, Reason
 from tracemill.passes.fusion.traffic import bytes_moved
 
 
@@ -276,3 +278,60 @@ def test_calls_with_effects_keep_their_order() -> None:
 
     graph = recorded(f, "f64[8]")
     assert [op for op in ops(fuse(graph)) if op == "callback"] == ["callback", "callback"]
+
+
+# ---- what was not fused, and why -----------------------------------------------------------------------
+
+LARGE = (400, 300)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "reason", "number"),
+    [
+        (lambda x: np.exp(x @ x.T), [LARGE], Reason.LIBRARY_CALL, 400 * 400 * 8),
+        (lambda x, w: (x * np.exp(w)).sum(1), [LARGE, (300,)], Reason.RECOMPUTED, 400),
+        (lambda x: x / x.sum(), [LARGE], Reason.SERIAL, 1),
+        (lambda x: x - x.sum(0)[:, None], [(400, 400)], Reason.STRIDED, 400 * 400),
+        (lambda x: (y := np.exp(x), y.sum(0)), [LARGE], Reason.NOT_ALIGNED, 400 * 300),
+        (lambda x: ((y := np.exp(x)) @ y, np.sin(y)), [(400, 400)], Reason.STORED, 400 * 400 * 8),
+        (lambda x: ((y := np.exp(x)).T @ y, y.T), [LARGE], Reason.VIEW, 400 * 300),
+        (lambda x, y: ((x * y).sum(0), (x * y).sum(1)), [LARGE, LARGE], Reason.COSTLY, 11_750),
+        (
+            lambda x, y, z: (np.clip(x, y, z).sum(0), np.clip(x, y, z).sum(1)),
+            [LARGE] * 3,
+            Reason.MORE_BYTES,
+            960_000,
+        ),
+    ],
+)
+def test_what_is_not_fused_has_a_reason_and_a_number(
+    function: Callable[..., Any], shapes: list[tuple[int, ...]], reason: Reason, number: float
+) -> None:
+    found = fusion_report(optimised(function, *map(np.ones, shapes))).not_fused
+    assert (reason, number) in [(pair.reason, pair.number) for pair in found], list(map(str, found))
+
+
+def test_a_report_shows_kernels_bytes_and_reasons() -> None:
+    report = fusion_report(optimised(lambda x: np.exp(x) / np.exp(x).sum(), np.ones(LARGE)))
+    assert [kernel.calls for kernel in report.kernels] == [("exp_1",), ("sum_1",), ("divide_1",)]
+    assert report.not_fused[-1] == NotFused("sum_1", "divide_1", Reason.SERIAL, 1)
+    assert "sum_1 → divide_1: serial: it would leave 1 parallel iterations" in str(report)
+
+
+@settings(deadline=None)
+@given(graph=graphs())
+def test_every_pair_is_in_one_kernel_or_has_a_reason(graph: Graph) -> None:
+    report = fusion_report(graph)
+    naming = Naming(graph)
+    names = {
+        value: name
+        for call in graph.calls
+        for value, name in zip(call.outputs, naming.make(call), strict=True)
+    }
+    together = [set(kernel.calls) for kernel in report.kernels]
+    apart = {(pair.producer, pair.consumer) for pair in report.not_fused}
+    for call in graph.calls:
+        for value in call.inputs:
+            if value in names and is_fusible(call):
+                pair = names[value], names[call.outputs[0]]
+                assert pair in apart or any(kernel.issuperset(pair) for kernel in together)
