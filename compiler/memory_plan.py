@@ -1,7 +1,7 @@
 """Where the arrays of a graph live: which are views, which replace another, which share an arena."""
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from .ir import Call, Graph, Value
@@ -65,12 +65,16 @@ class MemoryPlan:
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """What a backend can do with the memory of a call's result."""
+    """What a backend can do with the memory of a call's results."""
 
     into: bool
-    """It can be told where to write."""
+    """It can be told where to write each of them."""
     overwrites: tuple[int, ...]
-    """Inputs that may be overwritten by the result, if they have its type and die here."""
+    """Inputs that may be overwritten by a result, each by one, if they have its type and die here."""
+    smallest: int = 0
+    """Results of fewer bytes are better made anew than written into memory that is kept."""
+    numbers: bool = False
+    """Results without axes are written to memory, too, and read from it at once."""
 
 
 def plan_memory(
@@ -87,7 +91,8 @@ def plan_memory(
 
     A result takes the place of an operand that dies with the call, if it can; else it goes into
     the arena, if the call can be told where to write, the result has at least `smallest` bytes, and nobody
-    outside sees it. What is returned or handed to a call with an effect is new memory of its own.
+    outside sees it. What is returned or handed to a call with an effect is new memory of its own. Each result of a
+    call has memory of its own.
     """
     plan = MemoryPlan()
     last = _last_uses(graph)
@@ -104,26 +109,24 @@ def plan_memory(
     for index, call in enumerate(graph.calls):
         if any(output in known for output in call.outputs):
             continue
-        operand = _overwritten(call, writing(call), index, plan, alive_until)
+        can = writing(call)
+        least = max(smallest, can.smallest)
+        effect = has_effect(call)
+        taken: set[Value] = set()
         for output in call.outputs:
+            operand = _overwritten(call, output, can.overwrites, index, plan, alive_until, taken)
             root = plan.root[output] = _root(call, output, operand, plan)
-            if root is output and output.ndim and not has_effect(call):
-                into = writing(call).into and output.type.nbytes >= smallest and len(call.outputs) == 1
+            if root is output and (output.ndim or can.numbers) and not effect:
+                into = can.into and output.type.nbytes >= least
                 plan.block[root] = Block(output.type.nbytes, index, index, into)
-            if (
-                root is output
-                or operand is not None
-                or (call.op in WHOLE_VIEWS and call.inputs[0] in plan.whole)
-            ):
+            if output.ndim and (root is output or operand is not None or _is_whole_view(call, plan)):
                 plan.whole.add(output)
             if operand is not None:
+                taken.add(root)
                 plan.overwritten[output] = operand
             until = len(graph.calls) if output in held else last.get(output, index)
             alive_until[root] = max(alive_until.get(root, index), until)
-    for root, block in plan.block.items():
-        block.last = alive_until[root]
-        if block.last == len(graph.calls):
-            block.in_arena = False
+    _end(plan, alive_until, len(graph.calls))
     plan.arena_bytes = _place(plan.block.values())
     plan.dying = _dying(graph, plan)
     return plan
@@ -137,22 +140,39 @@ def _root(call: Call, output: Value, operand: Value | None, plan: MemoryPlan) ->
     return plan.root.get(source, source)
 
 
+def _end(plan: MemoryPlan, alive_until: Mapping[Value, int], end: int) -> None:
+    """Note when the memory of each root is used for the last time; what is used at the end is not in the arena."""
+    for root, block in plan.block.items():
+        if root.ndim == 0 and block.first >= 0:
+            continue  # a number is read at once
+        block.last = alive_until[root]
+        if block.last == end:
+            block.in_arena = False
+
+
+def _is_whole_view(call: Call, plan: MemoryPlan) -> bool:
+    return call.op in WHOLE_VIEWS and call.inputs[0] in plan.whole
+
+
 def _last_uses(graph: Graph) -> dict[Value, int]:
     return {value: index for index, call in enumerate(graph.calls) for value in call.inputs}
 
 
 def _overwritten(
-    call: Call, writing: Writing, index: int, plan: MemoryPlan, alive_until: Mapping[Value, int]
+    call: Call,
+    output: Value,
+    places: Sequence[int],
+    index: int,
+    plan: MemoryPlan,
+    alive_until: Mapping[Value, int],
+    taken: Set[Value],
 ) -> Value | None:
-    """The operand whose memory the result can take: a whole block that dies here, and no other operand's."""
-    if len(call.outputs) != 1:
-        return None
-    (output,) = call.outputs
-    for place in writing.overwrites:
+    """The operand whose memory a result can take: a whole block that dies here, and no other operand's or result's."""
+    for place in places:
         operand = call.inputs[place]
         root = plan.root.get(operand, operand)
         block = plan.block.get(root)
-        if block is None or operand not in plan.whole or operand.type != output.type:
+        if block is None or root in taken or operand not in plan.whole or operand.type != output.type:
             continue
         readers = sum(plan.root.get(other, other) is root for other in call.inputs)
         if alive_until[root] <= index and readers == 1:

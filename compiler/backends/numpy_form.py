@@ -132,7 +132,7 @@ class Module:
 
     def writing(self, call: Call) -> Writing:
         """What the statement of a call can do with memory. C functions write where they are told."""
-        return Writing(True, ()) if self.c_function(call) else writing(call)
+        return Writing(True, (), numbers=True) if self.c_function(call) else writing(call)
 
     def tile(self, tile: Tile) -> tuple[str, str]:
         """The function of the module that computes a tile, and the one that lays out its memory."""
@@ -215,6 +215,9 @@ class Form:
     """Inputs whose memory it can write into while reading them."""
 
 
+LARGE = 1 << 14
+"""Results of at least this many bytes stay from call to call, because fresh memory costs page faults."""
+
 FORMS: dict[str, Form] = {}
 """The form of each op that is not written as its meaning."""
 
@@ -244,7 +247,7 @@ def form_of(call: Call) -> Form:
 def writing(call: Call) -> Writing:
     """What the form of a call can do with memory."""
     found = form_of(call)
-    return Writing(found.into, found.overwrites)
+    return Writing(found.into, found.overwrites, smallest=LARGE)
 
 
 # ---- ufuncs ----------------------------------------------------------------------------------------

@@ -2,18 +2,15 @@
 
 import sys
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..ir import ArrayType, Call, Constant, Graph, Location, Value
 from ..memory_plan import VIEWS, Block, MemoryPlan, plan_memory
 from ..op import has_effect
 from ..text import location_text
 from .c_function import CFunction
-from .numpy_form import AS_MEANING, OPAQUE, RESERVED, Module, Nested, Scope, form_of
+from .numpy_form import AS_MEANING, LARGE, OPAQUE, RESERVED, Module, Nested, Scope, form_of
 from .python_text import Names, bare_tuple, wrapped
-
-LARGE = 1 << 14
-"""Results of at least this many bytes stay from call to call, because fresh memory costs page faults."""
 
 AT_LOAD = VIEWS | {"iota"}
 """Ops that are run once, when the module is loaded, where they depend on constants alone."""
@@ -31,7 +28,7 @@ def known_values(graph: Graph) -> set[Value]:
 def planned(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function":
     """The outermost function, which writes its results where a memory plan says, large ones into an arena."""
     known = known_values(graph)
-    plan = plan_memory(graph, module.writing, smallest=LARGE, known=known)
+    plan = plan_memory(graph, module.writing, known=known)
     return Function(graph, module, parameters, plan, known, outermost=True)
 
 
@@ -50,7 +47,7 @@ def planned_tile(
 ) -> "Function":
     """The function of one tile, which writes its outputs into given memory, and all else into an arena."""
     known = known_values(graph)
-    plan = plan_memory(graph, module.writing, known=known)
+    plan = plan_memory(graph, lambda call: replace(module.writing(call), smallest=0), known=known)
     return Function(graph, module, parameters, plan, known, outermost=False, results=results)
 
 
@@ -169,19 +166,20 @@ class Function:
         function = self.module.c_function(call) if self.plan is not None else None
         if function is not None:
             return self._c_statement(function, call, scope)
-        return form_of(call).write(call, scope, self._target(call, scope))
+        targets = self._targets(call, scope)
+        return form_of(call).write(call, scope, targets[0] if len(targets) == 1 else None)
 
     def _c_statement(self, function: CFunction, call: Call, scope: Scope) -> list[str]:
         """``name = np.empty(…)`` for each array that a C function writes, and its call."""
         arguments = [scope.array(value) for value in call.inputs]
         for type in function.inputs:
             self.module.note_dtype(type.dtype)
-        target = self._target(call, scope)
+        targets = self._targets(call, scope)
+        targets += [None] * (len(function.outputs) - len(targets))
         lines: list[str] = []
-        for place, type in enumerate(function.outputs):
+        for place, (type, target) in enumerate(zip(function.outputs, targets, strict=True)):
             name = scope.names.numbered(call.op if place < len(call.outputs) else "work")
-            memory = target if place == 0 and target else f"np.empty({scope.type(type)})"
-            lines.append(f"    {name} = {memory}")
+            lines.append(f"    {name} = {target or f'np.empty({scope.type(type)})'}")
             arguments.append(name)
             if place < len(call.outputs):
                 scope.of[call.outputs[place]] = name
@@ -189,11 +187,13 @@ class Function:
         numbers = [scope.of[value] for value in call.outputs if value.ndim == 0]
         return [*lines, *(f"    {name} = {name}[()]" for name in numbers)]
 
-    def _target(self, call: Call, scope: Scope) -> str | None:
-        """Where the plan wants the result of a call."""
-        if self.plan is None or len(call.outputs) != 1:
+    def _targets(self, call: Call, scope: Scope) -> list[str | None]:
+        """Where the plan wants the results of a call; None for new memory."""
+        return [self._target(output, scope) for output in call.outputs]
+
+    def _target(self, output: Value, scope: Scope) -> str | None:
+        if self.plan is None:
             return None
-        (output,) = call.outputs
         operand = self.plan.overwritten.get(output)
         if operand is not None:
             return scope.of[operand]

@@ -1,5 +1,6 @@
 """The memory plan: what lives at the same time lies apart, what dies is used again, what is returned is new."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -9,14 +10,20 @@ from hypothesis import strategies as st
 from recording import recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy_form import writing
-from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.memory_plan import ALIGNMENT, MemoryPlan, plan_memory
+from tracemill.compiler.ir import Call, Graph, Value
+from tracemill.compiler.memory_plan import ALIGNMENT, MemoryPlan, Writing, plan_memory
+from tracemill.compiler.trace import bind_all
 
 SIZES = (1, 3, 40, 1000)
 
 
 def plan_of(graph: Graph) -> MemoryPlan:
-    return plan_memory(graph, writing)
+    return plan_memory(graph, lambda call: replace(writing(call), smallest=0))
+
+
+def written_anywhere(call: Call) -> Writing:
+    """As C functions are: every result goes where it is told, numbers too, and may take the place of any operand."""
+    return Writing(True, tuple(range(len(call.inputs))), numbers=True)
 
 
 def wave(x: Value, steps: int) -> Value:
@@ -79,10 +86,37 @@ def programs(draw: st.DrawFn) -> Graph:
     return recorded(f, *(f"f64[{size}]" for size in SIZES))
 
 
+def test_each_result_of_a_kernel_has_memory_of_its_own() -> None:
+    kernel = recorded(lambda x: (fn.sin(x), fn.cos(x), fn.sum_(x, (0,))), "f64[100]")
+
+    def f(x: Value) -> Value:
+        y = fn.exp(x)
+        first, second, total = bind_all("kernel", y, graph=kernel)
+        return fn.sum_(fn.multiply(fn.add(first, second), total), (0,))
+
+    graph = recorded(f, "f64[100]")
+    plan = plan_memory(graph, written_anywhere)
+    first, second, total = graph.calls[1].outputs
+    assert plan.overwritten[first] is graph.calls[0].outputs[0]
+    assert second not in plan.overwritten
+    blocks = [plan.block_of(value) for value in (first, second, total)]
+    assert all(block is not None and block.in_arena for block in blocks)
+    assert len(set(blocks)) == 3
+    assert plan.arena_bytes == 832 + 832 + 64
+
+
+def test_numbers_are_read_before_their_memory_is_used_again() -> None:
+    graph = recorded(lambda x: (s := fn.sum_(x, (0,)), fn.sum_(fn.multiply(x, s), (0,)), s), "f64[100]")
+    plan = plan_memory(graph, written_anywhere)
+    assert all(plan.block[call.outputs[0]].in_arena for call in graph.calls)
+    assert not plan.overwritten
+    assert plan.arena_bytes == 832 + 64
+
+
 @settings(deadline=None)
-@given(graph=programs())
-def test_blocks_that_live_at_the_same_time_do_not_overlap(graph: Graph) -> None:
-    plan = plan_of(graph)
+@given(graph=programs(), anywhere=st.booleans())
+def test_blocks_that_live_at_the_same_time_do_not_overlap(graph: Graph, anywhere: bool) -> None:
+    plan = plan_memory(graph, written_anywhere) if anywhere else plan_of(graph)
     placed = [block for block in plan.block.values() if block.in_arena]
     for block in placed:
         assert block.offset % ALIGNMENT == 0
