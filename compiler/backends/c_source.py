@@ -1,8 +1,10 @@
 """One C file for all the C functions of a program."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from ..ir import Call
+from .c_control import control_function
 from .c_definitions import HEADERS, source_of
 from .c_function import CFunction, COptions
 from .c_interface import print_wrappers
@@ -23,6 +25,10 @@ def print_source(name: str, functions: Sequence[CFunction]) -> str:
     return "\n".join([header, includes, *texts, print_wrappers(functions)])
 
 
-def print_function(call: Call, name: str, options: COptions) -> CFunction | None:
-    """The C function that computes a call; None if NumPy's statements do it."""
-    return step_function(call, name)
+def print_function(call: Call, name: str, options: COptions, *, in_loop: bool = False) -> CFunction | None:
+    """The C function that computes a call; None if NumPy's statements do it.
+
+    In a loop that is C itself, more is worth doing in C: a call of NumPy would make it a loop of Python.
+    """
+    inner = partial(print_function, options=options, in_loop=True)
+    return step_function(call, name, in_loop=in_loop) or control_function(call, name, inner)

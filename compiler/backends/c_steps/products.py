@@ -1,6 +1,7 @@
 """Sums of products in C: matrices too small to be worth a call of BLAS, and whole numbers, which BLAS does not have."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from string import Template
 from typing import Any
@@ -18,22 +19,40 @@ SMALL = 16
 """Products of matrices with no more rows and columns than this are computed in C."""
 
 _BY_ENTRIES = Template("""\
+$vectors
+static inline $type ${name}_total($vector sums)
+{
+    for (int half = $lanes / 2; half; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            sums[lane] += sums[lane + half];
+    return sums[0];
+}
+
 static void ${name}_chunk($parameters, long begin, long end)
 {
     for (long row = begin; row < end; row++) {
         const long batch = row / $rows, i0 = row % $rows;
         const $type *restrict right = x$right + ($right_batch);
         const $type *restrict left0 = x$left + ($left_batch) + ($left_row);
-        for (long j = 0; j < $columns; j++) {
-            const $type *restrict entries = right + $right_j;
-            $type sum = 0;
-#pragma omp simd reduction(+ : sum)
-            for (long k = 0; k < $length; k++)
-                sum += left0[$left_k] * entries[$right_k];
-            out0[row * $columns + j] = sum;
-        }
+$loops
     }
 }
+""")
+
+_ENTRIES = Template("""\
+        for (long first = $first; first < $last; first += $count) {
+$pointers
+            $sums
+            for (long k = 0; k < $whole; k += $lanes) {
+                const $vector factor = *(const $vector *)(left0 + k);
+$products
+            }
+$totals
+            for (long k = $whole; k < $length; k++) {
+$rest
+            }
+$stores
+        }\
 """)
 
 _BY_TILES = Template("""\
@@ -90,7 +109,7 @@ def dot(call: Call, name: str, *, in_loop: bool = False) -> CFunction | None:
     inputs, outputs = tuple(value.type for value in call.inputs), (call.outputs[0].type,)
     declared = parameters(inputs, outputs)
     along_both = left.offset(left.contract, "k") == right.offset(right.contract, "k") == "k"
-    by_entries = along_both and length > 1 and right.offset(right.free, "j") != "j"
+    by_entries = along_both and length >= 4 and right.offset(right.free, "j") != "j"
     height = 1 if by_entries else product.height
     items = math.prod(batch) * -(-left.entries // height)
     work = 1 + round(math.prod(batch) * (flops * dtype.itemsize / 64 + left.entries))
@@ -157,8 +176,59 @@ class Product:
         }
 
     def by_entries(self, declared: str) -> str:
-        """Each entry is a sum along vectors that both lie together in memory."""
-        return _BY_ENTRIES.substitute(self.texts(declared))
+        """A few entries at once, which are sums along vectors that lie together in memory."""
+        columns = self.right.entries
+        lanes = _pieces(self.length, VECTOR // self.itemsize)[0]
+        whole = columns // HEIGHT * HEIGHT
+        loops = [
+            self._entries(first, last, count, lanes)
+            for first, last, count in ((0, whole, HEIGHT), (whole, columns, columns - whole))
+            if first < last
+        ]
+        return _BY_ENTRIES.substitute(
+            self.texts(declared),
+            vectors=self._vector_types([lanes]),
+            vector=self._vector(lanes),
+            lanes=lanes,
+            loops="\n".join(loops),
+        )
+
+    def _entries(self, first: int, last: int, count: int, lanes: int) -> str:
+        """The entries of `count` columns, from the `first` to before the `last`."""
+        vector, each = self._vector(lanes), range(count)
+        lines = {
+            "pointers": [
+                f"            const long j{c} = first + {c};\n"
+                f"            const {self.type} *restrict right{c} = right"
+                f" + {self.right.offset(self.right.free, f'j{c}')};"
+                for c in each
+            ],
+            "products": [
+                f"                sums{c} += factor * *(const {vector} *)(right{c} + k);" for c in each
+            ],
+            "totals": [f"            {self.type} sum{c} = {self.name}_total(sums{c});" for c in each],
+            "rest": [f"                sum{c} += left0[k] * right{c}[k];" for c in each],
+            "stores": [f"            out0[row * {self.right.entries} + j{c}] = sum{c};" for c in each],
+        }
+        return _ENTRIES.substitute(
+            {name: "\n".join(texts) for name, texts in lines.items()},
+            first=first,
+            last=last,
+            count=count,
+            vector=vector,
+            lanes=lanes,
+            whole=self.length // lanes * lanes,
+            length=self.length,
+            sums=" ".join(f"{vector} sums{c} = {{0}};" for c in each),
+        )
+
+    def _vector_types(self, sizes: Iterable[int]) -> str:
+        """Vectors of these sizes, which may lie anywhere in an array."""
+        return "\n".join(
+            f"typedef {self.type} {self.name}_x{size} "
+            f"__attribute__((vector_size({size * self.itemsize}), aligned({self.itemsize}), may_alias));"
+            for size in sorted(set(sizes) - {1})
+        )
 
     def by_tiles(self, declared: str) -> str:
         """A few rows and columns of the result at once, in registers."""
@@ -169,15 +239,10 @@ class Product:
         if whole < self.right.entries:
             left_over = _pieces(self.right.entries - whole, lanes)
             loops.append(self._loop(whole, self.right.entries, left_over, declared))
-        used = sorted(
-            {size for size in _pieces(width, lanes) + _pieces(self.right.entries - whole, lanes) if size > 1}
+        used = _pieces(width, lanes) + _pieces(self.right.entries - whole, lanes)
+        return _BY_TILES.substitute(
+            self.texts(declared), vectors=self._vector_types(used), loops="\n".join(loops)
         )
-        vectors = [
-            f"typedef {self.type} {self.name}_x{size} "
-            f"__attribute__((vector_size({size * self.itemsize}), aligned({self.itemsize}), may_alias));"
-            for size in used
-        ]
-        return _BY_TILES.substitute(self.texts(declared), vectors="\n".join(vectors), loops="\n".join(loops))
 
     @property
     def is_dense(self) -> bool:
