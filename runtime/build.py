@@ -18,6 +18,7 @@ from ..passes.fold_constants import fold_constants
 from ..passes.inline_rules import inline_rules
 from ..passes.pipeline import apply, run
 from ..passes.remove_dead_code import remove_dead_code
+from ..passes.reroll import reroll
 from ..passes.share_subexpressions import share_subexpressions
 from ..passes.simplify import simplify
 from .cache import cache_key, default_cache, versions_in_use
@@ -30,6 +31,7 @@ from .toolchain import Toolchain, toolchain, working_toolchain
 PASSES = (
     decompose_composites,
     remove_dead_code,
+    reroll,
     simplify,
     fold_constants,
     share_subexpressions,

@@ -1,6 +1,7 @@
 """Rules for calls that hold graphs, which have several results: a choice that is known, a carry that never changes."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ...compiler.ir import Constant, Graph, Param, Value
@@ -44,8 +45,36 @@ def unchanged_carry(inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tup
     )
 
 
+def known_constants(inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tuple[Value, ...] | None:
+    """A constant of the loop whose value is known becomes one of its step."""
+    graph: Graph = params["graph"]
+    consts, carried = params["counts"]
+    known = {
+        place: value
+        for place, value in zip(graph.inputs, inputs[:consts], strict=False)
+        if isinstance(value, Constant)
+    }
+    if not known:
+        return None
+    calls = tuple(
+        replace(call, inputs=tuple(known.get(value, value) for value in call.inputs)) for call in graph.calls
+    )
+    outputs = tuple(known.get(value, value) for value in graph.outputs)
+    step = Graph(graph.name, graph.inputs, calls, outputs, graph.input_names)
+    order = [i for i, place in enumerate(graph.inputs) if place not in known]
+    changed: dict[str, Param] = {
+        **params,
+        "graph": rearranged(step, order, range(len(outputs))),
+        "counts": (consts - len(known), carried),
+    }
+    return bind_all("scan", *(inputs[i] for i in order), **changed)
+
+
 RULES: Mapping[str, tuple[tuple[str, Rule], ...]] = {
-    "scan": (("a carry that no step changes → a constant of the loop", unchanged_carry),),
+    "scan": (
+        ("a carry that no step changes → a constant of the loop", unchanged_carry),
+        ("a constant of a loop that is known → one of its step", known_constants),
+    ),
     "switch": (("a choice that is known → its branch", known_branch),),
 }
 """Per op: the rules that may replace its calls, with their names."""

@@ -9,7 +9,7 @@ from recording import assert_same, drawn, ops, recorded
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
-from tracemill.compiler.ir import Call, Graph, called
+from tracemill.compiler.ir import Call, Graph, Value, called
 from tracemill.compiler.trace import bind_all, evaluate
 from tracemill.passes.fold_constants import fold_constants
 from tracemill.passes.remove_dead_code import remove_dead_code
@@ -125,3 +125,17 @@ def test_a_loop_of_constants_is_not_run_before_it_is_asked_for() -> None:
         recorded(lambda: bind_all("call", one, graph=loop)),
     ):
         assert fold_constants(graph) is graph
+
+
+def test_a_constant_of_a_loop_that_is_known_becomes_one_of_its_step() -> None:
+    def f(x: Value) -> Value:
+        step = recorded(lambda rate, carry: fn.multiply(carry, rate), "f64[]", "f64[]")
+        return bind_all("scan", fn.constant(1.5), x, graph=step, counts=(1, 1), length=3)[0]
+
+    graph = recorded(f, "f64[]")
+    fired: list[str] = []
+    simple = simplify(graph, fired=fired)
+    assert "a constant of a loop that is known → one of its step" in fired
+    (call,) = simple.calls
+    assert (len(call.inputs), call.params["counts"]) == (1, (0, 1))
+    assert_same(evaluate(simple, np.array(2.0)), evaluate(graph, np.array(2.0)))

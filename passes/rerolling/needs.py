@@ -1,0 +1,68 @@
+"""Which values of loops are needed outside of them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from ...compiler.ir import Graph, Value
+from .loop import Loop, Numbering
+from .operand import Carried, Made, Rows, Same
+
+Needs: TypeAlias = dict[Made, set[int]]
+"""What a loop must give: of which repetitions."""
+
+
+def needs_of(graph: Graph, numbering: Numbering, loops: Sequence[Loop]) -> list[Needs]:
+    """What each of the loops must give."""
+    needs: list[Needs] = [{} for _ in loops]
+    owner = [-1] * len(numbering.maker)
+    for index, one in enumerate(loops):
+        owner[one.first : one.stop] = [index] * (one.stop - one.first)
+
+    def need(values: Iterable[Value]) -> None:
+        for value in values:
+            number = numbering.of.get(value)
+            if number is None or owner[number] < 0:
+                continue
+            maker = loops[owner[number]]
+            viewed = viewed_from_outside(value, maker, numbering)
+            if viewed is not None:
+                need((viewed,))
+                continue
+            made, repetition = maker.find(number)
+            needs[owner[number]].setdefault(made, set()).add(repetition)
+
+    for index, loop in outside(graph, loops):
+        need(graph.calls[index].inputs if loop is None else _taken(loop))
+    need(graph.outputs)
+    return needs
+
+
+def viewed_from_outside(value: Value, loop: Loop, numbering: Numbering) -> Value | None:
+    """The array from outside of the loop that makes `value`, of which it is a part in another shape, if it is that."""
+    while not numbering.is_before(value, loop.place.start):
+        call = numbering.call_that_makes(value)
+        if call is None or call.op not in ("reshape", "slice"):
+            return None
+        value = call.inputs[0]
+    return value
+
+
+def _taken(loop: Loop) -> Iterator[Value]:
+    """What a loop takes from outside."""
+    for operand in (operand for operands in loop.operands for operand in operands):
+        if isinstance(operand, Same):
+            yield operand.value
+        elif isinstance(operand, Carried):
+            yield from operand.before
+        elif isinstance(operand, Rows):
+            yield operand.array
+
+
+def outside(graph: Graph, loops: Sequence[Loop]) -> Iterator[tuple[int, Loop | None]]:
+    """The calls that are in no loop, and in their place among them each loop."""
+    at = 0
+    for loop in loops:
+        yield from ((index, None) for index in range(at, loop.place.start))
+        yield loop.place.start, loop
+        at = loop.place.stop
+    yield from ((index, None) for index in range(at, len(graph.calls)))

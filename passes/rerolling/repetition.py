@@ -1,0 +1,88 @@
+"""Where the calls of a graph may repeat: candidates by op and source line alone, in linear time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...compiler.dtypes import Array
+from ...compiler.ir import Call
+
+FEWEST = 8
+"""Repetitions that make a loop."""
+
+FEWEST_CALLS = 300
+"""Calls that the repetitions must have together. A loop saves the time to compile them, about 0.1 ms each, and costs
+what its steps could share: in a straight line, elementwise calls of neighbouring steps become one kernel."""
+
+LONGEST_CONTEXT = 16
+"""Periods are found by comparing each call, with as many as this after it, with where the same came last."""
+
+MOST_PERIODS = 32
+"""How many periods are tried; those that would explain the most calls come first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """`count` times `period` calls, from the call `start` on."""
+
+    start: int
+    period: int
+    count: int
+
+    @property
+    def stop(self) -> int:
+        return self.start + self.period * self.count
+
+    def is_loop(self, fewest_calls: int) -> bool:
+        """Whether it is long enough to be written as a loop."""
+        return self.count >= FEWEST and self.period * self.count >= fewest_calls
+
+    def part(self, first: int, last: int) -> "Repetition":
+        """The repetitions from `first` to before `last`."""
+        return Repetition(self.start + first * self.period, self.period, last - first)
+
+
+def candidates(calls: Sequence[Call], fewest_calls: int) -> Iterator[Repetition]:
+    """Where each call has the op and the source line of that a period later; short periods first."""
+    if len(calls) < fewest_calls:
+        return
+    kinds: dict[tuple[str, int], int] = {}
+    tokens = np.array(
+        [
+            kinds.setdefault((call.op, 0 if call.location is None else call.location.line), len(kinds))
+            for call in calls
+        ]
+    )
+    for period in _periods(tokens):
+        for start, stop in _stretches(tokens[period:] == tokens[:-period]):
+            found = Repetition(start, period, (stop - start) // period + 1)
+            if found.is_loop(fewest_calls):
+                yield found
+
+
+def _periods(tokens: Array) -> list[int]:
+    """Distances at which the same context comes again, often enough to be those of a loop; ascending."""
+    gaps = np.zeros(len(tokens), int)
+    contexts, width = tokens, 1
+    while True:
+        order = np.argsort(contexts, kind="stable")
+        again = contexts[order[1:]] == contexts[order[:-1]]
+        gaps = np.maximum(gaps, np.bincount(np.diff(order)[again], minlength=len(tokens)))
+        if width == LONGEST_CONTEXT:
+            break
+        pairs = contexts[:-width] * (contexts.max() + 1) + contexts[width:]
+        contexts = np.unique(pairs, return_inverse=True)[1]
+        width *= 2
+    gaps[gaps < FEWEST - 1] = 0
+    explained = gaps * np.arange(len(gaps))
+    best = np.argsort(-explained, kind="stable")[:MOST_PERIODS]
+    return sorted(int(period) for period in best if explained[period])
+
+
+def _stretches(marks: Any) -> Iterator[tuple[int, int]]:
+    """From where to before where all marks are set."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], marks.view(np.int8), [0]])))
+    for start, stop in edges.reshape(-1, 2):
+        yield int(start), int(stop)
