@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loop_steps import LOOPS, arrays_for
 from samples.sample import Sample
 from samples.table import SAMPLES
 from sanitizing import SANITIZERS, sanitized
-from tracemill.compiler.backends.c_function import CFunction
+from tracemill.compiler.backends.c_function import CFunction, COptions
+from tracemill.compiler.backends.c_source import print_function
 from tracemill.compiler.backends.c_steps import step_function
 from tracemill.compiler.dtypes import FLOAT64
 from tracemill.compiler.ir import ArrayType
@@ -57,6 +59,15 @@ def step_cases(samples: Iterable[Sample]) -> list[Case]:
 
 def test_functions_of_single_calls_run_clean(sanitizer: str, c_compiler: str, tmp_path: Path) -> None:
     assert_clean(step_cases([*SAMPLES, *PARALLEL_STEPS]), c_compiler, tmp_path, sanitizer)
+
+
+def test_loops_whose_steps_share_memory_run_clean(sanitizer: str, c_compiler: str, tmp_path: Path) -> None:
+    cases: list[Case] = []
+    for number, graph in enumerate(LOOPS.values()):
+        function = print_function(graph.calls[0], f"loop_{number}", COptions())
+        assert function
+        cases.append((function, arrays_for(graph)))
+    assert_clean(cases, c_compiler, tmp_path, sanitizer)
 
 
 FAULTS = {
