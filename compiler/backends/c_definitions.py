@@ -2,9 +2,9 @@
 
 The files in c_functions hold them, written once for all dtypes of a kind: ``INT``, ``UINT``, ``REAL`` and ``COMPLEX``
 stand for a C type, and at the end of a name for its dtype. ``tm_sign_i32`` is ``tm_sign_INT`` with ``int32_t`` for
-``INT`` and ``uint32_t`` for ``UINT``; beside a ``REAL``, ``BITS`` is the unsigned integer of its size, and ``fabsF``
-the function ``fabs`` or ``fabsf``; beside a ``COMPLEX``, ``REAL`` is the type of its parts. What no file holds is the
-NumPy meaning of an op: see `c_meaning`.
+``INT`` and ``uint32_t`` for ``UINT``; beside a ``REAL``, ``BITS`` and ``SIGNED`` are the integers of its size, and
+``fabsF`` is the function ``fabs`` or ``fabsf``; beside a ``COMPLEX``, ``REAL`` is the type of its parts. What no file
+holds is the NumPy meaning of an op: see `c_meaning`.
 """
 
 import re
@@ -56,6 +56,7 @@ def _collect(name: str, ordered: dict[str, None]) -> None:
 
 
 def _declaration(name: str) -> str:
+    """What tells the compiler of the vector variants of a function."""
     type = "float" if name.endswith("f") and name != "erf" else "double"
     arguments = ", ".join([type] * (2 if name.removesuffix("f") in ("atan2", "hypot", "pow") else 1))
     return f'__attribute__((simd("notinbranch"))) {type} {name}({arguments});'
@@ -77,7 +78,7 @@ def definition(name: str) -> str:
 def _filled(template: str, dtypes: list[DType]) -> str:
     stand = {word: dtype for dtype in dtypes for word, dtype in _words(dtype)}
     text = re.sub(r"_(U?INT|REAL|COMPLEX)(?=_|\b)", lambda found: f"_{dtype_name(stand[found[1]])}", template)
-    text = re.sub(r"\b(U?INT|REAL|COMPLEX|BITS)\b", lambda found: c_type(stand[found[1]]), text)
+    text = re.sub(r"\b(U?INT|REAL|COMPLEX|BITS|SIGNED)\b", lambda found: c_type(stand[found[1]]), text)
     suffix = function_suffix(stand["REAL"]) if "REAL" in stand else ""
     return re.sub(r"\b([a-z]\w*)F\(", rf"\1{suffix}(", text)
 
@@ -90,6 +91,7 @@ def _words(dtype: DType) -> Iterator[tuple[str, DType]]:
     if kind(dtype) in "fc":
         yield "REAL", real_dtype(dtype)
         yield "BITS", np.dtype(f"u{real_dtype(dtype).itemsize}")
+        yield "SIGNED", np.dtype(f"i{real_dtype(dtype).itemsize}")
 
 
 @cache

@@ -25,10 +25,18 @@ C_TYPES: Final = {
 
 
 def c_type(dtype: DType) -> str:
-    """The C type of an element.
+    """The C type of a number.
 
     >>> import numpy as np
     >>> c_type(np.dtype(np.float32)), c_type(np.dtype(np.int64))
     ('float', 'int64_t')
     """
     return C_TYPES[dtype.name]
+
+
+def element_type(dtype: DType) -> str:
+    """The C type of an element in memory: a bool is a byte there, because gcc runs no vectors on arrays of bool.
+
+    It is read into a bool and written from one: ``const bool x = a[i]; b[i] = !x;``.
+    """
+    return "uint8_t" if dtype.kind == "b" else c_type(dtype)

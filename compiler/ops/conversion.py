@@ -46,6 +46,7 @@ register(
         spelling={
             "numpy": "{0}.astype({dtype})",
             "c": "(({result}){0})",
+            "c_bool_real": "({0} ? ({result})1 : ({result})0)",  # a cast of bools to floats runs on no vectors
             "c_real_int": "tm_convert_{t}_{r}({0})",
             "c_complex_int": "tm_convert_{t}_{r}({0})",
             "triton": "{0}.to({dtype})",

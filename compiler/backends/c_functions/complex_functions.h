@@ -9,7 +9,7 @@ static inline COMPLEX tm_exp2_COMPLEX(COMPLEX z)
 static inline COMPLEX tm_expm1_COMPLEX(COMPLEX z)
 {
     const REAL a = crealF(z), b = cimagF(z), half = sinF(b / 2);
-    return __builtin_complex(expm1F(a) * cosF(b) - 2 * half * half, expF(a) * sinF(b));
+    return __builtin_complex(expm1F(a) * cosF(b + 0) - 2 * half * half, expF(a) * sinF(b));
 }
 
 static inline COMPLEX tm_log1p_COMPLEX(COMPLEX z)

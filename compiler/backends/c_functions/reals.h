@@ -12,7 +12,7 @@ static inline REAL tm_from_bits_REAL(BITS x)
 
 static inline bool tm_signbit_REAL(REAL x)
 {
-    return tm_bits_REAL(x) >> (8 * sizeof(REAL) - 1);
+    return ((union { REAL x; SIGNED y; }){x}).y < 0;
 }
 
 // NaN stays, and 0 is the sign of -0.
