@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracemill.compiler.backends.c_function import CFunction
+from tracemill.compiler.backends.c_source import functions_text
 from tracemill.compiler.dtypes import Array
 
 FLAGS = (
@@ -26,7 +27,7 @@ def compiled(
 ) -> list[Compiled]:
     """The functions, compiled as one file, optimised at a level."""
     source, library = folder / "functions.c", folder / "functions.so"
-    source.write_text("\n".join([source_text(functions), *map(_exported, functions)]))
+    source.write_text("\n".join([functions_text(functions), *map(_exported, functions)]))
     command = [
         compiler,
         f"-O{level}",
@@ -41,14 +42,6 @@ def compiled(
     assert not done.returncode, done.stderr
     loaded = ctypes.CDLL(str(library))
     return [_called(function, loaded) for function in functions]
-
-
-def source_text(functions: Sequence[CFunction]) -> str:
-    """The functions as one file."""
-    heads = ["complex", "math", "stdbool", "stddef", "stdint", "stdlib", "string"]
-    return "\n".join(
-        [*(f"#include <{head}.h>" for head in heads), *(function.text for function in functions)]
-    )
 
 
 def _exported(function: CFunction) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from compiling import FLAGS, source_text
+from compiling import FLAGS
 from tracemill.compiler.backends.c_function import CFunction
+from tracemill.compiler.backends.c_source import functions_text
 
 THREADS = Path(__file__).parent / "threads_without_openmp.c"
 SANITIZERS = {
@@ -33,7 +34,7 @@ def sanitized(
 ) -> subprocess.CompletedProcess[str]:
     """What a program says that calls each function with its arrays, on one thread and on four."""
     source, data, program = folder / "functions.c", folder / "arrays", folder / "program"
-    parts = [source_text([function for function, _ in cases]), "#include <stdio.h>", RUN]
+    parts = [functions_text([function for function, _ in cases]), "#include <stdio.h>", RUN]
     parts += [_calling(function) for function, _ in cases]
     calls = "".join(f"    run_{function.name}(data);\n" for function, _ in cases)
     parts.append(

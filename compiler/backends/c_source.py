@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from functools import partial
 
-from ..ir import Call
+from ..ir import Call, Graph
 from .c_control import control_function
 from .c_definitions import HEADERS, source_of
 from .c_function import CFunction, COptions
 from .c_interface import print_wrappers
+from .c_kernel import kernel_function
+from .c_reductions import DECLARATIONS
 from .c_steps import step_function
 
 INCLUDES = (*HEADERS, "stdlib", "string")
@@ -19,10 +21,18 @@ def print_source(name: str, functions: Sequence[CFunction]) -> str:
     The same functions give the same text, byte by byte.
     """
     header = f"// {name}: C functions made by Tracemill for the Python module of that name.\n"
+    return "\n".join([header, functions_text(functions), print_wrappers(functions)])
+
+
+def functions_text(functions: Sequence[CFunction]) -> str:
+    """The functions, after all that they need."""
     includes = "".join(f"#include <{header}.h>\n" for header in INCLUDES)
     called = source_of({name for function in functions for name in function.needs})
-    texts = [text.strip() + "\n" for text in (called, *(f.text for f in functions)) if text.strip()]
-    return "\n".join([header, includes, *texts, print_wrappers(functions)])
+    texts = [f.text for f in functions]
+    reductions = DECLARATIONS if any("reduction(tm_" in text for text in texts) else ""
+    return "\n".join(
+        [includes, *(text.strip() + "\n" for text in (called, reductions, *texts) if text.strip())]
+    )
 
 
 def print_function(call: Call, name: str, options: COptions, *, in_loop: bool = False) -> CFunction | None:
@@ -30,5 +40,9 @@ def print_function(call: Call, name: str, options: COptions, *, in_loop: bool = 
 
     In a loop that is C itself, more is worth doing in C: a call of NumPy would make it a loop of Python.
     """
+    if call.op == "kernel":
+        graph = call.params["graph"]
+        assert isinstance(graph, Graph)
+        return kernel_function(graph, name, options)
     inner = partial(print_function, options=options, in_loop=True)
     return step_function(call, name, in_loop=in_loop) or control_function(call, name, inner)

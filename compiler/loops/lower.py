@@ -259,6 +259,7 @@ class _Lowering(Loops):
         place = None
         across = self.current.variable
         if across is not None and self.is_column(index, across) and _run_across(loads, across, steps):
+            self.taken.discard(accumulator.name)
             accumulator, place = self.across(call, index, extents, across)
         return self.let(self.stem(call), dtype, Result(accumulator, dtype, place), call)
 

@@ -1,8 +1,27 @@
-"""Walking through loop nests: all statements, and what they gather."""
+"""Walking through loop nests: all statements, their expressions, what they gather and what they use."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from .nest import Accumulate, Accumulator, Begin, Block, Choose, Loop, Statement
+from ..affine import Affine
+from .nest import (
+    Accumulate,
+    Accumulator,
+    Begin,
+    Block,
+    Buffer,
+    Choose,
+    Expression,
+    Let,
+    Load,
+    Local,
+    Loop,
+    Position,
+    Result,
+    Statement,
+    Store,
+    operands,
+)
 
 
 def statements(body: Block) -> Iterator[Statement]:
@@ -14,6 +33,45 @@ def statements(body: Block) -> Iterator[Statement]:
         elif isinstance(statement, Choose):
             yield from statements(statement.then_body)
             yield from statements(statement.else_body)
+
+
+def expressions(statement: Statement) -> Iterator[Expression]:
+    """The expressions of a statement itself, and those that they are made of."""
+    match statement:
+        case Let() | Store() | Accumulate():
+            yield from _within(statement.expression)
+        case Choose():
+            yield from _within(statement.then)
+            yield from _within(statement.otherwise)
+        case Begin() | Loop():
+            pass
+
+
+def _within(expression: Expression) -> Iterator[Expression]:
+    yield expression
+    for operand in operands(expression):
+        yield from _within(operand)
+
+
+def places(statement: Statement) -> Iterator[Affine]:
+    """The index expressions of a statement itself."""
+    match statement:
+        case Store():
+            yield statement.place
+        case Accumulate():
+            yield from (place for place in (statement.place, statement.at) if place is not None)
+        case Choose():
+            yield from (condition.place for condition in statement.conditions)
+        case _:
+            pass
+    for expression in expressions(statement):
+        match expression:
+            case Load() | Position():
+                yield expression.place
+            case Result() if expression.place is not None:
+                yield expression.place
+            case _:
+                pass
 
 
 def accumulated(body: Block) -> Iterator[Accumulator]:
@@ -28,3 +86,52 @@ def accumulated(body: Block) -> Iterator[Accumulator]:
             if accumulator not in begun and accumulator not in seen:
                 seen.add(accumulator)
                 yield accumulator
+
+
+@dataclass(slots=True)
+class Uses:
+    """What a body has from outside, each once, in the order in which it is met."""
+
+    buffers: dict[Buffer, None] = field(default_factory=dict[Buffer, None])
+    locals: dict[str, Local | None] = field(default_factory=dict["str", "Local | None"])
+    """By name; None for an index that was read from an array."""
+    results: dict[Accumulator, None] = field(default_factory=dict[Accumulator, None])
+
+
+def used(body: Block) -> Uses:
+    """What a body uses that is not its own."""
+    uses = Uses()
+    own: set[object] = set()
+    for statement in statements(body):
+        own.update(_made(statement))
+        if isinstance(statement, Store):
+            uses.buffers.setdefault(statement.buffer)
+        for expression in expressions(statement):
+            match expression:
+                case Load():
+                    uses.buffers.setdefault(expression.buffer)
+                case Local():
+                    uses.locals[expression.name] = expression
+                case Result():
+                    uses.results.setdefault(expression.accumulator)
+                case _:
+                    pass
+        for place in places(statement):
+            for variable in sorted(place.variables, key=str):
+                uses.locals.setdefault(variable.name, None)
+    uses.locals = {name: local for name, local in uses.locals.items() if name not in own}
+    uses.results = {accumulator: None for accumulator in uses.results if accumulator not in own}
+    return uses
+
+
+def _made(statement: Statement) -> Sequence[object]:
+    """The names and accumulators that a statement introduces."""
+    match statement:
+        case Loop():
+            return (statement.variable.name,)
+        case Let() | Choose():
+            return (statement.local.name,)
+        case Begin():
+            return statement.accumulators
+        case _:
+            return ()

@@ -1,0 +1,114 @@
+"""Loops that threads share, as C: a function of its own for a chunk of the turns, and what runs all chunks.
+
+Each chunk gathers its part of a sum in variables of its own; the parts are added up in the order of the chunks.
+"""
+
+from dataclasses import dataclass, field
+
+from ..dtypes import DType
+from ..loops.nest import Accumulator, Buffer, Loop, Statement
+from ..loops.walk import Uses, accumulated, used
+from .c_loops import Writer, variables
+from .c_reductions import Gathering, gathering
+from .c_types import c_type
+
+STACK = 1 << 12
+"""Bytes of parts that a function keeps on the stack: more of them lie in memory that its caller gives."""
+
+ALIGNMENT = 64
+
+
+@dataclass(slots=True)
+class ChunkWriter(Writer):
+    """Writes a function whose outermost loops may be shared between threads."""
+
+    name: str = ""
+    functions: list[str] = field(default_factory=list[str])
+    """The texts of the functions for chunks."""
+    outputs: frozenset[Buffer] = frozenset()
+    memory: int = 0
+    """Bytes that the caller gives."""
+
+    def statement(self, statement: Statement) -> None:
+        if isinstance(statement, Loop) and statement.chunk is not None:
+            self.chunks(statement, statement.chunk)
+        else:
+            Writer.statement(self, statement)
+
+    def chunks(self, loop: Loop, size: int) -> None:
+        """A function for one chunk of the loop, the loop over all chunks, and the sum of their parts."""
+        variable = loop.variable
+        count = -(-variable.extent // size)
+        function = f"{self.name}_chunk{'' if not self.functions else f'_{len(self.functions) + 1}'}"
+        gathered = list(accumulated(loop.body))
+        parts = {a: gathering(a, a.count // variable.extent * size) for a in gathered}
+        uses = used((loop,))
+        parameters, arguments = self.outside(uses)
+        for accumulator, how in parts.items():
+            names = variables(accumulator, how, "_part")
+            step = accumulator.size or 1
+            parameters += [
+                f"{c_type(part.dtype)} *restrict {name}" for part, name in zip(how.parts, names, strict=True)
+            ]
+            for part, name in zip(how.parts, names, strict=True):
+                self.part(part.dtype, f"{name}s", count * step)
+                arguments.append(f"{name}s + {f'{step} * ' if step > 1 else ''}chunk")
+        self.functions.append(self.function(function, loop, parameters, parts))
+        begin = f"{variable.low} + {size} * chunk" if variable.low else f"{size} * chunk"
+        self.line("#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)")
+        with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
+            self.line(f"const long begin = {begin}, end = begin + {size};")
+            end = (
+                "end"
+                if variable.extent % size == 0
+                else f"end < {variable.high + 1} ? end : {variable.high + 1}"
+            )
+            self.line(f"{function}({', '.join([*arguments, 'begin', end])});")
+        if parts:
+            with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
+                for accumulator, how in parts.items():
+                    place = f"{accumulator.size} * chunk + c" if accumulator.size else "chunk"
+                    self.merge(accumulator, gathering(accumulator), how, f"_parts[{place}]")
+
+    def outside(self, uses: Uses) -> tuple[list[str], list[str]]:
+        """Parameters for what a chunk has from outside, and the arguments for them."""
+        parameters: list[str] = []
+        arguments: list[str] = []
+        for buffer in uses.buffers:
+            const = "" if buffer in self.outputs else "const "
+            parameters.append(f"{const}{c_type(buffer.dtype)} *restrict {buffer.name}")
+            arguments.append(buffer.name)
+        for name, local in uses.locals.items():
+            parameters.append(f"const {c_type(local.dtype) if local else 'int64_t'} {name}")
+            arguments.append(name)
+        for accumulator in uses.results:
+            how = gathering(accumulator)
+            for part, name in zip(how.parts, variables(accumulator, how), strict=True):
+                star = "" if accumulator.size is None else "*restrict "
+                parameters.append(f"const {c_type(part.dtype)} {star}{name}")
+                arguments.append(name)
+        return parameters, arguments
+
+    def part(self, dtype: DType, name: str, size: int) -> None:
+        """Memory for what the chunks gather."""
+        nbytes = size * dtype.itemsize
+        if nbytes <= STACK:
+            self.line(f"{c_type(dtype)} {name}[{size}];")
+            return
+        self.line(f"{c_type(dtype)} *const {name} = ({c_type(dtype)} *)(memory + {self.memory});")
+        self.memory += -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+    def function(
+        self, name: str, loop: Loop, parameters: list[str], parts: dict[Accumulator, Gathering]
+    ) -> str:
+        """The text of the function that runs one chunk."""
+        chunk = Writer(needs=self.needs, gathers=parts, shown=self.shown)
+        for accumulator, how in parts.items():
+            chunk.part_begins(accumulator, how)
+        chunk.loop(loop, ("begin", "end"))
+        for accumulator, how in parts.items():
+            if accumulator.size is None:
+                for variable in variables(accumulator, how):
+                    chunk.line(f"*{variable}_part = {variable};")
+        head = f"static void {name}({', '.join([*parameters, 'long begin', 'long end'])})"
+        return "\n".join([head, "{", *chunk.lines, "}", ""])

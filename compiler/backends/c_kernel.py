@@ -1,0 +1,49 @@
+"""The C function of a kernel."""
+
+import numpy as np
+
+from ..ir import ArrayType, Constant, Graph
+from ..loops.lower import lower
+from ..loops.nest import Buffer
+from ..loops.work import chunked, work
+from .c_chunks import ChunkWriter
+from .c_function import CFunction, COptions
+from .c_literals import c_literal
+from .c_types import c_type
+
+RESERVED = tuple(
+    "auto bool break case char complex const continue default do double else enum extern false float for goto if "
+    "inline int long main register restrict return short signed sizeof static struct switch true typedef union "
+    "unsigned void volatile while threads memory begin end chunk c".split()
+)
+
+
+def kernel_function(graph: Graph, name: str, options: COptions) -> CFunction:
+    """The C function called `name` that computes the outputs of a kernel's graph."""
+    nest = chunked(lower(graph, (*RESERVED, name)))
+    writer = ChunkWriter(name=name, outputs=frozenset(nest.outputs))
+    for buffer, value in nest.constants:
+        writer.line(constant_text(buffer, value))
+    writer.statements(nest.body)
+    memory = [ArrayType(np.dtype(np.uint8), (writer.memory,))] if writer.memory else []
+    parameters = [
+        *(f"const {c_type(x.dtype)} *restrict {x.name}" for x in nest.inputs),
+        *(f"{c_type(x.dtype)} *restrict {x.name}" for x in nest.outputs),
+        *("uint8_t *restrict memory" for _ in memory),
+        "long threads",
+    ]
+    main = "\n".join([f"static void {name}({', '.join(parameters)})", "{", *writer.lines, "}", ""])
+    return CFunction(
+        name,
+        "\n".join([*writer.functions, main]),
+        tuple(value.type for value in graph.inputs),
+        (*(value.type for value in graph.outputs), *memory),
+        frozenset(writer.needs),
+        round(work(nest.body)),
+    )
+
+
+def constant_text(buffer: Buffer, value: Constant) -> str:
+    """The elements of a constant."""
+    numbers = [c_literal(np.asarray(number)) for number in value.array.reshape(-1)]
+    return f"static const {c_type(buffer.dtype)} {buffer.name}[] = {{{', '.join(numbers)}}};"

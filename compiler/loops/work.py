@@ -1,0 +1,87 @@
+"""How long loops take, roughly, and how they are cut into chunks that threads can share.
+
+Chunks depend on the work alone, never on the number of threads, so that results do not either.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from ..ir import Call
+from ..op import lookup
+from .nest import Apply, Block, Choose, Load, Loop, Nest, Statement, Store
+from .walk import accumulated, expressions
+
+OPERATION: Final = 0.1
+"""Nanoseconds of an addition in a loop that runs on vectors."""
+
+BYTE: Final = 0.06
+"""Nanoseconds of a byte that is read or written."""
+
+SHARED: Final = 50_000
+"""Nanoseconds of work from which on a loop is shared between threads."""
+
+CHUNK: Final = 25_000
+"""Nanoseconds of work that are worth handing to a thread."""
+
+MOST_CHUNKS: Final = 64
+
+ROWS: Final = 256
+"""Rows that are added up side by side in their own precision, which is a chunk then."""
+
+_WEIGHTS = {
+    "divide": 4,
+    "reciprocal": 4,
+    "sqrt": 4,
+    "power": 30,
+    "remainder": 8,
+    "floor_divide": 8,
+    "fmod": 8,
+}
+_FAMILIES = {"arithmetic": 1, "comparison": 1, "conversion": 1, "control": 0, "elementary": 15}
+
+
+def operations(call: Call) -> int:
+    """How many additions one element of an elementwise call costs."""
+    return _WEIGHTS.get(call.op) or _FAMILIES.get(lookup(call.op).family, 60)
+
+
+def work(body: Iterable[Statement]) -> float:
+    """Nanoseconds that statements take on one thread."""
+    total = 0.0
+    for statement in body:
+        match statement:
+            case Loop():
+                total += statement.variable.extent * work(statement.body)
+            case Choose():
+                total += work(statement.then_body) + work(statement.else_body)
+            case _:
+                total += OPERATION
+        for expression in expressions(statement):
+            if isinstance(expression, Apply):
+                total += OPERATION * operations(expression.call)
+            elif isinstance(expression, Load):
+                total += BYTE * expression.dtype.itemsize
+        if isinstance(statement, Store):
+            total += BYTE * statement.buffer.dtype.itemsize
+    return total
+
+
+def chunked(nest: Nest) -> Nest:
+    """The same nest, its outermost long loops cut into chunks."""
+    body: Block = tuple(
+        replace(item, chunk=_chunk(item)) if isinstance(item, Loop) else item for item in nest.body
+    )
+    return replace(nest, body=body)
+
+
+def _chunk(loop: Loop) -> int | None:
+    total, extent = work((loop,)), loop.variable.extent
+    if total < SHARED or extent < 2:
+        return None
+    if any(accumulator.size is not None for accumulator in accumulated(loop.body)):
+        return ROWS if extent > ROWS else None
+    chunk = max(-(-extent // MOST_CHUNKS), round(CHUNK * extent / total), 1)
+    if chunk > 512:
+        chunk = -(-chunk // 512) * 512
+    return chunk if chunk < extent else None

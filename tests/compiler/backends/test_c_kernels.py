@@ -1,0 +1,319 @@
+"""C functions of kernels compute what their graphs mean, on one thread and on several."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from compiling import Compiled, compiled
+from random_graphs import graphs
+from recording import assert_same, drawn, recorded
+from samples.sample import Sample, special_values
+from samples.table import SAMPLES
+from tracemill.compiler import functions as fn
+from tracemill.compiler.backends.c_function import CFunction, COptions
+from tracemill.compiler.backends.c_kernel import kernel_function
+from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
+from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.kernel import REDUCTIONS, is_elementwise, is_loop_call
+from tracemill.compiler.trace import bind, evaluate
+
+
+def fits(graph: Graph) -> bool:
+    values = (*graph.inputs, *graph.outputs)
+    return all(map(is_loop_call, graph.calls)) and not any(
+        v.dtype.name in ("float16", "bfloat16") for v in values
+    )
+
+
+def meaning(graph: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    with np.errstate(all="ignore"):
+        return tuple(map(np.asarray, evaluate(graph, *arrays)))
+
+
+def assert_close(actual: Sequence[Array], expected: Sequence[Array], ulps: float) -> None:
+    """Integers equal; numbers within units of the last place of the largest in their array."""
+    for x, y in zip(actual, expected, strict=False):
+        assert (x.dtype, x.shape) == (y.dtype, y.shape)
+        if not is_inexact(y.dtype):
+            np.testing.assert_array_equal(x, y)
+            continue
+        bound = ulps * float(np.finfo(real_dtype(y.dtype)).eps)
+        wide = np.complex128 if y.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(x.astype(wide), y.astype(wide), rtol=bound, atol=0)
+
+
+# ---- every op whose elements are moved or gathered -----------------------------------------------------
+
+SAMPLED = [s for s in SAMPLES if fits(s.graph()) and not all(map(is_elementwise, s.graph().calls))]
+FUNCTIONS = [kernel_function(s.graph(), f"sample_{i}", COptions()) for i, s in enumerate(SAMPLED)]
+
+
+@pytest.fixture(scope="module")
+def kernels(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
+    made = compiled(FUNCTIONS, c_compiler, tmp_path_factory.mktemp("kernels"), level=1)
+    return {function.name: run for function, run in zip(FUNCTIONS, made, strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("sample", "function"), list(zip(SAMPLED, FUNCTIONS, strict=True)), ids=[sample.id for sample in SAMPLED]
+)
+def test_samples_give_what_they_mean(
+    sample: Sample, function: CFunction, kernels: dict[str, Compiled]
+) -> None:
+    arrays = sample.arrays()
+    expected = meaning(sample.graph(), arrays)
+    found = kernels[function.name](*arrays)
+    gathers = any(call.op in REDUCTIONS for call in sample.graph().calls)
+    (assert_close(found, expected, 4) if gathers else assert_same(found, expected))
+
+
+# ---- kernels of several calls, large enough for chunks and blocks --------------------------------------
+
+
+def softmax(x: Value) -> Value:
+    rows = x.shape[0]
+    e = fn.exp(fn.subtract(x, fn.reshape(bind("max", x, axes=(1,)), (rows, 1))))
+    return fn.divide(e, fn.reshape(fn.sum_(e, (1,)), (rows, 1)))
+
+
+def layer_norm(x: Value, gain: Value) -> tuple[Value, ...]:
+    rows, columns = x.shape
+    mean = fn.divide(fn.sum_(x, (1,)), columns)
+    centred = fn.subtract(x, fn.reshape(mean, (rows, 1)))
+    variance = fn.divide(fn.sum_(fn.square(centred), (1,)), columns)
+    return fn.multiply(fn.divide(centred, fn.sqrt(fn.add(fn.reshape(variance, (rows, 1)), 1e-5))), gain), mean
+
+
+def pulls(p: Value, m: Value) -> Value:
+    n = p.shape[0]
+    d = fn.subtract(fn.reshape(p, (1, n, 3)), fn.reshape(p, (n, 1, 3)))
+    weight = fn.divide(fn.reshape(m, (1, n)), fn.add(fn.sum_(fn.square(d), (2,)), 0.1))
+    return fn.sum_(fn.multiply(d, fn.reshape(weight, (n, n, 1))), (1,))
+
+
+def columns(x: Value) -> tuple[Value, ...]:
+    rows = fn.reshape(fn.sum_(x, (1,)), (x.shape[0], 1))
+    return fn.sum_(fn.multiply(x, rows), (0,)), fn.sum_(x, (0,)), fn.subtract(x, rows)
+
+
+def whole(x: Value) -> tuple[Value, ...]:
+    mean = fn.divide(fn.sum_(x, (0, 1)), x.type.size)
+    return mean, fn.subtract(x, mean), bind("max", x, axes=(0, 1)), bind("min", x, axes=(0,))
+
+
+def stencil(x: Value) -> Value:
+    n, m = x.shape
+    padded = fn.pad(x, (1, 1), (1, 1))
+    sides = [((0, 1), (n, m + 1)), ((2, 1), (n + 2, m + 1)), ((1, 0), (n + 1, m)), ((1, 2), (n + 1, m + 2))]
+    total = fn.multiply(x, -4)
+    for start, stop in sides:
+        total = fn.add(total, fn.slice_(padded, start, stop))
+    return total
+
+
+def joined(x: Value, y: Value) -> tuple[Value, ...]:
+    both = fn.concatenate([fn.flip(x, (1,)), fn.transpose(y, (1, 0))], 1)
+    return both, fn.reshape(fn.slice_axis(both, 0, both.shape[1], 1, 3), (-(-both.shape[1] // 3), x.shape[0]))
+
+
+def found(x: Value, places: Value) -> tuple[Value, ...]:
+    rows = fn.gather(fn.exp(x), [places], (0,))
+    return rows, fn.sum_(rows, (0,)), bind("argmax", x, axis=1), bind("argmin", x, axis=0)
+
+
+def counted(x: Value) -> tuple[Value, ...]:
+    positive = fn.greater(x, 0)
+    return bind("any", positive, axes=(1,)), bind("all", positive, axes=(0,)), bind("prod", x, axes=(1,))
+
+
+def turned(x: Value, y: Value) -> Value:
+    return fn.add(fn.transpose(x, (1, 0)), y)
+
+
+def number(x: Value) -> tuple[Value, ...]:
+    return fn.square(x), x, x, fn.constant(np.array([1.5, 2.5, np.nan, -0.0, np.inf, 7.0]))
+
+
+LARGE: dict[str, Graph] = {
+    "softmax": recorded(softmax, "f32[300, 700]"),
+    "softmax of long rows": recorded(softmax, "f64[3, 30000]"),
+    "layer_norm": recorded(layer_norm, "f32[500, 300]", "f32[300]"),
+    "pulls": recorded(pulls, "f64[600, 3]", "f64[600]"),
+    "columns": recorded(columns, "f32[2000, 60]"),
+    "columns of doubles": recorded(columns, "f64[700, 100]"),
+    "complex columns": recorded(columns, "c64[700, 100]"),
+    "wide columns": recorded(columns, "f32[50, 9000]"),
+    "whole": recorded(whole, "f64[700, 300]"),
+    "whole of integers": recorded(lambda x: fn.sum_(fn.multiply(x, x), (0, 1)), "i32[700, 300]"),
+    "complex whole": recorded(lambda x: fn.sum_(x, (0, 1)), "c128[400, 300]"),
+    "middle axis": recorded(lambda x: fn.sum_(fn.sin(x), (1,)), "f64[30, 70, 40]"),
+    "outer axes": recorded(lambda x: fn.sum_(x, (0, 2)), "f32[30, 70, 40]"),
+    "stencil": recorded(stencil, "f64[300, 200]"),
+    "joined": recorded(joined, "f64[300, 200]", "f64[70, 300]"),
+    "found": recorded(found, "f32[600, 300]", "i64[500]"),
+    "counted": recorded(counted, "f64[600, 300]"),
+    "turned": recorded(turned, "f32[300, 400]", "f32[400, 300]"),
+    "number": recorded(number, "f64[]"),
+    "empty": recorded(lambda x: (fn.sum_(x, (0,)), fn.exp(x), bind("all", fn.greater(x, 0), axes=(0,))), "f64[0, 3]"),
+    "single": recorded(softmax, "f64[1, 1]"),
+}  # fmt: skip
+NAMED = {name: kernel_function(graph, name.replace(" ", "_"), COptions()) for name, graph in LARGE.items()}
+
+
+@pytest.fixture(scope="module")
+def large(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
+    made = compiled(list(NAMED.values()), c_compiler, tmp_path_factory.mktemp("large"))
+    return dict(zip(NAMED, made, strict=True))
+
+
+def inputs_of(name: str) -> list[Array]:
+    return [x.astype(v.dtype) for x, v in zip(drawn(LARGE[name], "real"), LARGE[name].inputs, strict=True)]
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_kernels_give_what_their_calls_mean(name: str, large: dict[str, Compiled]) -> None:
+    arrays = inputs_of(name)
+    expected = meaning(LARGE[name], arrays)
+    for x, y in zip(large[name](*arrays), expected, strict=False):
+        if not is_inexact(y.dtype):
+            np.testing.assert_array_equal(x, y)
+            continue
+        eps = float(np.finfo(real_dtype(y.dtype)).eps)
+        scale = float(np.nanmax(np.abs(y[np.isfinite(y)]))) if np.isfinite(y).any() else 0.0
+        np.testing.assert_allclose(x, y, rtol=64 * eps, atol=64 * eps * scale)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_results_are_the_same_on_any_number_of_threads(name: str, large: dict[str, Compiled]) -> None:
+    arrays = inputs_of(name)
+    first = large[name](*arrays, threads=1)[: len(LARGE[name].outputs)]
+    for threads in (2, 4):
+        assert_same(large[name](*arrays, threads=threads)[: len(first)], first)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_kernels_are_cut_into_chunks_only_if_they_are_long(name: str) -> None:
+    assert ("_chunk" in NAMED[name].text) == (NAMED[name].work > 50_000)
+
+
+# ---- numbers where sums go wrong -----------------------------------------------------------------------
+
+
+def sums(x: Value) -> Value:
+    return fn.sum_(x, (0,))
+
+
+@pytest.fixture(scope="module")
+def summing(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Array]:
+    sizes = {(d, n): recorded(sums, f"{d}[{n}]") for d in ("f32", "f64") for n in (7, 200, 1000, 300_001)}
+    columns = {(d, -n): recorded(sums, f"{d}[{n}, 40]") for d in ("f32", "f64") for n in (200, 10_001)}
+    graphs = {**sizes, **columns}
+    functions = [kernel_function(g, f"sum_{i}", COptions()) for i, g in enumerate(graphs.values())]
+    made = dict(zip(graphs, compiled(functions, c_compiler, tmp_path_factory.mktemp("sums")), strict=True))
+
+    def run(x: Array) -> Array:
+        short = "f32" if x.dtype == np.float32 else "f64"
+        return made[short, len(x) if x.ndim == 1 else -len(x)](x, threads=2)[0]
+
+    return run
+
+
+def hard(count: int, dtype: str, kind: str) -> Array:
+    rng = np.random.default_rng(count)
+    if kind == "alternating":
+        x = rng.uniform(0.5, 1.5, count) * 10.0 ** rng.integers(-8, 8, count)
+        x[1::2] *= -1
+    elif kind == "small beside large":
+        x = np.full(count, 1e-7)
+        x[0] = 1.0
+    else:
+        x = rng.uniform(0, 1, count)
+    return x.astype(dtype)
+
+
+@pytest.mark.parametrize("kind", ["alternating", "small beside large", "positive"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("count", [7, 200, 1000, 300_001])
+def test_sums_err_no_more_than_numpys(
+    count: int, dtype: str, kind: str, summing: Callable[..., Array]
+) -> None:
+    x = hard(count, dtype, kind)
+    exact = np.sum(x.astype(np.longdouble))
+    bound = 8 * np.finfo(x.dtype).eps * float(np.sum(np.abs(x), dtype=np.longdouble))
+    ours, numpys = abs(summing(x) - exact), abs(np.sum(x, dtype=x.dtype) - exact)
+    assert ours <= max(2 * numpys, bound)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("count", [200, 10_001])
+def test_sums_of_columns_err_no_more_than_numpys(
+    count: int, dtype: str, summing: Callable[..., Array]
+) -> None:
+    x = np.stack([hard(count, dtype, "positive")] * 40, 1)
+    exact = np.sum(x.astype(np.longdouble), 0)
+    ours = np.max(np.abs(summing(x) - exact))
+    numpys = np.max(np.abs(np.sum(x, 0, dtype=x.dtype) - exact))
+    assert ours <= max(2 * numpys, 16 * np.finfo(x.dtype).eps * np.max(np.abs(exact)))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("count", [7, 200, 1000])
+@pytest.mark.parametrize("put", [[np.inf], [-np.inf], [np.inf, -np.inf], [np.nan]])
+def test_sums_of_infinities_are_infinite(
+    count: int, dtype: str, put: list[float], summing: Callable[..., Array]
+) -> None:
+    x = np.ones(count, dtype)
+    x[3 : 3 + len(put)] = put
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(summing(x), np.sum(x))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("count", [7, 200, 1000])
+def test_the_sum_of_negative_zeros_is_numpys(count: int, dtype: str, summing: Callable[..., Array]) -> None:
+    total = summing(np.full(count, -0.0, dtype))
+    assert np.signbit(total) == np.signbit(np.sum(np.full(count, -0.0, dtype)))
+
+
+def extremes(x: Value) -> tuple[Value, ...]:
+    found = bind("argmax", x, axis=1), bind("argmin", x, axis=1), bind("argmax", x, axis=0)
+    return bind("max", x, axes=(1,)), bind("min", x, axes=(1,)), bind("max", x, axes=(0,)), *found
+
+
+def test_extrema_are_nan_where_a_number_is(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    kinds = ("f32", "f64", "i8", "u64", "bool")
+    made_of = {name: recorded(extremes, f"{name}[60, 40]") for name in kinds}
+    functions = [kernel_function(g, f"extremes_{name}", COptions()) for name, g in made_of.items()]
+    made = compiled(functions, c_compiler, tmp_path_factory.mktemp("extremes"))
+    rng = np.random.default_rng(0)
+    for graph, run in zip(made_of.values(), made, strict=True):
+        values = special_values(graph.inputs[0].dtype)
+        for chosen in (values, values[~np.isnan(values)] if values.dtype.kind == "f" else values):
+            x = rng.choice(chosen, (60, 40))
+            for ours, numpys in zip(run(x), meaning(graph, [x]), strict=True):
+                np.testing.assert_array_equal(ours, numpys)
+
+
+# ---- random graphs ---------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(graph=graphs(depth=0))
+def test_random_graphs_give_what_they_mean(
+    graph: Graph, c_compiler: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    if not fits(graph):
+        return
+    (run,) = compiled(
+        [kernel_function(graph, "kernel_1", COptions())], c_compiler, tmp_path_factory.mktemp("random")
+    )
+    arrays: list[Any] = drawn(graph, "real")
+    assert_close(run(*arrays), meaning(graph, arrays), 2000)
+
+
+def test_the_same_graph_gives_the_same_text() -> None:
+    for name, graph in LARGE.items():
+        assert kernel_function(graph, name.replace(" ", "_"), COptions()).text == NAMED[name].text
