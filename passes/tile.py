@@ -1,14 +1,19 @@
-"""Cut kernels into tiles that stay in the cache; dissolve those that are not worth it."""
+"""Compute large arrays in tiles that stay in the cache, from the first call that they meet to the last."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..compiler.functions import reshape
-from ..compiler.ir import ArrayType, Call, Constant, Graph, Param, Value
+from ..compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called
+from ..compiler.kernel import REDUCTIONS
+from ..compiler.memory_plan import VIEWS
 from ..compiler.tiling import Tiling, input_axes, params_of_part, tiling_of, with_rows
 from ..compiler.trace import Builder, bind, inline, recording
+from .fuse import fuse
+from .fusion.cost import operations
 from .remove_dead_code import remove_dead_code
 from .rewrite import Rewriter
+from .share_subexpressions import share_subexpressions
 
 TILE_BYTES = 1 << 18
 """What the largest value of a tile takes: a few of these lie in the cache of a core, and yet its statements run for
@@ -17,18 +22,49 @@ so long that calling them costs little, and that other threads need not wait for
 SMALLEST = 1 << 20
 """Kernels whose largest value has fewer bytes stay in the cache anyway."""
 
+WORTH = 8
+"""Tiles, and the threads that share them, pay off for so many times the smallest value, read or written as often as
+the kernel does. Once does not count, since tiles cannot save it."""
+
+COSTLY = 4
+"""So many operations on an element take as long as to read or write it."""
+
 
 def tile(graph: Graph, *, tile_bytes: int = TILE_BYTES, smallest: int = SMALLEST) -> Graph:
-    """Replace each kernel by tiles along its outermost axis, or else by the calls that it holds.
+    """Compute what `fuse` would make one kernel in tiles along its outermost axis, where that pays.
 
-    Before ``kernel_1: f32[4096, 1024] = kernel(x, graph=softmax)``, after::
+    Before, for ``x: f32[4096, 1024]``::
 
-        tiled_1: f32[4096, 1024] = tiled(x, graph=softmax, cuts=(0,), joins=(0,), count=64)
+        exp_1: f32[4096, 1024] = exp(x)
+        sin_1: f32[4096, 1024] = sin(exp_1)
 
-    where `softmax` now is for f32[64, 1024]. The tiles depend on the shapes alone. What a tile cannot compute, such as
-    the end of a sum over the axis, is done by calls before or after.
+    after::
+
+        def kernel_exp_sin(x: f32[64, 1024]) -> f32[64, 1024]:
+            exp_1: f32[64, 1024] = exp(x)
+            sin_1: f32[64, 1024] = sin(exp_1)
+            return sin_1
+        tiled_1: f32[4096, 1024] = tiled(x, graph=kernel_exp_sin, cuts=(0,), joins=(0,), count=64)
+
+    What a tile cannot compute, such as the end of a sum over the axis, is done by calls before or after. The tiles
+    depend on the shapes alone. Calls that are not worth it stay as they are; kernels among them are dissolved.
     """
-    return _Tiler(graph, tile_bytes, smallest).run()
+    holds_kernels = any(call.op == "kernel" for call in _all_calls(graph))
+    is_large = any(value.type.nbytes >= smallest for call in _all_calls(graph) for value in call.outputs)
+    if not (holds_kernels or is_large):
+        return graph
+    tiled = _Tiler(fuse(graph), tile_bytes, smallest).run()
+    if not holds_kernels and not any(call.op == "tiled" for call in _all_calls(tiled)):
+        return graph
+    return remove_dead_code(share_subexpressions(tiled))
+
+
+def _all_calls(graph: Graph) -> Iterator[Call]:
+    """The calls of a graph and of those that they hold."""
+    for call in graph.calls:
+        yield call
+        for held in called((call,)):
+            yield from _all_calls(held)
 
 
 class _Tiler(Rewriter):
@@ -48,12 +84,22 @@ class _Tiler(Rewriter):
         given: Mapping[str, Any] = params
         graph = remove_dead_code(given["graph"])
         tiling = tiling_of(graph, most_row_bytes=4 * self.tile_bytes)
-        if tiling is None or tiling.row_bytes * tiling.length < self.smallest:
+        if tiling is None or not self._is_worth_it(graph, tiling):
             return inline(graph, inputs)
         rows = _rows(tiling.length, max(1, self.tile_bytes // tiling.row_bytes))
         if tiling.length < 2 * rows:
             return inline(graph, inputs)
         return _Tiles(graph, tiling, rows, dict(zip(graph.inputs, inputs, strict=True))).record(self)
+
+    def _is_worth_it(self, graph: Graph, tiling: Tiling) -> bool:
+        traffic = [
+            max(value.type.nbytes for value in (call.outputs[0], *call.inputs[: call.op in REDUCTIONS]))
+            * max(1, operations(call) / COSTLY)
+            for call in graph.calls
+            if call.op not in VIEWS and (call.outputs[0] in tiling.axes or call.outputs[0] in tiling.folded)
+        ]
+        is_large = tiling.row_bytes * tiling.length >= self.smallest
+        return is_large and sum(traffic) - min(traffic) >= WORTH * self.smallest
 
 
 def _rows(length: int, most: int) -> int:

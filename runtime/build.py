@@ -21,11 +21,13 @@ from ..passes.remove_dead_code import remove_dead_code
 from ..passes.reroll import reroll
 from ..passes.share_subexpressions import share_subexpressions
 from ..passes.simplify import simplify
+from ..passes.tile import tile
 from .cache import cache_key, default_cache, versions_in_use
 from .cache_entry import Entry
 from .environment import checking, usual_backend
 from .load import load_module
 from .shared_library import LIBRARY, link
+from .threads import get_num_threads
 from .toolchain import Toolchain, toolchain, working_toolchain
 
 PASSES = (
@@ -39,6 +41,12 @@ PASSES = (
     remove_dead_code,
 )
 """What every program goes through, in this order."""
+
+PASSES_FOR = {"c": (), "numpy": (tile,)}
+"""What it goes through then, by backend."""
+
+SHARED: dict[str, Any] = {"threads": get_num_threads, "pools": {}}
+"""What modules that compute tiles find in the place of their own: how many threads there are, and these."""
 
 BACKENDS = ("auto", "c", "numpy")
 
@@ -103,10 +111,11 @@ def final(graph: Graph) -> Graph:
     return apply(inline_rules, graph, check=checking())
 
 
-def optimise(graph: Graph) -> tuple[Graph, list[tuple[str, Graph]]]:
+def optimise(graph: Graph, target: Target) -> tuple[Graph, list[tuple[str, Graph]]]:
     """The graph after all passes, and after each."""
     stages: list[tuple[str, Graph]] = []
-    return run(graph, PASSES, check=checking(), record=stages), stages
+    passes = (*PASSES, *PASSES_FOR[target.backend])
+    return run(graph, passes, check=checking(), record=stages), stages
 
 
 def check_backend(backend: str) -> None:
@@ -152,7 +161,7 @@ def build(graph: Graph, target: Target) -> Build:
     if entry is not None:
         statistics.from_disk += 1
         return _from_disk(entry, entry_name(graph))
-    optimised, _ = optimise(graph)
+    optimised, _ = optimise(graph, target)
     source = print_program(optimised, target)
     members = {"program.py": source.python.encode(), "graph.txt": text.encode()}
     if source.c is not None:
@@ -166,7 +175,7 @@ def build(graph: Graph, target: Target) -> Build:
         members |= {"program.c": source.c.encode(), LIBRARY: library}
     statistics.compiled += 1
     folder = cache.store(key, members, {"function": graph.name, "backend": target.backend}) if key else None
-    function = load_module(source.python, entry_name(graph), callbacks(optimised))
+    function = load_module(source.python, entry_name(graph), {**SHARED, **callbacks(optimised)})
     if source.c is not None:
         link(function, members[LIBRARY], folder)
     return Build(function, source.python, folder / "program.py" if folder else None, c_source=source.c)
@@ -181,7 +190,7 @@ def _key(text: str, target: Target) -> str:
 
 def _from_disk(entry: Entry, name: str) -> Build:
     source = entry.text("program.py")
-    function = load_module(source, name)
+    function = load_module(source, name, SHARED)
     if LIBRARY in entry.members:
         link(function, entry.members[LIBRARY], entry.folder)
     c_source = entry.text("program.c") if "program.c" in entry.members else None

@@ -28,7 +28,7 @@ class Lowered:
         self._function = function
         self.graph: Graph = trace(function, signature.tree, arguments_for(signature), is_kept=True).graph
         """The graph as traced."""
-        self.optimised, self.stages = optimise(final(self.graph))
+        self.optimised, self.stages = optimise(final(self.graph), self._target)
 
     @property
     def passes(self) -> list[str]:

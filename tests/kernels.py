@@ -6,7 +6,8 @@ from typing import Any
 import tracemill as tm
 from tracemill.compiler.ir import Call, Graph, Value
 from tracemill.compiler.kernel import is_loop_call
-from tracemill.runtime.build import final, optimise
+from tracemill.passes.pipeline import run
+from tracemill.runtime.build import PASSES, final
 
 
 def as_kernel(graph: Graph) -> Graph:
@@ -20,8 +21,7 @@ def as_kernel(graph: Graph) -> Graph:
 
 def kernel_of(function: Callable[..., Any], *arguments: Any) -> Graph:
     """A function of the user's, optimised, as one kernel."""
-    optimised, _ = optimise(final(tm.compile(function).lower(*arguments).graph))
-    return as_kernel(optimised)
+    return as_kernel(run(final(tm.compile(function).lower(*arguments).graph), PASSES))
 
 
 def is_kernel_sample(calls: Sequence[Call]) -> bool:

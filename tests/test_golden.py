@@ -47,7 +47,7 @@ EXAMPLES = (
     Example("mean_of_words", (f32(1000, 16), np.arange(20))),
     Example("moving_sum", (np.ones(100),)),
     Example("phase", (np.ones(100, complex), np.ones(100))),
-    Example("distances", (np.ones((30, 3)), np.ones((40, 3)))),
+    Example("distances", (np.ones((2000, 3)), np.ones((1000, 3)))),
     Example("rosenbrock", (1.0, 2.0)),
     Example("alternating", (np.ones(10),)),
 )

@@ -164,10 +164,8 @@ def _imports(module: Module, check: bool) -> list[str]:
     modules = {
         "base64": packed,
         "collections": tiles,
-        "concurrent.futures": tiles,
         "contextvars": True,
         "ctypes": calls_c,
-        "functools": tiles,
         "os": alone or tiles,
         "pathlib": alone,
         "subprocess": alone,

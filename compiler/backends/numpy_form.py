@@ -42,7 +42,6 @@ MODULES = (
     "concurrent",
     "contextvars",
     "ctypes",
-    "functools",
     "ml_dtypes",
     "np",
     "os",

@@ -21,10 +21,13 @@ def threads():
 '''
 
 POOL = '''\
-@functools.lru_cache(maxsize=1)
-def pool(process):
+def pool():
     """Threads that wait for tiles; a process that was forked makes its own."""
-    return concurrent.futures.ThreadPoolExecutor(64, "tiles")
+    if (process := os.getpid()) not in pools:
+        import concurrent.futures  # takes long, and one thread does without
+
+        pools.setdefault(process, concurrent.futures.ThreadPoolExecutor(64, "tiles"))
+    return pools[process]
 '''
 
 IN_TILES = '''\
@@ -34,17 +37,17 @@ def in_tiles(tile, memory, count, *arrays):
     helpers = []
     try:
         for _ in range(min(threads(), count // 2) - 1):
-            helpers.append(pool(os.getpid()).submit(some_tiles, numbers, tile, memory, arrays))
+            helpers.append(pool().submit(some_tiles, numbers, tile, memory, arrays))
     except RuntimeError:  # the interpreter is shutting down
         pass
     try:
         some_tiles(numbers, tile, memory, arrays)
     finally:
         numbers.clear()
-        running = [helper for helper in helpers if not helper.cancel()]
-        concurrent.futures.wait(running)
-    for helper in running:
-        helper.result()
+        errors = [helper.exception() for helper in helpers if not helper.cancel()]
+    for error in errors:
+        if error is not None:
+            raise error
 '''
 
 SOME_TILES = '''\
@@ -65,8 +68,12 @@ def some_tiles(numbers, tile, memory, arrays):
     idle_arenas.append((quiet, arena))
 '''
 
-NAMES = ("threads", "pool", "in_tiles", "some_tiles", "idle_arenas")
-"""What the functions are called, and what they keep."""
+NAMES = ("threads", "pool", "pools", "in_tiles", "some_tiles", "idle_arenas")
+"""What the functions are called, and what they keep.
+
+Whoever loads the module may put a function of its own in the place of ``threads``, and a dict that modules share in
+that of ``pools``.
+"""
 
 
 @form("tiled")
@@ -97,7 +104,10 @@ def tile_functions(module: Module) -> list[list[str]]:
         functions += [_memory(memory, function), lines]
         arena_bytes = max(arena_bytes, function.plan.arena_bytes if function.plan else 0)
     if functions:
-        module.known.append("idle_arenas = []  # memory that no tile is using now")
+        module.known += [
+            "idle_arenas = []  # memory that no tile is using now",
+            "pools = {}  # of threads, by process",
+        ]
         shared = (THREADS, POOL, IN_TILES, SOME_TILES.format(arena_bytes=arena_bytes))
         functions = [*(text.splitlines() for text in shared), *functions]
     return functions
