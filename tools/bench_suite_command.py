@@ -3,7 +3,7 @@
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -129,8 +129,11 @@ def suite(
     console.print(about, style="dim", highlight=False, soft_wrap=True)
     cases: list[Case] = []
     for table in tables or TABLES:
-        with console.status(f"measuring {table}"):  # silent in a pipe
-            found = _measure(table, field)
+        found: list[Case] = []
+        with console.status(f"measuring {table}") as status:  # silent in a pipe
+            for case in _measure(table, field):
+                found.append(case)
+                status.update(f"measuring {table}: {case.name} is done")
         _show(console, table, found, field.contestants)
         cases += found
     if file is not None:
@@ -159,14 +162,15 @@ def _rows_that_start_with(beginnings: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(row for row in ROWS if not beginnings or row.startswith(beginnings))
 
 
-def _measure(table: str, field: Field) -> list[Case]:
-    """One table, with fresh processes and empty caches."""
+def _measure(table: str, field: Field) -> Iterator[Case]:
+    """One table, case by case, with fresh processes and empty caches."""
     few = min(field.rounds, FEW)
     compiled = [name for name in field.contestants if name != PLAIN]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         if table == "starts":
-            return starts(compiled, rounds=few, threads=field.threads, folder=folder)
+            yield from starts(compiled, rounds=few, threads=field.threads, folder=folder)
+            return
         contestants: list[Contestant] = []
         for name in compiled if table == "compile" else field.contestants:
             own = folder / name
@@ -178,7 +182,7 @@ def _measure(table: str, field: Field) -> list[Case]:
             "compile": lambda: races.compile_times(contestants, rounds=few),
             "memory": lambda: races.memory(contestants),
         }
-        return list(measures[table]())
+        yield from measures[table]()
 
 
 def _show(console: Console, table: str, cases: list[Case], contestants: tuple[str, ...]) -> None:

@@ -177,6 +177,17 @@ def test_every_pool_has_as_many_threads(folder: Path) -> None:
     assert made["TRACEMILL_CACHE_DIR"].startswith(str(folder))
 
 
+def test_who_takes_too_long_to_compile_is_spared_larger_sizes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(races, "NODES", (10, 20))
+    monkeypatch.setattr(races, "TOO_LONG", 0.0)
+    with Contestant(NUMPY, threads=1, folder=folder) as ours:
+        first, second = races.compile_times([ours], rounds=3)
+    assert len(first.values[NUMPY]) == 1
+    assert second.problems == {NUMPY: "fewer operations took too long"}
+
+
 @pytest.mark.slow
 def test_starts_are_measured_cold_and_warm(folder: Path) -> None:
     cold, warm = starts.starts([NUMPY, OURS + "fortran"], rounds=1, threads=1, folder=folder)
@@ -222,6 +233,11 @@ def test_a_table_has_a_line_per_group_and_per_case() -> None:
         ["\xa0\xa0mlp", "–", "2.00 ms", "2.00 ms", "–", "1.00 ms", "0.50× missed", "0.50× missed"],
     ]
     assert table_of(CASES, CONTESTANTS).row_count == 5
+
+
+def test_who_took_no_part_has_no_column() -> None:
+    compiled = [Case("compile", "10 nodes", "", "s", values={C: [1.0]}, problems={"torch": "no luck"})]
+    assert cells(compiled, CONTESTANTS) == [["", C, "torch"], ["10 nodes", "1.00 s", "–"]]
 
 
 def test_without_peers_there_are_no_ratios() -> None:

@@ -33,7 +33,8 @@ def markdown(cases: Sequence[Case], contestants: Sequence[str]) -> str:
 
 
 def cells(cases: Sequence[Case], contestants: Sequence[str]) -> list[list[str]]:
-    """The header, then a line of text per case, and one before each group."""
+    """The header, then a line of text per case, and one before each group. Who took no part has no column."""
+    contestants = [c for c in contestants if any(c in case.values or c in case.problems for case in cases)]
     ours = [name for name in contestants if name.startswith(OURS)]
     if all(case.best_peer is None for case in cases):
         ours = []
