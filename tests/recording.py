@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from samples.sample import entries
+from samples.sample import Domain, entries
 from tracemill.compiler.dtypes import Array, dtype_named
 from tracemill.compiler.ir import ArrayType, Graph, Value
 from tracemill.compiler.trace import Builder, recording
@@ -33,7 +33,7 @@ def ops(graph: Graph) -> list[str]:
     return [call.op for call in graph.calls]
 
 
-def drawn(graph: Graph, domain: str, seed: int = 0) -> list[Array]:
+def drawn(graph: Graph, domain: Domain, seed: int = 0) -> list[Array]:
     """Inputs for a graph with entries of a domain of `samples.sample`."""
     rng = np.random.default_rng(seed)
     return [entries(domain, value.dtype, value.shape, rng) for value in graph.inputs]

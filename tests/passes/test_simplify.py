@@ -10,6 +10,7 @@ from hypothesis import given
 
 from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
+from samples.sample import Domain, Points
 from tracemill.compiler import functions as fn
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.ir import Graph, Value
@@ -28,7 +29,7 @@ class Case:
     function: Callable[..., Any]
     types: tuple[str, ...]
     ops: str = ""
-    domain: str = "special"
+    domain: Domain = "special"
 
     @property
     def id(self) -> str:
@@ -77,6 +78,21 @@ def dot(x: Value, y: Value) -> Value:
 
 V, M = "f32[17]", "f32[3, 5]"
 
+EXACT = Points((np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.0, 0.5, 2.0**100, -(2.0**-100)))
+"""Numbers whose small powers are numbers, too, or as far out of range in `pow`."""
+
+SMALL = tuple(
+    (type, exponent, ops)
+    for type in (V, "f64[17]")
+    for exponent, ops in (
+        (3, "square multiply"),
+        (4, "square square"),
+        (-1, "reciprocal"),
+        (-2, "reciprocal square"),
+    )
+)
+SMALL_POWERS = "x ** 3 → x² · x, x ** 4 → (x²)², x ** −1 → 1 / x, x ** −2 → (1 / x)²"
+
 CASES = (
     Case("x * 1 → x", lambda x: fn.multiply(x, 1), (V,)),
     Case("x * 1 → x", lambda x: fn.multiply(1, x), ("f16[17]",)),
@@ -100,6 +116,7 @@ CASES = (
     Case("x ** 2 → x²", lambda x: fn.power(x, 2), ("f64[17]",), "square"),
     Case("x ** 2 → x²", lambda x: fn.power(x, 2), ("f16[17]",), "square"),
     Case("x ** 2 → x²", lambda x: fn.power(x, 2), ("i8[12]",), "square"),
+    *(Case(SMALL_POWERS, lambda x, n=n: fn.power(x, n), (type,), ops, EXACT) for type, n, ops in SMALL),
     Case("x * x → x²", lambda x: fn.multiply(x, x), (V,), "square"),
     Case("x * x → x²", lambda x: fn.multiply(x, x), ("bf16[17]",), "square"),
     Case("x / 2ⁿ → x * 2⁻ⁿ", lambda x: fn.divide(x, 8), (V,), "multiply"),
@@ -287,6 +304,22 @@ def test_a_rule_fires_and_keeps_every_value(case: Case) -> None:
     arrays = drawn(before, case.domain)
     assert_same(evaluate(after, *arrays), evaluate(before, *arrays))
     assert simplify(after) is after
+
+
+@pytest.mark.parametrize("exponent", [3, 4, -1, -2])
+@pytest.mark.parametrize(("name", "extent"), [("f32", 126), ("f64", 1022)])
+def test_small_powers_are_within_2_ulp_wherever_they_overflow_or_vanish(
+    exponent: int, name: str, extent: int
+) -> None:
+    graph = recorded(lambda x: fn.power(x, exponent), f"{name}[20000]")
+    rng = np.random.default_rng(0)
+    sizes = 2.0 ** rng.uniform(-extent, extent, 20000) * rng.choice([-1, 1], 20000)
+    sizes[::2] = rng.uniform(-3, 3, 10000)
+    x = sizes.astype(dtype_named(name))
+    (fast,), (slow,) = evaluate(simplify(graph), x), evaluate(graph, x)
+    np.testing.assert_array_equal(np.isinf(fast), np.isinf(slow))
+    finite = np.isfinite(slow)
+    assert np.all(np.abs(fast[finite] - slow[finite]) <= 2 * np.spacing(np.abs(slow[finite])))
 
 
 def test_every_rule_has_a_case() -> None:
