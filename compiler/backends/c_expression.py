@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from ..dtypes import dtype_name, kind
 from ..errors import InternalError
-from ..ir import Call
+from ..ir import Call, Constant
 from ..op import lookup
 from .c_literals import function_suffix
 from .c_types import c_type
@@ -21,6 +23,22 @@ class CExpression:
 
     text: str
     needs: frozenset[str]
+
+
+POWERS: Final[Mapping[float, str]] = {
+    -3: "minus_3",
+    -2: "minus_2",
+    -1.5: "minus_3_halves",
+    -1: "minus_1",
+    -0.5: "minus_1_half",
+    0.5: "1_half",
+    1.5: "3_halves",
+    3: "3",
+    4: "4",
+    5: "5",
+    6: "6",
+}
+"""The exponents of floating-point numbers that have functions of their own, which take a fraction of the time."""
 
 
 def expression(call: Call, operands: Sequence[str]) -> CExpression:
@@ -41,8 +59,19 @@ def spelled(call: Call) -> str:
     spelling = lookup(call.op).spelling
     if spelling is None or not call.inputs:
         raise InternalError(f"{call.op} is not an elementwise op")
+    exponent = _known_exponent(call)
+    if exponent is not None:
+        return f"tm_power_{POWERS[exponent]}_{{t}}({{0}})"
     given, made = (_KINDS[kind(value.dtype)] for value in (call.inputs[0], call.outputs[0]))
     return next(spelling[key] for key in (f"c_{given}_{made}", f"c_{given}", "c") if key in spelling)
+
+
+def _known_exponent(call: Call) -> float | None:
+    """The exponent of a power that is computed without logarithms."""
+    if call.op != "power" or kind(call.inputs[0].dtype) != "f" or not isinstance(call.inputs[1], Constant):
+        return None
+    numbers = np.unique(call.inputs[1].array)
+    return float(numbers[0]) if len(numbers) == 1 and float(numbers[0]) in POWERS else None
 
 
 def _fields(call: Call) -> Mapping[str, Any]:

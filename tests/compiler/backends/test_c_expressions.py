@@ -12,7 +12,7 @@ import pytest
 
 from samples.sample import special_values
 from tracemill.compiler.backends.c_definitions import HEADERS, source_of
-from tracemill.compiler.backends.c_expression import expression
+from tracemill.compiler.backends.c_expression import POWERS, expression
 from tracemill.compiler.backends.c_literals import c_literal
 from tracemill.compiler.backends.c_types import c_type, element_type
 from tracemill.compiler.dtypes import Array, DType, dtype_name, dtype_named, real_dtype
@@ -79,7 +79,7 @@ def name_of(call: Call) -> str:
     return f"{call.op}_{dtype_name(call.inputs[-1].dtype)}{params}"
 
 
-def loop_of(call: Call) -> tuple[str, frozenset[str]]:
+def loop_of(call: Call, name: str = "") -> tuple[str, frozenset[str]]:
     """A C function that computes the call element by element."""
     names = [f"x{i}" for i in range(len(call.inputs))]
     element = expression(call, [f"e{i}" for i in range(len(call.inputs))])
@@ -88,7 +88,7 @@ def loop_of(call: Call) -> tuple[str, frozenset[str]]:
     ]
     (output,) = call.outputs
     lines = [
-        f"void {name_of(call)}({', '.join(arguments)}, {element_type(output.dtype)} *restrict out, long n)",
+        f"void {name or name_of(call)}({', '.join(arguments)}, {element_type(output.dtype)} *restrict out, long n)",
         "{",
         "    for (long i = 0; i < n; i++) {",
         *(f"        const {c_type(v.dtype)} e{i} = x{i}[i];" for i, v in enumerate(call.inputs)),
@@ -274,6 +274,34 @@ LITERALS = {
     "c64": [complex(-0.0, np.inf), complex(np.nan, -1e-45)],
     "c128": [complex(-0.0, np.inf), complex(np.nan, -5e-324)],
 } | {name: [np.iinfo(dtype_named(name)).min, 0, np.iinfo(dtype_named(name)).max] for name in NAMES[1:9]}
+
+
+@pytest.mark.usefixtures("c_compiler")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_of_known_exponents_have_the_values_of_powers(dtype: Any, tmp_path: Path) -> None:
+    base = Value(ArrayType(np.dtype(dtype), ()))
+    calls: list[Call] = []
+    exponents = (*POWERS, 2, 0.25)
+    for exponent in exponents:
+        with recording(Builder()) as builder:
+            bind("power", base, constant(exponent, dtype))
+        calls += builder.calls
+    names = [f"power_{i}" for i in range(len(calls))]
+    loops = [loop_of(call, name) for call, name in zip(calls, names, strict=True)]
+    library = loaded(
+        [source_of(frozenset().union(*(needs for _, needs in loops))), *(t for t, _ in loops)], tmp_path
+    )
+    bases, _ = operands_of(
+        next(call for call in CALLS if call.op == "power" and call.inputs[0].dtype == dtype)
+    )
+    for call, name, exponent in zip(calls, names, exponents, strict=True):
+        operands = [bases, np.full_like(bases, exponent)]
+        out = np.empty_like(bases)
+        library[name](
+            *(ctypes.c_void_p(array.ctypes.data) for array in (bases, operands[1], out)),
+            ctypes.c_long(out.size),
+        )
+        assert_near(call, out, meaning(call, operands), operands)
 
 
 @pytest.mark.usefixtures("c_compiler")
