@@ -10,7 +10,7 @@ from ..loops.nest import Accumulator, Buffer, Loop, Statement
 from ..loops.walk import Uses, accumulated, used
 from .c_loops import Writer, variables
 from .c_reductions import Gathering, gathering
-from .c_types import c_type
+from .c_types import c_type, element_type
 
 STACK = 1 << 12
 """Bytes of parts that a function keeps on the stack: more of them lie in memory that its caller gives."""
@@ -48,7 +48,8 @@ class ChunkWriter(Writer):
             names = variables(accumulator, how, "_part")
             step = accumulator.size or 1
             parameters += [
-                f"{c_type(part.dtype)} *restrict {name}" for part, name in zip(how.parts, names, strict=True)
+                f"{element_type(part.dtype)} *restrict {name}"
+                for part, name in zip(how.parts, names, strict=True)
             ]
             for part, name in zip(how.parts, names, strict=True):
                 self.part(part.dtype, f"{name}s", count * step)
@@ -76,7 +77,7 @@ class ChunkWriter(Writer):
         arguments: list[str] = []
         for buffer in uses.buffers:
             const = "" if buffer in self.outputs else "const "
-            parameters.append(f"{const}{c_type(buffer.dtype)} *restrict {buffer.name}")
+            parameters.append(f"{const}{element_type(buffer.dtype)} *restrict {buffer.name}")
             arguments.append(buffer.name)
         for name, local in uses.locals.items():
             parameters.append(f"const {c_type(local.dtype) if local else 'int64_t'} {name}")
@@ -84,8 +85,9 @@ class ChunkWriter(Writer):
         for accumulator in uses.results:
             how = gathering(accumulator)
             for part, name in zip(how.parts, variables(accumulator, how), strict=True):
-                star = "" if accumulator.size is None else "*restrict "
-                parameters.append(f"const {c_type(part.dtype)} {star}{name}")
+                one = accumulator.size is None
+                type = c_type(part.dtype) if one else f"{element_type(part.dtype)} *restrict"
+                parameters.append(f"const {type} {name}")
                 arguments.append(name)
         return parameters, arguments
 
@@ -93,9 +95,9 @@ class ChunkWriter(Writer):
         """Memory for what the chunks gather."""
         nbytes = size * dtype.itemsize
         if nbytes <= STACK:
-            self.line(f"{c_type(dtype)} {name}[{size}];")
+            self.line(f"{element_type(dtype)} {name}[{size}];")
             return
-        self.line(f"{c_type(dtype)} *const {name} = ({c_type(dtype)} *)(memory + {self.memory});")
+        self.line(f"{element_type(dtype)} *const {name} = ({element_type(dtype)} *)(memory + {self.memory});")
         self.memory += -(-nbytes // ALIGNMENT) * ALIGNMENT
 
     def function(

@@ -9,7 +9,7 @@ from ..loops.work import chunked, work
 from .c_chunks import ChunkWriter
 from .c_function import CFunction, COptions
 from .c_literals import c_literal
-from .c_types import c_type
+from .c_types import element_type
 
 RESERVED = tuple(
     "auto bool break case char complex const continue default do double else enum extern false float for goto if "
@@ -27,8 +27,8 @@ def kernel_function(graph: Graph, name: str, options: COptions) -> CFunction:
     writer.statements(nest.body)
     memory = [ArrayType(np.dtype(np.uint8), (writer.memory,))] if writer.memory else []
     parameters = [
-        *(f"const {c_type(x.dtype)} *restrict {x.name}" for x in nest.inputs),
-        *(f"{c_type(x.dtype)} *restrict {x.name}" for x in nest.outputs),
+        *(f"const {element_type(x.dtype)} *restrict {x.name}" for x in nest.inputs),
+        *(f"{element_type(x.dtype)} *restrict {x.name}" for x in nest.outputs),
         *("uint8_t *restrict memory" for _ in memory),
         "long threads",
     ]
@@ -46,4 +46,4 @@ def kernel_function(graph: Graph, name: str, options: COptions) -> CFunction:
 def constant_text(buffer: Buffer, value: Constant) -> str:
     """The elements of a constant."""
     numbers = [c_literal(np.asarray(number)) for number in value.array.reshape(-1)]
-    return f"static const {c_type(buffer.dtype)} {buffer.name}[] = {{{', '.join(numbers)}}};"
+    return f"static const {element_type(buffer.dtype)} {buffer.name}[] = {{{', '.join(numbers)}}};"

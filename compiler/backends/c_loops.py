@@ -35,7 +35,7 @@ from .c_expression import expression as elementwise
 from .c_expression import functions_in
 from .c_literals import c_literal
 from .c_reductions import Gathering, added, folded, gathering, longest, merged, result
-from .c_types import c_type
+from .c_types import c_type, element_type
 
 INDENT = "    "
 
@@ -164,7 +164,7 @@ class Writer:
             if accumulator.size is None:
                 self.line(f"{c_type(part.dtype)} {name} = {part.initial};")
             else:
-                self.line(f"{c_type(part.dtype)} {name}[{accumulator.size}];")
+                self.line(f"{element_type(part.dtype)} {name}[{accumulator.size}];")
         self.fill(accumulator, how, suffix)
 
     def part_begins(self, accumulator: Accumulator, how: Gathering) -> None:
@@ -173,7 +173,7 @@ class Writer:
             self.declare(accumulator, how, "")
             return
         for name, part in zip(variables(accumulator, how), how.parts, strict=True):
-            self.line(f"{c_type(part.dtype)} *restrict {name} = {name}_part;")
+            self.line(f"{element_type(part.dtype)} *restrict {name} = {name}_part;")
         self.fill(accumulator, how, "")
 
     def fill(self, accumulator: Accumulator, how: Gathering, suffix: str) -> None:
