@@ -131,7 +131,8 @@ class Module:
 
     def writing(self, call: Call) -> Writing:
         """What the statement of a call can do with memory. C functions write where they are told."""
-        return Writing(True, (), numbers=True) if self.c_function(call) else writing(call)
+        function = self.c_function(call)
+        return Writing(True, function.overwrites, numbers=True) if function else writing(call)
 
     def tile(self, tile: Tile) -> tuple[str, str]:
         """The function of the module that computes a tile, and the one that lays out its memory."""

@@ -179,6 +179,9 @@ class Function:
         lines: list[str] = []
         for place, (type, target) in enumerate(zip(function.outputs, targets, strict=True)):
             name = scope.names.numbered(call.op if place < len(call.outputs) else "work")
+            if target in arguments[: len(call.inputs)]:  # it is overwritten, where it lies in order
+                arguments[arguments.index(target)] = name
+                target = f"np.ascontiguousarray({target})"
             lines.append(f"    {name} = {target or f'np.empty({scope.type(type)})'}")
             arguments.append(name)
             if place < len(call.outputs):

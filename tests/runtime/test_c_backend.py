@@ -75,6 +75,31 @@ def test_arguments_that_overlap_are_read_as_they_are() -> None:
     np.testing.assert_array_equal(f(memory[:8], memory[4:]), np.cumsum(memory[:8]) + memory[4:])
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_places_are_written_where_the_array_lies_if_it_lies_in_order(turned: bool) -> None:
+    def written(x: Any, places: Any, new: Any) -> Any:
+        y = np.sort(x, axis=0)
+        y = y.T if turned else y
+        y[places] = new
+        y[places[:1]] += 1
+        return y, y.sum()
+
+    f = tm.compile(written, backend="c")
+    arguments = np.random.default_rng(0).standard_normal((30, 30)), np.array([3, -1, 3]), np.ones((3, 30))
+    for ours, theirs in zip(f(*arguments), written(*arguments), strict=True):
+        np.testing.assert_allclose(ours, theirs)
+    assert "np.ascontiguousarray" in f.lower(*arguments).source
+
+
+def test_a_loop_of_c_takes_and_gives_what_one_of_python_does() -> None:
+    def summed(x: Any) -> Any:
+        return tm.scan(lambda total, row: (np.cumsum(total) / 2 + row, total), x[0], x)
+
+    with_c, without = (tm.compile(summed, backend=name) for name in ("c", "numpy"))
+    for ours, theirs in zip(with_c(X), without(X), strict=True):
+        np.testing.assert_allclose(ours, theirs)
+
+
 def test_the_source_shows_python_and_c() -> None:
     lowered = fresh().lower(X)
     assert lowered.backend == "c"
