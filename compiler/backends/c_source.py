@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from ..ir import Call, Graph
+from ..kernel import is_loop_call
+from ..nested_graphs import graph_of
+from ..trace import bind_all
 from .c_control import control_function
 from .c_definitions import HEADERS, source_of
 from .c_function import CFunction, COptions
@@ -45,4 +48,9 @@ def print_function(call: Call, name: str, options: COptions, *, in_loop: bool = 
         assert isinstance(graph, Graph)
         return kernel_function(graph, name, options)
     inner = partial(print_function, options=options, in_loop=True)
-    return step_function(call, name, in_loop=in_loop) or control_function(call, name, inner)
+    found = step_function(call, name, in_loop=in_loop) or control_function(call, name, inner)
+    if found is None and in_loop and is_loop_call(call):
+        types = [value.type for value in call.inputs]
+        alone = graph_of(call.op, types, lambda *values: bind_all(call.op, *values, **call.params))
+        return kernel_function(alone, name, options)
+    return found

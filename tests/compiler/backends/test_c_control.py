@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from compiling import Compiled, compiled
-from loop_steps import FOUR, LOOPS, arrays_for, peak, place, total
+from loop_steps import FOUR, LOOPS, arrays_for, peak, place, total, turned
 from recording import assert_same, recorded
+from samples.sample import Sample
+from samples.table import SAMPLES
+from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.c_function import CFunction, COptions
 from tracemill.compiler.backends.c_source import print_function
 from tracemill.compiler.ir import Graph, Value
@@ -93,7 +96,57 @@ def test_a_choice_takes_the_branch_that_its_index_names(
         assert_same(run(*arrays), evaluate(graph, *arrays))
 
 
+@pytest.mark.parametrize("limit", [{}, {"max_steps": 3}], ids=["no limit", "three steps at most"])
+def test_a_while_loop_runs_as_long_as_its_condition_holds(
+    limit: dict[str, int], c_compiler: str, tmp_path: Path
+) -> None:
+    types = ("i64[]", FOUR, FOUR, FOUR, "i64[]")
+    cond = recorded(lambda most, w, a, b, n: fn.less(n, most), *types)
+    body = recorded(
+        lambda most, w, a, b, n: (fn.add(b, w), place(turned(a), fn.sum_(a, (0,)), n, "add"), fn.add(n, 1)),
+        *types,
+    )
+    graph = recorded(lambda *v: bind_all("while_loop", *v, cond=cond, body=body, consts=2, **limit), *types)
+    ((_, run),) = compiled_by_name({"": graph}, c_compiler, tmp_path).values()
+    for steps in (0, 1, 2, 5):
+        arrays = [np.array(steps), *np.random.default_rng(0).normal(size=(3, 4)), np.array(0)]
+        assert_same(run(*arrays), evaluate(graph, *arrays))
+
+
 def test_a_loop_over_what_only_numpy_can_do_stays_a_loop_of_python() -> None:
     body = recorded(lambda a: (bind("cholesky", a),), "f64[40, 40]")
     graph = recorded(lambda a: bind_all("scan", a, graph=body, counts=(0, 1), length=3), "f64[40, 40]")
     assert print_function(graph.calls[0], "name", COptions()) is None
+
+
+OPS = ("call", "checkpoint", "custom_rule", "linear_call", "scan", "switch", "while_loop")
+
+
+def in_c(sample: Sample, name: str) -> CFunction | None:
+    (call,) = sample.graph().calls
+    return print_function(call, name, COptions())
+
+
+CONTROL = [
+    (sample, function)
+    for number, sample in enumerate(s for s in SAMPLES if s.op in OPS)
+    if (function := in_c(sample, f"sample_{number}"))
+]
+
+
+@pytest.fixture(scope="module")
+def controls(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
+    functions = [function for _, function in CONTROL]
+    made = compiled(functions, c_compiler, tmp_path_factory.mktemp("controls"), level=1)
+    return {function.name: run for function, run in zip(functions, made, strict=True)}
+
+
+@pytest.mark.parametrize(("sample", "function"), CONTROL, ids=[sample.id for sample, _ in CONTROL])
+def test_samples_give_what_the_meaning_gives(
+    sample: Sample, function: CFunction, controls: dict[str, Compiled]
+) -> None:
+    arrays = sample.arrays()
+    expected = evaluate(sample.graph(), *arrays)
+    actual = controls[function.name](*arrays)[: len(expected)]
+    for ours, theirs in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, 1e-12 if ours.dtype.itemsize == 8 else 1e-5)
