@@ -40,7 +40,7 @@ def kernels(graph: Graph) -> list[list[str]]:
 
 def optimised(function: Callable[..., Any], *arguments: Any) -> Graph:
     """What the passes before fusion make of a function."""
-    return tm.compile(function).lower(*arguments).optimised
+    return tm.compile(function).lower(*arguments).after("remove_dead_code")
 
 
 def fused(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Graph:
