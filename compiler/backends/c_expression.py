@@ -27,18 +27,17 @@ class CExpression:
 
 POWERS: Final[Mapping[float, str]] = {
     -3: "minus_3",
-    -2: "minus_2",
     -1.5: "minus_3_halves",
-    -1: "minus_1",
     -0.5: "minus_1_half",
     0.5: "1_half",
     1.5: "3_halves",
-    3: "3",
-    4: "4",
     5: "5",
     6: "6",
 }
-"""The exponents of floating-point numbers that have functions of their own, which take a fraction of the time."""
+"""The exponents of floating-point numbers that have functions of their own, which take a fraction of the time.
+
+Others, from -2 to 4, are products already when programs have been simplified.
+"""
 
 
 def expression(call: Call, operands: Sequence[str]) -> CExpression:

@@ -1,16 +1,6 @@
 // Powers whose exponent is known, by products, quotients and square roots: within 2.5 units of the last place. They
 // overflow, vanish and lose bits where the power does. An odd multiple of 1/2 as exponent makes -infinity positive.
 
-static inline REAL tm_power_3_REAL(REAL x)
-{
-    return x * x * x;
-}
-
-static inline REAL tm_power_4_REAL(REAL x)
-{
-    return (x * x) * (x * x);
-}
-
 static inline REAL tm_power_5_REAL(REAL x)
 {
     return (x * x) * (x * x) * x;
@@ -19,17 +9,6 @@ static inline REAL tm_power_5_REAL(REAL x)
 static inline REAL tm_power_6_REAL(REAL x)
 {
     return (x * x) * (x * x) * (x * x);
-}
-
-static inline REAL tm_power_minus_1_REAL(REAL x)
-{
-    return 1 / x;
-}
-
-static inline REAL tm_power_minus_2_REAL(REAL x)
-{
-    const REAL inverse = 1 / x;
-    return inverse * inverse;
 }
 
 static inline REAL tm_power_minus_3_REAL(REAL x)
