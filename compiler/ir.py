@@ -224,15 +224,23 @@ def called(calls: Sequence[Call]) -> Iterator[Graph]:
     """The graphs that are parameters of `calls`, or stand in tuples there, in order."""
     for call in calls:
         for param in call.params.values():
-            yield from _graphs_in(param)
+            if isinstance(param, Graph | tuple):
+                yield from _graphs_in(param)
 
 
-def _graphs_in(param: Param) -> Iterator[Graph]:
+def _graphs_in(param: Graph | tuple[Param, ...]) -> Iterator[Graph]:
     if isinstance(param, Graph):
         yield param
-    elif isinstance(param, tuple):
-        for item in param:
+        return
+    for item in param:
+        if isinstance(item, Graph | tuple):
             yield from _graphs_in(item)
+
+
+def holds_graphs(graph: Graph) -> bool:
+    """Whether a call has graphs among its parameters: calls of one op all have, or none."""
+    by_op = {call.op: call for call in graph.calls}
+    return any(True for _ in called(tuple(by_op.values())))
 
 
 def _same_graph(left: Graph, right: Graph) -> bool:

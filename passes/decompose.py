@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Set
 
 from ..compiler.decompositions import decomposable, decomposition
 from ..compiler.errors import BackendError
-from ..compiler.ir import Graph, Param, Value
+from ..compiler.ir import Graph, Param, Value, holds_graphs
 from ..compiler.op import Op, by_decomposition, lookup
 from ..compiler.ops.composite import COMPOSITES
 from ..compiler.trace import as_tuple
@@ -38,6 +38,8 @@ def decompose_composites(graph: Graph) -> Graph:
         less_equal_1: bool[3] = less_equal(x, 0.0)
         where_1: f64[3] = where(less_equal_1, 0.0, x)
     """
+    if not holds_graphs(graph) and not any(call.op in COMPOSITES for call in graph.calls):
+        return graph
     return _Decomposer(graph, COMPOSITES.__contains__).run()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..compiler.ir import Graph, Param, Value
+from ..compiler.ir import Graph, Param, Value, holds_graphs
 from ..compiler.ops.custom_rule import pushing
 from ..compiler.trace import inline
 from .rewrite import Rewriter
@@ -17,6 +17,8 @@ def inline_rules(graph: Graph) -> Graph:
 
         sin_1: f64[] = sin(x)
     """
+    if not holds_graphs(graph):  # as calls with rules do
+        return graph
     return _Inliner(graph).run()
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ..compiler.ir import Graph, Param, Value, called
+from ..compiler.ir import Graph, Param, Value, holds_graphs
 from .remove_dead_code import remove_dead_code
 from .rerolling.loop import Loop, Numbering, explained
 from .rerolling.repetition import FEWEST_CALLS, candidates
@@ -43,8 +43,7 @@ def reroll(graph: Graph, *, fewest_calls: int = FEWEST_CALLS) -> Graph:
     Loops in loops come one after the other: once the inner ones are written, they are repetitions of the outer one.
     Repetitions of fewer than `fewest_calls` calls together stay: see `passes.rerolling.repetition.FEWEST_CALLS`.
     """
-    by_op = {call.op: call for call in graph.calls}  # an op that holds graphs always does
-    if any(True for _ in called(tuple(by_op.values()))):
+    if holds_graphs(graph):
         graph = _Nested(graph, fewest_calls).run()
     while True:
         rolled = _rolled(graph, fewest_calls)

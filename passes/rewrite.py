@@ -77,6 +77,8 @@ class Rewriter(Builder, ABC):
 
     def _with_nested(self, params: Mapping[str, Param]) -> Mapping[str, Param]:
         """The parameters with their graphs rewritten; the same object if none changes."""
+        if not any(isinstance(param, Graph | tuple) for param in params.values()):
+            return params
         rewritten = {name: self._rewritten(param) for name, param in params.items()}
         return params if all(rewritten[name] is params[name] for name in params) else rewritten
 
@@ -84,7 +86,7 @@ class Rewriter(Builder, ABC):
         """A parameter with the graphs in it rewritten; itself if none changes."""
         if isinstance(param, Graph):
             return self.nested(param)
-        if isinstance(param, tuple):
+        if isinstance(param, tuple) and any(isinstance(item, Graph | tuple) for item in param):
             items = tuple(map(self._rewritten, param))
             return param if all(a is b for a, b in zip(items, param, strict=True)) else items
         return param

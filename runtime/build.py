@@ -30,16 +30,12 @@ from .shared_library import LIBRARY, link
 from .threads import get_num_threads
 from .toolchain import Toolchain, toolchain, working_toolchain
 
-PASSES = (
-    decompose_composites,
-    remove_dead_code,
-    reroll,
-    simplify,
-    fold_constants,
-    share_subexpressions,
-    simplify,
-    remove_dead_code,
-)
+FIRST = (decompose_composites, remove_dead_code, reroll)
+"""What they leave is what the disk cache knows a program by: a Python loop as a loop, whose text is short."""
+
+OTHERS = (simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
+
+PASSES = (*FIRST, *OTHERS)
 """What every program goes through, in this order."""
 
 PASSES_FOR = {"c": (), "numpy": (tile,)}
@@ -107,7 +103,7 @@ class Build:
 
 
 def final(graph: Graph) -> Graph:
-    """The graph as it is compiled and cached: no transform will ask for the rules that its calls hold."""
+    """The graph as it is compiled: no transform will ask for the rules that its calls hold."""
     return apply(inline_rules, graph, check=checking())
 
 
@@ -151,7 +147,7 @@ def print_program(optimised: Graph, target: Target) -> Source:
 
 def build(graph: Graph, target: Target) -> Build:
     """Make `graph` runnable, from the disk cache if it is there."""
-    graph = final(graph)
+    graph = run(final(graph), FIRST, check=checking())
     text = str(graph)
     # A program that calls back into Python is not cached: a Python function has no text to know it by.
     is_cached = not any(has_effect(call, "calls Python") for call in graph.calls)
@@ -161,7 +157,7 @@ def build(graph: Graph, target: Target) -> Build:
     if entry is not None:
         statistics.from_disk += 1
         return _from_disk(entry, entry_name(graph))
-    optimised, _ = optimise(graph, target)
+    optimised = run(graph, (*OTHERS, *PASSES_FOR[target.backend]), check=checking())
     source = print_program(optimised, target)
     members = {"program.py": source.python.encode(), "graph.txt": text.encode()}
     if source.c is not None:

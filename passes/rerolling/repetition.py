@@ -56,10 +56,9 @@ def candidates(calls: Sequence[Call], fewest_calls: int) -> Iterator[Repetition]
         ]
     )
     for period in _periods(tokens):
-        for start, stop in _stretches(tokens[period:] == tokens[:-period]):
-            found = Repetition(start, period, (stop - start) // period + 1)
-            if found.is_loop(fewest_calls):
-                yield found
+        least = max(FEWEST, -(-fewest_calls // period)) - 1
+        for start, stop in _stretches(tokens[period:] == tokens[:-period], period * least):
+            yield Repetition(start, period, (stop - start) // period + 1)
 
 
 def _periods(tokens: Array) -> list[int]:
@@ -81,8 +80,7 @@ def _periods(tokens: Array) -> list[int]:
     return sorted(int(period) for period in best if explained[period])
 
 
-def _stretches(marks: Any) -> Iterator[tuple[int, int]]:
-    """From where to before where all marks are set."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], marks.view(np.int8), [0]])))
-    for start, stop in edges.reshape(-1, 2):
-        yield int(start), int(stop)
+def _stretches(marks: Any, least: int) -> list[tuple[int, int]]:
+    """From where to before where all marks are set, at least so many."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], marks.view(np.int8), [0]]))).reshape(-1, 2)
+    return [(int(start), int(stop)) for start, stop in edges[edges[:, 1] - edges[:, 0] >= least]]
