@@ -8,6 +8,7 @@ import numpy as np
 from tracemill.compiler.affine import Affine, Quotient, Variable
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.loops import nest as ir
+from tracemill.compiler.loops.walk import used
 from tracemill.compiler.op import lookup
 
 
@@ -18,9 +19,8 @@ class Run:
         self.numbers: dict[str, Any] = {}
         self.memory = {buffer: np.ravel(x) for buffer, x in zip(nest.inputs, inputs, strict=True)}
         self.memory |= {buffer: np.ravel(constant.array) for buffer, constant in nest.constants}
-        self.memory |= {
-            buffer: np.full(buffer.size, 77, buffer.dtype) for buffer in (*nest.outputs, *nest.rows)
-        }
+        rows = [buffer for buffer in used(nest.body).buffers if isinstance(buffer, ir.Row)]
+        self.memory |= {b: np.full(b.size, 77, b.dtype) for b in (*nest.outputs, *rows)}
         self.gathered: dict[tuple[ir.Accumulator, int], list[tuple[int, Any]]] = {}
         with np.errstate(all="ignore"):
             self.block(nest.body)

@@ -5,8 +5,9 @@ Each chunk gathers its part of a sum in variables of its own; the parts are adde
 
 from dataclasses import dataclass, field
 
+from ..affine import Variable, of
 from ..dtypes import DType
-from ..loops.nest import Accumulator, Buffer, Loop, Statement
+from ..loops.nest import Accumulator, Buffer, Loop, Row, Statement
 from ..loops.walk import Uses, accumulated, used
 from .c_loops import Writer, variables
 from .c_reductions import Gathering, gathering
@@ -33,6 +34,8 @@ class ChunkWriter(Writer):
         if isinstance(statement, Loop) and statement.chunk is not None:
             self.chunks(statement, statement.chunk)
         else:
+            if isinstance(statement, Loop) and self.depth == 1:
+                self.rows(statement)
             Writer.statement(self, statement)
 
     def chunks(self, loop: Loop, size: int) -> None:
@@ -55,7 +58,7 @@ class ChunkWriter(Writer):
                 self.part(part.dtype, f"{name}s", count * step)
                 arguments.append(f"{name}s + {f'{step} * ' if step > 1 else ''}chunk")
         self.functions.append(self.function(function, loop, parameters, parts))
-        begin = f"{variable.low} + {size} * chunk" if variable.low else f"{size} * chunk"
+        begin = f"{of(Variable('chunk', 0, count)) * size + variable.low}"
         self.line("#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)")
         with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
             self.line(f"const long begin = {begin}, end = begin + {size};")
@@ -76,6 +79,8 @@ class ChunkWriter(Writer):
         parameters: list[str] = []
         arguments: list[str] = []
         for buffer in uses.buffers:
+            if isinstance(buffer, Row):
+                continue
             const = "" if buffer in self.outputs else "const "
             parameters.append(f"{const}{element_type(buffer.dtype)} *restrict {buffer.name}")
             arguments.append(buffer.name)
@@ -107,6 +112,7 @@ class ChunkWriter(Writer):
         chunk = Writer(needs=self.needs, gathers=parts, shown=self.shown)
         for accumulator, how in parts.items():
             chunk.part_begins(accumulator, how)
+        chunk.rows(loop)
         chunk.loop(loop, ("begin", "end"))
         for accumulator, how in parts.items():
             if accumulator.size is None:

@@ -18,8 +18,16 @@ RESERVED = tuple(
 )
 
 
-def kernel_function(graph: Graph, name: str, options: COptions) -> CFunction:
-    """The C function called `name` that computes the outputs of a kernel's graph."""
+MOST_CONSTANTS = 4096
+"""Entries of a constant that are written into the C text."""
+
+
+def kernel_function(graph: Graph, name: str, options: COptions) -> CFunction | None:
+    """The C function called `name` that computes the outputs of a kernel's graph; None if it has large constants."""
+    if any(
+        isinstance(v, Constant) and v.type.size > MOST_CONSTANTS for call in graph.calls for v in call.inputs
+    ):
+        return None
     nest = chunked(lower(graph, (*RESERVED, name)))
     writer = ChunkWriter(name=name, outputs=frozenset(nest.outputs))
     for buffer, value in nest.constants:

@@ -26,10 +26,11 @@ from ..loops.nest import (
     Loop,
     Position,
     Result,
+    Row,
     Statement,
     Store,
 )
-from ..loops.walk import accumulated, statements
+from ..loops.walk import accumulated, statements, used
 from ..text import location_text
 from .c_expression import expression as elementwise
 from .c_expression import functions_in
@@ -64,6 +65,14 @@ class Writer:
         yield
         self.depth -= 1
         self.line("}")
+
+    def rows(self, loop: Loop) -> None:
+        """Memory for what the loops in an outermost loop leave each other."""
+        for buffer in used((loop,)).buffers:
+            if isinstance(buffer, Row):
+                self.line(
+                    f"{c_type(buffer.dtype)} {buffer.name}[{buffer.size}] __attribute__((aligned(64)));"
+                )
 
     def statements(self, body: Block) -> None:
         for statement in body:

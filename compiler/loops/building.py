@@ -25,6 +25,12 @@ from .nest import (
 )
 from .scope import Branch, Scope
 
+LONG: Final = 64
+"""Axes of at least so many entries are worth running in tiles."""
+
+TILE: Final = 32
+"""Rows and columns of a tile."""
+
 MOST_PIECES: Final = 8
 """A loop is cut where a choice turns, into at most so many."""
 
@@ -56,6 +62,8 @@ class Loops:
         """Values of a variable at which a choice turns out otherwise than at the one before."""
         self.flat: set[Variable] = set()
         """Variables that stand for several axes at once."""
+        self.places: list[Affine] | None = None
+        """Where the loads lie that are made now, if somebody asks."""
 
     # ---- names -------------------------------------------------------------------------------------
 
@@ -73,11 +81,15 @@ class Loops:
     def buffer(self, name: str, value: Value) -> Buffer:
         return Buffer(self.claim(_plain(name)), value.dtype, value.type.size)
 
-    def counter(self) -> str:
-        """What the variable of a loop in the current scope is called: i in the outermost, then j."""
-        depth = sum(scope.variable is not None for scope in self.current.chain())
+    def counter(self, depth: int | None = None) -> str:
+        """What the variable of a loop is called: i in the outermost, then j; of the next one in the current scope."""
+        depth = self.depth() if depth is None else depth
         free = [name for name in "ijklmnopqrstuvw" if name not in self.taken]
         return free[depth] if depth < len(free) else f"i_{depth}"
+
+    def depth(self) -> int:
+        """How many loops are around the current scope."""
+        return sum(scope.variable is not None for scope in self.current.chain())
 
     # ---- scopes and levels -------------------------------------------------------------------------
 
@@ -143,10 +155,11 @@ class Loops:
 
     # ---- loops -----------------------------------------------------------------------------------------
 
-    def loops(self, extents: Sequence[int], body: Callable[[Index], None]) -> int:
+    def loops(self, extents: Sequence[int], body: Callable[[Index], None], *, tiles: bool = False) -> int:
         """Nested loops in the current scope, as few as will do; the level from which on what they gather is known.
 
-        Axes that are only used together, one after the other in memory, share a loop.
+        Axes that are only used together, one after the other in memory, share a loop. With `tiles`, two loops run in
+        tiles if what is near in memory along one of them is far along the other.
         """
         groups = [[extent] for extent in extents if extent != 1]
 
@@ -154,10 +167,9 @@ class Loops:
             places = iter(index)
             body(tuple(ZERO if extent == 1 else next(places) for extent in extents))
 
-        for trial in _merged(groups):
-            if self.is_flat(trial, turn):
-                return self.nested(trial, turn, ())
-        return self.nested(groups, turn, ())
+        groups = next((trial for trial in _merged(groups) if self.is_flat(trial, turn)), groups)
+        row = self.crossing(groups, turn) if tiles else None
+        return self.nested(groups, turn, ()) if row is None else self.tiled(groups, row, turn)
 
     def is_flat(self, groups: Sequence[Sequence[int]], body: Callable[[Index], None]) -> bool:
         """Whether one variable per group of axes is enough."""
@@ -172,11 +184,12 @@ class Loops:
         return True
 
     def nested(self, groups: Sequence[Sequence[int]], body: Callable[[Index], None], index: Index) -> int:
+        """One loop per group of axes, the first outermost."""
         if not groups:
             body(index)
             return 0
         extents = tuple(groups[0])
-        variable = Variable(self.counter(), 0, math.prod(extents) - 1)
+        variable = self.variable(math.prod(extents))
 
         def turn(place: Affine) -> None:
             self.nested(groups[1:], body, (*index, *unflattened(place, extents)))
@@ -188,6 +201,60 @@ class Loops:
             return self.loop(variable, turn)
         finally:
             self.flat.discard(variable)
+
+    def variable(self, extent: int) -> Variable:
+        """The counter of a new loop in the current scope."""
+        return Variable(self.counter(), 0, extent - 1)
+
+    # ---- tiles -----------------------------------------------------------------------------------------
+
+    def crossing(self, groups: Sequence[Sequence[int]], body: Callable[[Index], None]) -> int | None:
+        """The group other than the last along which an array is read one element after the other, if both are long."""
+        sizes = [math.prod(group) for group in groups]
+        if len(groups) < 2 or sizes[-1] < LONG:
+            return None
+        outer, self.places = self.places, []
+        self.is_flat(groups, body)
+        places, self.places = self.places, outer
+        depth = self.depth()
+        variables = [Variable(self.counter(depth + i), 0, size - 1) for i, size in enumerate(sizes)]
+        for number in range(len(groups) - 2, -1, -1):
+            if sizes[number] >= LONG and any(
+                place.factor(variables[number]) in (1, -1) and place.factor(variables[-1]) not in (0, 1, -1)
+                for place in places
+            ):
+                return number
+        return None
+
+    def tiled(self, groups: Sequence[Sequence[int]], row: int, body: Callable[[Index], None]) -> int:
+        """Loops of which those over the group `row` and over the last one run in tiles."""
+        rows, columns = tuple(groups[row]), tuple(groups[-1])
+        others = [group for number, group in enumerate(groups[:-1]) if number != row]
+        before, depth = sum(map(len, groups[:row])), sum(map(len, others))
+        height, width = math.prod(rows), math.prod(columns)
+        whole_rows, whole_columns = height // TILE * TILE, width // TILE * TILE
+
+        def entry(index: Index, i: Affine, j: Affine) -> None:
+            body((*index[:before], *unflattened(i, rows), *index[before:], *unflattened(j, columns)))
+
+        def inside(index: Index) -> None:
+            i_tile, j_tile, i, j = index[depth:]
+            entry(index[:depth], i_tile * TILE + i, j_tile * TILE + j)
+
+        def right(index: Index) -> None:
+            entry(index[:depth], index[depth], index[depth + 1] + whole_columns)
+
+        def below(index: Index) -> None:
+            entry(index[:depth], index[depth] + whole_rows, index[depth + 1])
+
+        level = self.nested(
+            [*others, [whole_rows // TILE], [whole_columns // TILE], [TILE], [TILE]], inside, ()
+        )
+        if whole_columns < width:
+            level = max(level, self.nested([*others, [whole_rows], [width - whole_columns]], right, ()))
+        if whole_rows < height:
+            level = max(level, self.nested([*others, [height - whole_rows], [width]], below, ()))
+        return level
 
     def loop(self, variable: Variable, body: Callable[[Affine], object]) -> int:
         """One loop in the current scope, or several if that decides choices in its body.
@@ -220,7 +287,7 @@ class Loops:
         end = variable.low + count * PART
 
         def part(number: Affine) -> int:
-            inner = Variable(self.counter(), 0, PART - 1)
+            inner = self.variable(PART)
             if variable in self.flat:
                 self.flat.update((inner, *number.variables))
             return self.loop(inner, lambda place: body(number * PART + place + variable.low))
@@ -256,6 +323,18 @@ class Loops:
             if turn is None:  # `v <= (constant − bound) / −factor`: it turns behind the quotient rounded down
                 turn = (condition.place.constant - bound) // -factor + 1
             self.turns.setdefault(variable, set()).add(turn)
+
+
+def run_across(loads: Sequence[Affine], across: Variable, along: Variable) -> bool:
+    """Whether more arrays are read one element after the other by the variable `across` than by `along`."""
+    votes = 0
+    for place in loads:
+        by_across, by_along = place.factor(across), place.factor(along)
+        if by_along in (1, -1):
+            votes -= 1
+        elif by_along and by_across in (1, -1):
+            votes += 1
+    return votes > 0
 
 
 def _merged(groups: Sequence[Sequence[int]]) -> Iterator[list[list[int]]]:

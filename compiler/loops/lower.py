@@ -18,7 +18,7 @@ from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
 from ..kernel import REDUCTIONS, is_elementwise
 from ..naming import Naming
-from .building import Loops, TooWideError
+from .building import Loops, TooWideError, run_across
 from .moves import Case, Element, aligned, cases, holds, moved
 from .nest import (
     Accumulate,
@@ -37,15 +37,24 @@ from .nest import (
     Nest,
     Position,
     Result,
+    Row,
     Store,
 )
 from .scope import Branch, Scope
+from .work import operations
 
 UNROLLED: Final = 4
 """Up to so many numbers are reduced without a loop, and an axis of that length is written out."""
 
 MOST_COLUMNS: Final = 8192
 """Up to so many results are gathered at once."""
+
+
+SLOW: Final = 10
+"""What costs as much as so many additions is not computed twice if a row can keep it."""
+
+LARGEST_ROW: Final = 1 << 14
+"""Bytes of a row."""
 
 
 def lower(graph: Graph, reserved: Sequence[str] = ()) -> Nest:
@@ -64,14 +73,12 @@ class _Lowering(Loops):
         }
         self.constants: dict[Value, Buffer] = {}
         self.outputs = [self.buffer("out", value) for value in graph.outputs]
-        self.places: list[Affine] | None = None
-        """Where the loads lie that are made now, if somebody asks."""
 
     def nest(self) -> Nest:
         for value, buffer in zip(self.graph.outputs, self.outputs, strict=True):
             self.output(value, buffer)
         constants = tuple((b, v) for v, b in self.constants.items() if isinstance(v, Constant))
-        return Nest(tuple(self.inputs.values()), tuple(self.outputs), constants, (), self.root.body())
+        return Nest(tuple(self.inputs.values()), tuple(self.outputs), constants, self.root.body())
 
     # ---- elements ----------------------------------------------------------------------------------
 
@@ -153,6 +160,8 @@ class _Lowering(Loops):
     def made(self, call: Call, index: Index) -> Expression:
         """Compute an element in the current scope."""
         if is_elementwise(call):
+            if (kept := self.kept(call, index)) is not None:
+                return kept
             elements = tuple(self.element(x, aligned(index, x.shape)) for x in call.inputs)
             return self.let(self.stem(call), call.outputs[0].dtype, Apply(call, elements), call)
         if call.op in REDUCTIONS:
@@ -171,6 +180,28 @@ class _Lowering(Loops):
         if found is None:
             raise InternalError(f"a kernel cannot hold {call.op}")
         return self.chosen(call, found)
+
+    def kept(self, call: Call, index: Index) -> Expression | None:
+        """What is slow to compute, from a row in which the same loop before this one leaves it."""
+        scope, value = self.current, call.outputs[0]
+        outer, variable = scope.parent, scope.variable
+        if outer is None or outer is self.root or variable is None or scope.is_trial:
+            return None
+        nbytes = variable.extent * value.dtype.itemsize
+        if operations(call) < SLOW or nbytes > LARGEST_ROW:
+            return None
+        for loop in (loop for level in outer.levels[: scope.level] for loop in level.loops):
+            local = loop.known.get((value, index))
+            if loop.variable != variable or not isinstance(local, Local):
+                continue
+            place = of(variable) + -variable.low
+            if local not in loop.rows:
+                with self.inside(outer):
+                    row = Row(self.claim(f"{local.name}_row"), value.dtype, variable.extent)
+                loop.rows[local] = row
+                loop.at(self.homes[local.name][1]).statements.append(Store(row, place, local))
+            return Load(loop.rows[local], place)
+        return None
 
     def stem(self, call: Call) -> str:
         return self.stems[call.outputs[0]]
@@ -258,7 +289,7 @@ class _Lowering(Loops):
             outer += loads
         place = None
         across = self.current.variable
-        if across is not None and self.is_column(index, across) and _run_across(loads, across, steps):
+        if across is not None and self.is_column(index, across) and run_across(loads, across, steps):
             self.taken.discard(accumulator.name)
             accumulator, place = self.across(call, index, extents, across)
         return self.let(self.stem(call), dtype, Result(accumulator, dtype, place), call)
@@ -356,24 +387,12 @@ class _Lowering(Loops):
         if short and not self.is_flat([[*shape]], store):
             self.loops(shape[:-1], written_out)
         else:
-            self.loops(shape, store)
+            self.loops(shape, store, tiles=True)
 
 
 def _reduced_axes(call: Call) -> Shape:
     params: Any = call.params
     return params["axes"] if "axes" in params else (params["axis"],)
-
-
-def _run_across(loads: Sequence[Affine], across: Variable, along: Variable) -> bool:
-    """Whether more arrays are read one element after the other by the variable `across` than by `along`."""
-    votes = 0
-    for place in loads:
-        by_across, by_along = place.factor(across), place.factor(along)
-        if by_along in (1, -1):
-            votes -= 1
-        elif by_along and by_across in (1, -1):
-            votes += 1
-    return votes > 0
 
 
 def _of_nothing(op: str, dtype: DType) -> Any:

@@ -1,7 +1,7 @@
 """Loop nests as data: expressions of one element each, and the statements and loops that compute with them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from ..affine import Affine, Variable
@@ -224,9 +224,7 @@ class Nest:
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     constants: tuple[tuple[Buffer, Constant], ...]
-    rows: tuple[Row, ...] = field(default=())
-    """Small buffers of the nest's own."""
-    body: Block = ()
+    body: Block
 
     def __str__(self) -> str:
         names = ", ".join(f"{b.name}: {dtype_name(b.dtype)}[{b.size}]" for b in (*self.inputs, *self.outputs))

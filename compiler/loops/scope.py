@@ -65,12 +65,18 @@ class Scope:
         default_factory=dict["tuple[Value, Index]", Accumulator]
     )
     """Reductions for all values of the variable of a loop in here at once."""
+    rows: dict[Local, Row] = field(default_factory=dict[Local, Row])
+    """Where the loop leaves numbers for a later one."""
     names: list[str] | None = None
     """Of a loop that is only tried: the names that it took."""
 
     def __post_init__(self) -> None:
         if self.variable is not None:
             self.bound.add(self.variable)
+
+    @property
+    def is_trial(self) -> bool:
+        return self.names is not None
 
     def at(self, level: int) -> Level:
         """The items of a level."""

@@ -21,6 +21,12 @@ from tracemill.compiler.kernel import REDUCTIONS, is_elementwise, is_loop_call
 from tracemill.compiler.trace import bind, evaluate
 
 
+def function_of(graph: Graph, name: str) -> CFunction:
+    function = kernel_function(graph, name, COptions())
+    assert function is not None
+    return function
+
+
 def fits(graph: Graph) -> bool:
     values = (*graph.inputs, *graph.outputs)
     return all(map(is_loop_call, graph.calls)) and not any(
@@ -48,7 +54,7 @@ def assert_close(actual: Sequence[Array], expected: Sequence[Array], ulps: float
 # ---- every op whose elements are moved or gathered -----------------------------------------------------
 
 SAMPLED = [s for s in SAMPLES if fits(s.graph()) and not all(map(is_elementwise, s.graph().calls))]
-FUNCTIONS = [kernel_function(s.graph(), f"sample_{i}", COptions()) for i, s in enumerate(SAMPLED)]
+FUNCTIONS = [function_of(s.graph(), f"sample_{i}") for i, s in enumerate(SAMPLED)]
 
 
 @pytest.fixture(scope="module")
@@ -155,12 +161,13 @@ LARGE: dict[str, Graph] = {
     "joined": recorded(joined, "f64[300, 200]", "f64[70, 300]"),
     "found": recorded(found, "f32[600, 300]", "i64[500]"),
     "counted": recorded(counted, "f64[600, 300]"),
+    "turned images": recorded(lambda x: fn.square(fn.transpose(x, (0, 3, 1, 2))), "f32[3, 20, 30, 70]"),
     "turned": recorded(turned, "f32[300, 400]", "f32[400, 300]"),
     "number": recorded(number, "f64[]"),
     "empty": recorded(lambda x: (fn.sum_(x, (0,)), fn.exp(x), bind("all", fn.greater(x, 0), axes=(0,))), "f64[0, 3]"),
     "single": recorded(softmax, "f64[1, 1]"),
 }  # fmt: skip
-NAMED = {name: kernel_function(graph, name.replace(" ", "_"), COptions()) for name, graph in LARGE.items()}
+NAMED = {name: function_of(graph, name.replace(" ", "_")) for name, graph in LARGE.items()}
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +218,7 @@ def summing(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Callab
     sizes = {(d, n): recorded(sums, f"{d}[{n}]") for d in ("f32", "f64") for n in (7, 200, 1000, 300_001)}
     columns = {(d, -n): recorded(sums, f"{d}[{n}, 40]") for d in ("f32", "f64") for n in (200, 10_001)}
     graphs = {**sizes, **columns}
-    functions = [kernel_function(g, f"sum_{i}", COptions()) for i, g in enumerate(graphs.values())]
+    functions = [function_of(g, f"sum_{i}") for i, g in enumerate(graphs.values())]
     made = dict(zip(graphs, compiled(functions, c_compiler, tmp_path_factory.mktemp("sums")), strict=True))
 
     def run(x: Array) -> Array:
@@ -286,7 +293,7 @@ def extremes(x: Value) -> tuple[Value, ...]:
 def test_extrema_are_nan_where_a_number_is(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     kinds = ("f32", "f64", "i8", "u64", "bool")
     made_of = {name: recorded(extremes, f"{name}[60, 40]") for name in kinds}
-    functions = [kernel_function(g, f"extremes_{name}", COptions()) for name, g in made_of.items()]
+    functions = [function_of(g, f"extremes_{name}") for name, g in made_of.items()]
     made = compiled(functions, c_compiler, tmp_path_factory.mktemp("extremes"))
     rng = np.random.default_rng(0)
     for graph, run in zip(made_of.values(), made, strict=True):
@@ -307,13 +314,30 @@ def test_random_graphs_give_what_they_mean(
 ) -> None:
     if not fits(graph):
         return
-    (run,) = compiled(
-        [kernel_function(graph, "kernel_1", COptions())], c_compiler, tmp_path_factory.mktemp("random")
-    )
+    (run,) = compiled([function_of(graph, "kernel_1")], c_compiler, tmp_path_factory.mktemp("random"))
     arrays: list[Any] = drawn(graph, "real")
     assert_close(run(*arrays), meaning(graph, arrays), 2000)
 
 
+def test_kernels_with_large_constants_are_left_to_numpy() -> None:
+    table = fn.constant(np.arange(5000.0))
+    graph = recorded(lambda x: fn.add(x, table), "f64[5000]")
+    assert kernel_function(graph, "kernel_1", COptions()) is None
+
+
+def test_what_is_slow_to_compute_is_kept_in_a_row() -> None:
+    assert NAMED["softmax"].text.count("expf(") == 1
+    assert "_row[700]" in NAMED["softmax"].text
+
+
+def test_arrays_that_are_transposed_are_read_in_tiles() -> None:
+    assert "k < 32" in NAMED["turned"].text
+
+
+def test_vector_functions_of_the_c_library_are_declared() -> None:
+    assert "expf" in NAMED["softmax"].needs
+
+
 def test_the_same_graph_gives_the_same_text() -> None:
     for name, graph in LARGE.items():
-        assert kernel_function(graph, name.replace(" ", "_"), COptions()).text == NAMED[name].text
+        assert function_of(graph, name.replace(" ", "_")).text == NAMED[name].text
