@@ -11,7 +11,7 @@ from ..op import has_effect
 from .c_function import CFunction
 from .c_graph import STACK, FunctionOf, GraphFunction, graph_function, scratch_bytes
 from .c_interface import RELEASING
-from .c_types import c_type
+from .c_types import element_type
 
 UINT8 = np.dtype(np.uint8)
 UNKNOWN_STEPS = 100
@@ -50,8 +50,8 @@ class _Frame:
 
     def function(self, work: int) -> CFunction:
         declared = [
-            *(f"const {c_type(type.dtype)} *restrict x{i}" for i, type in enumerate(self.inputs)),
-            *(f"{c_type(type.dtype)} *restrict out{i}" for i, type in enumerate(self.outputs)),
+            *(f"const {element_type(type.dtype)} *restrict x{i}" for i, type in enumerate(self.inputs)),
+            *(f"{element_type(type.dtype)} *restrict out{i}" for i, type in enumerate(self.outputs)),
         ]
         scratch: tuple[ArrayType, ...] = ()
         head: list[str] = []
@@ -132,7 +132,7 @@ def _while(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
     frame.lines += [
         *before,
         f"    for (long steps = 0;{'' if most is None else f' steps < {most}'}; steps++) {{",
-        "        bool goes_on;",
+        "        uint8_t goes_on;",
         f"        {goes_on.function.name}({', '.join([*given, *now, '&goes_on', *cond_scratch])});",
         "        if (!goes_on)",
         "            break;",
@@ -158,7 +158,7 @@ def _carries(
     after: list[str] = []
     for k, value in enumerate(carried):
         if k not in step.in_place:
-            type = c_type(value.dtype)
+            type = element_type(value.dtype)
             spare = frame.memory(value.type.nbytes)
             before += [
                 f"    const {type} *now{k} = x{first + k};",

@@ -11,7 +11,7 @@ from ..memory_plan import Block, _place
 from .c_function import CFunction
 from .c_interface import PARALLEL
 from .c_literals import c_literal
-from .c_types import c_type
+from .c_types import element_type
 
 FunctionOf: TypeAlias = Callable[[Call, str], CFunction | None]
 """``function_of(call, name)``: the C function of a call in a loop; None if there is none."""
@@ -174,7 +174,7 @@ class _Writer:
 
     def _constant(self, value: Constant) -> str:
         """The name of a constant, written into the text."""
-        type = c_type(value.dtype)
+        type = element_type(value.dtype)
         if not value.type.size:
             return f"({type} *)0"
         name = f"{self.name}_constant_{len(self.constants) + 1}"
@@ -212,11 +212,11 @@ class _Writer:
         shared = {self.may_overwrite[output] for output in in_place}
         declared = [
             *(
-                f"const {c_type(t.dtype)} *{'' if i in shared else 'restrict '}x{i}"
+                f"const {element_type(t.dtype)} *{'' if i in shared else 'restrict '}x{i}"
                 for i, t in enumerate(inputs)
             ),
             *(
-                f"{c_type(t.dtype)} *{'' if i in in_place else 'restrict '}out{i}"
+                f"{element_type(t.dtype)} *{'' if i in in_place else 'restrict '}out{i}"
                 for i, t in enumerate(outputs)
             ),
         ]
@@ -228,7 +228,7 @@ class _Writer:
         elif arena:
             lines.append(f"    _Alignas(64) uint8_t work[{arena}];")
         for root, block in self.blocks.items():
-            type = c_type(root.dtype)
+            type = element_type(root.dtype)
             lines.append(f"    {type} *const {self.pointer[root]} = ({type} *)(work + {block.offset});")
         for index, call in enumerate(self.graph.calls):
             lines += self._statement(index, call)

@@ -64,6 +64,8 @@ class Nested:
     """The inputs that are arrays which nobody else needs: they may be overwritten."""
     own_results: int | None = None
     """How many outputs must be memory of their own; the caller copies the rest at once. None for all."""
+    is_plain: bool = False
+    """Every call is written as its op's meaning, with new memory for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,9 @@ class Module:
     def function(self, nested: Nested) -> str:
         """The function of the module that runs a nested graph."""
         if nested not in self.nested:
-            self.nested[nested] = self.names.claim(identifier(nested.graph.name))
+            self.nested[nested] = self.names.claim(
+                identifier(nested.graph.name) + "_reference" * nested.is_plain
+            )
         return self.nested[nested]
 
     def c_function(self, call: Call) -> CFunction | None:

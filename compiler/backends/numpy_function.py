@@ -35,6 +35,8 @@ def planned(graph: Graph, module: Module, parameters: Sequence[str]) -> "Functio
 def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) -> "Function":
     """The function of a nested graph: its results are new memory where they cannot take the place of an operand."""
     graph = nested.graph
+    if nested.is_plain:
+        return Function(graph, module, parameters, None, frozenset(), outermost=False)
     known = known_values(graph)
     owned = {graph.inputs[place] for place in nested.owned}
     plan = plan_memory(graph, module.writing, smallest=sys.maxsize, known=known, owned=owned)

@@ -1,5 +1,7 @@
 """Calls of graphs and of Python as statements: a nested graph is a function of the module."""
 
+from dataclasses import replace
+
 from ..ir import Call, Graph, Value
 from ..op import has_effect
 from .numpy_form import Nested, Scope, form, params_text
@@ -13,6 +15,8 @@ def operand_text(value: Value, scope: Scope) -> str:
 
 def run_text(nested: Nested, arguments: list[str], scope: Scope) -> str:
     """``wave(x, y)``: a call of the function that runs a nested graph."""
+    if scope.is_plain and scope.module.library:  # what C is compared with is not C
+        nested = replace(nested, is_plain=True)
     first = ["outside"] if any(map(has_effect, nested.graph.calls)) else []
     return f"{scope.module.function(nested)}({', '.join([*first, *arguments])})"
 

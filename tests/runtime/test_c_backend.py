@@ -98,6 +98,9 @@ def test_a_loop_of_c_takes_and_gives_what_one_of_python_does() -> None:
     with_c, without = (tm.compile(summed, backend=name) for name in ("c", "numpy"))
     for ours, theirs in zip(with_c(X), without(X), strict=True):
         np.testing.assert_allclose(ours, theirs)
+    lowered = with_c.lower(X)
+    assert "_reference(" in lowered.source  # what C is compared with is not C
+    assert str(lowered.c_source).count("_run(void **data") == 1
 
 
 def test_the_source_shows_python_and_c() -> None:

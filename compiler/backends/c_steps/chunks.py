@@ -5,7 +5,7 @@ from string import Template
 
 from ...ir import ArrayType, Call
 from ..c_function import CFunction
-from ..c_types import c_type
+from ..c_types import element_type
 
 CHUNK_WORK = 25_000
 """Nanoseconds of work that are worth handing to a thread."""
@@ -34,8 +34,8 @@ def parameters(
     """``const float *restrict x0``, …, ``float *restrict out0``, …; without ``restrict`` if they may be `aliased`."""
     restrict = "" if aliased else "restrict "
     return [
-        *(f"const {c_type(type.dtype)} *{restrict}x{i}" for i, type in enumerate(inputs)),
-        *(f"{c_type(type.dtype)} *{restrict}out{i}" for i, type in enumerate(outputs)),
+        *(f"const {element_type(type.dtype)} *{restrict}x{i}" for i, type in enumerate(inputs)),
+        *(f"{element_type(type.dtype)} *{restrict}out{i}" for i, type in enumerate(outputs)),
     ]
 
 

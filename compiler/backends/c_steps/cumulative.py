@@ -11,7 +11,7 @@ from typing import Any
 from ...dtypes import DType, kind, real_dtype
 from ...ir import Call
 from ..c_function import CFunction
-from ..c_types import c_type
+from ..c_types import element_type
 from .chunks import chunk_size, over_chunks, parameters
 
 _ALONG = Template("""\
@@ -99,7 +99,7 @@ def cumulative(call: Call, name: str) -> CFunction | None:
     length, outer = x.shape[axis], math.prod(x.shape[:axis])
     inner = math.prod(x.shape[axis + 1 :]) * (2 if x.dtype.kind == "c" else 1)  # a complex sum is two sums
     work = 1 + round(outer * length * inner * _WORK[call.op])
-    type, step = c_type(dtype), -inner if reverse else inner
+    type, step = element_type(dtype), -inner if reverse else inner
     texts = {
         "name": name,
         "parameters": ", ".join(declared := parameters((x.type,), (x.type,))),
@@ -134,4 +134,6 @@ def cumulative(call: Call, name: str) -> CFunction | None:
 def _joined(op: str, so_far: str, entry: str, dtype: DType, name: str) -> str:
     """The C expression of what was found before with one entry more."""
     form = _JOIN_FLOATS.get(op) if kind(dtype) == "f" else None
-    return (form or _JOIN[op]).format(a=so_far, b=entry, type=c_type(dtype), function=f"{name}_log_add_exp")
+    return (form or _JOIN[op]).format(
+        a=so_far, b=entry, type=element_type(dtype), function=f"{name}_log_add_exp"
+    )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...ir import Call, Shape
 from ..c_function import CFunction
-from ..c_types import c_type
+from ..c_types import element_type
 from .chunks import chunk_size, over_chunks, parameters
 from .offsets import offset_along
 
@@ -105,7 +105,7 @@ def dot(call: Call, name: str, *, in_loop: bool = False) -> CFunction | None:
     most = (IN_LOOP if in_loop else SMALL) ** 3
     if dtype.kind not in "iu" and (dtype.name not in ("float32", "float64") or flops > most):
         return None
-    product = Product(name, c_type(dtype), dtype.itemsize, left, right, length)
+    product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)
     inputs, outputs = tuple(value.type for value in call.inputs), (call.outputs[0].type,)
     declared = parameters(inputs, outputs)
     along_both = left.offset(left.contract, "k") == right.offset(right.contract, "k") == "k"

@@ -7,7 +7,7 @@ from typing import Any
 from ...dtypes import kind
 from ...ir import Call
 from ..c_function import CFunction
-from ..c_types import c_type
+from ..c_types import element_type
 from .chunks import parameters
 from .offsets import broadcast_offset, offset_along, strides_of
 
@@ -67,18 +67,19 @@ def scatter(call: Call, name: str) -> CFunction | None:
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     width = math.prod(updates.shape[count:])
     reads = [
-        f"        const {c_type(index.dtype)} index{i} = x{i + 2}[{broadcast_offset(index.shape, places, 'place')}];"
+        f"        const {element_type(index.dtype)} index{i} = "
+        f"x{i + 2}[{broadcast_offset(index.shape, places, 'place')}];"
         for i, index in enumerate(indices)
     ]
     # As an unsigned number, a negative index lies outside as well.
     outside = [f"(uint64_t)index{i} >= {x.shape[axis]}u" for i, axis in enumerate(axes)]
     strides = strides_of(x.shape)
     offsets = [f"(long)index{i} * {strides[axis]}" for i, axis in enumerate(axes)]
-    texts = {"type": c_type(x.dtype), "width": width}
+    texts = {"type": element_type(x.dtype), "width": width}
     row = _ROW.substitute(
         texts,
         entry=offset_along(x.shape, rest, "i"),
-        joined=_joined(mode, kind(x.dtype), c_type(x.dtype)),
+        joined=_joined(mode, kind(x.dtype), element_type(x.dtype)),
     )
     inputs, outputs = tuple(value.type for value in call.inputs), (x.type,)
     text = _SCATTER.substitute(

@@ -14,7 +14,7 @@ import numpy as np
 from ...dtypes import DType, kind
 from ...ir import ArrayType, Call, Value
 from ..c_function import CFunction
-from ..c_types import c_type
+from ..c_types import element_type
 from .chunks import chunk_size, over_chunks, parameters
 
 LONGEST = 1 << 32
@@ -73,7 +73,7 @@ def _key_function(name: str, place: int, dtype: DType, descending: bool) -> str:
     return _KEY.substitute(
         name=name,
         place=place,
-        type=c_type(dtype),
+        type=element_type(dtype),
         bits_type=bits,
         ordered=ordered,
         turned="~bits" if descending else "bits",
