@@ -65,7 +65,7 @@ def fusion_report(graph: Graph) -> Report:
 
 
 def _with_fused_graphs(call: Call) -> Call:
-    if call.op == "kernel" or not any(True for _ in called((call,))):
+    if call.op in ("kernel", "tiled") or not any(True for _ in called((call,))):
         return call
     params = {name: _fused(param) for name, param in call.params.items()}
     if all(params[name] is call.params[name] for name in params):

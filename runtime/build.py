@@ -1,20 +1,22 @@
 """From a traced graph to a function that runs: optimise, print, cache, load."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..compiler.backends.c_function import COptions
+from ..compiler.backends.c_function import CFunction, COptions
 from ..compiler.backends.c_library import CLibrary
 from ..compiler.backends.c_source import print_function, print_source
 from ..compiler.backends.numpy import callbacks, entry_name, print_module
 from ..compiler.errors import BackendError, MissingCompilerError
-from ..compiler.ir import Graph
+from ..compiler.ir import Call, Graph
 from ..compiler.op import has_effect
 from ..passes.decompose import decompose_composites
 from ..passes.fold_constants import fold_constants
+from ..passes.fuse import fuse
+from ..passes.inline_calls import inline_calls
 from ..passes.inline_rules import inline_rules
 from ..passes.pipeline import apply, run
 from ..passes.remove_dead_code import remove_dead_code
@@ -38,7 +40,7 @@ OTHERS = (simplify, fold_constants, share_subexpressions, simplify, remove_dead_
 PASSES = (*FIRST, *OTHERS)
 """What every program goes through, in this order."""
 
-PASSES_FOR = {"c": (), "numpy": (tile,)}
+PASSES_FOR = {"c": (inline_calls, fuse), "numpy": (tile,)}
 """What it goes through then, by backend."""
 
 SHARED: dict[str, Any] = {"threads": get_num_threads, "pools": {}}
@@ -86,8 +88,10 @@ class Source:
     """A program as text."""
 
     python: str
-    c: str | None
+    c: str | None = None
     """The C functions that the Python module calls; None if it calls none."""
+    functions: Mapping[Call, CFunction] = field(default_factory=dict["Call", "CFunction"])
+    """Those that calls of the graph have become."""
 
 
 @dataclass(frozen=True)
@@ -139,10 +143,12 @@ def target_of(backend: str, fast_math: bool) -> Target:
 def print_program(optimised: Graph, target: Target) -> Source:
     """The generated text of a graph that has been through all passes."""
     if target.backend == "numpy":
-        return Source(print_module(optimised), None)
+        return Source(print_module(optimised))
     library = CLibrary(partial(print_function, options=target.options))
     python = print_module(optimised, library=library)
-    return Source(python, print_source(optimised.name, library.functions) if library.functions else None)
+    if not library.functions:
+        return Source(python)
+    return Source(python, print_source(optimised.name, library.functions), library.function_by_call)
 
 
 def build(graph: Graph, target: Target) -> Build:

@@ -1,14 +1,40 @@
 """`Lowered`: every stage between a Python function and its generated source, to look at."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..compiler.ir import Graph
+from ..compiler.backends.c_function import CFunction
+from ..compiler.ir import Call, Graph, called
 from ..compiler.program import trace
+from ..passes.fusion.cost import operations
+from ..passes.fusion.traffic import bytes_read, bytes_written
 from .build import Source, final, optimise, print_program, target_of
+from .machine import known_machine
+from .memory_limit import show_bytes
 from .signature import Signature, arguments_for
 from .variant import Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What one generated loop nest computes, and what it costs."""
+
+    graph: Graph
+    source: str | None
+    """The C function; None if statements of NumPy do it."""
+    bytes_moved: int
+    """What it reads and writes, each array once."""
+    operations: float
+    """How many additions take as long as all its arithmetic."""
+
+    def __str__(self) -> str:
+        machine = known_machine()
+        moved = f"{self.graph.name}: moves {show_bytes(self.bytes_moved)}, {self.operations:.3g} operations"
+        if machine is None:
+            return moved
+        return f"{moved}; {self.bytes_moved / machine.bandwidth * 1e6:.3g} µs at {machine.bandwidth / 1e9:.1f} GB/s"
 
 
 class Lowered:
@@ -56,6 +82,12 @@ class Lowered:
         """The generated C file, with the functions that the module calls; None if it calls none."""
         return self._source.c
 
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The fused kernels, in the order in which they run; those of nested graphs are left out."""
+        made = self._source.functions
+        return [_kernel(call, made.get(call)) for call in self.optimised.calls if call.op == "kernel"]
+
     def compile(self) -> Variant:
         """The program, ready to run."""
         return Variant(self._function, self.signature, self.backend, self._target.options.fast_math)
@@ -69,6 +101,8 @@ class Lowered:
             if changed:
                 parts.append(graph.code)
             before = graph
+        if self.kernels:
+            parts += ["# ---- kernels", *(f"# {kernel}" for kernel in self.kernels)]
         parts += ["# ---- source", self.source]
         if self.c_source is not None:
             parts += ["// ---- C source", self.c_source]
@@ -76,3 +110,11 @@ class Lowered:
 
     def __repr__(self) -> str:
         return f"<Lowered {self.graph.name}({self.signature})>"
+
+
+def _kernel(call: Call, function: CFunction | None) -> Kernel:
+    (graph,) = called((call,))
+    sizes = (max(value.type.size for value in (*inner.inputs, *inner.outputs)) for inner in graph.calls)
+    spent = sum(operations(inner) * size for inner, size in zip(graph.calls, sizes, strict=True))
+    text = function.text if function else None
+    return Kernel(graph, text, bytes_read(call) + bytes_written(call), spent)

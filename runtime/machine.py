@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,14 @@ def _copy_speeds(counts: list[int], stop: float) -> dict[int, float]:
         parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
         until = time.perf_counter() + max(0.0, stop - time.perf_counter()) / (len(counts) - place)
         with ThreadPoolExecutor(threads) as pool:
-            best = _least_time(lambda parts=parts, pool=pool: list(pool.map(_copy, parts)), until)
+            best = _least_time(partial(_copy_all, pool, parts), until)
         speeds[threads] = 2 * _COPIED / best
     return speeds
+
+
+def _copy_all(pool: ThreadPoolExecutor, parts: list[tuple[Any, Any]]) -> None:
+    for _ in pool.map(_copy, parts):
+        pass
 
 
 def _copy(part: tuple[Any, Any]) -> None:

@@ -9,7 +9,7 @@ from ..memory_plan import VIEWS, Block, MemoryPlan, plan_memory
 from ..op import has_effect
 from ..text import location_text
 from .c_function import CFunction
-from .numpy_form import AS_MEANING, LARGE, OPAQUE, RESERVED, Module, Nested, Scope, form_of
+from .numpy_form import AS_MEANING, LARGE, OPAQUE, RESERVED, Module, Nested, Scope, form_of, writing
 from .python_text import Names, bare_tuple, wrapped
 
 AT_LOAD = VIEWS | {"iota"}
@@ -47,9 +47,12 @@ def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) ->
 def planned_tile(
     graph: Graph, module: Module, parameters: Sequence[str], results: Sequence[str]
 ) -> "Function":
-    """The function of one tile, which writes its outputs into given memory, and all else into an arena."""
+    """The function of one tile, which writes its outputs into given memory, and all else into an arena.
+
+    Tiles are how statements of NumPy share work: there is no C in them.
+    """
     known = known_values(graph)
-    plan = plan_memory(graph, lambda call: replace(module.writing(call), smallest=0), known=known)
+    plan = plan_memory(graph, lambda call: replace(writing(call), smallest=0), known=known)
     return Function(graph, module, parameters, plan, known, outermost=False, results=results)
 
 
@@ -147,7 +150,7 @@ class Function:
         for value, name in zip(self.graph.outputs, self.results, strict=True):
             while value in self.plan.overwritten:  # a view in between may show the elements in another order
                 value = self.plan.overwritten[value]
-            if value in self.plan.block and value in makers and self.module.writing(makers[value]).into:
+            if value in self.plan.block and value in makers and writing(makers[value]).into:
                 self.results_of.setdefault(value, name)
 
     def _write_results(self, scope: Scope) -> None:
@@ -165,7 +168,7 @@ class Function:
     def _statement(self, call: Call, scope: Scope) -> list[str]:
         if self.plan is None and call.op not in OPAQUE:
             return AS_MEANING.write(call, scope, None)
-        function = self.module.c_function(call) if self.plan is not None else None
+        function = self.module.c_function(call) if self.plan is not None and not self.results else None
         if function is not None:
             return self._c_statement(function, call, scope)
         targets = self._targets(call, scope)
