@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from compiling import Compiled, compiled
+from kernel_graphs import LARGE
 from random_graphs import graphs
 from recording import assert_same, drawn, recorded
 from samples.sample import Sample, special_values
@@ -78,95 +79,6 @@ def test_samples_give_what_they_mean(
 
 # ---- kernels of several calls, large enough for chunks and blocks --------------------------------------
 
-
-def softmax(x: Value) -> Value:
-    rows = x.shape[0]
-    e = fn.exp(fn.subtract(x, fn.reshape(bind("max", x, axes=(1,)), (rows, 1))))
-    return fn.divide(e, fn.reshape(fn.sum_(e, (1,)), (rows, 1)))
-
-
-def layer_norm(x: Value, gain: Value) -> tuple[Value, ...]:
-    rows, columns = x.shape
-    mean = fn.divide(fn.sum_(x, (1,)), columns)
-    centred = fn.subtract(x, fn.reshape(mean, (rows, 1)))
-    variance = fn.divide(fn.sum_(fn.square(centred), (1,)), columns)
-    return fn.multiply(fn.divide(centred, fn.sqrt(fn.add(fn.reshape(variance, (rows, 1)), 1e-5))), gain), mean
-
-
-def pulls(p: Value, m: Value) -> Value:
-    n = p.shape[0]
-    d = fn.subtract(fn.reshape(p, (1, n, 3)), fn.reshape(p, (n, 1, 3)))
-    weight = fn.divide(fn.reshape(m, (1, n)), fn.add(fn.sum_(fn.square(d), (2,)), 0.1))
-    return fn.sum_(fn.multiply(d, fn.reshape(weight, (n, n, 1))), (1,))
-
-
-def columns(x: Value) -> tuple[Value, ...]:
-    rows = fn.reshape(fn.sum_(x, (1,)), (x.shape[0], 1))
-    return fn.sum_(fn.multiply(x, rows), (0,)), fn.sum_(x, (0,)), fn.subtract(x, rows)
-
-
-def whole(x: Value) -> tuple[Value, ...]:
-    mean = fn.divide(fn.sum_(x, (0, 1)), x.type.size)
-    return mean, fn.subtract(x, mean), bind("max", x, axes=(0, 1)), bind("min", x, axes=(0,))
-
-
-def stencil(x: Value) -> Value:
-    n, m = x.shape
-    padded = fn.pad(x, (1, 1), (1, 1))
-    sides = [((0, 1), (n, m + 1)), ((2, 1), (n + 2, m + 1)), ((1, 0), (n + 1, m)), ((1, 2), (n + 1, m + 2))]
-    total = fn.multiply(x, -4)
-    for start, stop in sides:
-        total = fn.add(total, fn.slice_(padded, start, stop))
-    return total
-
-
-def joined(x: Value, y: Value) -> tuple[Value, ...]:
-    both = fn.concatenate([fn.flip(x, (1,)), fn.transpose(y, (1, 0))], 1)
-    return both, fn.reshape(fn.slice_axis(both, 0, both.shape[1], 1, 3), (-(-both.shape[1] // 3), x.shape[0]))
-
-
-def found(x: Value, places: Value) -> tuple[Value, ...]:
-    rows = fn.gather(fn.exp(x), [places], (0,))
-    return rows, fn.sum_(rows, (0,)), bind("argmax", x, axis=1), bind("argmin", x, axis=0)
-
-
-def counted(x: Value) -> tuple[Value, ...]:
-    positive = fn.greater(x, 0)
-    return bind("any", positive, axes=(1,)), bind("all", positive, axes=(0,)), bind("prod", x, axes=(1,))
-
-
-def turned(x: Value, y: Value) -> Value:
-    return fn.add(fn.transpose(x, (1, 0)), y)
-
-
-def number(x: Value) -> tuple[Value, ...]:
-    return fn.square(x), x, x, fn.constant(np.array([1.5, 2.5, np.nan, -0.0, np.inf, 7.0]))
-
-
-LARGE: dict[str, Graph] = {
-    "softmax": recorded(softmax, "f32[300, 700]"),
-    "softmax of long rows": recorded(softmax, "f64[3, 30000]"),
-    "layer_norm": recorded(layer_norm, "f32[500, 300]", "f32[300]"),
-    "pulls": recorded(pulls, "f64[600, 3]", "f64[600]"),
-    "columns": recorded(columns, "f32[2000, 60]"),
-    "columns of doubles": recorded(columns, "f64[700, 100]"),
-    "complex columns": recorded(columns, "c64[700, 100]"),
-    "wide columns": recorded(columns, "f32[50, 9000]"),
-    "whole": recorded(whole, "f64[700, 300]"),
-    "whole of integers": recorded(lambda x: fn.sum_(fn.multiply(x, x), (0, 1)), "i32[700, 300]"),
-    "complex whole": recorded(lambda x: fn.sum_(x, (0, 1)), "c128[400, 300]"),
-    "middle axis": recorded(lambda x: fn.sum_(fn.sin(x), (1,)), "f64[30, 70, 40]"),
-    "outer axes": recorded(lambda x: fn.sum_(x, (0, 2)), "f32[30, 70, 40]"),
-    "stencil": recorded(stencil, "f64[300, 200]"),
-    "joined": recorded(joined, "f64[300, 200]", "f64[70, 300]"),
-    "found": recorded(found, "f32[600, 300]", "i64[500]"),
-    "counted": recorded(counted, "f64[600, 300]"),
-    "turned images": recorded(lambda x: fn.square(fn.transpose(x, (0, 3, 1, 2))), "f32[3, 20, 30, 70]"),
-    "turned": recorded(turned, "f32[300, 400]", "f32[400, 300]"),
-    "number": recorded(number, "f64[]"),
-    "empty": recorded(lambda x: (fn.sum_(x, (0,)), fn.exp(x), bind("all", fn.greater(x, 0), axes=(0,))), "f64[0, 3]"),
-    "single": recorded(softmax, "f64[1, 1]"),
-}  # fmt: skip
 NAMED = {name: function_of(graph, name.replace(" ", "_")) for name, graph in LARGE.items()}
 
 

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernel_graphs import LARGE
 from loop_steps import LOOPS, arrays_for
+from recording import drawn
 from samples.sample import Sample
 from samples.table import SAMPLES
 from sanitizing import SANITIZERS, sanitized
 from tracemill.compiler.backends.c_function import CFunction, COptions
+from tracemill.compiler.backends.c_kernel import kernel_function
 from tracemill.compiler.backends.c_source import print_function
 from tracemill.compiler.backends.c_steps import step_function
 from tracemill.compiler.dtypes import FLOAT64
@@ -86,3 +89,12 @@ def test_faults_are_found(sanitizer: str, c_compiler: str, tmp_path: Path) -> No
     done = sanitized([(function, [np.ones(2)])], c_compiler, tmp_path, sanitizer)
     assert done.returncode
     assert "runtime error" in done.stderr or "data race" in done.stderr
+
+
+def test_kernels_run_clean(sanitizer: str, c_compiler: str, tmp_path: Path) -> None:
+    cases: list[Case] = []
+    for number, graph in enumerate(LARGE.values()):
+        function = kernel_function(graph, f"kernel_{number}", COptions())
+        assert function is not None
+        cases.append((function, drawn(graph, "real")))
+    assert_clean(cases, c_compiler, tmp_path, sanitizer)
