@@ -35,8 +35,11 @@ static inline REAL tm_power_minus_1_half_REAL(REAL x)
     return x == (REAL)-INFINITY ? 0 : quotient;
 }
 
+// One division: what would overflow is scaled by a power of 2 before it and after it.
 static inline REAL tm_power_minus_3_halves_REAL(REAL x)
 {
-    const REAL quotient = 1 / x / sqrtF(x);
+    const REAL small = sizeof(REAL) == 8 ? (REAL)0x1p-600 : (REAL)0x1p-80;
+    const REAL scale = x > 1 ? small : 1;
+    const REAL quotient = 1 / (x * scale * sqrtF(x)) * scale;
     return x == (REAL)-INFINITY ? 0 : quotient;
 }
