@@ -583,6 +583,20 @@ class CallbackError(TracemillError, TypeError, ValueError):
     code = "E0403"
 
 
+class DonationError(TracemillError, TypeError):
+    """An argument cannot be donated: there is no such parameter, or it is static and has no memory to give.
+
+    >>> import tracemill as tm
+    >>> tm.compile(lambda x: x + 1, donate_argnums=1)
+    Traceback (most recent call last):
+    tracemill.compiler.errors.DonationError: donate_argnums has 1, but ... has no such parameter: it has x
+
+    Fix: give positions of arguments that are arrays, or containers of arrays, from 0.
+    """
+
+    code = "E0404"
+
+
 # ---- what variables record ---------------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 """From a traced graph to a function that runs: optimise, print, cache, load."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -9,9 +9,10 @@ from typing import Any
 from ..compiler.backends.c_function import CFunction, COptions
 from ..compiler.backends.c_library import CLibrary
 from ..compiler.backends.c_source import print_function, print_source
-from ..compiler.backends.numpy import callbacks, entry_name, print_module
+from ..compiler.backends.numpy import callbacks, entry_name, memory_plan, print_module
 from ..compiler.errors import BackendError, MissingCompilerError
 from ..compiler.ir import Call, Graph
+from ..compiler.memory_use import MemoryUse, memory_use
 from ..compiler.op import has_effect
 from ..passes.decompose import decompose_composites
 from ..passes.fold_constants import fold_constants
@@ -140,31 +141,37 @@ def target_of(backend: str, fast_math: bool) -> Target:
     return Target("c", COptions(fast_math=fast_math), compiler, falls_back=wanted == "auto")
 
 
-def print_program(optimised: Graph, target: Target) -> Source:
-    """The generated text of a graph that has been through all passes."""
+def print_program(optimised: Graph, target: Target, donated: Sequence[int] = ()) -> Source:
+    """The generated text of a graph that has been through all passes; results may overwrite the `donated` inputs."""
     if target.backend == "numpy":
-        return Source(print_module(optimised))
+        return Source(print_module(optimised, donated=donated))
     library = CLibrary(partial(print_function, options=target.options))
-    python = print_module(optimised, library=library)
+    python = print_module(optimised, library=library, donated=donated)
     if not library.functions:
         return Source(python)
     return Source(python, print_source(optimised.name, library.functions), library.function_by_call)
 
 
-def build(graph: Graph, target: Target) -> Build:
-    """Make `graph` runnable, from the disk cache if it is there."""
+def memory_of(optimised: Graph, target: Target, donated: Sequence[int] = ()) -> MemoryUse:
+    """What the program of `print_program` needs while it runs."""
+    library = CLibrary(partial(print_function, options=target.options)) if target.backend == "c" else None
+    return memory_use(optimised, memory_plan(optimised, library, donated))
+
+
+def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
+    """Make `graph` runnable, from the disk cache if it is there; results may overwrite the `donated` inputs."""
     graph = run(final(graph), FIRST, check=checking())
     text = str(graph)
     # A program that calls back into Python is not cached: a Python function has no text to know it by.
     is_cached = not any(has_effect(call, "calls Python") for call in graph.calls)
-    key = _key(text, target) if is_cached else None
+    key = _key(text, target, donated) if is_cached else None
     cache = default_cache()
     entry = cache.load(key) if key else None
     if entry is not None:
         statistics.from_disk += 1
         return _from_disk(entry, entry_name(graph))
     optimised = run(graph, (*OTHERS, *PASSES_FOR[target.backend]), check=checking())
-    source = print_program(optimised, target)
+    source = print_program(optimised, target, donated)
     members = {"program.py": source.python.encode(), "graph.txt": text.encode()}
     if source.c is not None:
         assert target.toolchain is not None
@@ -172,7 +179,7 @@ def build(graph: Graph, target: Target) -> Build:
             library = target.toolchain.compile(source.c, fast_math=target.options.fast_math)
         except MissingCompilerError:  # the cache remembers one that is gone
             if target.falls_back:
-                return build(graph, NUMPY)
+                return build(graph, NUMPY, donated)
             raise
         members |= {"program.c": source.c.encode(), LIBRARY: library}
     statistics.compiled += 1
@@ -183,8 +190,10 @@ def build(graph: Graph, target: Target) -> Build:
     return Build(function, source.python, folder / "program.py" if folder else None, c_source=source.c)
 
 
-def _key(text: str, target: Target) -> str:
-    options = {"fast_math": target.options.fast_math} if target.backend == "c" else {}
+def _key(text: str, target: Target, donated: Sequence[int]) -> str:
+    options: dict[str, Any] = {"fast_math": target.options.fast_math} if target.backend == "c" else {}
+    if donated:
+        options["donated"] = list(donated)
     return cache_key(
         ir=text, backend=target.backend, options=options, versions={**versions_in_use(), **target.key}
     )

@@ -14,6 +14,7 @@ from ..compiler.program import argument_names, describe, flatten_arguments, trac
 from ..compiler.trace import is_idle
 from ..compiler.traced_array import is_traced
 from .build import check_backend
+from .donation import check_donated
 from .entry import MISS, always_miss
 from .lower import Lowered
 from .signature import Signature, StaticLeaf, arguments_for, sign
@@ -31,6 +32,7 @@ class Options:
     static_argnums: tuple[int, ...]
     static_argnames: tuple[str, ...]
     max_variants: int
+    donate_argnums: tuple[int, ...] = ()
 
 
 class CompiledFunction:
@@ -57,6 +59,7 @@ class CompiledFunction:
         self._static_argnums, self._static_argnames = static_arguments(
             function, options.static_argnums, options.static_argnames
         )
+        check_donated(function, options.donate_argnums, sorted(self._static_argnums))
         self._has_static = bool(options.static_argnums or options.static_argnames)
         self._variants: dict[Signature, Variant] = {}
         self._lock = threading.RLock()
@@ -144,7 +147,9 @@ class CompiledFunction:
             variant = self._variants.get(signature)
             if variant is None or variant.is_stale:
                 options = self._options
-                variant = Variant(self._function, signature, options.backend, options.fast_math)
+                variant = Variant(
+                    self._function, signature, options.backend, options.fast_math, options.donate_argnums
+                )
                 self._variants.pop(signature, None)
                 self._variants[signature] = variant
                 while len(self._variants) > self._options.max_variants:
@@ -173,7 +178,8 @@ class CompiledFunction:
         """The stages that a call with these arguments goes through: traced graph, passes, generated source."""
         leaves, tree = self._flatten(args, kwargs)
         signature = sign(leaves, tree)
-        return Lowered(self._function, signature, self._options.backend, self._options.fast_math)
+        options = self._options
+        return Lowered(self._function, signature, options.backend, options.fast_math, options.donate_argnums)
 
 
 def _check_count(option: str, given: Any) -> None:
@@ -191,6 +197,7 @@ def compile(
     static_argnums: int | Iterable[int] = ...,
     static_argnames: str | Iterable[str] = ...,
     max_variants: int = ...,
+    donate_argnums: int | Iterable[int] = ...,
 ) -> CompiledFunction: ...
 
 
@@ -204,6 +211,7 @@ def compile(
     static_argnums: int | Iterable[int] = ...,
     static_argnames: str | Iterable[str] = ...,
     max_variants: int = ...,
+    donate_argnums: int | Iterable[int] = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 
 
@@ -216,6 +224,7 @@ def compile(
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
     max_variants: int = 32,
+    donate_argnums: int | Iterable[int] = (),
 ) -> Any:
     """Compile a NumPy function: the first call with new shapes or dtypes traces it, later calls run generated code.
 
@@ -233,6 +242,9 @@ def compile(
             and each new value compiles again. They must be hashable. Strings, bools and None are static anyway.
         static_argnames: the same by name, however they are passed.
         max_variants: how many signatures to keep; the oldest goes first.
+        donate_argnums: positions of arguments whose memory results may take, such as the weights that a training
+            step replaces: such an argument, or an array in it, must not be used after the call, since anything may
+            stand there. Arrays that are read-only, not in order, or share memory with another argument are copied.
 
     Returns:
         A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`
@@ -241,7 +253,7 @@ def compile(
     Raises:
         ConcretizationError: (when called) if Python needs a value, as in ``if x > 0``.
         MissingCompilerError, CompilerError: (when called) if ``backend="c"`` finds no C compiler that works.
-        BackendError, StaticArgumentError, TransformTypeError: for wrong options.
+        BackendError, DonationError, StaticArgumentError, TransformTypeError: for wrong options.
 
     >>> import numpy as np
     >>> @compile
@@ -253,8 +265,9 @@ def compile(
     check_backend(backend)
     argnums = as_tuple("static_argnums", static_argnums, int)
     argnames = as_tuple("static_argnames", static_argnames, str)
+    donated = tuple(donate_argnums) if isinstance(donate_argnums, Iterable) else (donate_argnums,)
     _check_count("max_variants", max_variants)
-    options = Options(backend, flag("fast_math", fast_math), argnums, argnames, max_variants)
+    options = Options(backend, flag("fast_math", fast_math), argnums, argnames, max_variants, donated)
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:
         if not callable(f):

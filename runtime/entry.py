@@ -1,7 +1,7 @@
 """The generated entry of a variant: check the arguments, run the program, put the result together."""
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import optree
 
 from ..compiler.dtypes import dtype_name
 from ..compiler.program import ArrayOutput, Program, flatten_arguments
+from .donation import to_overwrite
 from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, identity_of
 
 MISS: Any = object()
@@ -21,18 +22,27 @@ def always_miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def generate_entry(
-    signature: Signature, program: Program, function: Callable[..., Any]
+    signature: Signature, program: Program, function: Callable[..., Any], donated: Sequence[int] = ()
 ) -> Callable[..., Any] | None:
     """``entry(args, kwargs)`` for one signature; None if the arguments hold containers it cannot take apart."""
     check = CheckWriter(signature)
     if not check.write():
         return None
-    names = {**check.names, "MISS": MISS, "run": function, "asarray": np.asarray}
+    names = {
+        **check.names,
+        "MISS": MISS,
+        "run": function,
+        "asarray": np.asarray,
+        "to_overwrite": to_overwrite,
+    }
     inputs = list(check.leaves)
     for i, array in enumerate(program.captured):
         names[f"c{i}"] = array
         inputs.append(f"c{i}")
     result = result_expression(program, names)
+    for index in donated:
+        others = "".join(f"{name}, " for place, name in enumerate(inputs) if place != index)
+        check.lines.append(f"{inputs[index]} = to_overwrite({inputs[index]}, ({others}))")
     lines = [*check.lines, f"out = run({', '.join(inputs)})", f"return {result}"]
     source = "def entry(args, kwargs):\n" + "".join(f"    {line}\n" for line in lines)
     exec(builtins.compile(source, f"<entry of {program.graph.name}>", "exec"), names)

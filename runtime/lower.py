@@ -3,14 +3,19 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from ..compiler.backends.c_function import CFunction
 from ..compiler.ir import Call, Graph, called
+from ..compiler.memory_use import MemoryUse
 from ..compiler.program import trace
+from ..passes.fuse import fusion_report
 from ..passes.fusion.cost import operations
+from ..passes.fusion.report import Report
 from ..passes.fusion.traffic import bytes_read, bytes_written
-from .build import Source, final, optimise, print_program, target_of
+from .build import Source, final, memory_of, optimise, print_program, target_of
+from .donation import donated_inputs
 from .machine import known_machine
 from .memory_limit import show_bytes
 from .signature import Signature, arguments_for
@@ -45,13 +50,19 @@ class Lowered:
     """
 
     def __init__(
-        self, function: Callable[..., Any], signature: Signature, backend: str, fast_math: bool = False
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        backend: str,
+        fast_math: bool = False,
+        donate_argnums: tuple[int, ...] = (),
     ) -> None:
         self._target = target_of(backend, fast_math)
         self.backend = self._target.backend
         """``"c"`` or ``"numpy"``."""
         self.signature = signature
         self._function = function
+        self._donate_argnums = donate_argnums
         self.graph: Graph = trace(function, signature.tree, arguments_for(signature), is_kept=True).graph
         """The graph as traced."""
         self.optimised, self.stages = optimise(final(self.graph), self._target)
@@ -70,7 +81,25 @@ class Lowered:
 
     @cached_property
     def _source(self) -> Source:
-        return print_program(self.optimised, self._target)
+        return print_program(self.optimised, self._target, self._donated)
+
+    @cached_property
+    def memory(self) -> MemoryUse:
+        """The bytes of arguments, outputs and temporaries, and the peak."""
+        return memory_of(self.optimised, self._target, self._donated)
+
+    @cached_property
+    def fusion(self) -> Report:
+        """The kernels that `fuse` makes, what each reads and writes, and why other calls are not fused: print it."""
+        return next(
+            fusion_report(graph)
+            for (_, graph), (name, _) in pairwise(self.stages)
+            if name in ("fuse", "tile")
+        )
+
+    @property
+    def _donated(self) -> tuple[int, ...]:
+        return donated_inputs(self.signature, self._donate_argnums)
 
     @property
     def source(self) -> str:
@@ -90,7 +119,8 @@ class Lowered:
 
     def compile(self) -> Variant:
         """The program, ready to run."""
-        return Variant(self._function, self.signature, self.backend, self._target.options.fast_math)
+        fast_math = self._target.options.fast_math
+        return Variant(self._function, self.signature, self.backend, fast_math, self._donate_argnums)
 
     def __str__(self) -> str:
         parts = [f"# {self.signature}", "# ---- traced", str(self.graph)]
@@ -100,6 +130,11 @@ class Lowered:
             parts.append(f"# ---- after {name}" + ("" if changed else ": nothing to do"))
             if changed:
                 parts.append(graph.code)
+            if changed and name == "fuse":
+                parts += [
+                    "# ---- what fuse has done",
+                    *(f"# {line}" for line in str(self.fusion).splitlines()),
+                ]
             before = graph
         if self.kernels:
             parts += ["# ---- kernels", *(f"# {kernel}" for kernel in self.kernels)]

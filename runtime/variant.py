@@ -8,6 +8,7 @@ import numpy as np
 from ..compiler.program import trace
 from ..compiler.traced_array import is_traced
 from .build import build, target_of
+from .donation import donated_inputs, to_overwrite
 from .entry import always_miss, generate_entry
 from .numpy_generators import refusing_draws
 from .signature import NumberSpec, Signature, arguments_for
@@ -18,12 +19,19 @@ class Variant:
     """The program of one signature, its build, and its generated entry."""
 
     def __init__(
-        self, function: Callable[..., Any], signature: Signature, backend: str, fast_math: bool = False
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        backend: str,
+        fast_math: bool = False,
+        donate_argnums: tuple[int, ...] = (),
     ) -> None:
         self.signature = signature
         self.function = function
         with refusing_draws(function):
             self.program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
+        self.donated = donated_inputs(signature, donate_argnums)
+        """The inputs of the program whose memory results may take."""
         self.uses_variables = any(map(is_traced, self.program.captured))
         """The function reaches variables: each call must be recorded, so nothing is built."""
         self.entry: Callable[..., Any] = always_miss
@@ -32,10 +40,12 @@ class Variant:
             self._build(backend, fast_math)
 
     def _build(self, backend: str, fast_math: bool) -> None:
-        self.build = build(self.program.graph, target_of(backend, fast_math))
+        self.build = build(self.program.graph, target_of(backend, fast_math), self.donated)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         if not self.program.mutated and not self.program.frozen:
-            self.entry = generate_entry(self.signature, self.program, self.build.function) or always_miss
+            self.entry = (
+                generate_entry(self.signature, self.program, self.build.function, self.donated) or always_miss
+            )
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """The general way: run on the leaves of a call that has this signature."""
@@ -48,6 +58,8 @@ class Variant:
         for index, _ in self.program.mutated:
             if _overlaps(inputs, index):
                 return self.function(*args, **kwargs)  # the written memory is shared: run it as it stands
+        for index in self.donated:
+            inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
         outputs = self.build.function(*inputs)
         for index, output in self.program.mutated:
             inputs[index][...] = outputs[output]

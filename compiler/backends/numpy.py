@@ -6,6 +6,7 @@ from typing import Any
 
 from ..identifiers import identifier
 from ..ir import Graph
+from ..memory_plan import MemoryPlan
 from ..op import lookup
 
 # Importing these enters their forms into the table.
@@ -34,6 +35,7 @@ __all__ = [
     "callbacks",
     "entry_name",
     "has_effects",
+    "memory_plan",
     "numpy_contraction",
     "numpy_elementwise",
     "numpy_indexing",
@@ -59,7 +61,9 @@ _FIXED_NAMES = (
 )
 
 
-def print_module(graph: Graph, *, check: bool = True, library: CLibrary | None = None) -> str:
+def print_module(
+    graph: Graph, *, check: bool = True, library: CLibrary | None = None, donated: Sequence[int] = ()
+) -> str:
     """The source of a module with a function ``entry_name(graph)`` from the inputs to the tuple of outputs.
 
     Inputs are arrays of exactly the types of the graph's inputs, in any memory layout; those without axes
@@ -70,6 +74,8 @@ def print_module(graph: Graph, *, check: bool = True, library: CLibrary | None =
     With `check` the module, when it is run, compares itself with the meanings of the ops, one by one, on
     random inputs, and times itself. The same graph gives the same text, byte by byte.
 
+    The inputs that are `donated` are memory that results may take: they are contiguous, writeable arrays.
+
     With a `library`, what C functions can do is theirs: they are collected there, and the module takes them from a
     shared library when its function ``link`` is called.
     """
@@ -77,10 +83,10 @@ def print_module(graph: Graph, *, check: bool = True, library: CLibrary | None =
     module.library = library
     name, effects = entry_name(graph), has_effects(graph)
     parameters = _parameters(graph, module)
-    main = planned(graph, module, parameters)
+    main = planned(graph, module, parameters, donated)
     main.write()
     bodies = [main.text("statements", _first_parameters(effects))]
-    is_checked = check and not effects
+    is_checked = check and not effects and not donated  # which would be compared with what is left of them
     if is_checked:
         reference = plain(graph, module, parameters)
         reference.write()
@@ -109,6 +115,15 @@ def print_module(graph: Graph, *, check: bool = True, library: CLibrary | None =
     ]
     blocks = ["\n".join(section) for section in sections if section]
     return "\n\n".join(blocks) + "\n\n\n" + "\n\n\n".join("\n".join(lines) for lines in functions) + "\n"
+
+
+def memory_plan(graph: Graph, library: CLibrary | None = None, donated: Sequence[int] = ()) -> MemoryPlan:
+    """Where the results of the calls of `graph` lie in the module that `print_module` prints."""
+    module = _module(graph)
+    module.library = library
+    plan = planned(graph, module, _parameters(graph, module), donated).plan
+    assert plan is not None
+    return plan
 
 
 def entry_name(graph: Graph) -> str:

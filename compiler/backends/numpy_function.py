@@ -25,10 +25,16 @@ def known_values(graph: Graph) -> set[Value]:
     return known
 
 
-def planned(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function":
-    """The outermost function, which writes its results where a memory plan says, large ones into an arena."""
+def planned(
+    graph: Graph, module: Module, parameters: Sequence[str], donated: Sequence[int] = ()
+) -> "Function":
+    """The outermost function, which writes its results where a memory plan says, large ones into an arena.
+
+    The memory of the `donated` inputs is its own.
+    """
     known = known_values(graph)
-    plan = plan_memory(graph, module.writing, known=known)
+    owned = {graph.inputs[place] for place in donated if graph.inputs[place].ndim}
+    plan = plan_memory(graph, module.writing, known=known, owned=owned)
     return Function(graph, module, parameters, plan, known, outermost=True)
 
 

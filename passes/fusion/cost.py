@@ -25,6 +25,9 @@ PARALLEL: Final = 16
 BRIEF: Final = 64
 """Loops of so few elements need not run in parallel."""
 
+HELD: Final = 1 << 20
+"""Fewer bytes than these may stay in memory for longer than without fusion."""
+
 LARGEST: Final = 256
 """More calls in one loop help nobody: the compiler runs out of registers, and of time."""
 

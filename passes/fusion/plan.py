@@ -10,7 +10,7 @@ from math import floor, inf
 from typing import TypeAlias
 
 from ...compiler.ir import Call, Graph, Value
-from .cost import BYTES_PER_NANOSECOND, LAUNCH, OPERATION, is_fusible, is_number, is_view, operations
+from .cost import BYTES_PER_NANOSECOND, HELD, LAUNCH, OPERATION, is_fusible, is_number, is_view, operations
 from .group import Fit, Group
 from .reasons import Reason, Refusal
 
@@ -55,13 +55,19 @@ class _Planner:
         self.plan = Plan(graph)
         self.outputs = set(graph.outputs)
         self.producer = {value: call for call in graph.calls for value in call.outputs}
+        self.time = len(graph.calls)
+        """Of the call that is placed now."""
+        self.next_step: float = inf
+        """When the next call runs that is in no kernel, and is no view."""
         self.again: dict[Value, float] = {}
         """For what several kernels compute: the operations per element of it and of what it is computed for."""
 
     def place(self, time: int, call: Call) -> None:
         """Put a call into kernels, or begin one, or leave it alone. All that uses its results has been placed."""
+        self.time = time
         if not is_fusible(call):
             self._leave(time, call)
+            self.next_step = time
         elif is_view(call):
             self._place_view(time, call)
         elif not (self._compute_where_used(call) or self._store(call)):
@@ -92,7 +98,7 @@ class _Planner:
             return False
         fits: dict[Group, Fit] = {}
         for group in groups:
-            fit = group.fit(call, store=False)
+            fit = self._fit(call, group, store=False)
             if isinstance(fit, Refusal):
                 self.plan.refusals[value, group] = fit
                 return False
@@ -148,12 +154,28 @@ class _Planner:
         return held <= shared
 
     def _try(self, call: Call, group: Group, *, store: bool = False) -> bool:
-        fit = group.fit(call, store=store)
+        fit = self._fit(call, group, store=store)
         if isinstance(fit, Refusal):
             self.plan.refusals.setdefault((call.outputs[0], group), fit)
             return False
         self._join(call, group, fit, store=store)
         return True
+
+    def _fit(self, call: Call, group: Group, *, store: bool) -> Fit | Refusal:
+        growth = self._held_until(group.time, call) - call.outputs[0].type.nbytes
+        if growth > HELD and not is_view(call):
+            return Refusal(Reason.MEMORY, growth)
+        return group.fit(call, store=store)
+
+    def _held_until(self, end: float, call: Call) -> int:
+        """The bytes of operands that would be given back now, if a later kernel did not need them for this call."""
+        if self.next_step > end:
+            return 0
+        made = {value for value in call.inputs if value in self.producer}
+        return sum(value.type.nbytes for value in made if not self._is_needed_at(value, end))
+
+    def _is_needed_at(self, value: Value, end: float) -> bool:
+        return value in self.outputs or any(user.time >= end for user in self._users(value))
 
     def _join(self, call: Call, group: Group, fit: Fit, *, store: bool) -> None:
         group.add(call, fit, store=store)

@@ -23,8 +23,12 @@ class Reason(Enum):
     """How many."""
     COSTLY = "computing it in every consumer would take {0:.4g} ns more than storing it"
     """How many nanoseconds."""
+    MEMORY = "what it is computed from would stay in memory for longer: {0:.4g} bytes more than its result"
+    """How many bytes, while a library call runs in between."""
     TOO_LARGE = "the kernel would have {0:.4g} calls"
     """How many."""
+    NUMBERS = "single numbers are computed faster without a kernel: {0:.4g} operations"
+    """How many additions take as long as all calls that hang together."""
     VIEW = "it is a view, which costs nothing where it is: {0:.4g} elements"
     """How many elements the view shows."""
 

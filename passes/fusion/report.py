@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ...compiler.ir import Call, Graph, Value, called
 from ...compiler.naming import Naming
-from .cost import is_fusible, is_number, is_view
+from .cost import is_fusible, is_number, is_view, operations
 from .group import Group
 from .kernels import kernel_call, stays_calls
 from .plan import Plan, Unit
@@ -94,6 +94,18 @@ def _not_fused(plan: Plan, names: Mapping[Value, str]) -> Iterator[NotFused]:
             for user in users:
                 consumer = names[user.outputs[0]] if user.outputs else user.op
                 yield NotFused(names[value], consumer, refusal.reason, refusal.number)
+        if isinstance(unit, Group) and stays_calls(unit):
+            yield from _left_apart(unit, maker, names)
+
+
+def _left_apart(group: Group, maker: Mapping[Value, Call], names: Mapping[Value, str]) -> Iterator[NotFused]:
+    """The pairs of calls that could have been a kernel."""
+    reason = Reason.VIEW if group.is_view else Reason.NUMBERS
+    for call in group.calls:
+        for value in call.inputs:
+            if value in maker and maker[value] in group.calls:
+                number = value.type.size if group.is_view else sum(map(operations, group.calls))
+                yield NotFused(names[value], names[call.outputs[0]], reason, number)
 
 
 def _operands(unit: Unit) -> dict[Value, dict[Call, None]]:

@@ -234,6 +234,19 @@ def test_a_path_through_a_library_call_is_never_closed_to_a_cycle() -> None:
     assert ops(graph) == ["kernel", "dot", "kernel"]
 
 
+def test_sums_are_not_put_off_while_products_are_computed() -> None:
+    def total(x: Any) -> Any:
+        result = np.zeros(400)
+        for _ in range(5):
+            x = x @ x
+            result = result + x.sum(1)
+        return result
+
+    graph = fused(total, (400, 400))
+    assert ops(graph).count("dot") == 5
+    assert ops(graph) == ["dot", "kernel"] * 5
+
+
 def test_a_diamond_is_one_kernel() -> None:
     graph = fused(lambda x: (y := np.exp(x), np.sin(y) * np.cos(y))[1], (400,))
     assert kernels(graph) == [["exp", "sin", "cos", "multiply"]]
@@ -295,6 +308,7 @@ LARGE = (400, 300)
         (lambda x: (y := np.exp(x), y.sum(0)), [LARGE], Reason.NOT_ALIGNED, 400 * 300),
         (lambda x: ((y := np.exp(x)) @ y, np.sin(y)), [(400, 400)], Reason.STORED, 400 * 400 * 8),
         (lambda x: ((y := np.exp(x)).T @ y, y.T), [LARGE], Reason.VIEW, 400 * 300),
+        (lambda x: (x @ x).sum(1) + (x @ x @ x).sum(1), [(400, 400)], Reason.MEMORY, 399 * 400 * 8),
         (lambda x, y: ((x * y).sum(0), (x * y).sum(1)), [LARGE, LARGE], Reason.COSTLY, 11_750),
         (
             lambda x, y, z: (np.clip(x, y, z).sum(0), np.clip(x, y, z).sum(1)),

@@ -1,0 +1,94 @@
+"""Results may lie in the memory of donated arguments; what cannot be overwritten is copied first."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.errors import DonationError
+
+
+def step(weights: Any, gradient: Any) -> Any:
+    return weights - 0.1 * gradient
+
+
+donating = tm.compile(step, donate_argnums=0, backend="numpy")
+W, G = np.arange(6.0).reshape(2, 3), np.ones((2, 3))
+
+
+def test_a_result_lies_in_the_memory_of_a_donated_argument() -> None:
+    for _ in range(2):  # the general way, then the generated entry
+        weights = W.copy()
+        result = donating(weights, G)
+        np.testing.assert_array_equal(result, step(W, G))
+        assert np.shares_memory(result, weights)
+
+
+def test_without_donation_arguments_stay_as_they_are() -> None:
+    weights = W.copy()
+    result = tm.compile(step, backend="numpy")(weights, G)
+    assert not np.shares_memory(result, weights)
+    np.testing.assert_array_equal(weights, W)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "auto"])
+def test_every_backend_takes_donated_arguments(backend: str) -> None:
+    f = tm.compile(
+        lambda x, y: (np.cumsum(np.sin(x) * y, axis=0), x + y), donate_argnums=(0, 1), backend=backend
+    )
+    for _ in range(3):
+        first, second = f(W.copy(), G.copy())
+        np.testing.assert_allclose(first, np.cumsum(np.sin(W) * G, axis=0), rtol=1e-15)
+        np.testing.assert_array_equal(second, W + G)
+
+
+def test_arrays_in_containers_are_donated_too() -> None:
+    f = tm.compile(lambda p, x: {"w": p["w"] * 2.0, "b": p["b"] + x}, donate_argnums=0, backend="numpy")
+    given = {"b": np.ones(3), "w": W.copy()}
+    result = f(given, np.ones(3))
+    assert np.shares_memory(result["w"], given["w"])
+    assert np.shares_memory(result["b"], given["b"])
+
+
+@pytest.mark.parametrize("kind", ["read-only", "strided", "shared"])
+def test_what_cannot_be_overwritten_is_copied(kind: str) -> None:
+    for _ in range(2):
+        weights = W.copy()
+        gradient = G
+        if kind == "read-only":
+            weights.flags.writeable = False
+        elif kind == "strided":
+            weights = np.asfortranarray(weights)
+        else:
+            gradient = weights
+        result = donating(weights, gradient)
+        np.testing.assert_array_equal(result, step(W, W if kind == "shared" else G))
+        np.testing.assert_array_equal(weights, W)
+
+
+def test_arguments_given_by_name_are_not_donated() -> None:
+    weights = W.copy()
+    donating(weights=weights, gradient=G)
+    np.testing.assert_array_equal(weights, W)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"donate_argnums": 2}, r"donate_argnums has 2, but .*step.* it has weights, gradient"),
+        ({"donate_argnums": -1}, "donate_argnums has -1: it must be a position"),
+        ({"donate_argnums": "x"}, "donate_argnums has 'x': it must be a position"),
+        ({"donate_argnums": 0, "static_argnums": 0}, "donate_argnums and static_argnums both have 0"),
+    ],
+)
+def test_positions_that_cannot_be_donated_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DonationError, match=message):
+        tm.compile(step, **options)
+
+
+def test_a_program_that_overwrites_its_arguments_is_one_of_its_own() -> None:
+    weights = W.copy()
+    donating(weights.copy(), G)
+    tm.compile(step, backend="numpy")(weights, G)
+    np.testing.assert_array_equal(weights, W)

@@ -1,0 +1,84 @@
+"""The memory that a program is said to need is what it takes; once it has run, it allocates its results alone."""
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.runtime.lower import Lowered
+
+N = 256  # so few that no program computes tiles, which each thread has memory for
+BUFFERS = 1 << 17
+"""NumPy's own, in which it converts and gathers elements for a ufunc."""
+X = np.random.default_rng(0).normal(size=(N, N))
+
+
+def layers(x: Any) -> Any:
+    for _ in range(4):
+        x = np.tanh(x @ x * 0.01) + np.sin(x)
+    return x
+
+
+def normalised(x: Any) -> Any:
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+
+
+PROGRAMS: dict[str, Callable[..., Any]] = {
+    "chain": lambda x: np.sin(np.exp(np.cos(x))),
+    "layers": layers,
+    "gradient": tm.grad(lambda x: layers(x).sum()),
+    "rows": normalised,
+    "several results": lambda x: (x @ x, np.sin(x), (x * 2.0).sum()),
+    "sorted": lambda x: np.cumsum(np.sort(np.sin(x), axis=0), axis=0),
+}
+
+
+def lowered(program: str) -> Lowered:
+    return tm.compile(PROGRAMS[program], backend="numpy").lower(X)
+
+
+def allocated(function: Callable[[], Any]) -> int:
+    """The bytes that exist at most at one time, beyond those that existed before."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        result = function()
+        del result
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_peak_is_what_a_first_call_takes(program: str) -> None:
+    memory = lowered(program).memory
+    function = lowered(program).compile().build.function
+    measured = allocated(lambda: function(X))
+    assert memory.arguments == X.nbytes
+    assert memory.outputs + memory.temporaries == pytest.approx(measured, abs=BUFFERS)
+
+
+@pytest.mark.parametrize("program", ["chain", "layers", "gradient"])
+def test_later_calls_allocate_their_results_alone(program: str) -> None:
+    function = lowered(program).compile().build.function
+    function(X)
+    assert allocated(lambda: function(X)) == pytest.approx(lowered(program).memory.outputs, abs=BUFFERS)
+
+
+def test_what_lies_in_donated_memory_is_not_counted_again() -> None:
+    f = tm.compile(PROGRAMS["chain"], donate_argnums=0, backend="numpy")
+    assert f.lower(X).memory.peak == X.nbytes
+    assert str(f.lower(X).memory) == "524_288 bytes: arguments 524_288, outputs 0, temporaries 0"
+
+
+def test_what_fuse_does_is_shown() -> None:
+    fusion = tm.compile(normalised).lower(X).fusion
+    assert len(fusion.kernels) == 1
+    assert fusion.bytes_after == 2 * X.nbytes
