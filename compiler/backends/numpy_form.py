@@ -159,6 +159,8 @@ class Scope:
     of: dict[Value, str] = field(default_factory=dict[Value, str])
     is_plain: bool = False
     """Calls are written as their ops' meanings."""
+    in_planes: set[Value] = field(default_factory=set[Value])
+    """Values whose last axis is the first in memory."""
 
     def array(self, value: Value) -> str:
         """An expression for an operand; its dtype is that of the value also if it is a constant."""

@@ -10,6 +10,7 @@ from ..op import has_effect
 from ..text import location_text
 from .c_function import CFunction
 from .numpy_form import AS_MEANING, LARGE, OPAQUE, RESERVED, Module, Nested, Scope, form_of, writing
+from .numpy_planes import has_short_rows, wants_planes
 from .python_text import Names, bare_tuple, wrapped
 
 AT_LOAD = VIEWS | {"iota"}
@@ -59,7 +60,8 @@ def planned_tile(
     """
     known = known_values(graph)
     plan = plan_memory(graph, lambda call: replace(writing(call), smallest=0), known=known)
-    return Function(graph, module, parameters, plan, known, outermost=False, results=results)
+    planes = wants_planes(graph)
+    return Function(graph, module, parameters, plan, known, outermost=False, results=results, planes=planes)
 
 
 def plain_tile(graph: Graph, module: Module, parameters: Sequence[str], results: Sequence[str]) -> "Function":
@@ -105,6 +107,8 @@ class Function:
     """How many outputs must be memory of their own; the caller copies the rest at once."""
     results: Sequence[str] = ()
     """Variables of the memory that the outputs are written to, if they are not returned."""
+    planes: bool = False
+    """Arrays of short rows lie in planes."""
     results_of: dict[Value, str] = field(default_factory=dict[Value, str])
     """What is made in that memory from the first."""
     buffers: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
@@ -210,12 +214,16 @@ class Function:
             return None
         operand = self.plan.overwritten.get(output)
         if operand is not None:
+            if operand in scope.in_planes:
+                scope.in_planes.add(output)
             return scope.of[operand]
         if output in self.results_of:
             return self.results_of[output]
         block = self.plan.block.get(output)
         if block is None or not block.in_arena:
             return None
+        if self.planes and has_short_rows(output.type):
+            scope.in_planes.add(output)
         key = (block.offset, str(output.type))
         if key not in self.buffers:
             self.buffers[key] = scope.names.claim(f"t{len(self.buffers)}")

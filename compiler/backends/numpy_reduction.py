@@ -78,7 +78,8 @@ def _column_sums(call: Call, scope: Scope, target: str | None) -> list[str]:
 def _reduce(call: Call, scope: Scope, target: str | None) -> list[str]:
     (value,), (output,) = call.inputs, call.outputs
     axes: Any = call.params["axes"]
-    if call.op == "sum" and _sums_rows(value, axes):
+    in_planes = value in scope.in_planes or output in scope.in_planes
+    if call.op == "sum" and _sums_rows(value, axes) and not in_planes:
         return _row_sums(call, scope, target)
     if call.op == "sum" and _sums_columns(value, axes):
         return _column_sums(call, scope, target)

@@ -4,10 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..identifiers import identifier
-from ..ir import Call
+from ..ir import ArrayType, Call
 from .numpy_form import Module, Scope, Tile, form, shape_text
 from .numpy_function import Function, plain_tile, planned_tile
 from .numpy_nested import name_outputs, operand_text
+from .numpy_planes import has_short_rows
 from .python_literals import dtype_text
 from .python_text import wrapped
 
@@ -142,10 +143,7 @@ def _last(rows: int) -> str:
 
 def _memory(name: str, function: Function) -> list[str]:
     """``def name(arena)``: the buffers of a tile."""
-    views = [
-        f"np.ndarray({shape_text(type.shape)}, {dtype_text(type.dtype)}, arena, {offset}),"
-        for offset, type in function.buffer_types
-    ]
+    views = [f"{_buffer(type, offset, function.planes)}," for offset, type in function.buffer_types]
     if not views:
         return [f"def {name}(arena):", "    return ()"]
     return [
@@ -155,3 +153,10 @@ def _memory(name: str, function: Function) -> list[str]:
         *(f"        {view}" for view in views),
         "    )",
     ]
+
+
+def _buffer(type: ArrayType, offset: int, planes: bool) -> str:
+    in_planes = planes and has_short_rows(type)
+    shape = (type.shape[-1], *type.shape[:-1]) if in_planes else type.shape
+    text = f"np.ndarray({shape_text(shape)}, {dtype_text(type.dtype)}, arena, {offset})"
+    return f"np.moveaxis({text}, 0, -1)" if in_planes else text

@@ -88,26 +88,31 @@ def draw(*shapes: tuple[int, ...], dtype: type = np.float64) -> list[Array]:
 
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], list[Array]]] = {
-    "softmax": (softmax, draw((37, 16))),
-    "softmax down columns": (lambda x: softmax(x.T).T, draw((16, 37))),
-    "layer norm": (layer_norm, draw((37, 16), (16,))),
-    "its gradient": (slopes, draw((37, 16), (16,))),
-    "its gradient in f32": (slopes, draw((37, 16), (16,), dtype=np.float32)),
+    "softmax": (softmax, draw((67, 16))),
+    "softmax down columns": (lambda x: softmax(x.T).T, draw((16, 67))),
+    "layer norm": (layer_norm, draw((67, 16), (16,))),
+    "its gradient": (slopes, draw((67, 16), (16,))),
+    "its gradient in f32": (slopes, draw((67, 16), (16,), dtype=np.float32)),
     "every pair": (attraction, draw((23, 3))),
-    "sums of all, and what needs them": (whole_and_part, draw((41, 5))),
-    "one axis": (lambda x: np.tanh(x) * x + 1, draw((201,))),
+    "every pair, of many": (attraction, draw((70, 3))),
+    "short rows of short rows": (
+        lambda x, y: np.tanh((np.tanh(x[:, :, None, None] * y) * 2).sum(-1) - x[..., None]).max(-1),
+        draw((70, 9), (3, 5)),
+    ),
+    "sums of all, and what needs them": (whole_and_part, draw((81, 5))),
+    "one axis": (lambda x: np.tanh(x) * x + 1, draw((401,))),
     "a short axis in front": (lambda x: np.tanh(x) * x[::-1] + 1, draw((2, 101))),
     "columns and rows": (lambda x, y: np.exp(x[:, None] - y), draw((29,), (31,))),
-    "padded": (lambda x: np.pad(x, ((0, 0), (1, 2)))[:, ::2] * 2, draw((19, 8))),
-    "joined": (lambda x, y: np.concatenate([x * 2, y], axis=1), draw((19, 8), (19, 3))),
-    "taken": (lambda x: x[:, [2, 0, 1]] + x[:, :3], draw((19, 8))),
-    "numbered": (lambda x: x * np.arange(x.shape[0])[:, None], draw((19, 8))),
+    "padded": (lambda x: np.pad(x, ((0, 0), (1, 2)))[:, ::2] * 2, draw((59, 8))),
+    "joined": (lambda x, y: np.concatenate([x * 2, y], axis=1), draw((59, 8), (59, 3))),
+    "taken": (lambda x: x[:, [2, 0, 1]] + x[:, :3], draw((59, 8))),
+    "numbered": (lambda x: x * np.arange(x.shape[0])[:, None], draw((59, 8))),
 }
 each_program = pytest.mark.parametrize("name", PROGRAMS)
 
 
 @each_program
-@pytest.mark.parametrize("tile_bytes", [200, 500])
+@pytest.mark.parametrize("tile_bytes", [500, 1200])
 def test_a_program_in_tiles_gives_what_it_means(name: str, tile_bytes: int) -> None:
     function, inputs = PROGRAMS[name]
     graph = kernel_of(function, *inputs)
@@ -263,3 +268,8 @@ def test_a_module_with_tiles_checks_itself(tmp_path: Path) -> None:
             check=False,
         )
         assert run.returncode == status, run.stderr
+
+
+def test_buffers_of_short_rows_lie_in_planes() -> None:
+    graph = tile(kernel_of(attraction, np.ones((500, 3))), smallest=0)
+    assert "np.moveaxis(np.ndarray((3, 20, 500), np.float64, arena, 0), 0, -1)" in print_module(graph)
