@@ -56,6 +56,9 @@ SLOW: Final = 10
 LARGEST_ROW: Final = 1 << 14
 """Bytes of a row."""
 
+LARGEST_ROWS: Final = 1 << 16
+"""Bytes of all rows of a kernel: they lie on the stack."""
+
 
 def lower(graph: Graph, reserved: Sequence[str] = ()) -> Nest:
     """The loop nest that computes the outputs of a kernel's graph. Names are identifiers other than `reserved`."""
@@ -72,6 +75,9 @@ class _Lowering(Loops):
             v: self.buffer(name, v) for v, name in zip(graph.inputs, graph.input_names, strict=True)
         }
         self.constants: dict[Value, Buffer] = {}
+        self.row_bytes = 0
+        self.costs: dict[str, int] = {}
+        """How many additions a local costs, with all that its loop computes for it."""
         self.outputs = [self.buffer("out", value) for value in graph.outputs]
 
     def nest(self) -> Nest:
@@ -160,10 +166,7 @@ class _Lowering(Loops):
     def made(self, call: Call, index: Index) -> Expression:
         """Compute an element in the current scope."""
         if is_elementwise(call):
-            if (kept := self.kept(call, index)) is not None:
-                return kept
-            elements = tuple(self.element(x, aligned(index, x.shape)) for x in call.inputs)
-            return self.let(self.stem(call), call.outputs[0].dtype, Apply(call, elements), call)
+            return self.kept(call, index) or self.computed(call, index)
         if call.op in REDUCTIONS:
             return self.reduced(call, index)
         if call.op == "gather":
@@ -181,6 +184,14 @@ class _Lowering(Loops):
             raise InternalError(f"a kernel cannot hold {call.op}")
         return self.chosen(call, found)
 
+    def computed(self, call: Call, index: Index) -> Expression:
+        """An element of an elementwise call, from those of its operands."""
+        elements = tuple(self.element(x, aligned(index, x.shape)) for x in call.inputs)
+        local = self.let(self.stem(call), call.outputs[0].dtype, Apply(call, elements), call)
+        names = {e.name for e in elements if isinstance(e, Local) and self.homes[e.name][0] is self.current}
+        self.costs[local.name] = operations(call) + sum(self.costs.get(name, 0) for name in names)
+        return local
+
     def kept(self, call: Call, index: Index) -> Expression | None:
         """What is slow to compute, from a row in which the same loop before this one leaves it."""
         scope, value = self.current, call.outputs[0]
@@ -188,14 +199,19 @@ class _Lowering(Loops):
         if outer is None or outer is self.root or variable is None or scope.is_trial:
             return None
         nbytes = variable.extent * value.dtype.itemsize
-        if operations(call) < SLOW or nbytes > LARGEST_ROW:
+        if nbytes > LARGEST_ROW:
             return None
         for loop in (loop for level in outer.levels[: scope.level] for loop in level.loops):
             local = loop.known.get((value, index))
             if loop.variable != variable or not isinstance(local, Local):
                 continue
+            if self.costs.get(local.name, 0) < SLOW:
+                continue
             place = of(variable) + -variable.low
             if local not in loop.rows:
+                if self.row_bytes + nbytes > LARGEST_ROWS:
+                    return None
+                self.row_bytes += nbytes
                 with self.inside(outer):
                     row = Row(self.claim(f"{local.name}_row"), value.dtype, variable.extent)
                 loop.rows[local] = row

@@ -15,8 +15,8 @@ from tracemill.compiler.dtypes import FLOAT64, INT64, is_inexact
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.kernel import is_elementwise, is_loop_call
 from tracemill.compiler.loops.lower import lower
-from tracemill.compiler.loops.nest import Loop, Nest, Store
-from tracemill.compiler.loops.walk import accumulated, statements
+from tracemill.compiler.loops.nest import Loop, Nest, Row, Store
+from tracemill.compiler.loops.walk import accumulated, statements, used
 from tracemill.compiler.trace import bind, evaluate
 
 
@@ -173,6 +173,18 @@ def test_pairs_are_never_stored() -> None:
     nest = lower(recorded(f, "f64[30, 3]"))
     assert [loop.variable.extent for loop in loops(nest)] == [30, 30]
     assert len([statement for statement in statements(nest.body) if isinstance(statement, Store)]) == 1
+
+
+def test_long_chains_of_sums_are_kept_in_rows_that_fit_on_the_stack() -> None:
+    def f(x: Value) -> Value:
+        for _ in range(60):
+            x = fn.subtract(fn.sin(x), fn.reshape(fn.sum_(x, (1,)), (4, 1)))
+        return x
+
+    buffers = [b for loop in lower(recorded(f, "f64[4, 500]")).body for b in used((loop,)).buffers]
+    rows = [buffer for buffer in buffers if isinstance(buffer, Row)]
+    assert len(rows) >= 10
+    assert sum(row.size * 8 for row in rows) <= 1 << 16
 
 
 def test_choices_that_depend_on_the_place_alone_cut_the_loop() -> None:
