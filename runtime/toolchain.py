@@ -30,11 +30,13 @@ REQUIRED = (
     "-fno-trapping-math",
     "-ffp-contract=off",
     "-fwrapv",
+    "-fno-strict-aliasing",
     "-fPIC",
     "-shared",
     *(("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()),
 )
-"""How every program is compiled: NumPy's values, NaN and infinity and the sign of zero included."""
+"""How every program is compiled: NumPy's values, NaN and infinity and the sign of zero included. Results that live one
+after the other share memory, whatever their types, hence no strict aliasing."""
 
 FAST = ("-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-freciprocal-math")
 """What ``fast_math=True`` adds. Not ``-ffast-math``: with it a library changes the arithmetic of the whole process."""

@@ -13,7 +13,7 @@ from tracemill.compiler.backends.c_source import functions_text
 from tracemill.compiler.dtypes import Array
 
 FLAGS = (
-    "-std=gnu11 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fwrapv "
+    "-std=gnu11 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fwrapv -fno-strict-aliasing "
     "-fopenmp -shared -fPIC"
 )
 WARNINGS = "-Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter"
