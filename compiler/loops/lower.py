@@ -57,7 +57,7 @@ LARGEST_ROW: Final = 1 << 14
 """Bytes of a row."""
 
 LARGEST_ROWS: Final = 1 << 16
-"""Bytes of all rows of a kernel: they lie on the stack."""
+"""Bytes of all rows in the body of a loop: they lie on the stack."""
 
 
 def lower(graph: Graph, reserved: Sequence[str] = ()) -> Nest:
@@ -75,7 +75,6 @@ class _Lowering(Loops):
             v: self.buffer(name, v) for v, name in zip(graph.inputs, graph.input_names, strict=True)
         }
         self.constants: dict[Value, Buffer] = {}
-        self.row_bytes = 0
         self.costs: dict[str, int] = {}
         """How many additions a local costs, with all that its loop computes for it."""
         self.outputs = [self.buffer("out", value) for value in graph.outputs]
@@ -209,9 +208,8 @@ class _Lowering(Loops):
                 continue
             place = of(variable) + -variable.low
             if local not in loop.rows:
-                if self.row_bytes + nbytes > LARGEST_ROWS:
+                if outer.row_bytes() + nbytes > LARGEST_ROWS:
                     return None
-                self.row_bytes += nbytes
                 with self.inside(outer):
                     row = Row(self.claim(f"{local.name}_row"), value.dtype, variable.extent)
                 loop.rows[local] = row

@@ -100,6 +100,11 @@ class Scope:
         self.at(level).loops.append(scope)
         return scope
 
+    def row_bytes(self) -> int:
+        """The size of all rows of the loops in here."""
+        rows = (row for level in self.levels for loop in level.loops for row in loop.rows.values())
+        return sum(row.size * row.dtype.itemsize for row in rows)
+
     def body(self) -> Block:
         """The finished body, without what nothing needs."""
         return _finished(self, set())
