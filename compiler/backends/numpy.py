@@ -61,6 +61,9 @@ _FIXED_NAMES = (
 )
 
 
+_IDLE = "idle = []  # workspaces that no call is using now: each thread and each nested call takes its own"
+
+
 def print_module(
     graph: Graph, *, check: bool = True, library: CLibrary | None = None, donated: Sequence[int] = ()
 ) -> str:
@@ -85,7 +88,7 @@ def print_module(
     parameters = _parameters(graph, module)
     main = planned(graph, module, parameters, donated)
     main.write()
-    bodies = [main.text("statements", _first_parameters(effects))]
+    bodies: list[list[str]] = []
     is_checked = check and not effects and not donated  # which would be compared with what is left of them
     if is_checked:
         reference = plain(graph, module, parameters)
@@ -102,16 +105,15 @@ def print_module(
         *_helpers(module),
         *nested,
         *tiles,
-        _workspace(main),
-        _entry(graph, name, parameters, effects),
+        *_entry(graph, name, main, effects),
         *bodies,
     ]
     # The imports come last because they depend on all else.
     sections = [
         _header(name, module, is_checked),
-        _imports(module, is_checked),
+        _imports(module, main, is_checked),
         _constants(module) + module.known,
-        ["idle = []  # workspaces that no call is using now: each thread and each nested call takes its own"],
+        [_IDLE] if _has_workspace(main) else [],
     ]
     blocks = ["\n".join(section) for section in sections if section]
     return "\n\n".join(blocks) + "\n\n\n" + "\n\n\n".join("\n".join(lines) for lines in functions) + "\n"
@@ -172,14 +174,14 @@ def _header(name: str, module: Module, check: bool) -> list[str]:
     ]
 
 
-def _imports(module: Module, check: bool) -> list[str]:
+def _imports(module: Module, main: Function, check: bool) -> list[str]:
     packed = any(array_text(constant.array) is None for _, constant in module.constants.values())
     calls_c, tiles = bool(_c_functions(module)), bool(module.tiles)
     alone = calls_c and check
     modules = {
         "base64": packed,
         "collections": tiles,
-        "contextvars": True,
+        "contextvars": main.may_warn,
         "ctypes": calls_c,
         "os": alone or tiles,
         "pathlib": alone,
@@ -231,32 +233,23 @@ def _nested(module: Module) -> list[list[str]]:
     return functions
 
 
-def _workspace(main: Function) -> list[str]:
-    """Makes what one call needs; ``idle`` keeps it from call to call."""
-    assert main.plan is not None
-    lines = [
-        "def workspace():",
-        '    """A context that ignores floating-point errors, and memory for results in between."""',
-        "    quiet = contextvars.copy_context()",
-        '    quiet.run(np.seterr, all="ignore")',
-    ]
-    if not main.buffers:
-        return [*lines, "    return (quiet,)"]
-    lines.append(f"    memory = np.empty({main.plan.arena_bytes}, np.uint8)")
-    views = [
-        f"np.ndarray({shape_text(type.shape)}, {dtype_text(type.dtype)}, memory, {offset})"
-        for offset, type in main.buffer_types
-    ]
-    return [*lines, "    return (", "        quiet,", *(f"        {view}," for view in views), "    )"]
+def _has_workspace(main: Function) -> bool:
+    """Whether a call needs a context or memory that is kept from call to call."""
+    return main.may_warn or bool(main.buffers)
 
 
-def _entry(graph: Graph, name: str, parameters: list[str], effects: bool) -> list[str]:
-    inputs = [f"{p}: {v.type}" for p, v in zip(parameters, graph.inputs, strict=True)]
+def _entry(graph: Graph, name: str, main: Function, effects: bool) -> list[list[str]]:
+    """The function of the module, and those by which it runs the statements in a workspace if they need one."""
+    inputs = [f"{p}: {v.type}" for p, v in zip(main.parameters, graph.inputs, strict=True)]
     outputs = [f"{v.type}" for v in graph.outputs]
-    first = ["statements", "mine", *(["outside"] if effects else [])]
-    return [
-        *definition(name, parameters),
-        f'    """Inputs: {", ".join(inputs) or "none"}. Outputs: {", ".join(outputs) or "none"}."""',
+    doc = f"Inputs: {', '.join(inputs) or 'none'}. Outputs: {', '.join(outputs) or 'none'}."
+    if not _has_workspace(main):
+        return [main.text(name, (), doc)]
+    first = _first_parameters(effects)
+    run, arguments = ("mine[0].run(", ("statements", *first)) if main.may_warn else ("statements(", first)
+    entry = [
+        *definition(name, main.parameters),
+        f'    """{doc}"""',
         *(
             ["    outside = contextvars.copy_context()  # in which the Python functions run"]
             if effects
@@ -266,7 +259,30 @@ def _entry(graph: Graph, name: str, parameters: list[str], effects: bool) -> lis
         "        mine = idle.pop()",
         "    except IndexError:",
         "        mine = workspace()",
-        *wrapped("outputs = mine[0].run(", [*first, *parameters], ")"),
+        *wrapped(f"outputs = {run}", [*arguments, *main.parameters], ")"),
         "    idle.append(mine)",
         "    return outputs",
     ]
+    return [_workspace(main), entry, main.text("statements", first)]
+
+
+def _workspace(main: Function) -> list[str]:
+    """Makes what one call needs; ``idle`` keeps it from call to call."""
+    assert main.plan is not None
+    parts = [
+        *["a context that ignores floating-point errors"] * main.may_warn,
+        *["memory for results in between"] * bool(main.buffers),
+    ]
+    doc = ", and ".join(parts)
+    lines = ["def workspace():", f'    """{doc[0].upper()}{doc[1:]}."""']
+    if main.may_warn:
+        lines += ["    quiet = contextvars.copy_context()", '    quiet.run(np.seterr, all="ignore")']
+    if not main.buffers:
+        return [*lines, "    return (quiet,)"]
+    lines.append(f"    memory = np.empty({main.plan.arena_bytes}, np.uint8)")
+    views = [
+        f"np.ndarray({shape_text(type.shape)}, {dtype_text(type.dtype)}, memory, {offset})"
+        for offset, type in main.buffer_types
+    ]
+    kept = [*["quiet"] * main.may_warn, *views]
+    return [*lines, "    return (", *(f"        {value}," for value in kept), "    )"]

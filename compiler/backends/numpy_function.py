@@ -117,6 +117,8 @@ class Function:
     """Their offsets and types, in the same order."""
     lines: list[str] = field(default_factory=list[str])
     returned: list[str] = field(default_factory=list[str])
+    may_warn: bool = False
+    """A statement computes with NumPy, which may warn of floating-point errors."""
 
     def write(self) -> None:
         """Fill in the text."""
@@ -181,6 +183,7 @@ class Function:
         function = self.module.c_function(call) if self.plan is not None and not self.results else None
         if function is not None:
             return self._c_statement(function, call, scope)
+        self.may_warn |= call.op not in VIEWS
         targets = self._targets(call, scope)
         return form_of(call).write(call, scope, targets[0] if len(targets) == 1 else None)
 
@@ -257,7 +260,7 @@ class Function:
         parameters = [*first, *self.parameters, *self.results]
         lines = [f'    """{doc}"""'] if doc else []
         if self.buffers:
-            lines += bare_tuple("", ["_", *self.buffers.values()], " = mine")
+            lines += bare_tuple("", ["_"] * self.may_warn + [*self.buffers.values()], " = mine")
         result = bare_tuple("return ", self.returned) if self.returned else ["    return ()"]
         return [*definition(name, parameters), *lines, *self.lines, *([] if self.results else result)]
 

@@ -297,3 +297,42 @@ def test_a_compiler_that_fails_is_refused_by_name(monkeypatch: pytest.MonkeyPatc
 def test_fast_math_is_a_flag(fast_math: Any) -> None:
     with pytest.raises(tm.errors.ArgumentTypeError, match="fast_math must be True or False"):
         tm.compile(running, fast_math=fast_math)
+
+
+# ---- what a call costs -------------------------------------------------------------------------------
+
+
+def source_of(f: tm.CompiledFunction, *args: Any) -> str:
+    return f.lower(*args).source
+
+
+def test_a_program_of_one_kernel_makes_its_outputs_and_no_more() -> None:
+    @tm.compile(backend="c")
+    def f(x: Any, y: Any) -> Any:
+        return np.sin(x) * y, x + y
+
+    text = source_of(f, X, X)
+    body = text.partition("def f(x, y):")[2].partition("\n\n\n")[0]
+    assert body.count("np.empty(") == 2
+    assert "workspace" not in text
+    assert "contextvars" not in text
+
+
+def test_a_program_that_only_c_computes_needs_memory_for_its_numbers_and_no_context() -> None:
+    @tm.compile(backend="c")
+    def f(x: Any) -> Any:
+        return np.sum(np.exp(x))
+
+    text = source_of(f, X)
+    assert "workspace" in text
+    assert "contextvars" not in text
+    assert f(X) == pytest.approx(np.sum(np.exp(X)))
+
+
+def test_what_numpy_computes_beside_c_warns_of_nothing() -> None:
+    @tm.compile(backend="c")
+    def f(x: Any) -> Any:
+        return np.exp(x) * 2, np.linalg.inv(x), np.exp(x.astype(np.float16))
+
+    assert "contextvars" in source_of(f, 1e3 * np.eye(2))
+    f(1e3 * np.eye(2))
