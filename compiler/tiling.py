@@ -46,7 +46,8 @@ def tiling_of(graph: Graph, *, most_row_bytes: int) -> Tiling | None:
         return None
     largest = max((*made, *graph.inputs), key=lambda value: value.type.nbytes)
     total = sum(value.type.nbytes for value in made)
-    tilings = [_along(graph, largest, axis) for axis, length in enumerate(largest.shape) if length >= 2]
+    along = (_along(graph, largest, axis) for axis, length in enumerate(largest.shape) if length >= 2)
+    tilings = [tiling for tiling in along if tiling is not None]
     fitting = [t for t in tilings if 0 < t.row_bytes <= most_row_bytes and 4 * t.outside_bytes < total]
     return min(fitting, key=lambda t: 16 * t.outside_bytes // total, default=None)
 
@@ -62,10 +63,12 @@ class _Cut:
     """Results of calls, and the axis along which all need them."""
     row_bytes: int = 0
     """The largest of all that is cut and lies in memory, per element of the axis."""
+    operands: set[Value] = field(default_factory=set[Value])
+    """What these calls take a part of."""
 
 
-def _along(graph: Graph, largest: Value, axis: int) -> Tiling:
-    """The tiling along an axis of the largest value."""
+def _along(graph: Graph, largest: Value, axis: int) -> Tiling | None:
+    """The tiling along an axis of the largest value, if its tiles differ."""
     length = largest.shape[axis]
     known = _cut(graph, [(largest, axis)]).axes
     known[largest] = axis
@@ -95,6 +98,9 @@ def _along(graph: Graph, largest: Value, axis: int) -> Tiling:
         elif value not in late and value not in folded and length in value.shape:
             roots.append((value, value.shape.index(length)))
     cut = _cut(graph, roots)
+    operands = {*cut.operands, *(call.inputs[0] for call in graph.calls if call.outputs[0] in folded)}
+    if operands <= cut.axes.keys():
+        return None  # nothing that the tiles are given is cut: all would compute the same
     inside = {*cut.axes, *folded}
     outside = sum(_made_bytes(call) for call in graph.calls if call.outputs[0] not in inside)
     return Tiling(length, cut.axes, folded, frozenset(late), cut.row_bytes, outside)
@@ -120,6 +126,7 @@ def _cut(graph: Graph, roots: Iterable[tuple[Value, int]]) -> _Cut:
             if found is not None:
                 cut.axes[call.outputs[0]] = only
                 inputs = found
+                cut.operands.update(x for x, at in zip(call.inputs, found, strict=True) if at is not None)
         for value, at in zip(call.inputs, inputs, strict=True):
             wanted.setdefault(value, set()).add(at)
     views = {call.outputs[0] for call in graph.calls if call.op in VIEWS}

@@ -92,3 +92,17 @@ def test_kernels_in_the_steps_of_loops_are_cut_too() -> None:
     graph = tile(Graph("f", outer.inputs, (scanned,), outer.outputs), tile_bytes=512, smallest=0)
     steps: Any = graph.calls[0].params["graph"]
     assert ops(steps) == ["tiled"]
+
+
+def test_an_axis_along_which_nothing_is_read_is_not_cut() -> None:
+    graph = tm.parse(
+        "# tracemill ir 1\n"
+        "def f(row: f64[1, 64]) -> (f64[64, 64], f64[64]):\n"
+        "    broadcast_to_1: f64[64, 64] = broadcast_to(row, shape=(64, 64))\n"
+        "    add_1: f64[64, 64] = add(broadcast_to_1, broadcast_to_1)\n"
+        "    sign_1: f64[64, 64] = sign(add_1)\n"
+        "    sum_1: f64[64] = sum(sign_1, axes=(0,))\n"
+        "    return add_1, sum_1\n"
+    )
+    tiles = the_tiles(tile(as_kernel(graph), tile_bytes=512, smallest=0))
+    assert (tiles["cuts"], tiles["joins"]) == ((1,), (1, 0))
