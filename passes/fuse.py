@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from ..compiler.ir import Call, Graph, Param, called
 from .fusion.kernels import fused_calls
-from .fusion.plan import Plan, group_calls
+from .fusion.plan import Plan
 from .fusion.report import Report, report
-from .fusion.siblings import merge_siblings
+from .fusion.upstream import recompute_upstream
 
 
 def fuse(graph: Graph) -> Graph:
@@ -42,9 +42,7 @@ def fuse(graph: Graph) -> Graph:
 
 def plan_fusion(graph: Graph) -> Plan:
     """Which calls of a graph make kernels, without those of the graphs that they hold."""
-    plan = group_calls(graph)
-    merge_siblings(plan)
-    return plan
+    return recompute_upstream(graph)
 
 
 def fusion_report(graph: Graph) -> Report:

@@ -42,17 +42,22 @@ class Plan:
         return sorted(self.units, key=lambda unit: unit.time)
 
 
-def group_calls(graph: Graph) -> Plan:
-    """Group the calls of a graph; graphs that they hold are not looked at."""
-    planner = _Planner(graph)
+def group_calls(graph: Graph, *, again: frozenset[Value] = frozenset()) -> Plan:
+    """Group the calls of a graph; graphs that they hold are not looked at.
+
+    What is in `again` is computed by every kernel that needs it, if it can, whatever that costs.
+    """
+    planner = _Planner(graph, again)
     for time in range(len(graph.calls) - 1, -1, -1):
         planner.place(time, graph.calls[time])
     return planner.plan
 
 
 class _Planner:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, always: frozenset[Value]) -> None:
         self.plan = Plan(graph)
+        self.always = always
+        """What every kernel computes for itself."""
         self.outputs = set(graph.outputs)
         self.producer = {value: call for call in graph.calls for value in call.outputs}
         self.time = len(graph.calls)
@@ -103,7 +108,7 @@ class _Planner:
                 self.plan.refusals[value, group] = fit
                 return False
             fits[group] = fit
-        refusal = self._refuse_again(call, groups)
+        refusal = None if value in self.always else self._refuse_again(call, groups)
         if refusal is not None:
             self.plan.refusals.update({(value, group): refusal for group in groups})
             return False

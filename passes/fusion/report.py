@@ -88,7 +88,7 @@ def _not_fused(plan: Plan, names: Mapping[Value, str]) -> Iterator[NotFused]:
     maker = {value: call for call in plan.graph.calls for value in call.outputs}
     for unit in plan.in_order():
         for value, users in _operands(unit).items():
-            if value not in maker or not (is_fusible(maker[value]) or isinstance(unit, Group)):
+            if value not in maker or not (is_fusible(maker[value]) or _could_be_fused(unit)):
                 continue
             refusal = plan.refusals.get((value, unit)) or _evident(value, maker[value], unit)
             for user in users:
@@ -113,6 +113,10 @@ def _operands(unit: Unit) -> dict[Value, dict[Call, None]]:
     if isinstance(unit, Group):
         return {value: {use.call: None for use in uses} for value, uses in unit.reads.items()}
     return {value: {unit.call: None} for value in unit.call.inputs if not is_number(value)}
+
+
+def _could_be_fused(unit: Unit) -> bool:
+    return isinstance(unit, Group) or is_fusible(unit.call)
 
 
 def _evident(value: Value, maker: Call, unit: Unit) -> Refusal:

@@ -49,6 +49,7 @@ class _Merger:
         first.calls.update(second.calls)
         first.stored += second.stored
         first.work += second.work
+        first.repeated += second.repeated
         first.largest = max(first.largest, second.largest, key=size_of)
         self.made.update(dict.fromkeys(first.stored, time))
         for value, uses in second.reads.items():
