@@ -80,7 +80,7 @@ def assert_complete(graph: Graph) -> None:
 # ---- what holds of every graph -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.id)
 def test_the_kernels_of_every_sample_give_the_same_bits(sample: Sample) -> None:
     graph = decompose_composites(sample.graph())
     if any(has_effect(call) for call in graph.calls):
