@@ -1,5 +1,7 @@
 """The C function of a kernel."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..ir import ArrayType, Constant, Graph
@@ -9,14 +11,11 @@ from ..loops.work import chunked, work
 from .c_chunks import ChunkWriter
 from .c_function import CFunction, COptions
 from .c_literals import c_literal
+from .c_names import variable_name
 from .c_types import element_type
 
-RESERVED = tuple(
-    "auto bool break case char complex const continue default do double else enum extern false float for goto if "
-    "inline int long main register restrict return short signed sizeof static struct switch true typedef union "
-    "unsigned void volatile while threads memory begin end chunk c".split()
-)
-
+RESERVED = ("threads", "memory", "begin", "end", "chunk", "c")
+"""What the drivers of kernels call their own."""
 
 MOST_CONSTANTS = 4096
 """Entries of a constant that are written into the C text."""
@@ -28,6 +27,7 @@ def kernel_function(graph: Graph, name: str, options: COptions) -> CFunction | N
         isinstance(v, Constant) and v.type.size > MOST_CONSTANTS for call in graph.calls for v in call.inputs
     ):
         return None
+    graph = replace(graph, input_names=tuple(map(variable_name, graph.input_names)))
     nest = chunked(lower(graph, (*RESERVED, name)))
     writer = ChunkWriter(name=name, outputs=frozenset(nest.outputs))
     for buffer, value in nest.constants:

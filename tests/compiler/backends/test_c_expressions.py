@@ -1,6 +1,7 @@
 """C expressions of elementwise ops give NumPy's values: every op, every dtype, special values and random ones."""
 
 import ctypes
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -14,6 +15,7 @@ from samples.sample import special_values
 from tracemill.compiler.backends.c_definitions import HEADERS, source_of
 from tracemill.compiler.backends.c_expression import POWERS, expression
 from tracemill.compiler.backends.c_literals import c_literal
+from tracemill.compiler.backends.c_names import variable_name
 from tracemill.compiler.backends.c_types import c_type, element_type
 from tracemill.compiler.dtypes import Array, DType, dtype_name, dtype_named, real_dtype
 from tracemill.compiler.errors import DTypeError, InternalError
@@ -318,3 +320,10 @@ def test_literals_give_the_same_bits(tmp_path: Path) -> None:
         written = np.zeros_like(array)
         library[f"write_{name}"](ctypes.c_void_p(written.ctypes.data))
         assert written.tobytes() == array.tobytes(), name
+
+
+def test_no_variable_has_the_name_of_a_function_that_is_called() -> None:
+    texts = [expression(call, ["x", "y", "z"][: len(call.inputs)]).text for call in CALLS]
+    called = {name for text in texts for name in re.findall(r"\b(\w+)\(", text)}
+    assert {"sqrtf", "cexp", "cos"} <= called
+    assert not {name for name in called if variable_name(name) == name}

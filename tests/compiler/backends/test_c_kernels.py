@@ -253,3 +253,26 @@ def test_vector_functions_of_the_c_library_are_declared() -> None:
 def test_the_same_graph_gives_the_same_text() -> None:
     for name, graph in LARGE.items():
         assert function_of(graph, name.replace(" ", "_")).text == NAMED[name].text
+
+
+# ---- names ---------------------------------------------------------------------------------------------
+
+
+def test_inputs_may_have_names_that_mean_something_in_c(
+    c_compiler: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    names = (
+        "cos exp sqrtf cabs I NAN INFINITY M_PI M_PI_2 EOF linux unix asm typeof int64_t float_t double restrict "
+        "threads memory c i j out out_2 cos_1 add_1 cos_ tm_x _Complex __func__ abs main"
+    ).split()
+    arrays = [np.linspace(0, 1, 5) + i for i in range(len(names))]
+
+    def total(*inputs: Value) -> Value:
+        result = fn.cos(inputs[0])
+        for x in inputs[1:]:
+            result = fn.add(result, fn.sqrt(fn.exp(x)))
+        return result
+
+    graph = recorded(total, *["f64[5]"] * len(names), names=names)
+    (run,) = compiled([function_of(graph, "kernel_1")], c_compiler, tmp_path_factory.mktemp("names"))
+    assert_close(run(*arrays), meaning(graph, arrays), 4)

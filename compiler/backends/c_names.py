@@ -1,0 +1,35 @@
+"""Names that mean something in C, which no variable of a generated function may have."""
+
+import re
+from typing import Final
+
+_KEYWORDS: Final = frozenset(
+    "alignas alignof asm auto bool break case char complex const constexpr continue default do double else enum "
+    "extern false float for goto i386 if imaginary inline int linux long nullptr register restrict return short "
+    "signed sizeof static static_assert struct switch thread_local true typedef typeof typeof_unqual union unix "
+    "unsigned void volatile while".split()
+)
+"""Of C and its dialects, and what compilers define in small letters."""
+
+_FUNCTIONS: Final = frozenset(
+    "abs acos acosh arg asin asinh atan atan2 atanh cbrt ceil conj copysign cos cosh erf erfc exp exp2 expm1 fabs fdim "
+    "floor fma fmax fmin fmod fpclassify free frexp hypot ilogb imag isfinite isinf isnan isnormal ldexp lgamma llrint "
+    "llround log log10 log1p log2 logb lrint lround main malloc memcmp memcpy memmove memset modf nan nearbyint "
+    "nextafter pow proj real remainder rint round scalbn signbit sin sinh sqrt tan tanh tgamma trunc".split()
+)
+"""Of its library, but for the letter in front or behind that says for which type."""
+
+_PATTERN: Final = re.compile(r"I|[A-Z][A-Z0-9_]+|_[A-Z_]\w*|tm_\w+|\w+_t")
+"""Macros, what compilers keep for themselves, functions of ours, and types."""
+
+
+def variable_name(name: str) -> str:
+    """A name for a variable, with an underscore where it would hide or become something else: ``cos_``, ``NAN_``."""
+    return f"{name}_" if _is_word(name) else name
+
+
+def _is_word(name: str) -> bool:
+    if name in _KEYWORDS or name in _FUNCTIONS or _PATTERN.fullmatch(name):
+        return True
+    unmarked = name.removesuffix("f")
+    return unmarked in _FUNCTIONS or unmarked.removeprefix("c") in _FUNCTIONS
