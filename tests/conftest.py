@@ -1,5 +1,6 @@
 """What all tests share: the option that rewrites what golden files and pages expect, a cache, a C compiler."""
 
+import os
 import shutil
 from collections.abc import Iterator
 
@@ -22,9 +23,9 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def disk_cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests leave the user's disk cache alone, and call the C compiler only where they ask for it."""
+    """Tests leave the user's disk cache alone; ``auto`` is NumPy, unless the environment says otherwise."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRACEMILL_BACKEND", "numpy")
+        patch.setenv("TRACEMILL_BACKEND", os.environ.get("TRACEMILL_BACKEND", "numpy"))
         patch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
 

@@ -3,13 +3,15 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
-from samples.composition import TRANSFORMS, case_of, check, check_narrow
+import tracemill as tm
+from samples.composition import TRANSFORMS, case_of, check, check_narrow, composed
 from samples.sample import Sample
 from samples.table import SAMPLES
+from through_c import Run, assert_means_the_same_through_c
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.errors import NotDifferentiableError
 
@@ -44,10 +46,10 @@ def narrow_subjects() -> Iterator[Sample]:
             yield sample
 
 
-def marked(samples: Iterator[Sample]) -> list[object]:
+def marked(samples: Iterator[Sample]) -> list[Any]:
     """The first of each op, and, as slow ones, all others."""
     seen: set[str] = set()
-    out: list[object] = []
+    out: list[Any] = []
     for sample in samples:
         marks = [pytest.mark.slow] if sample.op in seen else []
         seen.add(sample.op)
@@ -76,9 +78,13 @@ def chosen(compositions: Sequence[Composition], count: int, sample: Sample) -> S
     return random.Random(sample.id).sample(compositions, count)
 
 
+def is_reversed(names: Composition) -> bool:
+    return bool({"grad", "vjp"} & {*names})
+
+
 def check_sample(names: Composition, sample: Sample) -> None:
     """Reverse mode does not go through a loop without a limit, whatever comes before and after it."""
-    if sample.reversible or not {"grad", "vjp"} & {*names}:
+    if sample.reversible or not is_reversed(names):
         check(names, case_of(sample))
         return
     with pytest.raises(NotDifferentiableError, match="max_steps"):
@@ -103,3 +109,40 @@ def test_triples_of_transforms_compose(sample: Sample) -> None:
 @pytest.mark.parametrize("sample", NARROW_SUBJECTS)
 def test_pairs_of_transforms_compose_in_single_precision(sample: Sample) -> None:
     check_all(check_narrow, chosen(PAIRS, 12, sample), sample)
+
+
+# ---- the same programs through C, many at a time ---------------------------------------------------------
+
+FIRST = [case.values[0] for case in SUBJECTS if not case.marks]
+TOGETHER = 60
+
+
+def through_c(names: Composition, sample: Sample) -> Run | None:
+    """The composition as one graph; None if one of the transforms refuses."""
+    if not sample.reversible and is_reversed(names):
+        return None
+    case = composed(names, case_of(sample))
+    if case is None:
+        return None
+    args = case.draw(0)
+    return Run(tm.compile(case.function).lower(*args).graph, args, f"{' of '.join(names)}: {sample.id}")
+
+
+def groups() -> Iterator[object]:
+    """A pair for each subject; and, as slow ones, each pair for all of them."""
+    for start in range(0, len(FIRST), TOGETHER):
+        subjects = FIRST[start : start + TOGETHER]
+        some = [(chosen(PAIRS, 1, sample)[0], sample) for sample in subjects]
+        yield pytest.param(some, id=f"some-{start}")
+        for names in PAIRS:
+            every = [(names, sample) for sample in subjects]
+            yield pytest.param(every, id=f"{'_of_'.join(names)}-{start}", marks=pytest.mark.slow)
+
+
+@pytest.mark.usefixtures("c_compiler")
+@pytest.mark.parametrize("compositions", list(groups()))
+def test_compositions_give_through_c_what_they_mean(
+    compositions: Sequence[tuple[Composition, Sample]],
+) -> None:
+    runs = [through_c(names, sample) for names, sample in compositions]
+    assert_means_the_same_through_c([run for run in runs if run is not None], ulps=5000)

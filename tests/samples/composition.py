@@ -202,6 +202,15 @@ def check(names: Sequence[str], case: Case) -> bool:
     return True
 
 
+def composed(names: Sequence[str], case: Case) -> Case | None:
+    """The transforms, innermost last, of a case; None if one of them refuses."""
+    for name in reversed(names):
+        if refusal(name, case) is not None:
+            return None
+        case = TRANSFORMS[name](case)
+    return case
+
+
 def check_narrow(names: Sequence[str], sample: Sample) -> bool:
     """That a composition on f32 and c64 gives what it gives on f64 and c128, but for rounding; False if refused."""
     narrow, wide = case_of(sample), case_of(replace(sample, dtypes=tuple(map(_wider, sample.types))))
