@@ -29,6 +29,26 @@ def pulls(p: Value, m: Value) -> Value:
     return fn.sum_(fn.multiply(d, fn.reshape(weight, (n, n, 1))), (1,))
 
 
+def differences(x: Value, y: Value) -> Value:
+    return fn.subtract(fn.reshape(x, (x.shape[0], 1, x.shape[1])), fn.reshape(y, (1, *y.shape)))
+
+
+def distances(x: Value, y: Value) -> Value:
+    return fn.sum_(fn.square(differences(x, y)), (2,))
+
+
+def kernel_sums(x: Value, y: Value) -> tuple[Value, ...]:
+    """Sums of an exponential kernel at the points of one set, and where it pulls them."""
+    weights = fn.exp(fn.negative(fn.sqrt(distances(x, y))))
+    pulls = fn.multiply(fn.reshape(weights, (*weights.shape, 1)), differences(x, y))
+    return fn.sum_(weights, (1,)), fn.sum_(pulls, (1,))
+
+
+def nearest(x: Value, y: Value) -> tuple[Value, ...]:
+    d = distances(x, y)
+    return bind("min", d, axes=(1,)), bind("argmin", d, axis=1)
+
+
 def columns(x: Value) -> tuple[Value, ...]:
     rows = fn.reshape(fn.sum_(x, (1,)), (x.shape[0], 1))
     return fn.sum_(fn.multiply(x, rows), (0,)), fn.sum_(x, (0,)), fn.subtract(x, rows)
@@ -77,6 +97,10 @@ LARGE: dict[str, Graph] = {
     "softmax of long rows": recorded(softmax, "f64[3, 30000]"),
     "layer_norm": recorded(layer_norm, "f32[500, 300]", "f32[300]"),
     "pulls": recorded(pulls, "f64[600, 3]", "f64[600]"),
+    "kernel sums": recorded(kernel_sums, "f32[300, 9]", "f32[333, 9]"),
+    "kernel sums of doubles": recorded(kernel_sums, "f64[70, 16]", "f64[500, 16]"),
+    "nearest": recorded(nearest, "f32[300, 16]", "f32[200, 16]"),
+    "all distances": recorded(distances, "f32[100, 8]", "f32[150, 8]"),
     "columns": recorded(columns, "f32[2000, 60]"),
     "columns of doubles": recorded(columns, "f64[700, 100]"),
     "complex columns": recorded(columns, "c64[700, 100]"),

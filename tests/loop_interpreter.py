@@ -19,7 +19,7 @@ class Run:
         self.numbers: dict[str, Any] = {}
         self.memory = {buffer: np.ravel(x) for buffer, x in zip(nest.inputs, inputs, strict=True)}
         self.memory |= {buffer: np.ravel(constant.array) for buffer, constant in nest.constants}
-        rows = [buffer for buffer in used(nest.body).buffers if isinstance(buffer, ir.Row)]
+        rows = [buffer for buffer in used(nest.body).buffers if isinstance(buffer, ir.Row | ir.Copy)]
         self.memory |= {b: np.full(b.size, 77, b.dtype) for b in (*nest.outputs, *rows)}
         self.gathered: dict[tuple[ir.Accumulator, int], list[tuple[int, Any]]] = {}
         with np.errstate(all="ignore"):

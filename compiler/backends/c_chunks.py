@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..affine import Variable, of
 from ..dtypes import DType
-from ..loops.nest import Accumulator, Buffer, Loop, Row, Statement
+from ..loops.nest import Accumulator, Block, Copy, Loop, Row, Statement
 from ..loops.walk import Uses, accumulated, used
 from .c_loops import Writer, variables
 from .c_reductions import Gathering, gathering
@@ -26,7 +26,6 @@ class ChunkWriter(Writer):
     name: str = ""
     functions: list[str] = field(default_factory=list[str])
     """The texts of the functions for chunks."""
-    outputs: frozenset[Buffer] = frozenset()
     memory: int = 0
     """Bytes that the caller gives."""
 
@@ -81,7 +80,7 @@ class ChunkWriter(Writer):
         for buffer in uses.buffers:
             if isinstance(buffer, Row):
                 continue
-            const = "" if buffer in self.outputs else "const "
+            const = "" if buffer in uses.written else "const "
             parameters.append(f"{const}{element_type(buffer.dtype)} *restrict {buffer.name}")
             arguments.append(buffer.name)
         for name, local in uses.locals.items():
@@ -96,8 +95,14 @@ class ChunkWriter(Writer):
                 arguments.append(name)
         return parameters, arguments
 
+    def copies(self, body: Block) -> None:
+        """Memory for inputs in another order."""
+        for buffer in used(body).buffers:
+            if isinstance(buffer, Copy):
+                self.part(buffer.dtype, buffer.name, buffer.size)
+
     def part(self, dtype: DType, name: str, size: int) -> None:
-        """Memory for what the chunks gather."""
+        """Memory for what the chunks gather, or read."""
         nbytes = size * dtype.itemsize
         if nbytes <= STACK:
             self.line(f"{element_type(dtype)} {name}[{size}];")

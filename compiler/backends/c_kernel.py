@@ -7,6 +7,7 @@ import numpy as np
 from ..ir import ArrayType, Constant, Graph
 from ..loops.lower import lower
 from ..loops.nest import Buffer
+from ..loops.pairs import on_vectors
 from ..loops.work import chunked, work
 from .c_chunks import ChunkWriter
 from .c_function import CFunction, COptions
@@ -28,10 +29,12 @@ def kernel_function(graph: Graph, name: str, options: COptions) -> CFunction | N
     ):
         return None
     graph = replace(graph, input_names=tuple(map(variable_name, graph.input_names)))
-    nest = chunked(lower(graph, (*RESERVED, name)))
-    writer = ChunkWriter(name=name, outputs=frozenset(nest.outputs))
+    reserved = (*RESERVED, name)
+    nest = chunked(on_vectors(lower(graph, reserved), reserved))
+    writer = ChunkWriter(name=name)
     for buffer, value in nest.constants:
         writer.line(constant_text(buffer, value))
+    writer.copies(nest.body)
     writer.statements(nest.body)
     memory = [ArrayType(np.dtype(np.uint8), (writer.memory,))] if writer.memory else []
     parameters = [

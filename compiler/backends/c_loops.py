@@ -231,6 +231,10 @@ class Writer:
     def loop(self, loop: Loop, bounds: tuple[str, str] | None = None) -> None:
         """A loop over the range of its variable, or from a number up to another that is not in it."""
         low, end = bounds or (f"{loop.variable.low}", f"{loop.variable.high + 1}")
+        if loop.is_unrolled:
+            self.line(f"#pragma GCC unroll {loop.variable.extent}")
+            self.turns(loop, low, end, None)
+            return
         vectors = runs_on_vectors(loop)
         if vectors:
             gathered = [a for a in accumulated(loop.body) if a.size is None]
@@ -321,7 +325,9 @@ def condition_text(condition: Condition) -> str:
 def runs_on_vectors(loop: Loop) -> bool:
     """Whether the turns of a loop may be computed several at once: none waits for another but for sums and the like."""
     inner = list(statements(loop.body))
-    if loop.variable.extent <= 2 or any(isinstance(statement, Loop | Begin) for statement in inner):
+    if loop.variable.extent <= 2 or any(isinstance(s, Loop) and not s.is_unrolled for s in inner):
+        return False
+    if any(isinstance(s, Begin) and any(a.size is not None for a in s.accumulators) for s in inner):
         return False
     for accumulator in accumulated(loop.body):
         how = gathering(accumulator)

@@ -326,10 +326,15 @@ class Loops:
 
 
 def run_across(loads: Sequence[Affine], across: Variable, along: Variable) -> bool:
-    """Whether more arrays are read one element after the other by the variable `across` than by `along`."""
+    """Whether more arrays are read one element after the other by the variable `across` than by `along`.
+
+    Arrays in which `across` moves nothing have no say: in a loop over it they are not read again.
+    """
     votes = 0
     for place in loads:
         by_across, by_along = place.factor(across), place.factor(along)
+        if by_across == 0:
+            continue
         if by_along in (1, -1):
             votes -= 1
         elif by_along and by_across in (1, -1):

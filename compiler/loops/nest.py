@@ -28,6 +28,11 @@ class Row(Buffer):
 
 
 @dataclass(frozen=True, eq=False)
+class Copy(Buffer):
+    """An input in another order, made before all loops that read it."""
+
+
+@dataclass(frozen=True, eq=False)
 class Local:
     """A number that is computed once and then has a name."""
 
@@ -211,6 +216,8 @@ class Loop:
     body: "Block"
     chunk: int | None = None
     """If this loop is shared between threads: so many values belong together, whatever the number of threads."""
+    is_unrolled: bool = False
+    """Whether the turns are written out where the loop stands: the loop around it can run on vectors then."""
 
 
 Statement: TypeAlias = Let | Choose | Store | Begin | Accumulate | Loop

@@ -1,17 +1,20 @@
 """Walking through loop nests: all statements, their expressions, what they gather and what they use."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from ..affine import Affine
 from .nest import (
     Accumulate,
     Accumulator,
+    Apply,
     Begin,
     Block,
     Buffer,
     Choose,
+    Clamped,
     Expression,
+    Fold,
     Let,
     Load,
     Local,
@@ -51,6 +54,40 @@ def _within(expression: Expression) -> Iterator[Expression]:
     yield expression
     for operand in operands(expression):
         yield from _within(operand)
+
+
+def loaded_from(body: Block, load: Callable[[Load], Load]) -> Block:
+    """The same statements, each element loaded from where `load` says."""
+
+    def of(expression: Expression) -> Expression:
+        match expression:
+            case Load():
+                return load(expression)
+            case Apply() | Fold():
+                return replace(expression, operands=tuple(map(of, expression.operands)))
+            case Clamped():
+                return replace(expression, number=of(expression.number))
+            case _:
+                return expression
+
+    def changed(statement: Statement) -> Statement:
+        match statement:
+            case Let() | Store() | Accumulate():
+                return replace(statement, expression=of(statement.expression))
+            case Choose():
+                return replace(
+                    statement,
+                    then_body=loaded_from(statement.then_body, load),
+                    then=of(statement.then),
+                    else_body=loaded_from(statement.else_body, load),
+                    otherwise=of(statement.otherwise),
+                )
+            case Loop():
+                return replace(statement, body=loaded_from(statement.body, load))
+            case Begin():
+                return statement
+
+    return tuple(map(changed, body))
 
 
 def places(statement: Statement) -> Iterator[Affine]:
@@ -93,6 +130,8 @@ class Uses:
     """What a body has from outside, each once, in the order in which it is met."""
 
     buffers: dict[Buffer, None] = field(default_factory=dict[Buffer, None])
+    written: set[Buffer] = field(default_factory=set[Buffer])
+    """Those of the buffers in which something is stored."""
     locals: dict[str, Local | None] = field(default_factory=dict["str", "Local | None"])
     """By name; None for an index that was read from an array."""
     results: dict[Accumulator, None] = field(default_factory=dict[Accumulator, None])
@@ -106,6 +145,7 @@ def used(body: Block) -> Uses:
         own.update(_made(statement))
         if isinstance(statement, Store):
             uses.buffers.setdefault(statement.buffer)
+            uses.written.add(statement.buffer)
         for expression in expressions(statement):
             match expression:
                 case Load():

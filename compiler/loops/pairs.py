@@ -1,0 +1,265 @@
+"""`on_vectors`: loops over pairs in which the long loop runs on vectors, not the short sum that it holds.
+
+In ``for i: for j: for k: sum (x[i, k] - y[j, k])²`` with 2000 values of j and 16 of k, vectors over k are short, and
+what follows each sum is computed one by one. Here the turns of k are written out in the turn of j, and the loop over j
+runs on vectors. It reads y in columns then, again for every value of i: from a copy that has them side by side.
+
+What else is in a turn, loops that gather many numbers say, follows in a second loop over j.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from ..affine import ZERO, Variable, of
+from ..dtypes import kind
+from .lower import LARGEST_ROWS
+from .nest import (
+    Accumulate,
+    Accumulator,
+    Begin,
+    Block,
+    Buffer,
+    Choose,
+    Copy,
+    Let,
+    Load,
+    Local,
+    Loop,
+    Nest,
+    Row,
+    Statement,
+    Store,
+)
+from .walk import expressions, loaded_from, places, statements, used
+
+MOST_TURNS: Final = 64
+"""So many turns of short loops are written out."""
+
+MOST_STATEMENTS: Final = 512
+"""Short loops that are written out become at most so many statements."""
+
+LEAST: Final = 16
+"""The turns of a loop that is worth running on vectors."""
+
+REREAD: Final = 8
+"""How often an array is read out of order before a copy of it is worth it."""
+
+LARGEST_COPY: Final = 1 << 24
+"""Bytes of a copy."""
+
+
+def on_vectors(nest: Nest, reserved: Sequence[str] = ()) -> Nest:
+    """The same nest, its loops over pairs made to run on vectors. New names are others than `reserved`."""
+    pairs = _Pairs(nest, reserved)
+    body = pairs.changed(nest.body, ())
+    return replace(nest, body=(*pairs.copying, *body))
+
+
+class _Pairs:
+    def __init__(self, nest: Nest, reserved: Sequence[str]) -> None:
+        self.whole = {*nest.inputs, *(buffer for buffer, _ in nest.constants)}
+        self.taken = {*reserved, *(b.name for b in (*self.whole, *nest.outputs)), *_names(nest.body)}
+        self.row_bytes = sum(_nbytes(b) for b in used(nest.body).buffers if isinstance(b, Row))
+        self.copies: dict[tuple[Buffer, int, tuple[tuple[int, int], ...]], Copy] = {}
+        self.copying: list[Loop] = []
+
+    def claim(self, stem: str) -> str:
+        name, number = stem, 1
+        while name in self.taken:
+            number += 1
+            name = f"{stem}_{number}"
+        self.taken.add(name)
+        return name
+
+    def changed(self, body: Block, outer: tuple[Variable, ...]) -> Block:
+        """Statements in loops over `outer`, with loops over pairs made to run on vectors."""
+        made: list[Statement] = []
+        for statement in body:
+            match statement:
+                case Loop():
+                    made += self.loop(statement, outer)
+                case _:
+                    made.append(statement)
+        return tuple(made)
+
+    def loop(self, loop: Loop, outer: tuple[Variable, ...]) -> Sequence[Loop]:
+        first, rest = _divided(loop)
+        short = [statement for statement in first if isinstance(statement, Loop)]
+        kept = _kept(first, rest)
+        if (
+            not short
+            or loop.variable.extent < LEAST
+            or kept is None
+            or self.row_bytes + sum(x.dtype.itemsize for x in kept) * loop.variable.extent > LARGEST_ROWS
+            or not all(self.is_read_in_order(load, loop.variable, outer) for load in _loads(short))
+        ):
+            return [replace(loop, body=self.changed(loop.body, (*outer, loop.variable)))]
+        near = loaded_from(first, lambda load: self.copied(load, loop.variable, outer))
+        vectors = replace(loop, body=_written_out(near))
+        if not rest:
+            return [vectors]
+        place = of(loop.variable) + -loop.variable.low
+        rows = {local: self.row(local, loop.variable.extent) for local in kept}
+        stores = tuple(Store(row, place, local) for local, row in rows.items())
+        loads = tuple(Let(local, Load(row, place)) for local, row in rows.items())
+        return [
+            replace(vectors, body=(*vectors.body, *stores)),
+            replace(loop, body=(*loads, *self.changed(rest, (*outer, loop.variable)))),
+        ]
+
+    def row(self, local: Local, extent: int) -> Row:
+        row = Row(self.claim(f"{local.name}_row"), local.dtype, extent)
+        self.row_bytes += _nbytes(row)
+        return row
+
+    # ---- copies ------------------------------------------------------------------------------------------
+
+    def is_read_in_order(self, load: Load, variable: Variable, outer: tuple[Variable, ...]) -> bool:
+        """Whether neighbours along a variable are neighbours in memory, or will be in a copy."""
+        return load.place.factor(variable) in (0, 1, -1) or self.is_worth_a_copy(load, variable, outer)
+
+    def is_worth_a_copy(self, load: Load, variable: Variable, outer: tuple[Variable, ...]) -> bool:
+        place, inside = load.place, load.place.variables
+        if load.buffer not in self.whole or not place.is_linear or place.factor(variable) in (0, 1, -1):
+            return False
+        size = math.prod(v.extent for v in inside)
+        again = math.prod(v.extent for v in outer if v not in inside)
+        return again >= REREAD and size <= load.buffer.size and size * load.dtype.itemsize <= LARGEST_COPY
+
+    def copied(self, load: Load, variable: Variable, outer: tuple[Variable, ...]) -> Load:
+        """The element from a copy in which it lies beside its neighbour along the variable, if that is worth it."""
+        if not self.is_worth_a_copy(load, variable, outer):
+            return load
+        order = [atom for atom, _ in load.place.terms if isinstance(atom, Variable) and atom != variable]
+        order.append(variable)
+        size = math.prod(v.extent for v in order)
+        place = ZERO
+        for v in order:
+            place = place * v.extent + (of(v) + -v.low)
+        steps = tuple((load.place.factor(v) or 0, v.extent) for v in order)
+        key = load.buffer, load.place.low, steps
+        if key not in self.copies:
+            self.copies[key] = Copy(self.claim(f"{load.buffer.name}_copy"), load.dtype, size)
+            loop: Statement = Store(self.copies[key], place, load)
+            for v in reversed(order):
+                loop = Loop(v, (loop,))
+            assert isinstance(loop, Loop)
+            self.copying.append(loop)
+        return Load(self.copies[key], place)
+
+
+# ---- what can run on vectors -----------------------------------------------------------------------------
+
+
+def _divided(loop: Loop) -> tuple[Block, Block]:
+    """The first statements of a loop, which can run on vectors, and the rest."""
+    begun: set[Accumulator] = set()
+    for number, statement in enumerate(loop.body):
+        if isinstance(statement, Begin):
+            begun.update(statement.accumulators)
+        if not _can_run(statement, loop.variable, begun):
+            return loop.body[:number], loop.body[number:]
+    return loop.body, ()
+
+
+def _can_run(statement: Statement, variable: Variable, begun: set[Accumulator]) -> bool:
+    """Whether several turns of the variable can compute a statement at once."""
+    match statement:
+        case Let():
+            return True
+        case Begin():
+            return all(accumulator.size is None for accumulator in statement.accumulators)
+        case Accumulate():
+            accumulator = statement.accumulator
+            return accumulator.size is None and (accumulator in begun or _in_any_order(accumulator))
+        case Store():
+            return statement.place.factor(variable) == 1
+        case Choose():
+            return not any(
+                isinstance(s, Loop) for s in statements((*statement.then_body, *statement.else_body))
+            )
+        case Loop():
+            turns, size = _size(statement)
+            return turns <= MOST_TURNS and size <= MOST_STATEMENTS and _only_gathers(statement.body, begun)
+
+
+def _in_any_order(accumulator: Accumulator) -> bool:
+    """Whether lanes can gather parts of what is reduced."""
+    is_complex_product = accumulator.op == "prod" and kind(accumulator.dtype) == "c"
+    return accumulator.op not in ("argmax", "argmin") and not is_complex_product
+
+
+def _size(loop: Loop) -> tuple[int, int]:
+    """How many turns and statements a loop has with those in it."""
+    inner = [_size(statement) for statement in loop.body if isinstance(statement, Loop)]
+    turns = max((turns for turns, _ in inner), default=1)
+    return loop.variable.extent * turns, loop.variable.extent * (
+        len(loop.body) + sum(size for _, size in inner)
+    )
+
+
+def _only_gathers(body: Block, begun: set[Accumulator]) -> bool:
+    """Whether statements do no more than to add to numbers that began in the same turn."""
+    for statement in body:
+        match statement:
+            case Let():
+                continue
+            case Accumulate() if statement.accumulator in begun:
+                continue
+            case Loop() if _only_gathers(statement.body, begun):
+                continue
+            case _:
+                return False
+    return True
+
+
+def _written_out(body: Block) -> Block:
+    return tuple(
+        replace(statement, body=_written_out(statement.body), is_unrolled=True)
+        if isinstance(statement, Loop)
+        else statement
+        for statement in body
+    )
+
+
+def _kept(first: Block, rest: Block) -> list[Local] | None:
+    """What `rest` needs of the statements before it, in rows; None if rows cannot hold that."""
+    made = {s.local.name: s.local for s in first if isinstance(s, Let | Choose)}
+    begun = {accumulator for s in first if isinstance(s, Begin) for accumulator in s.accumulators}
+    uses = used(rest)
+    if begun & uses.results.keys() or any(
+        s.accumulator in begun for s in statements(rest) if isinstance(s, Accumulate)
+    ):
+        return None
+    if any(
+        variable.name in made for s in statements(rest) for place in places(s) for variable in place.variables
+    ):
+        return None
+    return [local for name, local in made.items() if name in uses.locals]
+
+
+def _loads(body: Sequence[Statement]) -> Iterator[Load]:
+    for statement in statements(tuple(body)):
+        yield from (x for x in expressions(statement) if isinstance(x, Load))
+
+
+def _names(body: Block) -> Iterator[str]:
+    """The names that statements introduce."""
+    for statement in statements(body):
+        match statement:
+            case Let() | Choose():
+                yield statement.local.name
+            case Loop():
+                yield statement.variable.name
+            case Begin():
+                yield from (accumulator.name for accumulator in statement.accumulators)
+            case Store():
+                yield statement.buffer.name
+            case Accumulate():
+                pass
+
+
+def _nbytes(buffer: Buffer) -> int:
+    return buffer.size * buffer.dtype.itemsize

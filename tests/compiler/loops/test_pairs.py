@@ -1,0 +1,124 @@
+"""Loops over pairs compute the same on vectors, from copies in the order in which they read, where that pays."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from kernel_graphs import LARGE, distances, kernel_sums, nearest
+from loop_interpreter import Run
+from random_graphs import graphs
+from recording import drawn, recorded
+from tracemill.compiler import functions as fn
+from tracemill.compiler.backends.c_loops import runs_on_vectors
+from tracemill.compiler.dtypes import is_inexact
+from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.kernel import is_loop_call
+from tracemill.compiler.loops.lower import lower
+from tracemill.compiler.loops.nest import Copy, Loop, Nest, Row
+from tracemill.compiler.loops.pairs import on_vectors
+from tracemill.compiler.loops.walk import statements, used
+from tracemill.compiler.trace import bind, evaluate
+
+
+def assert_means_the_same(graph: Graph) -> Nest:
+    inputs = [x.astype(v.dtype) for x, v in zip(drawn(graph, "real"), graph.inputs, strict=True)]
+    nest = on_vectors(lower(graph))
+    with np.errstate(all="ignore"):
+        expected = evaluate(graph, *inputs)
+    for x, y in zip(Run(nest, inputs).outputs, expected, strict=True):
+        if is_inexact(y.dtype):
+            np.testing.assert_allclose(x, np.ravel(y), 1e-4 if y.dtype.itemsize < 8 else 1e-12, 1e-300)
+        else:
+            np.testing.assert_array_equal(x, np.ravel(y))
+    return nest
+
+
+def long_loops(nest: Nest) -> list[Loop]:
+    return [s for s in statements(nest.body) if isinstance(s, Loop) and not s.is_unrolled]
+
+
+def copies(nest: Nest) -> list[Copy]:
+    return [buffer for buffer in used(nest.body).buffers if isinstance(buffer, Copy)]
+
+
+def innermost(nest: Nest) -> list[Loop]:
+    loops = long_loops(nest)
+    return [loop for loop in loops if not any(inner in loops for inner in statements(loop.body))]
+
+
+def test_the_long_loop_runs_on_vectors_and_reads_a_copy() -> None:
+    nest = assert_means_the_same(recorded(distances, "f64[9, 5]", "f64[20, 5]", names=["x", "y"]))
+    assert [(copy.name, copy.size) for copy in copies(nest)] == [("y_copy", 100)]
+    assert [loop.variable.extent for loop in long_loops(nest)] == [5, 20, 9, 20]
+    assert all(map(runs_on_vectors, innermost(nest)))
+    assert "y_copy[j + 20 * k]" in str(nest)
+
+
+def test_what_many_numbers_are_gathered_from_is_kept_in_a_row() -> None:
+    nest = assert_means_the_same(recorded(kernel_sums, "f64[9, 5]", "f64[20, 5]"))
+    assert [b.size for loop in nest.body for b in used((loop,)).buffers if isinstance(b, Row)] == [20]
+    assert all(map(runs_on_vectors, innermost(nest)))
+
+
+def test_indices_are_found_one_by_one_in_a_row_of_numbers_computed_on_vectors() -> None:
+    nest = assert_means_the_same(recorded(lambda x, y: nearest(x, y)[1], "f64[9, 5]", "f64[20, 5]"))
+    assert [b.size for loop in nest.body for b in used((loop,)).buffers if isinstance(b, Row)] == [20]
+
+
+def test_batches_of_pairs_read_one_copy_of_all() -> None:
+    def f(x: Value, y: Value) -> Value:
+        difference = fn.subtract(fn.reshape(x, (3, 9, 1, 5)), fn.reshape(y, (3, 1, 20, 5)))
+        return fn.sum_(fn.sqrt(fn.sum_(fn.square(difference), (3,))), (2,))
+
+    nest = assert_means_the_same(recorded(f, "f64[3, 9, 5]", "f64[3, 20, 5]"))
+    assert [copy.size for copy in copies(nest)] == [300]
+
+
+def test_one_copy_serves_all_loops() -> None:
+    def f(x: Value, y: Value) -> tuple[Value, ...]:
+        d = distances(x, y)
+        nearest = fn.reshape(bind("min", d, axes=(1,)), (9, 1))
+        return fn.sum_(fn.subtract(d, nearest), (1,)), nearest
+
+    nest = assert_means_the_same(recorded(f, "f64[9, 5]", "f64[20, 5]"))
+    assert len(copies(nest)) == 1
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [("f64[3, 5]", "f64[20, 5]"), ("f64[9, 5]", "f64[7, 5]"), ("f64[9, 70]", "f64[20, 70]")],
+    ids=["few that share a copy", "a short loop", "a long sum"],
+)
+def test_loops_stay_where_vectors_would_not_pay(x: str, y: str) -> None:
+    graph = recorded(distances, x, y)
+    assert str(on_vectors(lower(graph))) == str(lower(graph))
+
+
+def test_sums_over_short_rows_that_are_read_once_stay() -> None:
+    nest = on_vectors(lower(recorded(lambda x: fn.sum_(fn.square(x), (1,)), "f64[50, 16]")))
+    assert [loop.variable.extent for loop in long_loops(nest)] == [50, 16]
+
+
+def test_rows_that_do_not_fit_on_the_stack_are_not_made() -> None:
+    nest = on_vectors(lower(recorded(kernel_sums, "f64[9, 5]", "f64[9000, 5]")))
+    assert not [b for loop in nest.body for b in used((loop,)).buffers if isinstance(b, Row)]
+
+
+def test_new_names_are_none_that_are_taken() -> None:
+    graph = recorded(distances, "f64[9, 5]", "f64[20, 5]", names=["y_copy", "y"])
+    assert [copy.name for copy in copies(on_vectors(lower(graph), ["y_copy_2"]))] == ["y_copy_3"]
+
+
+@settings(deadline=None)
+@given(graph=graphs(depth=0))
+def test_random_graphs_give_what_they_mean(graph: Graph) -> None:
+    values = (*graph.inputs, *graph.outputs)
+    if all(map(is_loop_call, graph.calls)) and not any(
+        v.dtype.name in ("float16", "bfloat16") for v in values
+    ):
+        assert_means_the_same(graph)
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "pulls", "found", "columns of doubles"])
+def test_other_kernels_are_left_as_they_are(name: str) -> None:
+    assert str(on_vectors(lower(LARGE[name]))) == str(lower(LARGE[name]))
