@@ -84,6 +84,15 @@ def counted(x: Value) -> tuple[Value, ...]:
     return bind("any", positive, axes=(1,)), bind("all", positive, axes=(0,)), bind("prod", x, axes=(1,))
 
 
+def in_pieces(x: Value, y: Value) -> tuple[Value, ...]:
+    both = fn.concatenate([x, fn.square(y)], 0)
+    return (
+        fn.sum_(both, (0, 1)),
+        bind("argmax", fn.reshape(both, (both.type.size,)), axis=0),
+        fn.sum_(both, (0,)),
+    )
+
+
 def turned(x: Value, y: Value) -> Value:
     return fn.add(fn.transpose(x, (1, 0)), y)
 
@@ -113,6 +122,7 @@ LARGE: dict[str, Graph] = {
     "stencil": recorded(stencil, "f64[300, 200]"),
     "joined": recorded(joined, "f64[300, 200]", "f64[70, 300]"),
     "found": recorded(found, "f32[600, 300]", "i64[500]"),
+    "in pieces": recorded(in_pieces, "f64[3000, 40]", "f64[4000, 40]"),
     "counted": recorded(counted, "f64[600, 300]"),
     "turned images": recorded(lambda x: fn.square(fn.transpose(x, (0, 3, 1, 2))), "f32[3, 20, 30, 70]"),
     "turned": recorded(turned, "f32[300, 400]", "f32[400, 300]"),

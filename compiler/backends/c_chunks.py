@@ -41,7 +41,8 @@ class ChunkWriter(Writer):
         """A function for one chunk of the loop, the loop over all chunks, and the sum of their parts."""
         variable = loop.variable
         count = -(-variable.extent // size)
-        function = f"{self.name}_chunk{'' if not self.functions else f'_{len(self.functions) + 1}'}"
+        number = f"_{len(self.functions) + 1}" if self.functions else ""
+        function = f"{self.name}_chunk{number}"
         gathered = list(accumulated(loop.body))
         parts = {a: gathering(a, a.count // variable.extent * size) for a in gathered}
         uses = used((loop,))
@@ -54,8 +55,8 @@ class ChunkWriter(Writer):
                 for part, name in zip(how.parts, names, strict=True)
             ]
             for part, name in zip(how.parts, names, strict=True):
-                self.part(part.dtype, f"{name}s", count * step)
-                arguments.append(f"{name}s + {f'{step} * ' if step > 1 else ''}chunk")
+                self.part(part.dtype, f"{name}s{number}", count * step)
+                arguments.append(f"{name}s{number} + {f'{step} * ' if step > 1 else ''}chunk")
         self.functions.append(self.function(function, loop, parameters, parts))
         begin = f"{of(Variable('chunk', 0, count)) * size + variable.low}"
         self.line("#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)")
@@ -71,7 +72,7 @@ class ChunkWriter(Writer):
             with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
                 for accumulator, how in parts.items():
                     place = f"{accumulator.size} * chunk + c" if accumulator.size else "chunk"
-                    self.merge(accumulator, gathering(accumulator), how, f"_parts[{place}]")
+                    self.merge(accumulator, gathering(accumulator), how, f"_parts{number}[{place}]")
 
     def outside(self, uses: Uses) -> tuple[list[str], list[str]]:
         """Parameters for what a chunk has from outside, and the arguments for them."""

@@ -58,10 +58,6 @@ class Loops:
         self.taken = set(reserved)
         self.homes: dict[str, tuple[Scope, int]] = {}
         """Of each local: the scope that holds it, and the level there from which on it is known."""
-        self.turns: dict[Variable, set[int]] = {}
-        """Values of a variable at which a choice turns out otherwise than at the one before."""
-        self.flat: set[Variable] = set()
-        """Variables that stand for several axes at once."""
         self.places: list[Affine] | None = None
         """Where the loads lie that are made now, if somebody asks."""
 
@@ -194,13 +190,7 @@ class Loops:
         def turn(place: Affine) -> None:
             self.nested(groups[1:], body, (*index, *unflattened(place, extents)))
 
-        if len(extents) == 1:
-            return self.loop(variable, turn)
-        self.flat.add(variable)
-        try:
-            return self.loop(variable, turn)
-        finally:
-            self.flat.discard(variable)
+        return self.loop(variable, turn, flat=len(extents) > 1)
 
     def variable(self, extent: int) -> Variable:
         """The counter of a new loop in the current scope."""
@@ -256,24 +246,24 @@ class Loops:
             level = max(level, self.nested([*others, [height - whole_rows], [width]], below, ()))
         return level
 
-    def loop(self, variable: Variable, body: Callable[[Affine], object]) -> int:
+    def loop(self, variable: Variable, body: Callable[[Affine], object], *, flat: bool = False) -> int:
         """One loop in the current scope, or several if that decides choices in its body.
 
-        The body is made twice: first to see what it needs, then in the loop at the level of that.
+        The body is made twice: first to see what it needs, then in the loop at the level of that. With `flat`, the
+        variable stands for several axes.
         """
         scope = self.current
-        trial = Scope(scope, variable, names=[])
-        self.turns.pop(variable, None)
+        trial = Scope(scope, variable, names=[], flat=flat)
         try:
             with self.inside(trial):
                 body(of(variable))
         except TooWideError as error:
             if error.variable != variable:
                 raise
-            return self.in_parts(variable, body)
+            return self.in_parts(variable, body, flat)
         finally:
             self.forget(trial)
-        pieces = _pieces(variable, self.turns.pop(variable, set()))
+        pieces = _pieces(variable, trial.turns)
         if len(pieces) > 1:
             return max(self.loop(piece, body) for piece in pieces)
         target = scope.loop(trial.level, variable)
@@ -281,18 +271,16 @@ class Loops:
             body(of(variable))
         return target.level + 1
 
-    def in_parts(self, variable: Variable, body: Callable[[Affine], object]) -> int:
+    def in_parts(self, variable: Variable, body: Callable[[Affine], object], flat: bool) -> int:
         """A loop over parts of a range, and in each a loop over its `PART` values."""
         count = variable.extent // PART
         end = variable.low + count * PART
 
         def part(number: Affine) -> int:
-            inner = self.variable(PART)
-            if variable in self.flat:
-                self.flat.update((inner, *number.variables))
-            return self.loop(inner, lambda place: body(number * PART + place + variable.low))
+            places = number * PART + variable.low
+            return self.loop(self.variable(PART), lambda place: body(places + place), flat=flat)
 
-        level = self.loop(Variable(variable.name, 0, count - 1), part)
+        level = self.loop(Variable(variable.name, 0, count - 1), part, flat=flat)
         if end <= variable.high:
             level = max(level, self.loop(Variable(variable.name, end, variable.high), body))
         return level
@@ -306,7 +294,9 @@ class Loops:
 
     def check_flat(self, place: Affine) -> None:
         """Refuse a place for which a variable that stands for several axes is taken apart."""
-        if self.flat and not place.is_linear and place.variables & self.flat:
+        if place.is_linear:
+            return
+        if any(scope.flat and scope.variable in place.variables for scope in self.current.chain()):
             raise NotFlatError
 
     def note_turns(self, condition: Condition) -> None:
@@ -315,14 +305,15 @@ class Loops:
         if not isinstance(condition, Between) or len(terms) != 1:
             return
         variable, factor = terms[0]
-        if not isinstance(variable, Variable):
+        loop = next((scope for scope in self.current.chain() if scope.variable == variable), None)
+        if loop is None:
             return
         for bound in (condition.low, condition.high):
             # The condition is `factor · v + constant >= bound`; it turns at the quotient rounded up.
             turn = -((condition.place.constant - bound) // factor) if factor > 0 else None
             if turn is None:  # `v <= (constant − bound) / −factor`: it turns behind the quotient rounded down
                 turn = (condition.place.constant - bound) // -factor + 1
-            self.turns.setdefault(variable, set()).add(turn)
+            loop.turns.add(turn)
 
 
 def run_across(loads: Sequence[Affine], across: Variable, along: Variable) -> bool:

@@ -69,6 +69,10 @@ class Scope:
     """Where the loop leaves numbers for a later one."""
     names: list[str] | None = None
     """Of a loop that is only tried: the names that it took."""
+    flat: bool = False
+    """Of a loop that is only tried: whether its variable stands for several axes at once."""
+    turns: set[int] = field(default_factory=set[int])
+    """Values of the variable at which a choice turns out otherwise than at the one before."""
 
     def __post_init__(self) -> None:
         if self.variable is not None:

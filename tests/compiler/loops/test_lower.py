@@ -129,6 +129,14 @@ def test_axes_that_an_operand_lacks_keep_their_loops() -> None:
     assert [loop.variable.extent for loop in loops(nest)] == [30, 8]
 
 
+def test_axes_keep_their_loops_beside_a_sum_over_axes_of_the_same_lengths() -> None:
+    def f(x: Value, y: Value) -> Value:
+        return fn.add(fn.sum_(fn.multiply(x, y), (0, 1, 2)), fn.broadcast_to(y, x.shape))
+
+    nest = lower(recorded(f, "f64[6, 5, 8]", "f64[5, 8]"))
+    assert [loop.variable.extent for loop in loops(nest)] == [6, 40, 6, 40]
+
+
 def test_sums_that_do_not_need_each_other_share_a_loop() -> None:
     def f(x: Value) -> tuple[Value, Value]:
         return fn.sum_(x, (1,)), fn.sum_(fn.square(x), (1,))
