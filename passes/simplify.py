@@ -1,7 +1,7 @@
 """Algebra that keeps every value: each rule has a name and is one function from a call to what replaces it.
 
 Rules are exact for NaN, infinities and −0. Only the sign and payload of a NaN may change, which IEEE 754
-leaves open for arithmetic, and the order in which a product of matrices is summed.
+leaves open for arithmetic, and the order in which products of matrices and scattered sums are summed.
 """
 
 from collections import Counter

@@ -246,6 +246,17 @@ def test_centred_columns_are_computed_by_every_kernel_that_reads_them() -> None:
     assert [call.outputs[0].shape for call in graph.calls].count((600, 500)) == 1
 
 
+def test_the_gradient_of_a_cross_entropy_is_one_kernel_that_labels_are_scattered_into() -> None:
+    def loss(logits: Any, labels: Any) -> Any:
+        shifted = logits - logits.max(-1, keepdims=True)
+        log_probabilities = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+        return -log_probabilities[np.arange(400), labels].mean()
+
+    graph = fuse(optimised(tm.grad(loss), np.ones((400, 300)), np.zeros(400, int)))
+    assert [names for names in kernels(graph) if "exp" in names and "max" in names] != []
+    assert [call.op for call in graph.calls if call.outputs[0].shape == (400, 300)] == ["kernel", "scatter"]
+
+
 def test_a_dear_result_of_two_kernels_is_stored() -> None:
     graph = fused(lambda x: (np.exp(x).sum(0), np.exp(x).sum(1)), (400, 300))
     assert sum(names.count("exp") for names in kernels(graph)) == 1

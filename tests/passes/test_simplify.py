@@ -12,7 +12,7 @@ from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
 from samples.sample import Domain, Points
 from tracemill.compiler import functions as fn
-from tracemill.compiler.dtypes import dtype_named
+from tracemill.compiler.dtypes import INT64, dtype_named
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.trace import bind, evaluate
 from tracemill.passes.remove_dead_code import remove_dead_code
@@ -74,6 +74,16 @@ def update(x: Value, y: Value, start: int, stop: int) -> Value:
 
 def dot(x: Value, y: Value) -> Value:
     return fn.dot(x, y, ((x.ndim - 1,), (y.ndim - 2,)))
+
+
+def scattered(x: Value, y: Value, *indices: Any, mode: str = "add") -> Value:
+    """Into the first axes of x."""
+    places = [i if isinstance(i, Value) else fn.constant(np.array(i), INT64) for i in indices]
+    return fn.scatter(x, y, places, tuple(range(len(places))), mode)
+
+
+def clipped(index: Value, last: int) -> Value:
+    return bind("clip", index, fn.constant(0, INT64), fn.constant(last, INT64))
 
 
 V, M = "f32[17]", "f32[3, 5]"
@@ -238,6 +248,24 @@ CASES = (
          ("f32[3]", "f32[4]"), "reshape multiply", "integers"),
     Case("transpose of a dot → the dot the other way round", lambda x, y: fn.transpose(dot(x, y), (1, 0)),
          (M, "f32[5, 4]"), "dot", "integers"),
+    Case("sum of x with scattered sums → sum of x + sums scattered into zeros",
+         lambda x, y: fn.sum_(scattered(x, y, [2, 0, 2, 1], [4, 0, 4, 3]), (1,)),
+         (M, "f32[4]"), "broadcast_to scatter sum add", "integers"),
+    Case("sum of x with scattered sums → sum of x + sums scattered into zeros",
+         lambda x, y: fn.sum_(scattered(x, y, [2, 0, 2, 1], [4, 0, 4, 3]), (0,)),
+         ("f64[3, 5]", "f64[4]"), "broadcast_to scatter sum add", "integers"),
+    Case("sum of x with scattered sums → sum of x + sums scattered into zeros",
+         lambda y, i: fn.sum_(scattered(fn.full((3, 5), 0, y.dtype), y, [[0], [2]], clipped(i, 4)), (0,)),
+         ("f32[2, 4]", "i64[4]"), "clip broadcast_to broadcast_to scatter", "integers"),
+    Case("sum of x with scattered sums → sum of x + sums scattered into zeros",
+         lambda x, y: fn.sum_(scattered(x, y, [[0], [2]], [1, 4]), (1,)),
+         ("f32[3, 5, 4]", "f32[2, 2, 4]"), "broadcast_to broadcast_to scatter sum add", "integers"),
+    Case("x with scattered sums + y → x + y with scattered sums",
+         lambda x, y, z: fn.add(z, scattered(x, y, [2, 0, 2, 1], [4, 0, 4, 3])),
+         (M, "f32[4]", M), "add scatter", "integers"),
+    Case("x with scattered sums + y → x + y with scattered sums",
+         lambda x, y, z: fn.add(scattered(x, y, [2, 0, 2, 1], [4, 0, 9, 3]), z),
+         (M, "f32[4]", "f32[5]"), "add scatter", "integers"),
     Case("f(repeated x) → repeated f(x)",
          lambda x, y: fn.multiply(fn.broadcast_to(x, (3, 5)), y), ("f32[5]", M), "multiply"),
     Case("f(repeated x) → repeated f(x)",
@@ -282,6 +310,24 @@ UNCHANGED = {
     "a slice over the border of a pad": (lambda x: fn.slice_(pad(x, (2,), (0,)), (1,), (4,)), V),
     "pads with other numbers": (lambda x: pad(pad(x, (1,), (0,)), (1,), (0,), fill=1), V),
     "pads with 0 and −0": (lambda x: pad(pad(x, (1,), (0,)), (1,), (0,), fill=-0.0), V),
+    "a sum of scattered sums of which one may be dropped": (
+        lambda x: fn.sum_(scattered(x, fn.constant([1.0, 2.0], x.dtype), [0, 1], [0, 5]), (1,)),
+        M,
+    ),
+    "a sum of scattered products": (
+        lambda x: fn.sum_(
+            scattered(x, fn.constant([1.0, 2.0], x.dtype), [0, 1], [0, 4], mode="multiply"), (1,)
+        ),
+        M,
+    ),
+    "a sum of scattered sums over all axes": (
+        lambda x: fn.sum_(scattered(x, fn.constant([1.0, 2.0], x.dtype), [0, 1], [0, 4]), (0, 1)),
+        M,
+    ),
+    "what is scattered into an array that others see": (
+        lambda x: (y := scattered(x, fn.constant([1.0, 2.0], x.dtype), [0, 1], [0, 4]), fn.add(y, x)),
+        M,
+    ),
     "a transposed dot that is used twice": (
         lambda x: (product := dot(x, fn.transpose(x, (1, 0))), fn.transpose(product, (1, 0)))[:2],
         "f32[3, 5]",

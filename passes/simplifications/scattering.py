@@ -1,0 +1,72 @@
+"""Scattered sums come last: they change few elements of what a loop has computed, where it lies.
+
+Gradients of ``x[rows, labels]`` are such sums. As in all sums, the order of the terms is not kept.
+"""
+
+from typing import Any
+
+from ...compiler.functions import add, broadcast_to, scatter, sum_, zeros_like
+from ...compiler.ir import Call, Constant, Value
+from ...compiler.ops.indexing import other_axes
+from ...compiler.trace import bind
+from .constants import is_number, uniform
+from .rule import Site, rule
+
+
+@rule("sum of x with scattered sums → sum of x + sums scattered into zeros", "sum")
+def _sum_of_scatter(site: Site) -> Value | None:
+    """Over indexed axes, if others are left, and if no write is dropped for its index along those.
+
+    Loops over x need not be interrupted for what is scattered into zeros: it can be done before.
+    """
+    (x,), axes = site.inputs, site.params["axes"]
+    inner = _scattered_sum(site, x)
+    if inner is None or x.dtype != site.type.dtype:
+        return None
+    base, updates, *indices = inner.inputs
+    indexed: Any = inner.params["axes"]
+    places = dict(zip(indexed, indices, strict=True))
+    if not set(axes) < set(places):
+        return None
+    if not all(_is_inside(site, places[axis], x.shape[axis]) for axis in axes):
+        return None
+    shape = updates.shape[: updates.ndim - x.ndim + len(places)]
+    left = {axis: at for at, axis in enumerate(other_axes(x.ndim, axes)) if axis in places}
+    rest = [broadcast_to(places[axis], shape) for axis in left]
+    scattered = scatter(zeros_like(site.type), updates, rest, tuple(left.values()), "add")
+    return scattered if _is_zero(site, base) else add(sum_(base, axes), scattered)
+
+
+@rule("x with scattered sums + y → x + y with scattered sums", "add")
+def _add_to_scatter(site: Site) -> Value | None:
+    """Unless x is zeros."""
+    for x, y in (site.inputs, site.inputs[::-1]):
+        inner = _scattered_sum(site, x)
+        if inner is None or not site.used_once(x) or x.type != site.type:
+            continue
+        base, *rest = inner.inputs
+        if not _is_zero(site, base):
+            return bind("scatter", add(base, y), *rest, **inner.params)
+    return None
+
+
+def _scattered_sum(site: Site, value: Value) -> Call | None:
+    call = site.made_by(value, "scatter")
+    return call if call is not None and call.params["mode"] == "add" else None
+
+
+def _is_zero(site: Site, value: Value) -> bool:
+    """Whether all elements are known to be 0."""
+    inner = site.made_by(value, "broadcast_to")
+    return is_number(value if inner is None else inner.inputs[0], 0)
+
+
+def _is_inside(site: Site, index: Value, length: int) -> bool:
+    """Whether an index is known to lie in [0, length)."""
+    if isinstance(index, Constant):
+        return bool(((index.array >= 0) & (index.array < length)).all())
+    inner = site.made_by(index, "clip")
+    if inner is None:
+        return False
+    low, high = (uniform(limit) for limit in inner.inputs[1:])
+    return low is not None and high is not None and int(low) >= 0 and int(high) < length
