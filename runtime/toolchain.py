@@ -41,6 +41,12 @@ after the other share memory, whatever their types, hence no strict aliasing."""
 FAST = ("-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-freciprocal-math")
 """What ``fast_math=True`` adds. Not ``-ffast-math``: with it a library changes the arithmetic of the whole process."""
 
+LONG = 1 << 18
+"""Characters of a text from which on the time of the compiler counts for more than that of loops of known length."""
+
+QUICK = ("-O2", "-ftree-vectorize")
+"""What is added for a long text: the same vectors, but no loop is written out turn by turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Feature:
@@ -107,11 +113,12 @@ class Toolchain:
         """
         if not self.is_found:
             raise missing_compiler(None)
-        return compiled(self.command, [*REQUIRED, *self.flags, *(FAST if fast_math else ())], text)
+        quick = QUICK if len(text) >= LONG else ()
+        return compiled(self.command, [*REQUIRED, *self.flags, *quick, *(FAST if fast_math else ())], text)
 
     def identity(self) -> Mapping[str, str]:
         """What the code depends on that it makes."""
-        flags = " ".join((*REQUIRED, *FAST, *self.flags))
+        flags = " ".join((*REQUIRED, *FAST, *QUICK, *self.flags))
         return {"compiler": self.version, "flags": flags, "processor": processor_digest()}
 
 

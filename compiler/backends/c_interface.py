@@ -110,9 +110,10 @@ static tm_object *tm_fitting(const tm_function *f, tm_object *self, tm_object *x
     return found;
 }
 
-static tm_object *tm_call(const tm_function *f, tm_object *self, tm_object *const *args, intptr_t count) {
+__attribute__((noinline, noclone)) static tm_object *tm_call(
+    const tm_function *f, tm_object *self, tm_object *const *args, intptr_t count) {
     void *data[TM_MOST];
-    tm_object *kept[TM_MOST];
+    tm_object *kept[TM_MOST] = {0};
     int copies = 0, failed = 0;
     if (count != f->count)
         return PyErr_Format(PyExc_TypeError, "%s takes %d arrays, not %zd", f->name, f->count, count);

@@ -31,6 +31,9 @@ HELD: Final = 1 << 20
 LARGEST: Final = 256
 """More calls in one loop help nobody: the compiler runs out of registers, and of time."""
 
+TURNS: Final = 4
+"""More sums of all elements, each of what follows from the one before, are not in one kernel: each computes it anew."""
+
 PARTS: Final = 8
 """More arrays than these are joined by copying each: a loop would ask for every element which one it is in."""
 

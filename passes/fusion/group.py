@@ -21,6 +21,7 @@ from .cost import (
     OPERATION,
     PARALLEL,
     SMALL,
+    TURNS,
     is_number,
     is_view,
     operations,
@@ -37,6 +38,8 @@ class Nest:
     """How many of the parent's outermost loops are around this nest."""
     size: int
     """How often the innermost statement runs."""
+    turn: int = 0
+    """How many nests that share no loop run after it, each with what the one before it made."""
 
 
 class Place(NamedTuple):
@@ -154,7 +157,11 @@ class Group:
             return Refusal(Reason.STRIDED, size)
         if output.type.size < PARALLEL and around > BRIEF and self.work + size > SMALL:
             return Refusal(Reason.SERIAL, output.type.size)
-        return Fit(places, Nest(parent, outer_axes(call), size), 0.0)
+        shared = outer_axes(call)
+        turn = 1 + max(nest.turn for nest in places)
+        if not shared and turn > TURNS:
+            return Refusal(Reason.RECOMPUTED, turn)
+        return Fit(places, Nest(parent, shared, size, turn), 0.0)
 
     def _places(self, value: Value) -> Places:
         """Where the calls of the group need a value."""

@@ -21,7 +21,7 @@ from tracemill.compiler.op import has_effect
 from tracemill.compiler.trace import bind_all, evaluate
 from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.fuse import fuse, fusion_report
-from tracemill.passes.fusion.cost import LARGEST, is_fusible, is_view, operations
+from tracemill.passes.fusion.cost import LARGEST, TURNS, is_fusible, is_view, operations
 from tracemill.passes.fusion.kernels import CHEAP_NUMBERS
 from tracemill.passes.fusion.reasons import NotFused, Reason
 from tracemill.passes.fusion.traffic import bytes_moved
@@ -317,6 +317,19 @@ def test_a_long_chain_becomes_kernels_of_bounded_length(length: int) -> None:
 
     graph = fuse(recorded(chain, "f64[8]"))
     assert len(graph.calls) == -(-length // LARGEST)
+
+
+@pytest.mark.parametrize("length", [4, 40])
+def test_sums_in_turn_are_computed_in_kernels_that_repeat_little(length: int) -> None:
+    def chain(x: Value) -> Value:
+        for _ in range(length):
+            x = fn.divide(fn.sin(x), fn.sum_(x, (0,)))
+        return x
+
+    graph = fuse(recorded(chain, "f64[64]"))
+    sums = [sum(op == "sum" for op in ops(kernel)) for call in graph.calls for kernel in called((call,))]
+    assert max(sums) <= TURNS + 1
+    assert sum(len(ops(kernel)) for call in graph.calls for kernel in called((call,))) <= 8 * length
 
 
 def test_a_kernel_has_the_name_of_what_it_computes() -> None:

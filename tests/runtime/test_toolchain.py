@@ -221,3 +221,15 @@ def test_a_text_may_hold_any_letter(c_compiler: str) -> None:
 def test_programs_are_made_for_a_compiler_its_flags_and_a_processor(c_compiler: str) -> None:
     assert set(toolchain().identity()) == {"compiler", "flags", "processor"}
     assert sys.platform != "linux" or "-march=native" in toolchain().identity()["flags"]
+
+
+def test_long_texts_are_compiled_with_less_ado(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CC", str(counting(c_compiler, tmp_path)))
+    compiler = toolchain()
+    for text in ("", " " * module.LONG):
+        compiler.compile(f"int one(void) {{ return 1; }}{text}")
+    short, long = (tmp_path / "calls").read_text().splitlines()[-2:]
+    assert "-O2" not in short
+    assert "-O2 -ftree-vectorize" in long
