@@ -336,3 +336,19 @@ def test_what_numpy_computes_beside_c_warns_of_nothing() -> None:
 
     assert "contextvars" in source_of(f, 1e3 * np.eye(2))
     f(1e3 * np.eye(2))
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+def test_a_program_on_disk_needs_no_printing_and_no_compiler(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gradient = tm.grad(lambda x: np.sum(np.sin(x) ** 2))
+    expected = tm.compile(gradient, backend=backend)(X)
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("a warm start does this anew")
+
+    monkeypatch.setattr("tracemill.runtime.build.print_program", refuse)
+    monkeypatch.setattr("tracemill.runtime.build.OTHERS", (refuse,))
+    monkeypatch.setattr("tracemill.runtime.toolchain.compiled", refuse)
+    np.testing.assert_array_equal(tm.compile(gradient, backend=backend)(X), expected)
