@@ -16,6 +16,10 @@ Axes: TypeAlias = tuple[int | None, ...]
 FOLDED = REDUCTIONS - {"argmax", "argmin"}
 """Reductions whose results over the parts of an axis are reduced to the result in the same way."""
 
+MOST_PIECES = 64
+"""A tile that is a strip of columns lies in as many pieces as there are rows. With more than these, they are so short
+that NumPy spends more time on beginning with one than on what is in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
@@ -31,6 +35,8 @@ class Tiling:
     """What needs such results first: it is computed when all tiles are done. All else is computed before them."""
     row_bytes: int
     """The memory of one element of the axis, in the value that has most."""
+    pieces: int
+    """In how many pieces of memory a tile of that value lies."""
     outside_bytes: int
     """The memory of the results that are computed before and after the tiles."""
 
@@ -38,8 +44,8 @@ class Tiling:
 def tiling_of(graph: Graph, *, most_row_bytes: int) -> Tiling | None:
     """The outermost axis along which tiles compute most of the results of a graph of loop calls.
 
-    A tile of one row needs at most `most_row_bytes` per value; less than a quarter of all results may lie outside of
-    the tiles. None if no axis is like that.
+    A tile of one row needs at most `most_row_bytes` per value, in no more than `MOST_PIECES`; less than a quarter of
+    all results may lie outside of the tiles. None if no axis is like that.
     """
     made = [call.outputs[0] for call in graph.calls if call.op not in VIEWS]
     if not made:
@@ -48,7 +54,13 @@ def tiling_of(graph: Graph, *, most_row_bytes: int) -> Tiling | None:
     total = sum(value.type.nbytes for value in made)
     along = (_along(graph, largest, axis) for axis, length in enumerate(largest.shape) if length >= 2)
     tilings = [tiling for tiling in along if tiling is not None]
-    fitting = [t for t in tilings if 0 < t.row_bytes <= most_row_bytes and 4 * t.outside_bytes < total]
+    fitting = [
+        tiling
+        for tiling in tilings
+        if 0 < tiling.row_bytes <= most_row_bytes
+        and tiling.pieces <= MOST_PIECES
+        and 4 * tiling.outside_bytes < total
+    ]
     return min(fitting, key=lambda t: 16 * t.outside_bytes // total, default=None)
 
 
@@ -63,6 +75,8 @@ class _Cut:
     """Results of calls, and the axis along which all need them."""
     row_bytes: int = 0
     """The largest of all that is cut and lies in memory, per element of the axis."""
+    pieces: int = 0
+    """How many pieces of its memory have elements of one part of the axis."""
     operands: set[Value] = field(default_factory=set[Value])
     """What these calls take a part of."""
 
@@ -103,7 +117,7 @@ def _along(graph: Graph, largest: Value, axis: int) -> Tiling | None:
         return None  # nothing that the tiles are given is cut: all would compute the same
     inside = {*cut.axes, *folded}
     outside = sum(_made_bytes(call) for call in graph.calls if call.outputs[0] not in inside)
-    return Tiling(length, cut.axes, folded, frozenset(late), cut.row_bytes, outside)
+    return Tiling(length, cut.axes, folded, frozenset(late), cut.row_bytes, cut.pieces, outside)
 
 
 def _cut(graph: Graph, roots: Iterable[tuple[Value, int]]) -> _Cut:
@@ -133,7 +147,8 @@ def _cut(graph: Graph, roots: Iterable[tuple[Value, int]]) -> _Cut:
     for value, axes in wanted.items():
         for at in axes:
             if at is not None and value not in views:
-                cut.row_bytes = max(cut.row_bytes, value.type.nbytes // value.shape[at])
+                row_bytes, pieces = value.type.nbytes // value.shape[at], math.prod(value.shape[:at])
+                cut.row_bytes, cut.pieces = max((cut.row_bytes, cut.pieces), (row_bytes, pieces))
     return cut
 
 

@@ -10,7 +10,9 @@ from kernels import as_kernel, kernel_of
 from recording import ops
 from tracemill.compiler.ir import Call, Graph
 from tracemill.compiler.kernel import is_loop_call
+from tracemill.passes.pipeline import run
 from tracemill.passes.tile import tile
+from tracemill.runtime.build import PASSES, final
 
 
 def the_tiles(graph: Graph) -> Any:
@@ -74,6 +76,20 @@ def test_along_rows_too_long_for_a_tile_the_columns_are_cut() -> None:
     graph = kernel_of(lambda x, w: np.tanh(x) * w[:, None], np.ones((2, 100_000)), np.ones(2))
     tiles = the_tiles(tile(graph, tile_bytes=1 << 14, smallest=0))
     assert (tiles["cuts"], tiles["joins"]) == ((1, None), (1,))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.sqrt(x.T * x.T + 1) / x.T,
+        lambda x: ((x - x.mean(0)) ** 2).mean(0),
+    ],
+)
+def test_strips_of_columns_so_narrow_that_they_lie_in_many_pieces_are_not_cut(function: Any) -> None:
+    graph = run(final(tm.compile(function).lower(np.ones((1000, 100))).graph), PASSES)
+    found = tile(graph, tile_bytes=1 << 14, smallest=1 << 10)
+    tiles: list[Any] = [call.params for call in found.calls if call.op == "tiled"]
+    assert all(cut in (0, None) for params in tiles for cut in params["cuts"])
 
 
 @pytest.mark.parametrize("columns", [10, 200_000])
