@@ -6,12 +6,13 @@ maximum of a row lies in the loop over rows, before the loop over the row that s
 moves have no loops of their own: they are computed where they are used.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ...compiler.ir import Call, Value
+from ...compiler.kernel import is_elementwise
 from .alignment import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
 from .cost import (
     BRIEF,
@@ -47,11 +48,19 @@ class Place(NamedTuple):
 
     aligned: int
     """How many leading axes of the value are indexed by the outermost loops, in order."""
-    times: int
-    """How many elements are computed, if nothing is computed before its innermost loop."""
+    ways: Mapping[int, int]
+    """How many elements are asked for by each different index: ``x[1:] - x[:-1]`` asks for elements of x by two."""
+
+    @property
+    def times(self) -> int:
+        """How many elements are computed, if nothing is computed before its innermost loop."""
+        return sum(self.ways.values())
 
 
 Places = dict[Nest, Place]
+
+LOOPS: Final = 0
+"""The index that the loops of a nest have."""
 
 
 class Use(NamedTuple):
@@ -87,6 +96,8 @@ class Group:
     """The operands of the calls that are not made by one of them, with who uses them."""
     operands: dict[Call, Places] = field(default_factory=dict["Call", "Places"])
     """Where the operands of each call are needed, as its result or its own loops have it."""
+    indices: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    """The number of each other index: of what an operand's index is made, and how."""
     work: int = 0
     """How many times the innermost statements of all nests run."""
     repeated: float = 0.0
@@ -100,7 +111,7 @@ class Group:
         (output,) = call.outputs
         nest = Nest(None, 0, size_of(call))
         group = Group(time, call, stored=[output], work=nest.size)
-        group._enter(call, {nest: Place(rank(output), nest.size)})
+        group._enter(call, {nest: Place(rank(output), {LOOPS: nest.size})})
         return group
 
     def fit(self, call: Call, *, store: bool) -> Fit | Refusal:
@@ -128,7 +139,7 @@ class Group:
             self.stored.append(output)
         self.repeated += fit.extra
         nest = fit.nest
-        self._enter(call, fit.places if nest is None else {nest: Place(rank(output), nest.size)})
+        self._enter(call, fit.places if nest is None else {nest: Place(rank(output), {LOOPS: nest.size})})
         if nest is not None:
             self.work += nest.size
             self.largest = max(self.largest, call, key=size_of)
@@ -171,14 +182,31 @@ class Group:
             if reduces and in_order(call):
                 aligned = rank(value)
             for nest, at in self.operands[call].items():
-                before = places.get(nest, Place(rank(value), 0))
+                before = places.get(nest, Place(rank(value), {}))
+                ways = dict(before.ways)
+                for index, times in at.ways.items():
+                    index = self._index(call, place, index)
+                    ways[index] = max(ways.get(index, 0), _times(call, value, times))
                 places[nest] = Place(
-                    min(aligned if reduces else min(aligned, at.aligned), before.aligned),
-                    max(_times(call, value, at.times), before.times),
+                    min(aligned if reduces else min(aligned, at.aligned), before.aligned), ways
                 )
         # What depends on outer loops alone is computed there, once for each of its elements.
-        size, axes = value.type.size, rank(value)
-        return {nest: at if at.aligned < axes else Place(axes, size) for nest, at in places.items()}
+        axes, once = rank(value), {LOOPS: value.type.size}
+        return {nest: at if at.aligned < axes else Place(axes, once) for nest, at in places.items()}
+
+    def _index(self, call: Call, place: int, index: int) -> int:
+        """The index by which a call asks for its operand if its result is asked for by `index`."""
+        operand, (output,) = call.inputs[place], call.outputs
+        if is_reduction(call):
+            return index
+        if not is_elementwise(call):
+            return self._numbered((call, place, index))
+        if operand.shape == output.shape:
+            return index
+        return self._numbered((output.shape, operand.shape, index))
+
+    def _numbered(self, index: Hashable) -> int:
+        return self.indices.setdefault(index, len(self.indices) + LOOPS + 1)
 
     def _enter(self, call: Call, operands: Places) -> None:
         self.calls[call] = None

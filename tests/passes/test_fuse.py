@@ -196,6 +196,23 @@ def test_what_is_dear_is_computed_where_outer_loops_need_it_once() -> None:
     assert len(kernels(fused(lambda x, w: x * np.exp(w)[:, None], (400, 300), (400,)))) == 1
 
 
+def test_what_is_dear_is_computed_once_for_several_shifts_of_it() -> None:
+    def f(x: Any) -> Any:
+        y = np.exp(x)
+        return y[2:] - 2 * y[1:-1] + y[:-2]
+
+    assert [names.count("exp") for names in kernels(fused(f, (10_000,)))] == [1, 0]
+
+
+def test_a_long_chain_of_shifts_is_not_computed_all_over_again_for_each() -> None:
+    def f(x: Any) -> Any:
+        for i in range(20):
+            x = np.tanh(np.roll(x, i % 5 + 1) + x) * (i + 1)
+        return x
+
+    assert max(names.count("tanh") for names in kernels(fused(f, (1000,)))) <= 2
+
+
 def test_matrix_products_stand_between_kernels_and_read_views() -> None:
     graph = fused(lambda x, w: np.tanh((x @ w.T) + 1.0) @ w, (40, 30), (20, 30))
     assert [call.op for call in graph.calls if call.op != "transpose"] == ["dot", "kernel", "dot"]
