@@ -141,12 +141,17 @@ def target_of(backend: str, fast_math: bool) -> Target:
     return Target("c", COptions(fast_math=fast_math), compiler, falls_back=wanted == "auto")
 
 
-def print_program(optimised: Graph, target: Target, donated: Sequence[int] = ()) -> Source:
-    """The generated text of a graph that has been through all passes; results may overwrite the `donated` inputs."""
+def print_program(
+    optimised: Graph, target: Target, donated: Sequence[int] = (), *, check: bool = True
+) -> Source:
+    """The generated text of a graph that has been through all passes; results may overwrite the `donated` inputs.
+
+    With `check` the module can compare itself with the meanings of the ops.
+    """
     if target.backend == "numpy":
-        return Source(print_module(optimised, donated=donated))
+        return Source(print_module(optimised, donated=donated, check=check))
     library = CLibrary(partial(print_function, options=target.options))
-    python = print_module(optimised, library=library, donated=donated)
+    python = print_module(optimised, library=library, donated=donated, check=check)
     if not library.functions:
         return Source(python)
     return Source(python, print_source(optimised.name, library.functions), library.function_by_call)

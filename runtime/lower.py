@@ -83,6 +83,11 @@ class Lowered:
     def _source(self) -> Source:
         return print_program(self.optimised, self._target, self._donated)
 
+    @property
+    def unchecked(self) -> Source:
+        """The generated text without the comparison with itself that a file on disk ends with."""
+        return print_program(self.optimised, self._target, self._donated, check=False)
+
     @cached_property
     def memory(self) -> MemoryUse:
         """The bytes of arguments, outputs and temporaries, and the peak."""

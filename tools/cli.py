@@ -16,6 +16,7 @@ from rich.console import Console
 
 from ..compiler.errors import TracemillError
 from ..compiler.tracing import is_library
+from ..runtime.build import BACKENDS
 from ..runtime.cache import CacheWarning
 from ..runtime.lower import Lowered
 from .argument_specs import parse_spec, read_example, signature_of_call
@@ -64,7 +65,10 @@ def demo(quick: bool, epochs: int | None, seed: int) -> None:
 )
 @click.option("--example", type=click.Path(path_type=Path), help="A .npz file with arrays for the arguments.")
 @click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".')
-@click.option("--stage", default="all", show_default=True, help="One of traced, after:PASS, numpy, all.")
+@click.option("--stage", default="all", show_default=True, help="One of traced, after:PASS, numpy, c, all.")
+@click.option(
+    "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What it is made for."
+)
 @click.option("--diff", "as_diff", is_flag=True, help="Show what each pass changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def inspect_(
@@ -73,6 +77,7 @@ def inspect_(
     example: Path | None,
     transform: str | None,
     stage: str,
+    backend: str,
     as_diff: bool,
     as_json: bool,
 ) -> None:
@@ -94,7 +99,7 @@ def inspect_(
         found = find_function(function)
     specs = [parse_spec(text) for text in described] + (read_example(example) if example else [])
     signature = signature_of_call(found, specs)
-    lowered = Lowered(apply_transforms(transform, found) if transform else found, signature, "auto")
+    lowered = Lowered(apply_transforms(transform, found) if transform else found, signature, backend)
     stages = choose(stages_of(lowered), stage)
     if as_json:
         click.echo(

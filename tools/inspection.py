@@ -8,10 +8,9 @@ import click
 from rich.console import Console
 from rich.syntax import Syntax
 
-from ..compiler.backends.numpy import print_module
 from ..runtime.lower import Lowered
 
-TRACED, NUMPY = "traced", "numpy"
+TRACED, NUMPY, C = "traced", "numpy", "c"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +35,9 @@ class Stage:
 
 
 def stages_of(lowered: Lowered) -> list[Stage]:
-    """All stages, in order: ``traced``, ``after:<pass>`` for each pass, ``numpy``.
+    """All stages, in order: ``traced``, ``after:<pass>`` for each pass, ``numpy``, and ``c`` if there is some.
 
-    The last is without the self-check that the file on disk ends with.
+    The module is without the self-check that the file on disk ends with.
     """
     text = lowered.graph.code
     stages = [Stage(TRACED, "traced", text, None)]
@@ -48,10 +47,11 @@ def stages_of(lowered: Lowered) -> list[Stage]:
         title = f"after {name}" if run == 1 else f"after {name}, run {run}"
         stages.append(Stage(f"after:{name}", title, graph.code, text))
         text = stages[-1].text
-    return [
-        *stages,
-        Stage(NUMPY, "generated NumPy", print_module(lowered.optimised, check=False).rstrip(), None),
-    ]
+    source = lowered.unchecked
+    stages.append(Stage(NUMPY, "generated NumPy", source.python.rstrip(), None))
+    if source.c is not None:
+        stages.append(Stage(C, "generated C", source.c.rstrip(), None))
+    return stages
 
 
 def choose(stages: Sequence[Stage], name: str) -> list[Stage]:
@@ -88,7 +88,7 @@ def _text(stage: Stage, console: Console, *, as_diff: bool) -> None:
     if not console.is_terminal:
         print(text, file=console.file)
         return
-    language = "diff" if as_diff else "python"
+    language = "diff" if as_diff else "c" if stage.name == C else "python"
     console.print(Syntax(text, language, theme="ansi_dark", background_color="default", word_wrap=True))
 
 

@@ -1,0 +1,51 @@
+"""Random programs give through C what their calls mean: many in one library, so that the compiler is called once."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from matrix_graphs import matrix_graphs
+from random_graphs import graphs
+from recording import drawn
+from through_c import Run, assert_means_the_same_through_c
+from tracemill.compiler.ir import Graph
+
+pytestmark = pytest.mark.usefixtures("c_compiler")
+
+EXAMPLES = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(EXAMPLES, max_examples=60)
+TOGETHER = 12
+
+random_graphs = st.lists(graphs(), min_size=TOGETHER, max_size=TOGETHER)
+random_matrix_graphs = st.lists(matrix_graphs(), min_size=TOGETHER, max_size=TOGETHER)
+
+
+def check(found: list[Graph], ulps: float) -> None:
+    runs = [Run(graph, drawn(graph, "real", seed), str(graph)) for seed, graph in enumerate(found)]
+    assert_means_the_same_through_c(runs, ulps=ulps)
+
+
+@EXAMPLES
+@given(random_graphs)
+def test_random_graphs_give_through_c_what_they_mean(found: list[Graph]) -> None:
+    check(found, 2000)
+
+
+@EXAMPLES
+@given(random_matrix_graphs)
+def test_views_and_writes_in_place_never_show_in_c(found: list[Graph]) -> None:
+    check(found, 0)
+
+
+@pytest.mark.slow
+@MANY
+@given(random_graphs)
+def test_more_random_graphs_give_through_c_what_they_mean(found: list[Graph]) -> None:
+    check(found, 2000)
+
+
+@pytest.mark.slow
+@MANY
+@given(random_matrix_graphs)
+def test_views_and_writes_in_place_never_show_in_more_programs_of_c(found: list[Graph]) -> None:
+    check(found, 0)
