@@ -15,7 +15,7 @@ from .c_literals import c_literal
 from .c_names import variable_name
 from .c_types import element_type
 
-RESERVED = ("threads", "memory", "begin", "end", "chunk", "c")
+RESERVED = ("threads", "memory", "begin", "end", "chunk", "c", "value", "place")
 """What the drivers of kernels call their own."""
 
 MOST_CONSTANTS = 4096

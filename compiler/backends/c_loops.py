@@ -4,7 +4,7 @@ from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
-from ..affine import Affine
+from ..affine import Affine, Variable, of
 from ..dtypes import kind
 from ..ir import Call, Location
 from ..loops.nest import (
@@ -35,7 +35,18 @@ from ..text import location_text
 from .c_expression import expression as elementwise
 from .c_expression import functions_in
 from .c_literals import c_literal
-from .c_reductions import Gathering, added, folded, gathering, longest, merged, result
+from .c_reductions import (
+    Gathering,
+    added,
+    equals,
+    folded,
+    gathering,
+    is_search,
+    longest,
+    merged,
+    replaces,
+    result,
+)
 from .c_types import c_type, element_type
 
 INDENT = "    "
@@ -52,6 +63,8 @@ class Writer:
     shown: Location | None = None
     blocks: set[Accumulator] = field(default_factory=set[Accumulator])
     """Those that gather into the variables of a block now."""
+    searched: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
+    """Where the numbers of a block lie that are searched for the extreme one."""
     gathers: dict[Accumulator, Gathering] = field(default_factory=dict[Accumulator, Gathering])
     """How those gather of which a chunk has a part."""
 
@@ -206,6 +219,8 @@ class Writer:
             name = f"{accumulator.name}_next"
             self.line(f"const {c_type(accumulator.dtype)} {name} = {value};")
             value = name
+        if accumulator in self.blocks and accumulator in self.searched:
+            self.line(f"{self.searched[accumulator]} = {value};")
         for line in added(accumulator, how, variables(accumulator, how, suffix, statement.place), value, at):
             self.line(self.called(line))
 
@@ -280,13 +295,49 @@ class Writer:
             blocks = self.now(accumulator)[0].blocks
             assert blocks is not None
             self.declare(accumulator, blocks, "_block")
+        searches = [s for s in loop.body if isinstance(s, Accumulate) and is_search(s.accumulator)]
+        searches = [s for s in searches if s.accumulator in in_blocks]
+        for search in searches:
+            self.keep(search, loop.variable, low, min(map(longest, in_blocks)))
         self.blocks |= set(in_blocks)
         self.turns(loop, low, end, gathered)
         self.blocks -= set(in_blocks)
         for accumulator in in_blocks:
+            if is_search(accumulator):
+                continue
             how, _ = self.now(accumulator)
             assert how.blocks is not None
             self.merge(accumulator, how, how.blocks, "_block")
+        for search in searches:
+            self.find(search, loop.variable, low, end)
+
+    def keep(self, search: Accumulate, variable: Variable, low: str, most: int) -> None:
+        """Memory for the numbers of a block that will be searched, if they are not in memory."""
+        accumulator = search.accumulator
+        if isinstance(search.expression, Load):
+            self.searched.pop(accumulator, None)
+            return
+        values, size = f"{accumulator.name}_values", min(most, variable.extent)
+        self.line(f"{element_type(accumulator.dtype)} {values}[{size}];")
+        self.searched[accumulator] = f"{values}[{variable}{'' if low == '0' else f' - {low}'}]"
+
+    def find(self, search: Accumulate, variable: Variable, low: str, end: str) -> None:
+        """Look for the extreme number of a block, if it is more extreme than all before it."""
+        accumulator, how = search.accumulator, gathering(search.accumulator)
+        assert how.blocks is not None
+        (name, at), (block,) = variables(accumulator, how), variables(accumulator, how.blocks, "_block")
+        with self.braces(f"if ({replaces(accumulator, block, name)})"):
+            self.line(f"{name} = {block};")
+            first = Variable(f"{accumulator.name}_first", variable.low, variable.high)
+            self.line(f"long {first} = {end};")
+            self.line(f"#pragma omp simd reduction(min : {first})")
+            with self.braces(f"for (long {variable} = {low}; {variable} < {end}; {variable}++)"):
+                value = self.searched.get(accumulator) or self.text(search.expression)
+                self.line(f"const {c_type(accumulator.dtype)} value = {value};")
+                self.line(f"const long place = {equals(accumulator, 'value', name)} ? {variable} : {end};")
+                self.line(f"{first} = place < {first} ? place : {first};")
+            assert search.at is not None
+            self.line(f"{at} = {search.at.at(variable, of(first))};")
 
     def turns(self, loop: Loop, low: str, end: str, gathered: Sequence[Accumulator] | None) -> None:
         """The turns from `low` up to `end`: on vectors that gather some sums and the like, or one by one."""

@@ -6,7 +6,7 @@ its length.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -18,6 +18,9 @@ from .c_types import c_type
 
 LANES_BYTES: Final = 1024
 """The lanes of a vector add up so many bytes of numbers in their own precision."""
+
+SEARCHED: Final = 4096
+"""Among so many bytes of numbers the extreme one is known before its place is looked for."""
 
 ROWS: Final = 256
 """So many rows are added up in their own precision, side by side."""
@@ -53,8 +56,15 @@ class Gathering:
 
 
 def longest(accumulator: Accumulator) -> int:
-    """How many numbers a sum adds up in their own precision."""
+    """How many numbers a sum adds up in their own precision, or are searched for the extreme one."""
+    if is_search(accumulator):
+        return SEARCHED // accumulator.dtype.itemsize
     return ROWS if accumulator.size is not None else LANES_BYTES // real_dtype(accumulator.dtype).itemsize
+
+
+def is_search(accumulator: Accumulator) -> bool:
+    """Whether the place of a number is looked for."""
+    return accumulator.op in ("argmax", "argmin")
 
 
 def gathering(accumulator: Accumulator, count: int | None = None) -> Gathering:
@@ -62,9 +72,10 @@ def gathering(accumulator: Accumulator, count: int | None = None) -> Gathering:
     op, dtype = accumulator.op, accumulator.dtype
     if op == "sum" and kind(dtype) in "fc":
         return _sum(accumulator, accumulator.count if count is None else count)
-    if op in ("argmax", "argmin"):
+    if is_search(accumulator):
+        extreme = gathering(replace(accumulator, op=op[3:]))
         parts = (Part("", dtype, _extreme(dtype, op[3:])), Part("_at", np.dtype(np.int64), "0"))
-        return Gathering(parts, None)
+        return Gathering(parts, None, extreme if accumulator.size is None else None)
     if kind(dtype) == "b":
         op = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(op, op)
         return Gathering((Part("", dtype, "1" if op == "all" else "0"),), "&" if op == "all" else "|")
@@ -102,6 +113,8 @@ def _extreme(dtype: DType, op: str) -> str:
 def added(accumulator: Accumulator, how: Gathering, names: Sequence[str], value: str, at: str) -> list[str]:
     """Statements that add a number to the variables called `names`, one per part; `value` is a name."""
     op, dtype = accumulator.op, accumulator.dtype
+    if is_search(accumulator) and len(names) == 1:
+        op = op[3:]
     if op == "sum" and kind(dtype) == "c":
         f = "f" if dtype.itemsize == 8 else ""
         return _summed(how, names, [f"creal{f}({value})", f"cimag{f}({value})"])
@@ -109,9 +122,7 @@ def added(accumulator: Accumulator, how: Gathering, names: Sequence[str], value:
         return _summed(how, names, [value])
     name = names[0]
     if op in ("argmax", "argmin"):
-        sign = ">" if op == "argmax" else "<"
-        nan = f" || ({value} != {value} && {name} == {name})" if kind(dtype) == "f" else ""
-        return [f"if ({value} {sign} {name}{nan}) {name} = {value}, {names[1]} = {at};"]
+        return [f"if ({replaces(accumulator, value, name)}) {name} = {value}, {names[1]} = {at};"]
     if kind(dtype) == "b":
         return [f"{name} {how.clause}= {value};"]
     if op in ("max", "min"):
@@ -119,6 +130,19 @@ def added(accumulator: Accumulator, how: Gathering, names: Sequence[str], value:
     if op == "prod" and kind(dtype) == "c":
         return [f"{name} = {_product(dtype, name, value)};"]
     return [f"{name} {'+' if op == 'sum' else '*'}= {value};"]
+
+
+def replaces(accumulator: Accumulator, value: str, name: str) -> str:
+    """The condition under which a number is more extreme than all before it: the first NaN is."""
+    sign = ">" if accumulator.op == "argmax" else "<"
+    nan = f" || ({value} != {value} && {name} == {name})" if kind(accumulator.dtype) == "f" else ""
+    return f"{value} {sign} {name}{nan}"
+
+
+def equals(accumulator: Accumulator, value: str, name: str) -> str:
+    """The condition under which a number is the extreme one."""
+    nan = f" || {value} != {value}" if kind(accumulator.dtype) == "f" else ""
+    return f"{value} == {name}{nan}"
 
 
 def _summed(how: Gathering, names: Sequence[str], values: Sequence[str]) -> list[str]:

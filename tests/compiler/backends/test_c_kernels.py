@@ -216,6 +216,40 @@ def test_extrema_are_nan_where_a_number_is(c_compiler: str, tmp_path_factory: py
                 np.testing.assert_array_equal(ours, numpys)
 
 
+def places(x: Value) -> tuple[Value, ...]:
+    """Places in rows, in what is computed of rows, and in the whole."""
+    doubled = fn.add(x, x)
+    rows = [bind(op, value, axis=1) for op in ("argmax", "argmin") for value in (x, doubled)]
+    return *rows, bind("argmax", fn.reshape(x, (x.type.size,)), axis=0), bind("max", doubled, axes=(1,))
+
+
+@pytest.fixture(scope="module")
+def finding(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
+    functions = [function_of(recorded(places, f"{t}[3, 2500]"), f"places_{t}") for t in ("f32", "f64", "i32")]
+    made = compiled(functions, c_compiler, tmp_path_factory.mktemp("places"))
+    return dict(zip(("f4", "f8", "i4"), made, strict=True))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
+@pytest.mark.parametrize("case", ["mixed", "rising", "falling", "ties", "infinite", "NaN"])
+def test_places_of_extrema_are_the_first_in_long_rows(
+    dtype: str, case: str, finding: dict[str, Compiled]
+) -> None:
+    rng = np.random.default_rng(0)
+    rows: dict[str, Array] = {
+        "mixed": rng.normal(size=(3, 2500)) * 1000,
+        "rising": np.arange(7500.0).reshape(3, 2500),
+        "falling": -np.arange(7500.0).reshape(3, 2500),
+        "ties": rng.integers(-3, 4, (3, 2500)) * 1.0,
+        "infinite": np.full((3, 2500), -np.inf if dtype[0] == "f" else -(2.0**31)),
+        "NaN": np.where(rng.random((3, 2500)) < 0.001, np.nan if dtype[0] == "f" else 9, 1.0),
+    }
+    x = rows[case].astype(dtype)
+    expected = meaning(recorded(places, f"{dtype[0]}{8 * x.itemsize}[3, 2500]"), [x])
+    for threads in (1, 3):
+        assert_same(finding[dtype](x, threads=threads)[: len(expected)], expected)
+
+
 # ---- random graphs ---------------------------------------------------------------------------------------
 
 
