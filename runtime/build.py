@@ -119,10 +119,12 @@ def optimise(graph: Graph, target: Target) -> tuple[Graph, list[tuple[str, Graph
     return run(graph, passes, check=checking(), record=stages), stages
 
 
-def check_backend(backend: str) -> None:
-    """`BackendError` for a name that is none."""
+def check_backend(backend: str, setting: str = "backend") -> None:
+    """`BackendError` for a name that is none, of what was set."""
     if backend not in BACKENDS:
-        raise BackendError(f"backend {backend!r} is unknown: choose one of {', '.join(map(repr, BACKENDS))}")
+        raise BackendError(
+            f"{setting} {backend!r} is unknown: choose one of {', '.join(map(repr, BACKENDS))}"
+        )
 
 
 def target_of(backend: str, fast_math: bool) -> Target:
@@ -132,7 +134,7 @@ def target_of(backend: str, fast_math: bool) -> Target:
         BackendError, MissingCompilerError, CompilerError: there is no such backend, or no C compiler for it.
     """
     wanted = usual_backend() if backend == "auto" else backend
-    check_backend(wanted)
+    check_backend(wanted, "TRACEMILL_BACKEND" if backend == "auto" else "backend")
     if wanted == "numpy":
         return NUMPY
     compiler = toolchain() if wanted == "c" else working_toolchain()

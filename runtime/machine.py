@@ -48,9 +48,12 @@ def known_machine() -> Machine | None:
     known = recall("machine")
     if known.get("digest") != processor_digest() or known.get("cores") != available_cores():
         return None
-    caches = {int(level): int(size) for level, size in known["caches"].items()}
-    copied = {int(threads): float(speed) for threads, speed in known["copied"].items()}
-    return Machine(processor_name(), int(known["cores"]), caches, copied, float(known["call"]))
+    try:
+        caches = {int(level): int(size) for level, size in known["caches"].items()}
+        copied = {int(threads): float(speed) for threads, speed in known["copied"].items()}
+        return Machine(processor_name(), int(known["cores"]), caches, copied, float(known["call"]))
+    except (KeyError, AttributeError, TypeError, ValueError):  # written by another version, or by hand
+        return None
 
 
 def measured_machine() -> Machine:

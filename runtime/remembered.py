@@ -11,6 +11,9 @@ from typing import Any
 from .cache import default_cache
 from .cache_folder import make_private, problem_of, temporary_in
 
+MOST_BYTES = 2**16
+"""Of a file of facts: what is longer was written by nobody who means well."""
+
 
 def recall(name: str) -> dict[str, Any]:
     """What is known under a name; nothing if that is not known, or could have been written by another user."""
@@ -18,7 +21,8 @@ def recall(name: str) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            found: Any = json.loads(file.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

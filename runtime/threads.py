@@ -7,6 +7,9 @@ from pathlib import Path
 from ..compiler.errors import ArgumentValueError
 from .whole_numbers import whole_number
 
+MOST = 1024
+"""More threads than any machine has cores: OpenMP ends the process when the system refuses it threads."""
+
 _CGROUPS = Path("/sys/fs/cgroup")
 _count = ctypes.c_int(0)
 """What all shared libraries read; 0 until somebody asks."""
@@ -26,7 +29,7 @@ def set_num_threads(count: int) -> None:
     was forked from one that uses Tracemill computes in one thread, whatever is set.
 
     Raises:
-        TransformTypeError, TransformArgumentError: `count` is not a positive integer.
+        TransformTypeError, TransformArgumentError: `count` is no integer from 1 to 1024.
 
     >>> import tracemill as tm
     >>> before = tm.get_num_threads()
@@ -35,7 +38,7 @@ def set_num_threads(count: int) -> None:
     1
     >>> tm.set_num_threads(before)
     """
-    wanted = whole_number("set_num_threads", "count", count, least=1)
+    wanted = whole_number("set_num_threads", "count", count, least=1, most=MOST)
     if not _Process.is_forked:
         _count.value = wanted
 
@@ -69,11 +72,22 @@ def available_cores() -> int:
 def _wanted_at_first() -> int:
     own = os.environ.get("TRACEMILL_NUM_THREADS")
     if own:
-        if not own.strip().isdecimal() or int(own) == 0:
-            raise ArgumentValueError(f"TRACEMILL_NUM_THREADS must be a positive integer, not {own!r}")
-        return int(own)
-    usual = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # a list is about nested teams
-    return int(usual) if usual.isdecimal() and int(usual) else available_cores()
+        count = _count_in(own)
+        if count is None:
+            raise ArgumentValueError(
+                f"TRACEMILL_NUM_THREADS must be an integer from 1 to {MOST}, not {own!r}: correct it, or unset it"
+            )
+        return count
+    usual = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # a list is about nested teams
+    return _count_in(usual) or available_cores()
+
+
+def _count_in(text: str) -> int | None:
+    """A number of threads in the environment; None for what is none."""
+    digits = text.strip()
+    if not digits.isdecimal() or len(digits) > len(str(MOST)):
+        return None
+    return int(digits) if 1 <= int(digits) <= MOST else None
 
 
 def _quota() -> float | None:

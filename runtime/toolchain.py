@@ -11,9 +11,11 @@ import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ..compiler.backends.c_interface import FLAGS
 from ..compiler.errors import CompilerError, MissingCompilerError
 from .processor import processor_digest
 from .remembered import recall, remember
@@ -23,20 +25,8 @@ NAMES = ("cc", "gcc", "clang")
 SECONDS = 600.0
 """After which a compiler is given up."""
 
-REQUIRED = (
-    "-O3",
-    "-std=gnu11",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-ffp-contract=off",
-    "-fwrapv",
-    "-fno-strict-aliasing",
-    "-fPIC",
-    "-shared",
-    *(("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()),
-)
-"""How every program is compiled: NumPy's values, NaN and infinity and the sign of zero included. Results that live one
-after the other share memory, whatever their types, hence no strict aliasing."""
+REQUIRED = (*FLAGS, *(("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()))
+"""How every program is compiled."""
 
 FAST = ("-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-freciprocal-math")
 """What ``fast_math=True`` adds. Not ``-ffast-math``: with it a library changes the arithmetic of the whole process."""
@@ -59,7 +49,8 @@ class Feature:
 
 FEATURES = (
     Feature("code for this processor", (("-march=native",), ("-mcpu=native",))),
-    Feature("threads", (("-fopenmp",), ("-fopenmp-simd", "-pthread", "-DTM_PTHREADS"), ("-pthread", "-DTM_PTHREADS"))),
+    Feature("threads", (("-fopenmp",),)),
+    Feature("vector loops", (("-fopenmp-simd",),)),
     Feature("vector math", (("-DTM_VECTOR_MATH",), ("-fveclib=libmvec",))),
     Feature("512-bit vectors", (("-mprefer-vector-width=512",),)),
 )  # fmt: skip
@@ -194,24 +185,44 @@ def _commands() -> Iterator[list[str]]:
     """The compilers that are there, as absolute paths with their first arguments."""
     if os.name == "nt":
         return
-    named, usual = (shlex.split(os.environ.get(name, "")) for name in SETTINGS)
+    named, usual = map(_setting, SETTINGS)
     for command in [named] if named else [usual, *([name] for name in NAMES)]:
         path = shutil.which(command[0]) if command else None
         if path is not None:
             yield [os.path.abspath(path), *command[1:]]
 
 
+def _setting(name: str) -> list[str]:
+    """The words of a command in the environment."""
+    given = os.environ.get(name, "")
+    try:
+        return shlex.split(given)
+    except ValueError as error:
+        raise CompilerError(f"{name}={given} is no command ({error}): correct it, or unset it") from error
+
+
 def _stamp(command: Sequence[str]) -> list[Any]:
     """What changes with a compiler."""
     status = os.stat(command[0])
-    return [*command, status.st_mtime_ns, status.st_size, processor_digest()]
+    return [*command, status.st_mtime_ns, status.st_size, _questions()]
+
+
+def _questions() -> str:
+    """The same where the answers are: for one processor, and one version of what is asked."""
+    asked = repr((processor_digest(), REQUIRED, FEATURES, PROBE, WANTS))
+    return sha256(asked.encode()).hexdigest()[:16]
 
 
 def _recalled(known: Mapping[str, Any]) -> Toolchain | None:
-    if not known or known["stamp"][-1] != processor_digest():
+    """What was found out before; None if nothing was, or something else was asked, or it cannot be read."""
+    try:
+        if known["stamp"][-1] != _questions():
+            return None
+        why_not = tuple((str(name), str(reason)) for name, reason in known["why_not"])
+        command, flags = (tuple(map(str, known[name])) for name in ("command", "flags"))
+        return Toolchain(command, str(known["version"]), flags, why_not)
+    except (KeyError, IndexError, TypeError, ValueError):
         return None
-    why_not = tuple((str(name), str(reason)) for name, reason in known["why_not"])
-    return Toolchain(tuple(known["command"]), str(known["version"]), tuple(known["flags"]), why_not)
 
 
 # ---- asking what it can do ---------------------------------------------------------------------------

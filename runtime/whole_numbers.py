@@ -6,8 +6,8 @@ from typing import Any
 from ..compiler.errors import TransformArgumentError, TransformTypeError
 
 
-def whole_number(where: str, name: str, given: Any, *, least: int | None = 0) -> int:
-    """An int of at least `least`, unless that is None; `TransformTypeError` or `TransformArgumentError` for others.
+def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, most: int | None = None) -> int:
+    """An int from `least` to `most`, None being no bound; else `TransformTypeError` or `TransformArgumentError`.
 
     >>> whole_number("scan(step)", "length", 3)
     3
@@ -21,4 +21,6 @@ def whole_number(where: str, name: str, given: Any, *, least: int | None = 0) ->
     if least is not None and number < least:
         wanted = "must not be negative" if least == 0 else f"must be at least {least}"
         raise TransformArgumentError(f"{where}: {name} {wanted}, not {number}")
+    if most is not None and number > most:
+        raise TransformArgumentError(f"{where}: {name} must be at most {most}, not {number}")
     return number

@@ -7,10 +7,11 @@ from ..ir import ArrayType
 
 @dataclass(frozen=True, slots=True)
 class COptions:
-    """What changes the C text of a program: a part of its cache key."""
+    """What changes the C functions of a program: a part of its cache key."""
 
     fast_math: bool = False
-    """Sums in any order, no NaN, no infinities: faster, and not NumPy's values."""
+    """Compiled with leave to add in any order, fuse multiplications with additions, and lose the sign of zero. NaN and
+    infinity stay, and the text is the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -277,7 +277,7 @@ def test_the_environment_says_what_auto_means(monkeypatch: pytest.MonkeyPatch) -
     assert tm.compile(running).lower(X).backend == "c"
     assert tm.compile(running, backend="numpy").lower(X).backend == "numpy"
     monkeypatch.setenv("TRACEMILL_BACKEND", "fortran")
-    with pytest.raises(tm.errors.BackendError, match="backend 'fortran' is unknown"):
+    with pytest.raises(tm.errors.BackendError, match="TRACEMILL_BACKEND 'fortran' is unknown"):
         tm.compile(running).lower(X)
 
 

@@ -45,6 +45,14 @@ def test_what_was_measured_on_another_machine_does_not_count(tmp_path: Path, fac
     assert known_machine() is None
 
 
+@pytest.mark.parametrize("damage", [{"caches": 3}, {"copied": {"one": 1.0}}, {"call": None}])
+def test_a_damaged_memory_of_the_machine_does_not_count(tmp_path: Path, damage: dict[str, object]) -> None:
+    measure()
+    path = tmp_path / "cache" / "machine.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
+    assert known_machine() is None
+
+
 def test_caches_are_found_without_linux(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(module, "_CACHES", tmp_path)
     assert all(size > 0 for size in measure().caches.values())

@@ -48,6 +48,7 @@ SHOWN = "import tracemill as tm; print(tm.get_num_threads())"
         ({"OMP_NUM_THREADS": "5"}, "5"),
         ({"OMP_NUM_THREADS": "4,2"}, "4"),
         ({"OMP_NUM_THREADS": "many"}, str(available_cores())),
+        ({"OMP_NUM_THREADS": "99999999999"}, str(available_cores())),
         ({}, str(available_cores())),
     ],
 )
@@ -55,9 +56,11 @@ def test_the_environment_says_how_many_at_first(environment: dict[str, str], cou
     assert printed(SHOWN, **environment) == count
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "1025", "4294967297", "9" * 5000])
 def test_a_setting_that_is_no_number_is_named(text: str) -> None:
-    assert "TRACEMILL_NUM_THREADS must be a positive integer" in printed(SHOWN, TRACEMILL_NUM_THREADS=text)
+    said = printed(SHOWN, TRACEMILL_NUM_THREADS=text)
+    assert "TRACEMILL_NUM_THREADS must be an integer from 1 to 1024, not" in said
+    assert said.endswith("correct it, or unset it")
 
 
 def test_what_is_set_is_what_libraries_read() -> None:
@@ -72,11 +75,13 @@ def test_what_is_set_is_what_libraries_read() -> None:
     [
         (0, TransformArgumentError),
         (-2, TransformArgumentError),
+        (1025, TransformArgumentError),
+        (2**32, TransformArgumentError),
         (1.5, TransformTypeError),
         (None, TransformTypeError),
     ],
 )
-def test_a_count_that_is_not_positive_is_refused(count: Any, error: type[Exception]) -> None:
+def test_a_count_that_no_machine_has_is_refused(count: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="set_num_threads: count must be"):
         tm.set_num_threads(count)
 

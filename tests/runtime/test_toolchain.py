@@ -151,6 +151,18 @@ def test_a_compiler_that_is_gone_is_still_the_one_whose_programs_are_cached(
         toolchain().compile("")
 
 
+@pytest.mark.parametrize("text", ['{"stamp": []}', '{"stamp": 1, "flags": 2}', '{"version": "gcc"}'])
+def test_of_a_compiler_that_is_gone_a_damaged_memory_knows_nothing(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    toolchain()
+    (tmp_path / "cache" / "toolchain.json").write_text(text)
+    monkeypatch.setenv("PATH", "")
+    forget()
+    with pytest.raises(MissingCompilerError, match="no C compiler is found"):
+        toolchain()
+
+
 def test_what_another_user_could_have_written_is_not_believed(
     c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +177,31 @@ def test_what_another_user_could_have_written_is_not_believed(
     assert calls(tmp_path) == 2 * asked
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"stamp": 1}', "[" * 100000])
+def test_what_another_version_asked_does_not_count(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CC", str(counting(c_compiler, tmp_path)))
+    toolchain()
+    asked = calls(tmp_path)
+    monkeypatch.setattr(module, "REQUIRED", (*REQUIRED, "-fno-plt"))
+    forget()
+    toolchain()
+    assert calls(tmp_path) == 2 * asked
+
+
+@pytest.mark.parametrize("name", ["TRACEMILL_CC", "CC"])
+def test_a_setting_that_is_no_command_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRACEMILL_CC", raising=False)
+    monkeypatch.setenv(name, "gcc 'with half a quotation")
+    with pytest.raises(
+        CompilerError, match=f"^{name}=gcc 'with .* is no command .*: correct it, or unset it"
+    ):
+        toolchain()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"stamp": 1}', '{"stamp": []}', '{"stamp": {}}', "[" * 100000]
+)
 def test_a_damaged_memory_is_no_memory(c_compiler: str, tmp_path: Path, text: str) -> None:
     found = toolchain()
     (tmp_path / "cache" / "toolchain.json").write_text(text)
@@ -174,7 +210,7 @@ def test_a_damaged_memory_is_no_memory(c_compiler: str, tmp_path: Path, text: st
 
 
 @pytest.mark.parametrize(
-    "flag", ["-march=native", "-fopenmp", "-DTM_VECTOR_MATH", "-mprefer-vector-width=512"]
+    "flag", ["-march=native", "-fopenmp", "-fopenmp-simd", "-DTM_VECTOR_MATH", "-mprefer-vector-width=512"]
 )
 def test_a_flag_that_does_not_work_is_left_out_and_said_why(
     c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: str
@@ -187,8 +223,8 @@ def test_a_flag_that_does_not_work_is_left_out_and_said_why(
     found = toolchain()
     assert flag not in found.flags
     if flag == "-fopenmp":
-        assert "-DTM_PTHREADS" in found.flags
-    elif flag != "-march=native":
+        assert "-fopenmp-simd" in found.flags
+    if flag != "-march=native":
         assert any(f"no {flag} here" in reason for _, reason in found.why_not)
 
 
