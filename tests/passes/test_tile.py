@@ -1,5 +1,6 @@
 """Kernels in tiles: which axis is cut, what is done before and after, and what is not worth it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,9 @@ def test_along_rows_too_long_for_a_tile_the_columns_are_cut() -> None:
         lambda x: ((x - x.mean(0)) ** 2).mean(0),
     ],
 )
-def test_strips_of_columns_so_narrow_that_they_lie_in_many_pieces_are_not_cut(function: Any) -> None:
+def test_strips_of_columns_so_narrow_that_they_lie_in_many_pieces_are_not_cut(
+    function: Callable[..., Any],
+) -> None:
     graph = run(final(tm.compile(function).lower(np.ones((1000, 100))).graph), PASSES)
     found = tile(graph, tile_bytes=1 << 14, smallest=1 << 10)
     tiles: list[Any] = [call.params for call in found.calls if call.op == "tiled"]
