@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..additions import additions
 from ..affine import ZERO, Affine, Index, Variable, flattened, of
 from ..dtypes import INT64, DType
 from ..errors import InternalError
@@ -41,7 +42,6 @@ from .nest import (
     Store,
 )
 from .scope import Branch, Scope
-from .work import operations
 
 UNROLLED: Final = 4
 """Up to so many numbers are reduced without a loop, and an axis of that length is written out."""
@@ -75,7 +75,7 @@ class _Lowering(Loops):
             v: self.buffer(name, v) for v, name in zip(graph.inputs, graph.input_names, strict=True)
         }
         self.constants: dict[Value, Buffer] = {}
-        self.costs: dict[str, int] = {}
+        self.costs: dict[str, float] = {}
         """How many additions a local costs, with all that its loop computes for it."""
         self.outputs = [self.buffer("out", value) for value in graph.outputs]
 
@@ -188,7 +188,7 @@ class _Lowering(Loops):
         elements = tuple(self.element(x, aligned(index, x.shape)) for x in call.inputs)
         local = self.let(self.stem(call), call.outputs[0].dtype, Apply(call, elements), call)
         names = {e.name for e in elements if isinstance(e, Local) and self.homes[e.name][0] is self.current}
-        self.costs[local.name] = operations(call) + sum(self.costs.get(name, 0) for name in names)
+        self.costs[local.name] = additions(call) + sum(self.costs.get(name, 0) for name in names)
         return local
 
     def kept(self, call: Call, index: Index) -> Expression | None:

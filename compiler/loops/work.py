@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from ..ir import Call
-from ..op import lookup
+from ..additions import additions
 from .nest import Apply, Block, Choose, Load, Loop, Nest, Statement, Store
 from .walk import accumulated, expressions
 
@@ -29,22 +28,6 @@ MOST_CHUNKS: Final = 64
 ROWS: Final = 256
 """Rows that are added up side by side in their own precision, which is a chunk then."""
 
-_WEIGHTS = {
-    "divide": 4,
-    "reciprocal": 4,
-    "sqrt": 4,
-    "power": 30,
-    "remainder": 8,
-    "floor_divide": 8,
-    "fmod": 8,
-}
-_FAMILIES = {"arithmetic": 1, "comparison": 1, "conversion": 1, "control": 0, "elementary": 15}
-
-
-def operations(call: Call) -> int:
-    """How many additions one element of an elementwise call costs."""
-    return _WEIGHTS.get(call.op) or _FAMILIES.get(lookup(call.op).family, 60)
-
 
 def work(body: Iterable[Statement]) -> float:
     """Nanoseconds that statements take on one thread."""
@@ -59,7 +42,7 @@ def work(body: Iterable[Statement]) -> float:
                 total += OPERATION
         for expression in expressions(statement):
             if isinstance(expression, Apply):
-                total += OPERATION * operations(expression.call)
+                total += OPERATION * additions(expression.call)
             elif isinstance(expression, Load):
                 total += BYTE * expression.dtype.itemsize
         if isinstance(statement, Store):

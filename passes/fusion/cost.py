@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from ...compiler.additions import additions
 from ...compiler.ir import Call, Constant, Value
-from ...compiler.kernel import is_elementwise, is_loop_call
+from ...compiler.kernel import is_loop_call
 from ...compiler.memory_plan import VIEWS
-from ...compiler.op import lookup
 
 LAUNCH: Final = 250.0
 """Calling one more kernel, and making its output."""
@@ -37,34 +37,10 @@ TURNS: Final = 4
 PARTS: Final = 8
 """More arrays than these are joined by copying each: a loop would ask for every element which one it is in."""
 
-_SLOW = frozenset({"divide", "reciprocal", "sqrt", "hypot", "floor_divide", "remainder", "fmod"})
-_SLOW_WEIGHT = 4.0
-_TRANSCENDENTAL = 15.0
-_SPECIAL = 60.0
-_BY_FAMILY = {
-    "arithmetic": 1.0,
-    "comparison": 1.0,
-    "conversion": 1.0,
-    "control": 0.0,
-    "elementary": _TRANSCENDENTAL,
-}
-_BY_OP = {
-    **dict.fromkeys(_SLOW, _SLOW_WEIGHT),
-    **dict.fromkeys(("power", "cbrt", "gcd", "lcm"), 2 * _TRANSCENDENTAL),
-    "gather": 2.0,
-    "iota": 0.0,
-}
-
 
 def operations(call: Call) -> float:
-    """How many additions one element of the result costs."""
-    if call.op in VIEWS:
-        return 0.0
-    if call.op in _BY_OP:
-        return _BY_OP[call.op]
-    if is_elementwise(call):
-        return _BY_FAMILY.get(lookup(call.op).family, _SPECIAL)
-    return 1.0
+    """How many additions one element of the result costs: nothing where it is only another view of memory."""
+    return 0.0 if call.op in VIEWS else additions(call)
 
 
 def is_fusible(call: Call) -> bool:
