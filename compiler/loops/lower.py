@@ -53,11 +53,8 @@ MOST_COLUMNS: Final = 8192
 SLOW: Final = 10
 """What costs as much as so many additions is not computed twice if a row can keep it."""
 
-LARGEST_ROW: Final = 1 << 14
-"""Bytes of a row."""
-
-LARGEST_ROWS: Final = 1 << 16
-"""Bytes of all rows in the body of a loop: they lie on the stack."""
+LARGEST_ROWS: Final = 1 << 17
+"""Bytes of all rows in the body of a loop: they lie on the stack, and should stay in a core's cache."""
 
 
 def lower(graph: Graph, reserved: Sequence[str] = ()) -> Nest:
@@ -198,8 +195,6 @@ class _Lowering(Loops):
         if outer is None or outer is self.root or variable is None or scope.is_trial:
             return None
         nbytes = variable.extent * value.dtype.itemsize
-        if nbytes > LARGEST_ROW:
-            return None
         for loop in (loop for level in outer.levels[: scope.level] for loop in level.loops):
             local = loop.known.get((value, index))
             if loop.variable != variable or not isinstance(local, Local):

@@ -100,7 +100,7 @@ def test_sums_over_short_rows_that_are_read_once_stay() -> None:
 
 
 def test_rows_that_do_not_fit_on_the_stack_are_not_made() -> None:
-    nest = on_vectors(lower(recorded(kernel_sums, "f64[9, 5]", "f64[9000, 5]")))
+    nest = on_vectors(lower(recorded(kernel_sums, "f64[9, 5]", "f64[20000, 5]")))
     assert not [b for loop in nest.body for b in used((loop,)).buffers if isinstance(b, Row)]
 
 
