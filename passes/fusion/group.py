@@ -29,6 +29,9 @@ from .cost import (
 )
 from .reasons import Reason, Refusal
 
+WRITTEN_OUT = 4
+"""Last axes of so few elements, and sums of so few, have no loop: what all of these need is computed once."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nest:
@@ -98,6 +101,8 @@ class Group:
     """Where the operands of each call are needed, as its result or its own loops have it."""
     indices: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     """The number of each other index: of what an operand's index is made, and how."""
+    written_out: set[Call] = field(default_factory=set[Call])
+    """Reductions of few elements that have no loop of their own."""
     work: int = 0
     """How many times the innermost statements of all nests run."""
     repeated: float = 0.0
@@ -123,7 +128,7 @@ class Group:
         misplaced = [place for place in places.values() if place.aligned < rank(output)]
         if store and (refusal := self._refuse_storing(call, misplaced)):
             return refusal
-        if is_reduction(call):
+        if is_reduction(call) and not (misplaced and _is_written_out(call)):
             return self._fit_reduction(call, places, misplaced)
         times = max((place.times for place in misplaced), default=0)
         extra = max(times - output.type.size, 0) * operations(call) * OPERATION
@@ -139,6 +144,8 @@ class Group:
             self.stored.append(output)
         self.repeated += fit.extra
         nest = fit.nest
+        if nest is None and is_reduction(call):
+            self.written_out.add(call)
         self._enter(call, fit.places if nest is None else {nest: Place(rank(output), {LOOPS: nest.size})})
         if nest is not None:
             self.work += nest.size
@@ -178,7 +185,8 @@ class Group:
         """Where the calls of the group need a value."""
         places: Places = {}
         for call, place in self.reads[value]:
-            aligned, reduces = aligned_axes(call, place), is_reduction(call)
+            aligned = aligned_axes(call, place)
+            reduces = is_reduction(call) and call not in self.written_out
             if reduces and in_order(call):
                 aligned = rank(value)
             for nest, at in self.operands[call].items():
@@ -199,6 +207,8 @@ class Group:
         operand, (output,) = call.inputs[place], call.outputs
         if is_reduction(call):
             return index
+        if is_view(call) and len(call.inputs) == 1:
+            return self._numbered((call.op, tuple(call.params.items()), operand.shape, index))
         if not is_elementwise(call):
             return self._numbered((call, place, index))
         if operand.shape == output.shape:
@@ -224,10 +234,20 @@ def size_of(call: Call) -> int:
 
 def _times(call: Call, operand: Value, times: int) -> int:
     """How many elements of an operand `times` elements of the result, or of a reduction's loops, ask for."""
-    size = call.outputs[0].type.size
+    size, shape = call.outputs[0].type.size, call.outputs[0].shape
+    if not is_reduction(call) and shape and 1 < shape[-1] <= WRITTEN_OUT and operand.shape[-1:] != shape[-1:]:
+        return -(-times // shape[-1])
+    if _is_written_out(call):
+        return max(times, -(-times * operand.type.size // size))
     if is_reduction(call) or not 0 < operand.type.size < size or call.op not in _PARTWISE:
         return times
     return -(-times * operand.type.size // size)
+
+
+def _is_written_out(call: Call) -> bool:
+    """Whether a reduction is of so few elements that it needs no loop."""
+    size = call.outputs[0].type.size
+    return is_reduction(call) and size > 0 and call.inputs[0].type.size <= WRITTEN_OUT * size
 
 
 _PARTWISE = frozenset({"concatenate", "dynamic_update_slice", "pad", "update_slice"})

@@ -244,6 +244,15 @@ def test_the_gradient_of_forces_computes_pairs_for_both_of_its_sums_and_stores_n
     assert bytes_moved(graph) < 8 * 500 * 50
 
 
+def test_what_the_coordinates_of_a_pair_share_is_computed_once_for_them() -> None:
+    def loss(p: Any, m: Any, w: Any) -> Any:
+        return (forces(p, m) * w).sum()
+
+    graph = fused(tm.grad(loss), (300, 3), (300,), (300, 3))
+    assert len(kernels(graph)) == 2
+    assert bytes_moved(graph) < 2.1 * 8 * 300 * 300
+
+
 def test_pairs_that_are_read_and_not_computed_are_stored_for_the_sums_over_both_axes() -> None:
     def sums(pairs: Any, weights: Any) -> Any:
         value = np.exp(pairs) * weights
