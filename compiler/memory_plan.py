@@ -127,7 +127,7 @@ def plan_memory(
             until = len(graph.calls) if output in held else last.get(output, index)
             alive_until[root] = max(alive_until.get(root, index), until)
     _end(plan, alive_until, len(graph.calls))
-    plan.arena_bytes = _place(plan.block.values())
+    plan.arena_bytes = place_blocks(plan.block.values())
     plan.dying = _dying(graph, plan)
     return plan
 
@@ -180,7 +180,7 @@ def _overwritten(
     return None
 
 
-def _place(blocks: Iterable[Block]) -> int:
+def place_blocks(blocks: Iterable[Block]) -> int:
     """Give the blocks of the arena their offsets, in the order in which they are made; the size of the arena.
 
     A block takes the smallest gap that holds it. Gaps that touch become one.

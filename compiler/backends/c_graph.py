@@ -7,10 +7,10 @@ from typing import TypeAlias
 import numpy as np
 
 from ..ir import ArrayType, Call, Constant, Graph, Value
-from ..memory_plan import Block, _place
+from ..loops.work import SHARED
+from ..memory_plan import Block, place_blocks
 from .c_function import CFunction
-from .c_interface import PARALLEL
-from .c_literals import c_literal
+from .c_literals import MOST_CONSTANTS, c_literal
 from .c_types import element_type
 
 FunctionOf: TypeAlias = Callable[[Call, str], CFunction | None]
@@ -18,9 +18,6 @@ FunctionOf: TypeAlias = Callable[[Call, str], CFunction | None]
 
 RENAMES = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
 """Ops whose result lies in memory as their operand does."""
-
-MOST_CONSTANTS = 4096
-"""Entries of a constant that are written into the C text."""
 
 STACK = 4096
 """Bytes that a function may have on its stack for what it works with; for more it is given memory."""
@@ -202,7 +199,7 @@ class _Writer:
             if nbytes:
                 self.scratch[index] = Block(nbytes, index, index, in_arena=True)
                 order.append(self.scratch[index])
-        return _place(order)
+        return place_blocks(order)
 
     # ---- the text
 
@@ -253,7 +250,7 @@ class _Writer:
         arguments = [self.pointer[self.root[value]] for value in (*call.inputs, *call.outputs)]
         if index in self.scratch:
             arguments.append(f"work + {self.scratch[index].offset}")
-        threads = "threads" if function.work >= PARALLEL else "1"
+        threads = "threads" if function.work >= SHARED else "1"
         return [f"    {function.name}({', '.join([*arguments, threads])});"]
 
     def _copied(self, place: int) -> list[str]:

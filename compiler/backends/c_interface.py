@@ -8,6 +8,7 @@ declared in the generated text, so that a C compiler is all that a user's machin
 from collections.abc import Sequence
 
 from ..ir import ArrayType
+from ..loops.work import SHARED
 from .c_function import CFunction
 from .numpy_form import shape_text
 from .python_literals import dtype_text
@@ -32,9 +33,6 @@ USUAL_FLAGS = (*FLAGS, "-march=native", "-fopenmp")
 
 RELEASING = 20_000
 """Nanoseconds of work from which on other Python threads may run meanwhile."""
-
-PARALLEL = 50_000
-"""Nanoseconds of work from which on it is shared between threads."""
 
 DECLARATIONS = """\
 // ---- Calls from Python: what is needed of its stable ABI, and of NumPy's.
@@ -214,7 +212,7 @@ def _wrapper(f: CFunction, types: Sequence[ArrayType]) -> str:
     arrays = (*f.inputs, *f.outputs)
     places = ", ".join(str(types.index(type)) for type in arrays)
     data = ", ".join([*(f"data[{place}]" for place in range(len(arrays))), "threads"])
-    flags = f"{int(f.work >= PARALLEL)}, {int(f.work >= RELEASING)}"
+    flags = f"{int(f.work >= SHARED)}, {int(f.work >= RELEASING)}"
     sizes = f"{len(f.inputs)}, {len(arrays)}"
     return f"""\
 static void {f.name}_run(void **data, long threads) {{ {f.name}({data}); }}

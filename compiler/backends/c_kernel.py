@@ -11,15 +11,12 @@ from ..loops.pairs import on_vectors
 from ..loops.work import chunked, work
 from .c_chunks import ChunkWriter
 from .c_function import CFunction, COptions
-from .c_literals import c_literal
+from .c_literals import MOST_CONSTANTS, c_literal
 from .c_names import variable_name
 from .c_types import element_type
 
 RESERVED = ("threads", "memory", "begin", "end", "chunk", "c", "value", "place")
 """What the drivers of kernels call their own."""
-
-MOST_CONSTANTS = 4096
-"""Entries of a constant that are written into the C text."""
 
 
 def kernel_function(graph: Graph, name: str, options: COptions) -> CFunction | None:

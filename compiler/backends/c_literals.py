@@ -8,6 +8,9 @@ import numpy as np
 from ..dtypes import Array, DType, real_dtype
 from .c_types import c_type
 
+MOST_CONSTANTS = 4096
+"""Entries of a constant that are written into the C text: functions with larger ones are left to NumPy."""
+
 
 def c_literal(number: Array) -> str:
     """An array without axes as an expression of its C type: ``0.5f``, ``(-1.0)``, ``INT64_C(7)``."""

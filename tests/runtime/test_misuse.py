@@ -11,11 +11,14 @@ import tracemill as tm
 from tracemill.compiler.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    BackendError,
+    DonationError,
     DTypeError,
     ParseError,
     ShapeError,
     StaticArgumentError,
     TracemillError,
+    TransformArgumentError,
     TransformTypeError,
 )
 
@@ -82,6 +85,19 @@ MISUSES: dict[str, tuple[Callable[[], Any], type[TracemillError], str]] = {
     "softmax of text": (lambda: tm.nn.softmax("a"), DTypeError, "array of numbers, not str"),
     "silu of nothing": (lambda: tm.nn.silu(None), DTypeError, "array of numbers, not NoneType"),
     "relu of text": (lambda: tm.nn.relu("a"), DTypeError, "array of numbers, not str"),
+    "backend, a number": (lambda: tm.compile(np.sin, backend=3), BackendError, "backend 3 is unknown: choose one of"),  # type: ignore[call-overload]
+    "fast_math of text": (
+        lambda: tm.compile(np.sin, fast_math="yes"),  # type: ignore[call-overload]
+        ArgumentTypeError,
+        "fast_math must be True or False, not str: 'yes'",
+    ),
+    "donated text": (
+        lambda: tm.compile(np.sin, donate_argnums="x"),  # type: ignore[arg-type]
+        DonationError,
+        "donate_argnums has 'x': it must be a position",
+    ),
+    "threads of text": (lambda: tm.set_num_threads("a"), TransformTypeError, "count must be an int, not str"),  # type: ignore[arg-type]
+    "too many threads": (lambda: tm.set_num_threads(10**9), TransformArgumentError, "count must be at most 1024"),
     "static position": (
         lambda: tm.compile(scaled, static_argnums=2),
         StaticArgumentError,

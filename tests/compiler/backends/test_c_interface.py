@@ -17,13 +17,14 @@ from recording import array_type, recorded
 from samples.sample import LAYOUTS
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.c_function import CFunction
-from tracemill.compiler.backends.c_interface import PARALLEL, RELEASING
+from tracemill.compiler.backends.c_interface import RELEASING
 from tracemill.compiler.backends.c_library import CLibrary
 from tracemill.compiler.backends.c_source import print_source
 from tracemill.compiler.backends.c_types import c_type
 from tracemill.compiler.backends.numpy import entry_name, print_module
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import ArrayType, Call, Graph, Value
+from tracemill.compiler.loops.work import SHARED
 from tracemill.compiler.trace import bind, bind_all
 from tracemill.runtime.load import load_module
 from tracemill.runtime.shared_library import link
@@ -202,7 +203,7 @@ def test_a_module_can_be_forgotten(c_compiler: str) -> None:
 # ---- threads -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("work", "is_parallel"), [(0, False), (PARALLEL - 1, False), (PARALLEL, True)])
+@pytest.mark.parametrize(("work", "is_parallel"), [(0, False), (SHARED - 1, False), (SHARED, True)])
 def test_long_work_may_use_several_threads(c_compiler: str, work: int, is_parallel: bool) -> None:
     function = wrapped(c_compiler, [], ["i64[]"], "*out0 = threads;", work)
     out = np.zeros((), np.int64)
