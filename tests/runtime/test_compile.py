@@ -45,7 +45,7 @@ def same(got: Any, expected: Any) -> None:
     assert type(got) is type(expected)
     assert np.shape(got) == np.shape(expected)
     assert np.asarray(got).dtype == np.asarray(expected).dtype
-    np.testing.assert_allclose(got, expected, rtol=1e-12)
+    np.testing.assert_allclose(got, expected, rtol=1e-5 if np.asarray(got).itemsize == 4 else 1e-12)
 
 
 # ---- results ---------------------------------------------------------------------------------------------

@@ -120,8 +120,9 @@ def test_vmap_of_scan_equals_the_loop(dims: tuple[Any, Any], dtype: Any) -> None
 def test_hessian_of_scan_equals_that_of_the_loop(options: dict[str, Any], dtype: Any) -> None:
     w, x = net_inputs(dtype, steps=3)
     expected = tm.hessian(loss(unrolled))(w, x)
-    assert_close(tm.hessian(loss(recurrent, **options))(w, x), expected)
-    assert_close(tm.compile(tm.hessian(loss(recurrent, **options)))(w, x), expected)
+    tolerance = 1e-4 if dtype == np.float32 else 1e-9  # entries are up to 20, and sums of others that cancel
+    assert_close(tm.hessian(loss(recurrent, **options))(w, x), expected, tolerance)
+    assert_close(tm.compile(tm.hessian(loss(recurrent, **options)))(w, x), expected, tolerance)
 
 
 @each_option
@@ -228,12 +229,14 @@ def test_what_depends_on_constants_alone_is_computed_once() -> None:
 
 
 def peak(function: Callable[..., Any], *args: Any) -> int:
-    function(*args)
     tracemalloc.start()
-    function(*args)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return most
+    try:
+        function(*args)  # the workspace that it keeps counts, too
+        tracemalloc.reset_peak()
+        function(*args)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def test_checkpoint_every_keeps_the_root_of_the_memory() -> None:
