@@ -188,23 +188,25 @@ class Function:
         return form_of(call).write(call, scope, targets[0] if len(targets) == 1 else None)
 
     def _c_statement(self, function: CFunction, call: Call, scope: Scope) -> list[str]:
-        """``name = np.empty(…)`` for each array that a C function writes, and its call."""
+        """``name = np.empty(…)`` for each result that a C function writes, and its call.
+
+        What it works in has no name, so that it is free as soon as the function returns.
+        """
         arguments = [scope.array(value) for value in call.inputs]
         for type in function.inputs:
             self.module.note_dtype(type.dtype)
         targets = self._targets(call, scope)
-        targets += [None] * (len(function.outputs) - len(targets))
+        memory = [f"np.empty({scope.type(type)})" for type in function.outputs[len(call.outputs) :]]
         lines: list[str] = []
-        for place, (type, target) in enumerate(zip(function.outputs, targets, strict=True)):
-            name = scope.names.numbered(call.op if place < len(call.outputs) else "work")
+        for output, type, target in zip(call.outputs, function.outputs, targets, strict=False):
+            name = scope.names.numbered(call.op)
             if target in arguments[: len(call.inputs)]:  # it is overwritten, where it lies in order
                 arguments[arguments.index(target)] = name
                 target = f"np.ascontiguousarray({target})"
             lines.append(f"    {name} = {target or f'np.empty({scope.type(type)})'}")
             arguments.append(name)
-            if place < len(call.outputs):
-                scope.of[call.outputs[place]] = name
-        lines += wrapped(f"{function.name}(", arguments, ")")
+            scope.of[output] = name
+        lines += wrapped(f"{function.name}(", [*arguments, *memory], ")")
         numbers = [scope.of[value] for value in call.outputs if value.ndim == 0]
         return [*lines, *(f"    {name} = {name}[()]" for name in numbers)]
 

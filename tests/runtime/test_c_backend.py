@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -101,6 +102,23 @@ def test_a_loop_of_c_takes_and_gives_what_one_of_python_does() -> None:
     lowered = with_c.lower(X)
     assert "_reference(" in lowered.source  # what C is compared with is not C
     assert str(lowered.c_source).count("_run(void **data") == 1
+
+
+def test_what_a_function_works_in_is_free_when_it_returns() -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(8):
+            x = tm.checkpoint(lambda x: np.cumsum(np.sin(np.cumsum(x))))(x)
+        return x
+
+    f, x = tm.compile(chain, backend="c"), np.ones(100_000)
+    tracemalloc.start()
+    try:
+        f(x)  # the workspace that it keeps counts, too
+        tracemalloc.reset_peak()
+        f(x)
+        assert tracemalloc.get_traced_memory()[1] < 6 * x.nbytes
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_source_shows_python_and_c() -> None:
