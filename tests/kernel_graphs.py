@@ -108,6 +108,7 @@ LARGE: dict[str, Graph] = {
     "pulls": recorded(pulls, "f64[600, 3]", "f64[600]"),
     "kernel sums": recorded(kernel_sums, "f32[300, 9]", "f32[333, 9]"),
     "kernel sums of doubles": recorded(kernel_sums, "f64[70, 16]", "f64[500, 16]"),
+    "kernel sums in parts": recorded(kernel_sums, "f32[9, 8]", "f32[40000, 8]"),
     "nearest": recorded(nearest, "f32[300, 16]", "f32[200, 16]"),
     "all distances": recorded(distances, "f32[100, 8]", "f32[150, 8]"),
     "columns": recorded(columns, "f32[2000, 60]"),

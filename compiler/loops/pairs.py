@@ -14,6 +14,7 @@ from typing import Final
 
 from ..affine import ZERO, Variable, of
 from ..dtypes import kind
+from .building import PART
 from .lower import LARGEST_ROWS
 from .nest import (
     Accumulate,
@@ -32,7 +33,7 @@ from .nest import (
     Statement,
     Store,
 )
-from .walk import expressions, loaded_from, places, statements, used
+from .walk import at_value, expressions, loaded_from, places, statements, used
 
 MOST_TURNS: Final = 64
 """So many turns of short loops are written out."""
@@ -92,10 +93,13 @@ class _Pairs:
             not short
             or loop.variable.extent < LEAST
             or kept is None
-            or self.row_bytes + sum(x.dtype.itemsize for x in kept) * loop.variable.extent > LARGEST_ROWS
             or not all(self.is_read_in_order(load, loop.variable, outer) for load in _loads(short))
         ):
-            return [replace(loop, body=self.changed(loop.body, (*outer, loop.variable)))]
+            return self.as_before(loop, outer)
+        width = sum(local.dtype.itemsize for local in kept)
+        if self.row_bytes + width * loop.variable.extent > LARGEST_ROWS:
+            has_room = self.row_bytes + 2 * width * PART <= LARGEST_ROWS and loop.variable.extent > PART
+            return self.in_parts(loop, outer) if has_room else self.as_before(loop, outer)
         near = loaded_from(first, lambda load: self.copied(load, loop.variable, outer))
         vectors = replace(loop, body=_written_out(near))
         if not rest:
@@ -108,6 +112,22 @@ class _Pairs:
             replace(vectors, body=(*vectors.body, *stores)),
             replace(loop, body=(*loads, *self.changed(rest, (*outer, loop.variable)))),
         ]
+
+    def as_before(self, loop: Loop, outer: tuple[Variable, ...]) -> Sequence[Loop]:
+        return [replace(loop, body=self.changed(loop.body, (*outer, loop.variable)))]
+
+    def in_parts(self, loop: Loop, outer: tuple[Variable, ...]) -> Sequence[Loop]:
+        """The loop over parts of its range, so that what a part leaves in rows is little; then over what is left."""
+        variable = loop.variable
+        count, left = divmod(variable.extent, PART)
+        part = Variable(variable.name, 0, count - 1)
+        inner = Variable(self.claim(f"{variable}_in_part"), 0, PART - 1)
+        body = at_value(loop.body, variable, of(part) * PART + of(inner) + variable.low)
+        made = [Loop(part, tuple(self.loop(Loop(inner, body), (*outer, part))))]
+        if left:
+            last = Variable(variable.name, variable.high - left + 1, variable.high)
+            made += self.loop(Loop(last, at_value(loop.body, variable, of(last))), outer)
+        return made
 
     def row(self, local: Local, extent: int) -> Row:
         row = Row(self.claim(f"{local.name}_row"), local.dtype, extent)

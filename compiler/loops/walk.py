@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..affine import Affine
+from ..affine import Affine, Variable
 from .nest import (
     Accumulate,
     Accumulator,
@@ -88,6 +88,57 @@ def loaded_from(body: Block, load: Callable[[Load], Load]) -> Block:
                 return statement
 
     return tuple(map(changed, body))
+
+
+def at_value(body: Block, variable: Variable, value: Affine) -> Block:
+    """The same statements for a value of a variable."""
+
+    def place(given: Affine | None) -> Affine | None:
+        return None if given is None else given.at(variable, value)
+
+    def changed(statement: Statement) -> Statement:
+        match statement:
+            case Let():
+                return replace(statement, expression=_at(statement.expression, variable, value))
+            case Store():
+                expression = _at(statement.expression, variable, value)
+                return replace(statement, place=statement.place.at(variable, value), expression=expression)
+            case Accumulate():
+                expression = _at(statement.expression, variable, value)
+                return Accumulate(
+                    statement.accumulator, expression, place(statement.place), place(statement.at)
+                )
+            case Choose():
+                conditions = (replace(c, place=c.place.at(variable, value)) for c in statement.conditions)
+                return replace(
+                    statement,
+                    conditions=tuple(conditions),
+                    then_body=at_value(statement.then_body, variable, value),
+                    then=_at(statement.then, variable, value),
+                    else_body=at_value(statement.else_body, variable, value),
+                    otherwise=_at(statement.otherwise, variable, value),
+                )
+            case Loop():
+                return replace(statement, body=at_value(statement.body, variable, value))
+            case Begin():
+                return statement
+
+    return tuple(map(changed, body))
+
+
+def _at(expression: Expression, variable: Variable, value: Affine) -> Expression:
+    """An expression for a value of a variable."""
+    match expression:
+        case Load() | Position():
+            return replace(expression, place=expression.place.at(variable, value))
+        case Result() if expression.place is not None:
+            return replace(expression, place=expression.place.at(variable, value))
+        case Apply() | Fold():
+            return replace(expression, operands=tuple(_at(x, variable, value) for x in expression.operands))
+        case Clamped():
+            return replace(expression, number=_at(expression.number, variable, value))
+        case _:
+            return expression
 
 
 def places(statement: Statement) -> Iterator[Affine]:

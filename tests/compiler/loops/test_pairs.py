@@ -13,6 +13,7 @@ from tracemill.compiler.backends.c_loops import runs_on_vectors
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.kernel import is_loop_call
+from tracemill.compiler.loops import pairs
 from tracemill.compiler.loops.lower import lower
 from tracemill.compiler.loops.nest import Copy, Loop, Nest, Row
 from tracemill.compiler.loops.pairs import on_vectors
@@ -99,9 +100,18 @@ def test_sums_over_short_rows_that_are_read_once_stay() -> None:
     assert [loop.variable.extent for loop in long_loops(nest)] == [50, 16]
 
 
-def test_rows_that_do_not_fit_on_the_stack_are_not_made() -> None:
+def test_long_loops_leave_rows_in_parts() -> None:
     nest = on_vectors(lower(recorded(kernel_sums, "f64[9, 5]", "f64[20000, 5]")))
-    assert not [b for loop in nest.body for b in used((loop,)).buffers if isinstance(b, Row)]
+    assert [b.size for loop in nest.body for b in used((loop,)).buffers if isinstance(b, Row)] == [512, 32]
+    assert all(map(runs_on_vectors, innermost(nest)))
+
+
+def test_loops_in_parts_mean_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "LARGEST_ROWS", 600)
+    monkeypatch.setattr(pairs, "PART", 32)
+    for f in (kernel_sums, lambda x, y: nearest(x, y)[1]):
+        nest = assert_means_the_same(recorded(f, "f64[9, 5]", "f64[94, 5]"))
+        assert {b.size for loop in nest.body for b in used((loop,)).buffers if isinstance(b, Row)} == {32, 30}
 
 
 def test_new_names_are_none_that_are_taken() -> None:
