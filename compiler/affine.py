@@ -183,11 +183,14 @@ class Affine:
         return Affine(rest.constant % step, ((remainder, step),))
 
     def _split(self, divisor: int) -> tuple["Affine", "Affine"]:
-        """``whole, rest`` with ``self = whole · divisor + rest``: terms that the divisor divides leave no rest."""
+        """``whole, rest`` with ``self = whole · divisor + rest``: terms that the divisor divides leave no rest.
+
+        The rest is never negative, for C rounds quotients towards 0.
+        """
         whole = [(atom, f // divisor) for atom, f in self.terms if f % divisor == 0]
-        parts = [(atom, f) for atom, f in self.terms if f % divisor]
-        constant, left = divmod(self.constant, divisor)
-        return Affine(constant, tuple(whole)), _collected(left, parts)
+        rest = _collected(self.constant, [(atom, f) for atom, f in self.terms if f % divisor])
+        below = rest.low // divisor
+        return Affine(below, tuple(whole)), rest - below * divisor
 
 
 def _divided(sum: Affine, step: int) -> Affine:

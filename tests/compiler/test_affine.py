@@ -26,10 +26,12 @@ def value(place: Affine, values: Mapping[Variable, int]) -> int:
     for atom, factor in place.terms:
         if isinstance(atom, Variable):
             total += factor * values[atom]
-        elif isinstance(atom, Quotient):
-            total += factor * (value(atom.dividend, values) // atom.divisor)
-        else:
-            total += factor * (value(atom.dividend, values) % atom.divisor)
+            continue
+        dividend = value(atom.dividend, values)
+        assert dividend >= 0  # so that C rounds as Python does
+        total += factor * (
+            dividend // atom.divisor if isinstance(atom, Quotient) else dividend % atom.divisor
+        )
     return total
 
 
@@ -76,6 +78,13 @@ def test_a_variable_can_be_given_a_value(
 
 
 @given(x=sums(), divisor=st.integers(1, 24))
+def test_no_dividend_is_negative_so_that_c_rounds_down_as_python_does(x: Affine, divisor: int) -> None:
+    for place in (x // divisor, x % divisor, (x // divisor) % 3, (x % divisor) // 2):
+        for atom, _ in place.terms:
+            assert isinstance(atom, Variable) or atom.dividend.low >= 0
+
+
+@given(x=sums(), divisor=st.integers(1, 24))
 def test_what_is_taken_apart_comes_together_again(x: Affine, divisor: int) -> None:
     assert x // divisor * divisor + x % divisor == x
 
@@ -118,7 +127,7 @@ def test_the_step_along_a_variable_is_its_factor() -> None:
         (of(N), "i"),
         (of(J) * -1 + 7, "-j + 7"),
         (of(N) * 20 - of(J) - 3, "20 * i - j - 3"),
-        (of(K) // 4 * 3, "3 * ((k) / 4)"),
+        (of(K) // 4 * 3, "3 * ((k + 4) / 4) - 3"),
     ],
 )
 def test_expressions_print_as_c(place: Affine, text: str) -> None:
