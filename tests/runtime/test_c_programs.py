@@ -12,7 +12,15 @@ from tracemill.compiler.ir import Graph
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 
-EXAMPLES = settings(max_examples=4, deadline=None, suppress_health_check=[*HealthCheck.__members__.values()])
+SLOW = [
+    HealthCheck.too_slow,
+    HealthCheck.data_too_large,
+    HealthCheck.filter_too_much,
+    HealthCheck.large_base_example,
+    HealthCheck.function_scoped_fixture,
+    HealthCheck.differing_executors,
+]
+EXAMPLES = settings(max_examples=4, deadline=None, suppress_health_check=SLOW)
 MANY = settings(EXAMPLES, max_examples=60)
 TOGETHER = 12
 
