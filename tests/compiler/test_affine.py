@@ -26,12 +26,10 @@ def value(place: Affine, values: Mapping[Variable, int]) -> int:
     for atom, factor in place.terms:
         if isinstance(atom, Variable):
             total += factor * values[atom]
-            continue
-        dividend = value(atom.dividend, values)
-        assert dividend >= 0  # so that C rounds as Python does
-        total += factor * (
-            dividend // atom.divisor if isinstance(atom, Quotient) else dividend % atom.divisor
-        )
+        elif isinstance(atom, Quotient):
+            total += factor * (value(atom.dividend, values) // atom.divisor)
+        else:
+            total += factor * (value(atom.dividend, values) % atom.divisor)
     return total
 
 
