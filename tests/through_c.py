@@ -27,7 +27,7 @@ def assert_means_the_same_through_c(runs: Sequence[Run], *, ulps: float = 50) ->
     outputs = iter(program.function(*chain.from_iterable(run.inputs for run in runs)))
     for run, copies in zip(runs, given, strict=True):
         for x, copy in zip(run.inputs, copies, strict=True):
-            np.testing.assert_array_equal(x, copy, f"an input of {run.note} is written to")
+            assert np.asarray(x).tobytes() == copy.tobytes(), f"an input of {run.note} is written to"
         with np.errstate(all="ignore"):
             expected = evaluate(run.graph, *copies)
         for value in expected:
