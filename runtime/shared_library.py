@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .threads import address_of_count
+from .threads import address_of_count, resting_threads
 from .toolchain import library_file
 
 LIBRARY = "program.so"
@@ -20,10 +20,11 @@ def link(function: Callable[..., Any], library: bytes, folder: Path | None) -> N
     take: Callable[[str, int], None] = function.__globals__["link"]
     if folder is not None:
         try:
-            take(str(folder / LIBRARY), address_of_count())
+            with resting_threads():
+                take(str(folder / LIBRARY), address_of_count())
         except OSError:
             pass
         else:
             return
-    with library_file(library) as path:
+    with library_file(library) as path, resting_threads():
         take(str(path), address_of_count())

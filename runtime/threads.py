@@ -2,6 +2,8 @@
 
 import ctypes
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..compiler.errors import ArgumentValueError
@@ -59,6 +61,23 @@ def address_of_count() -> int:
     """Where shared libraries read the number of threads."""
     get_num_threads()
     return ctypes.addressof(_count)
+
+
+@contextmanager
+def resting_threads() -> Iterator[None]:
+    """While the first library is loaded: OpenMP, which asks the environment once, will let idle threads sleep.
+
+    Else they would spin for milliseconds after each kernel, on the cores that NumPy needs for the product that follows.
+    Who has set ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT`` knows better.
+    """
+    if "OMP_WAIT_POLICY" in os.environ or "GOMP_SPINCOUNT" in os.environ:
+        yield
+        return
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    try:
+        yield
+    finally:
+        os.environ.pop("OMP_WAIT_POLICY", None)
 
 
 def available_cores() -> int:

@@ -125,3 +125,16 @@ def test_a_forked_child_uses_one_thread_whatever_is_set() -> None:
         "print(tm.get_num_threads())"
     )
     assert printed(program).split() == ["1", "1", "4"]
+
+
+@pytest.mark.parametrize("given", [None, "active"])
+def test_openmp_is_told_to_let_idle_threads_sleep_unless_the_user_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if given:
+        monkeypatch.setenv("OMP_WAIT_POLICY", given)
+    with threads.resting_threads():
+        assert os.environ["OMP_WAIT_POLICY"] == (given or "passive")
+    assert os.environ.get("OMP_WAIT_POLICY") == given
