@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def address_of_count() -> int:
 
 
 @contextmanager
-def resting_threads() -> Iterator[None]:
+def resting_threads() -> Generator[None]:
     """While the first library is loaded: OpenMP, which asks the environment once, will let idle threads sleep.
 
     Else they would spin for milliseconds after each kernel, on the cores that NumPy needs for the product that follows.
