@@ -190,13 +190,14 @@ def place_blocks(blocks: Iterable[Block]) -> int:
     for number, block in enumerate(block for block in blocks if block.in_arena):
         while ending and ending[0][0] < block.first:
             done = ending.pop(0)[2]
-            gaps.give_back(done.offset, _rounded(done.nbytes))
-        block.offset = gaps.take(_rounded(block.nbytes))
+            gaps.give_back(done.offset, aligned(done.nbytes))
+        block.offset = gaps.take(aligned(block.nbytes))
         insort(ending, (block.last, number, block))
     return gaps.end
 
 
-def _rounded(nbytes: int) -> int:
+def aligned(nbytes: int) -> int:
+    """The bytes of a block, up to where the next one may begin."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 

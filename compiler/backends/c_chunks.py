@@ -9,14 +9,11 @@ from ..affine import Variable, of
 from ..dtypes import DType
 from ..loops.nest import Accumulator, Block, Copy, Loop, Row, Statement
 from ..loops.walk import Uses, accumulated, used
+from ..memory_plan import aligned
 from .c_loops import Writer, variables
+from .c_parameters import STACK
 from .c_reductions import Gathering, gathering
 from .c_types import c_type, element_type
-
-STACK = 1 << 12
-"""Bytes of parts that a function keeps on the stack: more of them lie in memory that its caller gives."""
-
-ALIGNMENT = 64
 
 
 @dataclass(slots=True)
@@ -109,7 +106,7 @@ class ChunkWriter(Writer):
             self.line(f"{element_type(dtype)} {name}[{size}];")
             return
         self.line(f"{element_type(dtype)} *const {name} = ({element_type(dtype)} *)(memory + {self.memory});")
-        self.memory += -(-nbytes // ALIGNMENT) * ALIGNMENT
+        self.memory += aligned(nbytes)
 
     def function(
         self, name: str, loop: Loop, parameters: list[str], parts: dict[Accumulator, Gathering]

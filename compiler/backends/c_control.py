@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..ir import ArrayType, Call, Graph, Value
-from ..memory_plan import ALIGNMENT
+from ..memory_plan import aligned
 from ..op import has_effect
 from .c_function import CFunction
-from .c_graph import STACK, FunctionOf, GraphFunction, graph_function, scratch_bytes
+from .c_graph import FunctionOf, GraphFunction, graph_function, scratch_bytes
 from .c_interface import RELEASING
+from .c_parameters import WorkingMemory, parameters
 from .c_types import element_type
 
-UINT8 = np.dtype(np.uint8)
 UNKNOWN_STEPS = 100
 """How many steps of a `while_loop` are expected. Without a limit it may be very many: other threads run meanwhile."""
 
@@ -39,7 +37,7 @@ class _Frame:
     def memory(self, nbytes: int) -> str:
         """Memory to work in, as an expression."""
         offset = self.used
-        self.used += -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
+        self.used += aligned(max(nbytes, 1))
         return f"work + {offset}"
 
     def part(self, function: CFunction, outputs: int) -> list[str]:
@@ -49,30 +47,21 @@ class _Frame:
         return [*([self.memory(nbytes)] if nbytes else []), "threads"]
 
     def function(self, work: int) -> CFunction:
-        declared = [
-            *(f"const {element_type(type.dtype)} *restrict x{i}" for i, type in enumerate(self.inputs)),
-            *(f"{element_type(type.dtype)} *restrict out{i}" for i, type in enumerate(self.outputs)),
-        ]
-        scratch: tuple[ArrayType, ...] = ()
-        head: list[str] = []
-        if self.used > STACK:
-            scratch = (ArrayType(UINT8, (self.used,)),)
-            declared.append("uint8_t *restrict work")
-        elif self.used:
-            head.append(f"    _Alignas(64) uint8_t work[{self.used}];")
+        memory = WorkingMemory(self.used)
+        declared = [*parameters(self.inputs, self.outputs), *memory.parameters, "long threads"]
         text = "\n".join(
             [
                 *(part.text for part in self.parts),
-                f"static void {self.name}({', '.join([*declared, 'long threads'])})",
+                f"static void {self.name}({', '.join(declared)})",
                 "{",
-                *head,
+                *memory.declarations,
                 *self.lines,
                 "}",
                 "",
             ]
         )
         needs = frozenset[str]().union(*(part.needs for part in self.parts))
-        return CFunction(self.name, text, self.inputs, (*self.outputs, *scratch), needs, work)
+        return CFunction(self.name, text, self.inputs, (*self.outputs, *memory.types), needs, work)
 
 
 # ---- loops -----------------------------------------------------------------------------------------

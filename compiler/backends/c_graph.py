@@ -6,11 +6,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..ir import ArrayType, Call, Constant, Graph, Value
+from ..ir import Call, Constant, Graph, Value
 from ..loops.work import SHARED
 from ..memory_plan import Block, place_blocks
 from .c_function import CFunction
 from .c_literals import MOST_CONSTANTS, c_literal
+from .c_parameters import WorkingMemory, parameters
 from .c_types import element_type
 
 FunctionOf: TypeAlias = Callable[[Call, str], CFunction | None]
@@ -18,11 +19,6 @@ FunctionOf: TypeAlias = Callable[[Call, str], CFunction | None]
 
 RENAMES = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
 """Ops whose result lies in memory as their operand does."""
-
-STACK = 4096
-"""Bytes that a function may have on its stack for what it works with; for more it is given memory."""
-
-UINT8 = np.dtype(np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,23 +203,13 @@ class _Writer:
         inputs = tuple(value.type for value in self.graph.inputs)
         outputs = tuple(value.type for value in self.graph.outputs)
         shared = {self.may_overwrite[output] for output in in_place}
+        memory = WorkingMemory(arena)
         declared = [
-            *(
-                f"const {element_type(t.dtype)} *{'' if i in shared else 'restrict '}x{i}"
-                for i, t in enumerate(inputs)
-            ),
-            *(
-                f"{element_type(t.dtype)} *{'' if i in in_place else 'restrict '}out{i}"
-                for i, t in enumerate(outputs)
-            ),
+            *parameters(inputs, outputs, aliased_inputs=shared, aliased_outputs=in_place),
+            *memory.parameters,
+            "long threads",
         ]
-        lines: list[str] = []
-        scratch: tuple[ArrayType, ...] = ()
-        if arena > STACK:
-            scratch = (ArrayType(UINT8, (arena,)),)
-            declared.append("uint8_t *restrict work")
-        elif arena:
-            lines.append(f"    _Alignas(64) uint8_t work[{arena}];")
+        lines = memory.declarations
         for root, block in self.blocks.items():
             type = element_type(root.dtype)
             lines.append(f"    {type} *const {self.pointer[root]} = ({type} *)(work + {block.offset});")
@@ -234,14 +220,14 @@ class _Writer:
             [
                 *(function.text + "\n" for function in self.functions if function),
                 *self.constants,
-                f"static void {self.name}({', '.join([*declared, 'long threads'])})\n{{\n",
+                f"static void {self.name}({', '.join(declared)})\n{{\n",
                 *(line + "\n" for line in lines),
                 "}\n",
             ]
         )
         needs = frozenset[str]().union(*(f.needs for f in self.functions if f))
         work = sum(f.work for f in self.functions if f)
-        return CFunction(self.name, text, inputs, (*outputs, *scratch), needs, work)
+        return CFunction(self.name, text, inputs, (*outputs, *memory.types), needs, work)
 
     def _statement(self, index: int, call: Call) -> list[str]:
         function = self.functions[index]

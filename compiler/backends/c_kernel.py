@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..ir import ArrayType, Constant, Graph
+from ..ir import Constant, Graph
 from ..loops.lower import lower
 from ..loops.nest import Buffer
 from ..loops.pairs import on_vectors
@@ -13,6 +13,7 @@ from .c_chunks import ChunkWriter
 from .c_function import CFunction, COptions
 from .c_literals import MOST_CONSTANTS, c_literal
 from .c_names import variable_name
+from .c_parameters import memory_type
 from .c_types import element_type
 
 RESERVED = ("threads", "memory", "begin", "end", "chunk", "c", "value", "place")
@@ -33,7 +34,7 @@ def kernel_function(graph: Graph, name: str, options: COptions) -> CFunction | N
         writer.line(constant_text(buffer, value))
     writer.copies(nest.body)
     writer.statements(nest.body)
-    memory = [ArrayType(np.dtype(np.uint8), (writer.memory,))] if writer.memory else []
+    memory = [memory_type(writer.memory)] if writer.memory else []
     parameters = [
         *(f"const {element_type(x.dtype)} *restrict {x.name}" for x in nest.inputs),
         *(f"{element_type(x.dtype)} *restrict {x.name}" for x in nest.outputs),

@@ -7,12 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from ..additions import additions
+from ..additions import OPERATION, additions
 from .nest import Apply, Block, Choose, Load, Loop, Nest, Statement, Store
 from .walk import accumulated, expressions
-
-OPERATION: Final = 0.1
-"""Nanoseconds of an addition in a loop that runs on vectors."""
 
 BYTE: Final = 0.06
 """Nanoseconds of a byte that is read or written."""

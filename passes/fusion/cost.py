@@ -13,9 +13,6 @@ LAUNCH: Final = 250.0
 BYTES_PER_NANOSECOND: Final = 8.0
 """What one core reads or writes beside its caches."""
 
-OPERATION: Final = 0.1
-"""An addition of two numbers in a loop that the compiler vectorises."""
-
 SMALL: Final = 1 << 15
 """Up to so many elements one thread is as fast as several."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Final, NamedTuple
 
+from ...compiler.additions import OPERATION
 from ...compiler.ir import Call, Value
 from ...compiler.kernel import is_elementwise
 from .alignment import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
@@ -19,7 +20,6 @@ from .cost import (
     BYTES_PER_NANOSECOND,
     LARGEST,
     LAUNCH,
-    OPERATION,
     PARALLEL,
     SMALL,
     TURNS,

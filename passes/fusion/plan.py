@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from math import floor, inf
 from typing import TypeAlias
 
+from ...compiler.additions import OPERATION
 from ...compiler.ir import Call, Graph, Value
-from .cost import BYTES_PER_NANOSECOND, HELD, LAUNCH, OPERATION, is_fusible, is_number, is_view, operations
+from .cost import BYTES_PER_NANOSECOND, HELD, LAUNCH, is_fusible, is_number, is_view, operations
 from .group import Fit, Group
 from .reasons import Reason, Refusal
 

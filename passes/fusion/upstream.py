@@ -8,9 +8,10 @@ numbers each, are faster than one that stores five arrays of pairs for two other
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...compiler.additions import OPERATION
 from ...compiler.ir import Call, Graph, Value
 from .alignment import is_reduction
-from .cost import BYTES_PER_NANOSECOND, LAUNCH, OPERATION, is_fusible, operations
+from .cost import BYTES_PER_NANOSECOND, LAUNCH, is_fusible, operations
 from .group import Group, size_of
 from .kernels import fused_calls, stays_calls
 from .plan import Plan, group_calls

@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Sequence
 from string import Template
 
-from ...ir import ArrayType, Call
+from ...ir import Call
+from ...loops.work import CHUNK, MOST_CHUNKS
 from ..c_function import CFunction
-from ..c_types import element_type
-
-CHUNK_WORK = 25_000
-"""Nanoseconds of work that are worth handing to a thread."""
+from ..c_parameters import parameters
 
 _PARALLEL = Template("""\
 static void $name($parameters, long threads)
@@ -28,25 +26,14 @@ static void $name($parameters, long threads)
 """)
 
 
-def parameters(
-    inputs: Iterable[ArrayType], outputs: Iterable[ArrayType], *, aliased: bool = False
-) -> list[str]:
-    """``const float *restrict x0``, …, ``float *restrict out0``, …; without ``restrict`` if they may be `aliased`."""
-    restrict = "" if aliased else "restrict "
-    return [
-        *(f"const {element_type(type.dtype)} *{restrict}x{i}" for i, type in enumerate(inputs)),
-        *(f"{element_type(type.dtype)} *{restrict}out{i}" for i, type in enumerate(outputs)),
-    ]
-
-
 def names(declared: Iterable[str]) -> list[str]:
     """The names that are declared: ``x0`` of ``const float *x0``."""
     return [text.rsplit(" ", 1)[1].lstrip("*") for text in declared]
 
 
-def chunk_size(items: int, work: int, *, most: int = 64) -> int:
+def chunk_size(items: int, work: int, *, most: int = MOST_CHUNKS) -> int:
     """How many of `items` belong together, where all of them take `work` nanoseconds; `most` chunks at most."""
-    chunks = max(1, min(most, work // CHUNK_WORK, items))
+    chunks = max(1, min(most, work // CHUNK, items))
     return -(-items // chunks)
 
 

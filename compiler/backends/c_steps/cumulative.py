@@ -11,8 +11,9 @@ from typing import Any
 from ...dtypes import DType, kind, real_dtype
 from ...ir import Call
 from ..c_function import CFunction
+from ..c_parameters import parameters
 from ..c_types import element_type
-from .chunks import chunk_size, over_chunks, parameters
+from .chunks import chunk_size, over_chunks
 
 _ALONG = Template("""\
 static void ${name}_chunk($parameters, long begin, long end)

@@ -8,8 +8,9 @@ from typing import Any
 
 from ...ir import Call, Shape
 from ..c_function import CFunction
+from ..c_parameters import parameters
 from ..c_types import element_type
-from .chunks import chunk_size, over_chunks, parameters
+from .chunks import chunk_size, over_chunks
 from .offsets import offset_along
 
 HEIGHT, VECTOR = 4, 64

@@ -6,7 +6,8 @@ from typing import Any
 
 from ...ir import Call
 from ..c_function import CFunction
-from .chunks import chunk_size, over_chunks, parameters
+from ..c_parameters import parameters
+from .chunks import chunk_size, over_chunks
 from .offsets import broadcast_offset
 
 LANES = 16

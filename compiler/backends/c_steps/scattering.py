@@ -7,8 +7,8 @@ from typing import Any
 from ...dtypes import kind
 from ...ir import Call
 from ..c_function import CFunction
+from ..c_parameters import parameters
 from ..c_types import element_type
-from .chunks import parameters
 from .offsets import broadcast_offset, offset_along, strides_of
 
 _SCATTER = Template("""\
@@ -85,7 +85,9 @@ def scatter(call: Call, name: str) -> CFunction | None:
     text = _SCATTER.substitute(
         texts,
         name=name,
-        parameters=", ".join(parameters(inputs, outputs, aliased=True)),
+        parameters=", ".join(
+            parameters(inputs, outputs, aliased_inputs=range(len(inputs)), aliased_outputs=(0,))
+        ),
         nbytes=x.type.nbytes,
         places=math.prod(places),
         reads="\n".join(reads),

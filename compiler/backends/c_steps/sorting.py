@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from string import Template
 from typing import Any
 
-import numpy as np
-
 from ...dtypes import DType, kind
-from ...ir import ArrayType, Call, Value
+from ...ir import Call, Value
 from ..c_function import CFunction
+from ..c_parameters import memory_type, parameters
 from ..c_types import element_type
-from .chunks import chunk_size, over_chunks, parameters
+from .chunks import chunk_size, over_chunks
 
 LONGEST = 1 << 32
 """Indices are numbers of 32 bits."""
@@ -23,7 +22,6 @@ LONGEST = 1 << 32
 STACK, MOST_SCRATCH = 1 << 14, 1 << 26
 """Bytes of records that a thread has on its stack, and about as many as all chunks may have together."""
 
-UINT8 = np.dtype(np.uint8)
 
 HEAP_SHARE = 8
 """A heap is used for at most one in so many entries."""
@@ -261,7 +259,7 @@ def _over_rows(call: Call, records: Records, body: str, axis: int, room: int, ro
     size = chunk_size(rows, work, most=64 if on_stack else max(8, min(64, MOST_SCRATCH // nbytes)))
     inputs, outputs = (tuple(value.type for value in values) for values in (call.inputs, call.outputs))
     if not on_stack:
-        outputs = (*outputs, ArrayType(UINT8, (-(-rows // size) * nbytes,)))
+        outputs = (*outputs, memory_type(-(-rows // size) * nbytes))
     declared = parameters(inputs, outputs)
     kept = f"{records.name}_record"
     memory = f"    {kept} records[{room}];"
