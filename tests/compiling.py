@@ -9,13 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracemill.compiler.backends.c_function import CFunction
+from tracemill.compiler.backends.c_interface import USUAL_FLAGS
 from tracemill.compiler.backends.c_source import functions_text
 from tracemill.compiler.dtypes import Array
 
-FLAGS = (
-    "-std=gnu11 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fwrapv -fno-strict-aliasing "
-    "-fopenmp -shared -fPIC"
-)
 WARNINGS = "-Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter"
 
 Compiled: TypeAlias = Callable[..., tuple[Array, ...]]
@@ -30,8 +27,8 @@ def compiled(
     source.write_text("\n".join([functions_text(functions), *map(_exported, functions)]))
     command = [
         compiler,
-        f"-O{level}",
-        *FLAGS.split(),
+        *USUAL_FLAGS,
+        f"-O{level}",  # the last one counts
         *WARNINGS.split(),
         str(source),
         "-o",

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from compiling import FLAGS
 from tracemill.compiler.backends.c_function import CFunction
+from tracemill.compiler.backends.c_interface import USUAL_FLAGS
 from tracemill.compiler.backends.c_source import functions_text
 
 THREADS = Path(__file__).parent / "threads_without_openmp.c"
@@ -46,8 +46,8 @@ def sanitized(
         for function, arrays in cases:
             for array, type in zip(arrays, function.inputs, strict=True):
                 file.write(np.ascontiguousarray(array, type.dtype).tobytes())
-    flags = [flag for flag in FLAGS.split() if flag != "-shared"]
-    build = [compiler, "-O1", "-g", *flags, *SANITIZERS[sanitizer].split(), str(source)]
+    flags = [flag for flag in USUAL_FLAGS if flag != "-shared"]
+    build = [compiler, *flags, "-O1", "-g", *SANITIZERS[sanitizer].split(), str(source)]
     if sanitizer == "thread":
         build.append(str(THREADS))
     built = subprocess.run([*build, "-o", str(program), "-lm"], capture_output=True, text=True, check=False)

@@ -4,13 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import numpy as np
-
 from ..ir import Call, Constant, Graph, Value
 from ..loops.work import SHARED
 from ..memory_plan import Block, place_blocks
 from .c_function import CFunction
-from .c_literals import MOST_CONSTANTS, c_literal
+from .c_literals import MOST_CONSTANTS, c_array
 from .c_parameters import WorkingMemory, parameters
 from .c_types import element_type
 
@@ -167,13 +165,10 @@ class _Writer:
 
     def _constant(self, value: Constant) -> str:
         """The name of a constant, written into the text."""
-        type = element_type(value.dtype)
         if not value.type.size:
-            return f"({type} *)0"
+            return f"({element_type(value.dtype)} *)0"
         name = f"{self.name}_constant_{len(self.constants) + 1}"
-        bits = value.array.view(np.uint16) if type == "uint16_t" else value.array  # halves move as bits
-        entries = ", ".join(c_literal(np.asarray(entry)) for entry in bits.reshape(-1))
-        self.constants.append(f"static const {type} {name}[] = {{{entries}}};  // {value.type}\n")
+        self.constants.append(f"{c_array(name, value.array)}  // {value.type}\n")
         return name
 
     def _plan_blocks(self) -> int:

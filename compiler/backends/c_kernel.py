@@ -2,16 +2,13 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from ..ir import Constant, Graph
 from ..loops.lower import lower
-from ..loops.nest import Buffer
 from ..loops.pairs import on_vectors
 from ..loops.work import chunked, work
 from .c_chunks import ChunkWriter
 from .c_function import CFunction, COptions
-from .c_literals import MOST_CONSTANTS, c_literal
+from .c_literals import MOST_CONSTANTS, c_array
 from .c_names import variable_name
 from .c_parameters import memory_type
 from .c_types import element_type
@@ -31,7 +28,7 @@ def kernel_function(graph: Graph, name: str, options: COptions) -> CFunction | N
     nest = chunked(on_vectors(lower(graph, reserved), reserved))
     writer = ChunkWriter(name=name)
     for buffer, value in nest.constants:
-        writer.line(constant_text(buffer, value))
+        writer.line(c_array(buffer.name, value.array))
     writer.copies(nest.body)
     writer.statements(nest.body)
     memory = [memory_type(writer.memory)] if writer.memory else []
@@ -50,9 +47,3 @@ def kernel_function(graph: Graph, name: str, options: COptions) -> CFunction | N
         frozenset(writer.needs),
         round(work(nest.body)),
     )
-
-
-def constant_text(buffer: Buffer, value: Constant) -> str:
-    """The elements of a constant."""
-    numbers = [c_literal(np.asarray(number)) for number in value.array.reshape(-1)]
-    return f"static const {element_type(buffer.dtype)} {buffer.name}[] = {{{', '.join(numbers)}}};"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import Array, DType, real_dtype
-from .c_types import c_type
+from .c_types import c_type, element_type
 
 MOST_CONSTANTS = 4096
 """Entries of a constant that are written into the C text: functions with larger ones are left to NumPy."""
@@ -21,6 +21,14 @@ def c_literal(number: Array) -> str:
     if kind == "f":
         return _float_text(number[()])
     return _integer_text(int(number), number.dtype)
+
+
+def c_array(name: str, array: Array) -> str:
+    """The definition of a constant array, as its elements lie in memory: halves as their bits."""
+    type = element_type(array.dtype)
+    entries = array.view(np.uint16) if type == "uint16_t" else array
+    text = ", ".join(c_literal(np.asarray(entry)) for entry in entries.reshape(-1))
+    return f"static const {type} {name}[] = {{{text}}};"
 
 
 def function_suffix(dtype: DType) -> str:

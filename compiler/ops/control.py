@@ -16,9 +16,9 @@ from ..errors import CallbackError, NotDifferentiableError, ShapeError
 from ..functions import broadcast_to
 from ..ir import ArrayType, Shape, Value
 from ..op import Op, not_linear, refuses, register
-from ..trace import bind_all, evaluate
+from ..trace import bind_all
 from .elementwise import elementwise
-from .graph_call import batched_call, differentiated_call, result_types, transposed_call
+from .graph_call import register_call
 
 FAMILY = "control"
 
@@ -26,20 +26,7 @@ FAMILY = "control"
 # ---- call ------------------------------------------------------------------------------------------
 
 
-register(
-    Op(
-        "call",
-        FAMILY,
-        lambda *inputs, graph: result_types("call", graph, inputs),
-        lambda *inputs, graph: evaluate(graph, *inputs),
-        differentiated_call("call"),
-        transposed_call("call"),
-        batched_call("call"),
-        spelling=None,
-        effect=None,  # that of the calls in the graph
-        doc="The outputs of a nested graph.",
-    )
-)
+register_call("call", FAMILY, "The outputs of a nested graph.")
 
 
 # ---- callback ----------------------------------------------------------------------------------------

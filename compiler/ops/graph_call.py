@@ -7,8 +7,8 @@ from ..dtypes import is_inexact
 from ..errors import ShapeError
 from ..ir import ArrayType, Graph, Param, Value
 from ..nested_graphs import spread
-from ..op import Anew, BatchRule, DifferentiateGraph, JvpRule, Linear, TransposeRule
-from ..trace import bind_all, depends_on
+from ..op import Anew, BatchRule, DifferentiateGraph, JvpRule, Linear, Op, TransposeRule, register
+from ..trace import bind_all, depends_on, evaluate
 
 
 def result_types(op: str, graph: Graph, inputs: tuple[ArrayType, ...]) -> tuple[ArrayType, ...]:
@@ -60,6 +60,24 @@ def differentiated_call(op: str) -> JvpRule:
         return Anew(results[:count], spread(iter(pushed), of))
 
     return jvp
+
+
+def register_call(name: str, family: str, doc: str) -> None:
+    """Register an op that does nothing but run its graph, as `call` and `kernel` do."""
+    register(
+        Op(
+            name,
+            family,
+            lambda *inputs, graph: result_types(name, graph, inputs),
+            lambda *inputs, graph: evaluate(graph, *inputs),
+            differentiated_call(name),
+            transposed_call(name),
+            batched_call(name),
+            spelling=None,
+            effect=None,  # that of the calls in the graph
+            doc=doc,
+        )
+    )
 
 
 def transposed_call(op: str) -> TransposeRule:
