@@ -5,7 +5,6 @@ import pickle
 import subprocess
 import sys
 import textwrap
-import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from threading_together import run_in_threads
 from tracemill.compiler.errors import (
     ArgumentTypeError,
     BackendError,
@@ -402,11 +402,7 @@ def test_threads_share_a_compiled_function() -> None:
             if not np.array_equal(f(x)[1:], x * 2) or type(np.zeros(1)) is not np.ndarray:
                 failures.append(x)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, 8)
     assert not failures
     assert len(traced) == 1
 

@@ -1,7 +1,6 @@
 """Generators: the same numbers compiled or not, chunked or not, mapped and nested; and the state that they leave."""
 
 import pickle
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from threading_together import run_in_threads
 from tracemill.compiler.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -430,11 +430,7 @@ def test_threads_draw_from_generators_of_their_own_and_share_one_without_repeati
         def work(place: int) -> None:
             drawn[place] = np.concatenate([generators[place].random(10) for _ in range(50)])
 
-        threads = [threading.Thread(target=work, args=(place,)) for place in range(len(generators))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run_in_threads(work, len(generators))
         return drawn
 
     alone = [np.concatenate([child.random(10) for _ in range(50)]) for child in rng_of(0).spawn(2)]

@@ -15,6 +15,7 @@ import pytest
 
 from recording import array_type, recorded
 from samples.sample import LAYOUTS
+from threading_together import run_in_threads
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.c_function import CFunction
 from tracemill.compiler.backends.c_interface import RELEASING
@@ -232,11 +233,7 @@ def test_several_threads_may_call_at_once(copy_matrix: Any) -> None:
             if not (out == number).all():
                 wrong.append(number)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(run, 4)
     assert not wrong
 
 

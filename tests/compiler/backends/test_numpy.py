@@ -3,7 +3,6 @@
 import contextvars
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from random_graphs import graphs
 from recording import assert_same, drawn, recorded
 from samples.sample import Sample
 from samples.table import SAMPLES
+from threading_together import run_in_threads
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy import callbacks, entry_name, print_module
 from tracemill.compiler.dtypes import FLOAT64, Array, is_inexact
@@ -342,11 +342,7 @@ def test_threads_run_the_same_function_at_the_same_time() -> None:
         expected = evaluate(graph, x)[0]
         wrong.extend(seed for _ in range(20) if not np.array_equal(function(x)[0], expected))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, 4)
     assert not wrong
 
 

@@ -18,6 +18,7 @@ from kernels import as_kernel, is_kernel_sample, kernel_of
 from matrix_graphs import matrix_graphs
 from recording import assert_same, drawn, recorded
 from samples.table import SAMPLES
+from threading_together import run_in_threads
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy import entry_name, print_module
 from tracemill.compiler.dtypes import Array
@@ -190,11 +191,7 @@ def test_callers_in_several_threads_do_not_disturb_each_other() -> None:
         (expected,) = evaluate(waves(64), x)
         wrong.extend(seed for _ in range(20) if not np.array_equal(function(x)[0], expected))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_in_threads(work, 4)
     assert not wrong
 
 
