@@ -19,6 +19,7 @@ from ..compiler.backends.c_interface import FLAGS
 from ..compiler.errors import CompilerError, MissingCompilerError
 from .processor import processor_digest
 from .remembered import recall, remember
+from .threads import resting_threads
 
 SETTINGS = ("TRACEMILL_CC", "CC")
 NAMES = ("cc", "gcc", "clang")
@@ -265,7 +266,7 @@ def _problem(command: Sequence[str], flags: Sequence[str]) -> str | None:
     asked = [WANTS[flag] for flag in flags if flag in WANTS]
     try:
         library = compiled(command, [*REQUIRED, *flags, *asked], PROBE)
-        with library_file(library) as path:
+        with library_file(library) as path, resting_threads():
             sums = ctypes.CDLL(str(path)).sums
     except CompilerError as error:
         return _first_error(error.message)
