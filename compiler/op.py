@@ -86,7 +86,7 @@ class Op:
     ``c_real`` and ``c_complex`` go before ``c``, and ``c_real_int``, from the kind of the first operand to that of the
     result, before those. Fields are the params by name, the names of the dtypes of the first operand ``{t}`` and
     of the result ``{r}`` (``f32``), their C types ``{type}`` and ``{result}``, and ``{f}``, the suffix that math.h
-    gives functions of floats. ``tm_name_{t}`` is a C function of backends/c_functions, or else the NumPy meaning of
+    gives functions of floats. ``tm_name_{t}`` is a C function of backends/c/functions, or else the NumPy meaning of
     the op ``name`` as C: ``tm_name_2_{t}`` with the params 2."""
     effect: str | None
     """None for a pure op; else what it does besides computing ("calls Python")."""

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..compiler.backends.c_function import CFunction, COptions
-from ..compiler.backends.c_library import CLibrary
-from ..compiler.backends.c_source import print_function, print_source
-from ..compiler.backends.numpy import callbacks, entry_name, memory_plan, print_module
+from ..compiler.backends.c.function import CFunction, COptions
+from ..compiler.backends.c.library import CLibrary
+from ..compiler.backends.c.source import print_function, print_source
+from ..compiler.backends.numpy.printer import callbacks, entry_name, memory_plan, print_module
 from ..compiler.errors import BackendError, MissingCompilerError
 from ..compiler.ir import Call, Graph
 from ..compiler.memory_use import MemoryUse, memory_use

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from ..compiler.backends.c_function import CFunction
+from ..compiler.backends.c.function import CFunction
 from ..compiler.ir import Call, Graph, called
 from ..compiler.memory_use import MemoryUse
 from ..compiler.program import trace

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..compiler.backends.c_interface import FLAGS
+from ..compiler.backends.c.interface import FLAGS
 from ..compiler.errors import CompilerError, MissingCompilerError
 from .processor import processor_digest
 from .remembered import recall, remember

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tracemill.compiler.backends.c_function import CFunction
-from tracemill.compiler.backends.c_interface import USUAL_FLAGS
-from tracemill.compiler.backends.c_source import functions_text
+from tracemill.compiler.backends.c.function import CFunction
+from tracemill.compiler.backends.c.interface import USUAL_FLAGS
+from tracemill.compiler.backends.c.source import functions_text
 from tracemill.compiler.dtypes import Array
 
 WARNINGS = "-Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter"

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tracemill.compiler.backends.c_function import CFunction
-from tracemill.compiler.backends.c_interface import USUAL_FLAGS
-from tracemill.compiler.backends.c_source import functions_text
+from tracemill.compiler.backends.c.function import CFunction
+from tracemill.compiler.backends.c.interface import USUAL_FLAGS
+from tracemill.compiler.backends.c.source import functions_text
 
 THREADS = Path(__file__).parent / "threads_without_openmp.c"
 SANITIZERS = {

@@ -22,7 +22,7 @@ SLOW = {"click", "filelock", "ml_dtypes", "platformdirs", "rich", "sympy"}  # wo
 # Names that say nothing of what a file holds, so that anything ends up in it.
 NAMELESS = re.compile(r"_?(base|common|core|helpers?|misc|utils?|new_.*|.*_impl|(.*_)?v\d+)")
 
-C_FUNCTIONS = ROOT / "compiler" / "backends" / "c_functions"
+C_FUNCTIONS = ROOT / "compiler" / "backends" / "c" / "functions"
 DIGITS_LICENCE = "tools/data/DIGITS-LICENSE.txt"
 
 TOP = ast.Module | ast.ClassDef | ast.If | ast.Try | ast.With  # their bodies run when a module is imported

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from recording import recorded
 from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.numpy_form import writing
+from tracemill.compiler.backends.numpy.form import writing
 from tracemill.compiler.ir import Call, Graph, Value
 from tracemill.compiler.memory_plan import ALIGNMENT, MemoryPlan, Writing, plan_memory
 from tracemill.compiler.trace import bind_all

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from samples.table import FAILURES, FAMILIES, SAMPLES
-from tracemill.compiler.backends.numpy_form import OPAQUE
+from tracemill.compiler.backends.numpy.form import OPAQUE
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.errors import InternalError
 from tracemill.compiler.op import _TABLE, Op, all_ops, by_decomposition, lookup

@@ -11,7 +11,6 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import TransformArgumentError, TransformTypeError
-from tracemill.runtime import threads
 from tracemill.runtime.threads import available_cores
 
 TREE = Path(__file__).resolve().parent.parent / ".root"
@@ -127,14 +126,29 @@ def test_a_forked_child_uses_one_thread_whatever_is_set() -> None:
     assert printed(program).split() == ["1", "1", "4"]
 
 
-@pytest.mark.parametrize("given", [None, "active"])
-def test_openmp_is_told_to_let_idle_threads_sleep_unless_the_user_says_otherwise(
-    monkeypatch: pytest.MonkeyPatch, given: str | None
+PARALLEL = """
+import numpy as np, tracemill as tm
+tm.compile(lambda x: np.tanh(x) + 1, backend="c")(np.ones(1 << 20))
+"""
+
+
+@pytest.mark.parametrize(("given", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")])
+def test_idle_threads_of_openmp_sleep_from_the_first_library_on_unless_the_user_says_otherwise(
+    c_compiler: None, tmp_path: Path, given: dict[str, str], policy: str
 ) -> None:
-    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    if given:
-        monkeypatch.setenv("OMP_WAIT_POLICY", given)
-    with threads.resting_threads():
-        assert os.environ["OMP_WAIT_POLICY"] == (given or "passive")
-    assert os.environ.get("OMP_WAIT_POLICY") == given
+    variables = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    for _ in ("an empty cache, where the compiler is asked first", "a warm one"):
+        done = subprocess.run(
+            [sys.executable, "-c", PARALLEL],
+            env={
+                **variables,
+                "PYTHONPATH": str(TREE),
+                "TRACEMILL_CACHE_DIR": str(tmp_path),
+                "OMP_DISPLAY_ENV": "TRUE",
+                **given,
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert f"OMP_WAIT_POLICY = '{policy}'" in done.stderr

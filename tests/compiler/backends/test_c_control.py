@@ -11,8 +11,8 @@ from recording import assert_same, recorded
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.c_function import CFunction, COptions
-from tracemill.compiler.backends.c_source import print_function
+from tracemill.compiler.backends.c.function import CFunction, COptions
+from tracemill.compiler.backends.c.source import print_function
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.trace import bind, bind_all, evaluate
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from samples.sample import special_values
-from tracemill.compiler.backends.c_definitions import HEADERS, source_of
-from tracemill.compiler.backends.c_expression import POWERS, expression
-from tracemill.compiler.backends.c_literals import c_literal
-from tracemill.compiler.backends.c_names import variable_name
-from tracemill.compiler.backends.c_types import c_type, element_type
+from tracemill.compiler.backends.c.definitions import HEADERS, source_of
+from tracemill.compiler.backends.c.expression import POWERS, expression
+from tracemill.compiler.backends.c.literals import c_literal
+from tracemill.compiler.backends.c.names import variable_name
+from tracemill.compiler.backends.c.types import c_type, element_type
 from tracemill.compiler.dtypes import Array, DType, dtype_name, dtype_named, real_dtype
 from tracemill.compiler.errors import DTypeError, InternalError
 from tracemill.compiler.functions import constant

@@ -17,12 +17,12 @@ from recording import array_type, recorded
 from samples.sample import LAYOUTS
 from threading_together import run_in_threads
 from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.c_function import CFunction
-from tracemill.compiler.backends.c_interface import RELEASING
-from tracemill.compiler.backends.c_library import CLibrary
-from tracemill.compiler.backends.c_source import print_source
-from tracemill.compiler.backends.c_types import c_type
-from tracemill.compiler.backends.numpy import entry_name, print_module
+from tracemill.compiler.backends.c.function import CFunction
+from tracemill.compiler.backends.c.interface import RELEASING
+from tracemill.compiler.backends.c.library import CLibrary
+from tracemill.compiler.backends.c.source import print_source
+from tracemill.compiler.backends.c.types import c_type
+from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import ArrayType, Call, Graph, Value
 from tracemill.compiler.loops.work import SHARED

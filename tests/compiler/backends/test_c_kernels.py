@@ -14,8 +14,8 @@ from recording import assert_same, drawn, recorded
 from samples.sample import Sample, special_values
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.c_function import CFunction, COptions
-from tracemill.compiler.backends.c_kernel import kernel_function
+from tracemill.compiler.backends.c.function import CFunction, COptions
+from tracemill.compiler.backends.c.kernel import kernel_function
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.kernel import REDUCTIONS, is_elementwise, is_loop_call

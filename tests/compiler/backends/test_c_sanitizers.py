@@ -13,10 +13,10 @@ from recording import drawn
 from samples.sample import Sample
 from samples.table import SAMPLES
 from sanitizing import SANITIZERS, sanitized
-from tracemill.compiler.backends.c_function import CFunction, COptions
-from tracemill.compiler.backends.c_kernel import kernel_function
-from tracemill.compiler.backends.c_source import print_function
-from tracemill.compiler.backends.c_steps import step_function
+from tracemill.compiler.backends.c.function import CFunction, COptions
+from tracemill.compiler.backends.c.kernel import kernel_function
+from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.backends.c.steps import step_function
 from tracemill.compiler.dtypes import FLOAT64
 from tracemill.compiler.ir import ArrayType
 

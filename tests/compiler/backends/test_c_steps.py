@@ -10,8 +10,8 @@ from compiling import Compiled, compiled
 from recording import assert_same
 from samples.sample import Sample
 from samples.table import SAMPLES
-from tracemill.compiler.backends.c_function import CFunction
-from tracemill.compiler.backends.c_steps import step_function
+from tracemill.compiler.backends.c.function import CFunction
+from tracemill.compiler.backends.c.steps import step_function
 from tracemill.compiler.op import lookup
 from tracemill.compiler.trace import as_tuple
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.backends.numpy import print_module
+from tracemill.compiler.backends.numpy.printer import print_module
 
 STACK = np.stack([np.eye(3) + 1, np.eye(3) + 2])
 

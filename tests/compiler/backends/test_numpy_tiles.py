@@ -20,7 +20,7 @@ from recording import assert_same, drawn, recorded
 from samples.table import SAMPLES
 from threading_together import run_in_threads
 from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.numpy import entry_name, print_module
+from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.trace import evaluate

@@ -9,7 +9,7 @@ from loop_interpreter import Run
 from random_graphs import graphs
 from recording import drawn, recorded
 from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.c_loops import runs_on_vectors
+from tracemill.compiler.backends.c.loops import runs_on_vectors
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.kernel import is_loop_call

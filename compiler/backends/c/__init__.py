@@ -1,0 +1,1 @@
+"""The C backend: kernels, steps and whole graphs as C functions, and how Python calls them."""

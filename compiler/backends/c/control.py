@@ -1,0 +1,219 @@
+"""Loops and choices as C: no Python runs between their steps."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...ir import ArrayType, Call, Graph, Value
+from ...memory_plan import aligned
+from ...op import has_effect
+from .function import CFunction
+from .graph import FunctionOf, GraphFunction, graph_function, scratch_bytes
+from .interface import RELEASING
+from .parameters import WorkingMemory, parameters
+from .types import element_type
+
+UNKNOWN_STEPS = 100
+"""How many steps of a `while_loop` are expected. Without a limit it may be very many: other threads run meanwhile."""
+
+
+def control_function(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
+    """The C function of a call that holds graphs; None if it is no such call, or a call in them has no C function."""
+    if call.op not in _FORMS or has_effect(call):
+        return None
+    return _FORMS[call.op](call, name, function_of)
+
+
+class _Frame:
+    """The text of a function while it is written: its parameters, and the memory that it works in."""
+
+    def __init__(self, call: Call, name: str) -> None:
+        self.name = name
+        self.inputs = tuple(value.type for value in call.inputs)
+        self.outputs = tuple(value.type for value in call.outputs)
+        self.used = 0
+        self.lines: list[str] = []
+        self.parts: list[CFunction] = []
+
+    def memory(self, nbytes: int) -> str:
+        """Memory to work in, as an expression."""
+        offset = self.used
+        self.used += aligned(max(nbytes, 1))
+        return f"work + {offset}"
+
+    def part(self, function: CFunction, outputs: int) -> list[str]:
+        """Use a function: the arguments that it takes behind its `outputs`."""
+        self.parts.append(function)
+        nbytes = scratch_bytes(function, outputs)
+        return [*([self.memory(nbytes)] if nbytes else []), "threads"]
+
+    def function(self, work: int) -> CFunction:
+        memory = WorkingMemory(self.used)
+        declared = [*parameters(self.inputs, self.outputs), *memory.parameters, "long threads"]
+        text = "\n".join(
+            [
+                *(part.text for part in self.parts),
+                f"static void {self.name}({', '.join(declared)})",
+                "{",
+                *memory.declarations,
+                *self.lines,
+                "}",
+                "",
+            ]
+        )
+        needs = frozenset[str]().union(*(part.needs for part in self.parts))
+        return CFunction(self.name, text, self.inputs, (*self.outputs, *memory.types), needs, work)
+
+
+# ---- loops -----------------------------------------------------------------------------------------
+
+
+def _scan(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
+    """What is carried alternates between two places, so that the last step writes to the output."""
+    params: Any = call.params
+    consts, carried = params["counts"]
+    length, unroll = params["length"], params.get("unroll", 1)
+    graph: Graph = params["graph"]
+    step = graph_function(graph, f"{name}_step", function_of, {k: consts + k for k in range(carried)})
+    if step is None:
+        return None
+    frame = _Frame(call, name)
+    scratch = frame.part(step.function, len(graph.outputs))
+    turn = f"({length - 1} - t) & 1" if length else "0"
+    before, after = _carries(frame, call.inputs[consts : consts + carried], consts, step, turn)
+    now = [f"out{k}" if k in step.in_place else f"now{k}" for k in range(carried)]
+    next_ = [f"out{k}" if k in step.in_place else f"turn{k}[{turn}]" for k in range(carried)]
+    xs = [_row(f"x{i}", graph.inputs[i].type) for i in range(consts + carried, len(call.inputs))]
+    ys = [_row(f"out{i}", graph.outputs[i].type) for i in range(carried, len(call.outputs))]
+    arguments = [*(f"x{i}" for i in range(consts)), *now, *xs, *next_, *ys, *scratch]
+    frame.lines += [
+        *before,
+        *([f"#pragma GCC unroll {min(unroll, 64)}"] if unroll > 1 else []),
+        f"    for (long t = 0; t < {length}; t++) {{",
+        f"        const long i = {f'{length - 1} - t' if params.get('reverse', False) else 't'};",
+        f"        {step.function.name}({', '.join(arguments)});",
+        *(f"    {line}" for line in after),
+        "        (void)i;",
+        "    }",
+    ]
+    if not length:
+        frame.lines += _copies(call.outputs[:carried], [f"x{consts + k}" for k in range(carried)], step)
+    return frame.function(length * (step.function.work + 5))
+
+
+def _while(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
+    """What is carried alternates between two places, and is copied at the end if it is not in the output."""
+    params: Any = call.params
+    consts, most = params["consts"], params.get("max_steps")
+    carried = call.inputs[consts:]
+    step = graph_function(
+        params["body"], f"{name}_step", function_of, {k: consts + k for k in range(len(carried))}
+    )
+    goes_on = graph_function(params["cond"], f"{name}_goes_on", function_of)
+    if step is None or goes_on is None:
+        return None
+    frame = _Frame(call, name)
+    cond_scratch = frame.part(goes_on.function, 1)
+    step_scratch = frame.part(step.function, len(carried))
+    before, after = _carries(frame, carried, consts, step, "steps & 1")
+    given = [f"x{i}" for i in range(consts)]
+    now = [f"out{k}" if k in step.in_place else f"now{k}" for k in range(len(carried))]
+    next_ = [f"out{k}" if k in step.in_place else f"turn{k}[steps & 1]" for k in range(len(carried))]
+    frame.lines += [
+        *before,
+        f"    for (long steps = 0;{'' if most is None else f' steps < {most}'}; steps++) {{",
+        "        uint8_t goes_on;",
+        f"        {goes_on.function.name}({', '.join([*given, *now, '&goes_on', *cond_scratch])});",
+        "        if (!goes_on)",
+        "            break;",
+        f"        {step.function.name}({', '.join([*given, *now, *next_, *step_scratch])});",
+        *(f"    {line}" for line in after),
+        "    }",
+        *(
+            f"    if (now{k} != out{k})\n        memcpy(out{k}, now{k}, {value.type.nbytes});"
+            for k, value in enumerate(carried)
+            if k not in step.in_place and value.type.nbytes
+        ),
+    ]
+    steps = UNKNOWN_STEPS if most is None else min(most, UNKNOWN_STEPS)
+    work = steps * (step.function.work + goes_on.function.work + 5)
+    return frame.function(max(work, RELEASING) if most is None else work)
+
+
+def _carries(
+    frame: _Frame, carried: Sequence[Value], first: int, step: GraphFunction, turn: str
+) -> tuple[list[str], list[str]]:
+    """Statements before the loop, and after each step, for what is carried: inputs from the `first` on."""
+    before = [f"    memcpy(out{k}, x{first + k}, {carried[k].type.nbytes});" for k in sorted(step.in_place)]
+    after: list[str] = []
+    for k, value in enumerate(carried):
+        if k not in step.in_place:
+            type = element_type(value.dtype)
+            spare = frame.memory(value.type.nbytes)
+            before += [
+                f"    const {type} *now{k} = x{first + k};",
+                f"    {type} *const turn{k}[2] = {{out{k}, ({type} *)({spare})}};",
+            ]
+            after.append(f"    now{k} = turn{k}[{turn}];")
+    return before, after
+
+
+def _copies(outputs: Sequence[Value], sources: Sequence[str], step: GraphFunction) -> list[str]:
+    return [
+        f"    memcpy(out{k}, {source}, {value.type.nbytes});"
+        for k, (value, source) in enumerate(zip(outputs, sources, strict=True))
+        if k not in step.in_place and value.type.nbytes
+    ]
+
+
+def _row(array: str, type: ArrayType) -> str:
+    """Row ``i`` of an array whose rows have this type."""
+    return f"{array} + i * {type.size}" if type.size != 1 else f"{array} + i"
+
+
+# ---- choices and calls -----------------------------------------------------------------------------
+
+
+def _switch(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
+    branches: Any = call.params["branches"]
+    frame = _Frame(call, name)
+    index = call.inputs[0]
+    last = len(branches) - 1
+    if index.dtype.kind == "b":
+        frame.lines.append(f"    switch (*x0 ? {min(1, last)} : 0) {{")
+    else:
+        frame.lines.append(f"    switch (*x0 <= 0 ? 0 : *x0 >= {last} ? {last} : (int)*x0) {{")
+    arguments = [
+        *(f"x{i}" for i in range(1, len(call.inputs))),
+        *(f"out{i}" for i in range(len(call.outputs))),
+    ]
+    works: list[int] = []
+    for place, branch in enumerate(branches):
+        found = graph_function(branch, f"{name}_branch_{place}", function_of)
+        if found is None:
+            return None
+        scratch = frame.part(found.function, len(call.outputs))
+        frame.lines += [
+            f"    {f'case {place}' if place < last else 'default'}:",
+            f"        {found.function.name}({', '.join([*arguments, *scratch])});",
+            "        break;",
+        ]
+        works.append(found.function.work)
+    frame.lines.append("    }")
+    return frame.function(max(works))
+
+
+def _call(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
+    graph: Any = call.params["graph"]
+    found = graph_function(graph, name, function_of)
+    return None if found is None else found.function
+
+
+_FORMS = {
+    "call": _call,
+    "checkpoint": _call,
+    "custom_rule": _call,
+    "linear_call": _call,
+    "scan": _scan,
+    "switch": _switch,
+    "while_loop": _while,
+}

@@ -1,0 +1,39 @@
+"""`CFunction`: the C text of one function on arrays, and what its caller has to know; `COptions`: how C is written."""
+
+from dataclasses import dataclass
+
+from ...ir import ArrayType
+
+
+@dataclass(frozen=True, slots=True)
+class COptions:
+    """What changes the C functions of a program: a part of its cache key."""
+
+    fast_math: bool = False
+    """Compiled with leave to add in any order, fuse multiplications with additions, and lose the sign of zero. NaN and
+    infinity stay, and the text is the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class CFunction:
+    """A C function that reads arrays and writes arrays, each given as a pointer to its first element.
+
+    ``static void name(const float *restrict x, …, float *restrict out, …, long threads)``. The elements of an array
+    lie one after another in row-major order and are aligned; an array without axes is a pointer to one element. An
+    array without elements is given, too: its pointer is never read.
+    """
+
+    name: str
+    """A C identifier, once in a library."""
+    text: str
+    """The definition, after those of the functions that it alone calls."""
+    inputs: tuple[ArrayType, ...]
+    outputs: tuple[ArrayType, ...]
+    """What is written, in memory of its own but for `overwrites`. Behind the outputs of the call there may be one of
+    u8: memory that the function works in."""
+    needs: frozenset[str]
+    """Names of C functions of the folder `functions` that the text calls."""
+    work: int
+    """Nanoseconds that one thread takes, estimated: short ones stay on one thread and keep the interpreter's lock."""
+    overwrites: tuple[int, ...] = ()
+    """Inputs in whose memory the first output may be written, if they have its type."""

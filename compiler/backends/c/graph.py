@@ -1,0 +1,243 @@
+"""A graph as one C function: each call is a call of a C function, on memory that is planned here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ...ir import Call, Constant, Graph, Value
+from ...loops.work import SHARED
+from ...memory_plan import Block, place_blocks
+from .function import CFunction
+from .literals import MOST_CONSTANTS, c_array
+from .parameters import WorkingMemory, parameters
+from .types import element_type
+
+FunctionOf: TypeAlias = Callable[[Call, str], CFunction | None]
+"""``function_of(call, name)``: the C function of a call in a loop; None if there is none."""
+
+RENAMES = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
+"""Ops whose result lies in memory as their operand does."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFunction:
+    """The C function of a graph."""
+
+    function: CFunction
+    in_place: frozenset[int]
+    """The outputs that may be given the memory of the input that they may overwrite."""
+
+
+def graph_function(
+    graph: Graph, name: str, function_of: FunctionOf, may_overwrite: Mapping[int, int] | None = None
+) -> GraphFunction | None:
+    """The C function called `name` that computes the outputs of a graph; None if a call has none.
+
+    `may_overwrite` says which output may lie in the memory of which input, if that works out.
+    """
+    functions: list[CFunction | None] = []
+    for number, call in enumerate(graph.calls):
+        function = None if call.op in RENAMES else function_of(call, f"{name}_{call.op}_{number + 1}")
+        if function is None and call.op not in RENAMES:
+            return None
+        functions.append(function)
+    constants = {v for call in graph.calls for v in call.inputs if isinstance(v, Constant)}
+    constants.update(v for v in graph.outputs if isinstance(v, Constant))
+    if any(value.type.size > MOST_CONSTANTS for value in constants):
+        return None
+    return _Writer(graph, name, functions, dict(may_overwrite or {})).written()
+
+
+def scratch_bytes(function: CFunction, outputs: int) -> int:
+    """The memory that a function works in, given to it behind its `outputs`."""
+    return sum(type.nbytes for type in function.outputs[outputs:])
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Decides where each value of a graph lies, and writes the function."""
+
+    graph: Graph
+    name: str
+    functions: Sequence[CFunction | None]
+    may_overwrite: dict[int, int]
+    root: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    """The value in whose memory a value lies; itself for most."""
+    pointer: dict[Value, str] = field(default_factory=dict[Value, str])
+    """The C expression for the memory of each root."""
+    blocks: dict[Value, Block] = field(default_factory=dict[Value, Block])
+    """Where results in between lie."""
+    scratch: dict[int, Block] = field(default_factory=dict[int, Block])
+    """Where the function of a call works, by the number of the call."""
+    constants: list[str] = field(default_factory=list[str])
+
+    def written(self) -> GraphFunction:
+        overwriting = self._overwriting_chains()
+        self._find_roots(overwriting)
+        in_place = self._find_pointers(overwriting)
+        arena = self._plan_blocks()
+        return GraphFunction(self._function(arena, in_place), in_place)
+
+    # ---- what lies in whose memory
+
+    def _overwriting_chains(self) -> dict[Value, tuple[int, int]]:
+        """The values that lie in the memory of an input, up to an output: the numbers of that output and input.
+
+        An output may take the memory of an input if it is that input, or made of it by calls that each overwrite
+        their operand, which nothing needs any more.
+        """
+        maker = {v: (i, call) for i, call in enumerate(self.graph.calls) for v in call.outputs}
+        last = {v: i for i, call in enumerate(self.graph.calls) for v in call.inputs}
+        renamed = [call.inputs[0] for call in self.graph.calls if call.op in RENAMES]
+        held = list(self.graph.outputs)
+        chains: dict[Value, tuple[int, int]] = {}
+        for output, given in self.may_overwrite.items():
+            chain = [self.graph.outputs[output]]
+            while chain[-1] is not self.graph.inputs[given] and chain[-1] in maker:
+                index, call = maker[chain[-1]]
+                operand = self._overwritten(index, call)
+                if operand is None or last[operand] > index or operand in held:
+                    break
+                if renamed.count(operand) > (call.op in RENAMES):
+                    break  # it has another name, by which it may be read later
+                chain.append(operand)
+            reached = chain[-1] is self.graph.inputs[given]
+            if reached and held.count(chain[0]) == 1 and not any(v in chains for v in chain):
+                chains.update((value, (output, given)) for value in chain)
+        return chains
+
+    def _overwritten(self, index: int, call: Call) -> Value | None:
+        """The operand in whose memory the function of a call can write its result."""
+        if call.op in RENAMES:
+            return call.inputs[0]
+        function = self.functions[index]
+        for place in function.overwrites if function else ():
+            operand = call.inputs[place]
+            if operand.type == call.outputs[0].type and call.inputs.count(operand) == 1:
+                return operand
+        return None
+
+    def _find_roots(self, overwriting: Mapping[Value, tuple[int, int]]) -> None:
+        last = {v: i for i, call in enumerate(self.graph.calls) for v in call.inputs}
+        last.update(dict.fromkeys(self.graph.outputs, len(self.graph.calls)))
+        until: dict[Value, int] = {v: last.get(v, -1) for v in self.graph.inputs}  # by root
+        self.root = {v: v for v in self.graph.inputs}
+        for index, call in enumerate(self.graph.calls):
+            for value in call.inputs:
+                if isinstance(value, Constant):
+                    self.root[value] = value
+            operand = self._overwritten(index, call)
+            for output in call.outputs:
+                self.root[output] = output
+                if operand is not None and (
+                    call.op in RENAMES
+                    or (output in overwriting and operand in overwriting)
+                    or self._is_free(operand, index, until)
+                ):
+                    self.root[output] = self.root[operand]
+                root = self.root[output]
+                until[root] = max(until.get(root, index), last.get(output, index))
+        for value in self.graph.outputs:
+            self.root.setdefault(value, value)  # constants
+
+    def _is_free(self, operand: Value, index: int, until: Mapping[Value, int]) -> bool:
+        """Whether the memory of an operand may be overwritten by a call: it is the function's own, and dies."""
+        root = self.root[operand]
+        return (
+            root not in self.graph.inputs and not isinstance(root, Constant) and until.get(root, 0) <= index
+        )
+
+    # ---- where it is
+
+    def _find_pointers(self, overwriting: Mapping[Value, tuple[int, int]]) -> frozenset[int]:
+        """Give inputs, outputs and constants their pointers; which outputs lie in the memory of an input."""
+        for place, value in enumerate(self.graph.inputs):
+            self.pointer[value] = f"x{place}"
+        in_place = {output for output, _ in overwriting.values()}
+        for output, given in set(overwriting.values()):
+            self.pointer[self.graph.inputs[given]] = f"out{output}"
+        for value in dict.fromkeys(self.root.values()):
+            if isinstance(value, Constant):
+                self.pointer[value] = self._constant(value)
+        for place, value in enumerate(self.graph.outputs):
+            self.pointer.setdefault(self.root[value], f"out{place}")
+        return frozenset(in_place)
+
+    def _constant(self, value: Constant) -> str:
+        """The name of a constant, written into the text."""
+        if not value.type.size:
+            return f"({element_type(value.dtype)} *)0"
+        name = f"{self.name}_constant_{len(self.constants) + 1}"
+        self.constants.append(f"{c_array(name, value.array)}  // {value.type}\n")
+        return name
+
+    def _plan_blocks(self) -> int:
+        """Place results in between, and what functions work in; the bytes for all of that."""
+        last = {self.root[v]: i for i, call in enumerate(self.graph.calls) for v in call.inputs}
+        order: list[Block] = []
+        for index, call in enumerate(self.graph.calls):
+            for output in call.outputs:
+                root = self.root[output]
+                if root not in self.pointer:
+                    block = Block(
+                        max(root.type.nbytes, 1), index, max(index, last.get(root, index)), in_arena=True
+                    )
+                    self.blocks[root] = block
+                    self.pointer[root] = f"v{len(self.blocks)}"
+                    order.append(block)
+            function = self.functions[index]
+            nbytes = scratch_bytes(function, len(call.outputs)) if function else 0
+            if nbytes:
+                self.scratch[index] = Block(nbytes, index, index, in_arena=True)
+                order.append(self.scratch[index])
+        return place_blocks(order)
+
+    # ---- the text
+
+    def _function(self, arena: int, in_place: frozenset[int]) -> CFunction:
+        inputs = tuple(value.type for value in self.graph.inputs)
+        outputs = tuple(value.type for value in self.graph.outputs)
+        shared = {self.may_overwrite[output] for output in in_place}
+        memory = WorkingMemory(arena)
+        declared = [
+            *parameters(inputs, outputs, aliased_inputs=shared, aliased_outputs=in_place),
+            *memory.parameters,
+            "long threads",
+        ]
+        lines = memory.declarations
+        for root, block in self.blocks.items():
+            type = element_type(root.dtype)
+            lines.append(f"    {type} *const {self.pointer[root]} = ({type} *)(work + {block.offset});")
+        for index, call in enumerate(self.graph.calls):
+            lines += self._statement(index, call)
+        lines += [line for place in range(len(outputs)) for line in self._copied(place)]
+        text = "".join(
+            [
+                *(function.text + "\n" for function in self.functions if function),
+                *self.constants,
+                f"static void {self.name}({', '.join(declared)})\n{{\n",
+                *(line + "\n" for line in lines),
+                "}\n",
+            ]
+        )
+        needs = frozenset[str]().union(*(f.needs for f in self.functions if f))
+        work = sum(f.work for f in self.functions if f)
+        return CFunction(self.name, text, inputs, (*outputs, *memory.types), needs, work)
+
+    def _statement(self, index: int, call: Call) -> list[str]:
+        function = self.functions[index]
+        if function is None:
+            return []
+        arguments = [self.pointer[self.root[value]] for value in (*call.inputs, *call.outputs)]
+        if index in self.scratch:
+            arguments.append(f"work + {self.scratch[index].offset}")
+        threads = "threads" if function.work >= SHARED else "1"
+        return [f"    {function.name}({', '.join([*arguments, threads])});"]
+
+    def _copied(self, place: int) -> list[str]:
+        """Copy an output to where it belongs, if it has not been written there."""
+        value = self.graph.outputs[place]
+        source = self.pointer[self.root[value]]
+        if source == f"out{place}" or not value.type.nbytes:
+            return []
+        return [f"    memcpy(out{place}, {source}, {value.type.nbytes});"]

@@ -1,0 +1,285 @@
+"""How Python calls C functions: the wrappers in C, which need no headers of Python, and the statements that load them.
+
+A call costs what Python's own builtins cost, because the wrappers are such: `ctypes` would take longer than many
+kernels do. They rely on Python's stable ABI and on the fields of an array that NumPy promises to keep; both are
+declared in the generated text, so that a C compiler is all that a user's machine needs.
+"""
+
+from collections.abc import Sequence
+
+from ...ir import ArrayType
+from ...loops.work import SHARED
+from ..numpy.form import shape_text
+from ..python_literals import dtype_text
+from ..python_text import wrapped
+from .function import CFunction
+
+FLAGS = (
+    "-O3",
+    "-std=gnu11",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fPIC",
+    "-shared",
+)
+"""What the C text is compiled with: NumPy's values, NaN and infinity and the sign of zero included. Results that live
+one after the other share memory, whatever their types, hence no strict aliasing."""
+
+USUAL_FLAGS = (*FLAGS, "-march=native", "-fopenmp")
+"""The same where nobody has asked the compiler what it can do."""
+
+RELEASING = 20_000
+"""Nanoseconds of work from which on other Python threads may run meanwhile."""
+
+DECLARATIONS = """\
+// ---- Calls from Python: what is needed of its stable ABI, and of NumPy's.
+
+typedef struct tm_object tm_object;
+
+typedef struct {
+    const char *name;
+    tm_object *(*call)(tm_object *, tm_object *const *, intptr_t);
+    int flags;
+    const char *doc;
+} tm_method;
+
+typedef struct {
+    char *data;
+    int ndim;
+    intptr_t *shape, *strides;
+    tm_object *base, *dtype;
+    int flags;
+} tm_array;  // an array's fields, behind those that every object has
+
+extern tm_object *PyExc_TypeError;
+tm_object *PyCFunction_NewEx(tm_method *, tm_object *, tm_object *);
+tm_object *PyErr_Format(tm_object *, const char *, ...);
+tm_object *PyObject_CallFunction(tm_object *, const char *, ...);
+tm_object *PyTuple_New(intptr_t);
+tm_object *PyTuple_GetItem(tm_object *, intptr_t);
+int PyTuple_SetItem(tm_object *, intptr_t, tm_object *);
+void Py_IncRef(tm_object *);
+void Py_DecRef(tm_object *);
+void *PyEval_SaveThread(void);
+void PyEval_RestoreThread(void *);
+
+typedef struct {
+    int ndim;
+    const intptr_t *shape;
+    tm_object *dtype, *scalar;  // NumPy's dtype, and the type of its numbers: known once `link` was called
+} tm_type;
+
+typedef struct {
+    const char *name;
+    int inputs, count;
+    const int *types;  // of the inputs, then of the outputs: places in tm_types
+    int parallel, releasing;
+    void (*run)(void **, long);
+} tm_function;
+
+enum { TM_FASTCALL = 0x80, TM_IN_ORDER = 0x1, TM_ALIGNED = 0x100, TM_WRITEABLE = 0x400 };
+"""
+
+WRAPPER = """\
+static long tm_header;  // the bytes of an object before its own fields; its type comes last
+static const int *tm_threads;
+static tm_object *tm_ndarray, *tm_none;
+
+static inline tm_object *tm_type_of(tm_object *x) {
+    return *(tm_object **)((char *)x + tm_header - sizeof(tm_object *));
+}
+
+static inline tm_array *tm_array_of(tm_object *x) { return (tm_array *)((char *)x + tm_header); }
+
+static inline int tm_fits(const tm_array *x, const tm_type *type, int flags) {
+    if (x->dtype != type->dtype || x->ndim != type->ndim || (x->flags & flags) != flags) return 0;
+    for (int axis = 0; axis < type->ndim; axis++)
+        if (x->shape[axis] != type->shape[axis]) return 0;
+    return 1;
+}
+
+// A copy of an operand that is in order, aligned, and of the right type; the operand itself if it is so.
+static tm_object *tm_fitting(const tm_function *f, tm_object *self, tm_object *x, int place) {
+    tm_object *found = PyObject_CallFunction(PyTuple_GetItem(self, 2), "Oi", x, f->types[place]);
+    if (found && place >= f->inputs && (found != x || !(tm_array_of(x)->flags & TM_WRITEABLE))) {
+        Py_DecRef(found);
+        return PyErr_Format(PyExc_TypeError, "%s: argument %d cannot be written to", f->name, place);
+    }
+    return found;
+}
+
+__attribute__((noinline, noclone)) static tm_object *tm_call(
+    const tm_function *f, tm_object *self, tm_object *const *args, intptr_t count) {
+    void *data[TM_MOST];
+    tm_object *kept[TM_MOST] = {0};
+    int copies = 0, failed = 0;
+    if (count != f->count)
+        return PyErr_Format(PyExc_TypeError, "%s takes %d arrays, not %zd", f->name, f->count, count);
+    for (int place = 0; place < f->count && !failed; place++) {
+        const tm_type *type = &tm_types[f->types[place]];
+        const int is_output = place >= f->inputs;
+        const int flags = TM_IN_ORDER | TM_ALIGNED | (is_output ? TM_WRITEABLE : 0);
+        tm_object *x = args[place];
+        if (tm_type_of(x) == tm_ndarray && tm_fits(tm_array_of(x), type, flags)) {
+            data[place] = tm_array_of(x)->data;
+        } else if (!type->ndim && !is_output && tm_type_of(x) == type->scalar) {
+            data[place] = (char *)x + tm_header;  // a number of NumPy's holds its value there
+        } else {
+            tm_object *found = tm_fitting(f, self, x, place);
+            failed = !found;
+            if (found) data[place] = tm_array_of(kept[copies++] = found)->data;
+        }
+    }
+    if (!failed) {
+        const long threads = f->parallel ? *tm_threads : 1;
+        void *state = f->releasing ? PyEval_SaveThread() : 0;
+        f->run(data, threads);
+        if (state) PyEval_RestoreThread(state);
+    }
+    while (copies) Py_DecRef(kept[--copies]);
+    if (failed) return 0;
+    Py_IncRef(tm_none);
+    return tm_none;
+}
+"""
+
+EXPORT = """\
+// `self` holds numpy.ndarray, None, what makes an operand fit, and the dtypes and NumPy's numbers of all types.
+__attribute__((visibility("default")))
+tm_object *tracemill_functions(tm_object *self, long header, const int *threads) {
+    const int types = sizeof tm_types / sizeof *tm_types, functions = sizeof tm_methods / sizeof *tm_methods;
+    tm_header = header;
+    tm_threads = threads;
+    tm_ndarray = PyTuple_GetItem(self, 0);
+    tm_none = PyTuple_GetItem(self, 1);
+    for (int i = 0; i < types; i++) {
+        tm_types[i].dtype = PyTuple_GetItem(PyTuple_GetItem(self, 3), i);
+        tm_types[i].scalar = PyTuple_GetItem(PyTuple_GetItem(self, 4), i);
+    }
+    tm_object *found = PyTuple_New(functions);
+    for (int i = 0; found && i < functions; i++)
+        PyTuple_SetItem(found, i, PyCFunction_NewEx(&tm_methods[i], self, 0));
+    return found;
+}
+"""
+
+
+def print_wrappers(functions: Sequence[CFunction]) -> str:
+    """The end of a C text: what makes its `functions` callable from Python, and exports them.
+
+    A wrapper takes the inputs and then the outputs, as arrays. Inputs may lie in memory in any way, and those without
+    axes be numbers. It gives None, and `TypeError` for what does not fit.
+    """
+    types = types_of(functions)
+    most = max(len(f.inputs) + len(f.outputs) for f in functions)
+    table = [_type_text(type) for type in types]
+    methods = [f'{{"{f.name}", {f.name}_call, TM_FASTCALL, "{_doc(f)}"}}' for f in functions]
+    parts = [
+        DECLARATIONS,
+        f"enum {{ TM_MOST = {most} }};  // arrays of one call\n",
+        _braced("static tm_type tm_types[] =", table),
+        WRAPPER,
+        *(_wrapper(function, types) for function in functions),
+        _braced("static tm_method tm_methods[] =", methods),
+        EXPORT,
+    ]
+    return "\n".join(parts)
+
+
+def types_of(functions: Sequence[CFunction]) -> list[ArrayType]:
+    """The different types of what the functions take, in the order in which they first occur."""
+    return list(dict.fromkeys(type for f in functions for type in (*f.inputs, *f.outputs)))
+
+
+def _type_text(type: ArrayType) -> str:
+    dims = ", ".join(map(str, type.shape))
+    shape = f"(const intptr_t[]){{{dims}}}" if type.shape else "0"
+    return f"{{{type.ndim}, {shape}, 0, 0}}"
+
+
+def _doc(f: CFunction) -> str:
+    return f"{f.name}({', '.join(map(str, (*f.inputs, *f.outputs)))})"
+
+
+def _braced(head: str, rows: Sequence[str]) -> str:
+    return "\n".join([f"{head} {{", *(f"    {row}," for row in rows), "};\n"])
+
+
+def _wrapper(f: CFunction, types: Sequence[ArrayType]) -> str:
+    arrays = (*f.inputs, *f.outputs)
+    places = ", ".join(str(types.index(type)) for type in arrays)
+    data = ", ".join([*(f"data[{place}]" for place in range(len(arrays))), "threads"])
+    flags = f"{int(f.work >= SHARED)}, {int(f.work >= RELEASING)}"
+    sizes = f"{len(f.inputs)}, {len(arrays)}"
+    return f"""\
+static void {f.name}_run(void **data, long threads) {{ {f.name}({data}); }}
+
+static tm_object *{f.name}_call(tm_object *self, tm_object *const *args, intptr_t count) {{
+    static const int types[] = {{{places}}};
+    static const tm_function f = {{"{f.name}", {sizes}, types, {flags}, {f.name}_run}};
+    return tm_call(&f, self, args, count);
+}}
+"""
+
+
+# ---- the module's side -----------------------------------------------------------------------------
+
+FITTING = '''\
+def fitting(value, number):
+    """An operand of a C function: of the type TYPES[number], its elements in order and aligned."""
+    shape, dtype = TYPES[number]
+    array = np.require(value, dtype if type(value) in (bool, int, float, complex) else None, "CA")
+    if array.shape != shape or array.dtype != dtype:
+        wanted = f"{np.dtype(dtype)} of shape {shape}"
+        raise TypeError(f"a C function needs {wanted}, not {array.dtype} of shape {array.shape}")
+    return array
+'''
+
+LINK = '''\
+def link(path, threads):
+    """Take the C functions from a shared library; `threads` is the address of how many threads they use."""
+    make = ctypes.PyDLL(path).tracemill_functions
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.py_object, ctypes.c_long, ctypes.c_void_p]
+    dtypes = tuple(np.dtype(dtype) for _, dtype in TYPES)
+    numbers = tuple(dtype.type for dtype in dtypes)
+    made = make((np.ndarray, None, fitting, dtypes, numbers), object.__basicsize__, threads)
+    globals().update({function.__name__: function for function in made})
+'''
+
+LIBRARY = '''\
+def library():
+    """The shared library beside this file, made of the C file there unless it is newer."""
+    path = pathlib.Path(__file__).with_suffix(".so")
+    text = path.with_suffix(".c")
+    if not path.exists() or path.stat().st_mtime < text.stat().st_mtime:
+        subprocess.run([os.environ.get("CC", "cc"), *FLAGS, "-o", path, text, "-lm"], check=True)
+    return str(path)
+'''
+
+LINK_AT_RUN = """\
+    thread_count = ctypes.c_int(os.cpu_count() or 1)
+    link(library(), ctypes.addressof(thread_count))
+"""
+
+C_NAMES = ("FLAGS", "TYPES", "fitting", "library", "link", "thread_count")
+"""What all these are called in a module."""
+
+
+def link_statements(functions: Sequence[CFunction]) -> list[list[str]]:
+    """The functions of a module by which it takes its C functions from a shared library."""
+    types = [f"({shape_text(type.shape)}, {dtype_text(type.dtype)})" for type in types_of(functions)]
+    return [wrapped("TYPES = [", types, "]", indent=0), *_lines(FITTING, LINK)]
+
+
+def library_statements() -> list[list[str]]:
+    """The function by which a module, when it is run, finds or makes its shared library."""
+    flags = [f'"{flag}"' for flag in USUAL_FLAGS]
+    return [wrapped("FLAGS = [", flags, "]", indent=0), *_lines(LIBRARY)]
+
+
+def _lines(*texts: str) -> list[list[str]]:
+    return [[str(line) for line in text.splitlines()] for text in texts]

@@ -1,0 +1,65 @@
+"""Numbers as C expressions that give the same bits."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import Array, DType, real_dtype
+from .types import c_type, element_type
+
+MOST_CONSTANTS = 4096
+"""Entries of a constant that are written into the C text: functions with larger ones are left to NumPy."""
+
+
+def c_literal(number: Array) -> str:
+    """An array without axes as an expression of its C type: ``0.5f``, ``(-1.0)``, ``INT64_C(7)``."""
+    kind = number.dtype.kind
+    if kind == "c":
+        parts = (_float_text(part) for part in (np.real(number)[()], np.imag(number)[()]))
+        return f"__builtin_complex({', '.join(parts)})"
+    if kind == "f":
+        return _float_text(number[()])
+    return _integer_text(int(number), number.dtype)
+
+
+def c_array(name: str, array: Array) -> str:
+    """The definition of a constant array, as its elements lie in memory: halves as their bits."""
+    type = element_type(array.dtype)
+    entries = array.view(np.uint16) if type == "uint16_t" else array
+    text = ", ".join(c_literal(np.asarray(entry)) for entry in entries.reshape(-1))
+    return f"static const {type} {name}[] = {{{text}}};"
+
+
+def function_suffix(dtype: DType) -> str:
+    """What literals, and the names in math.h and complex.h, end in for a dtype: ``f`` for f32 and c64."""
+    return "f" if real_dtype(dtype).name == "float32" else ""
+
+
+def _integer_text(number: int, dtype: DType) -> str:
+    """The least of the signed integers has no literal of its own: it is written as the one above, less 1."""
+    if dtype.kind == "b":
+        return str(number)
+    if dtype.kind == "i" and number == np.iinfo(dtype).min:
+        return f"({_integer_text(number + 1, dtype)} - 1)"
+    text = {"i8": f"INT64_C({number})", "u8": f"UINT64_C({number})", "u4": f"{number}u"}.get(
+        dtype.str[1:], str(number)
+    )
+    return f"({text})" if number < 0 else text
+
+
+def _float_text(number: Any) -> str:
+    """The shortest decimal, which a C compiler rounds to these bits; a NaN with a payload by its bits."""
+    dtype: DType = number.dtype
+    suffix = function_suffix(dtype)
+    if np.isnan(number):
+        size = 8 * dtype.itemsize
+        bits = int(number.view(f"u{dtype.itemsize}"))
+        if bits & (1 << (size - 1)) - 1 == int(dtype.type(math.nan).view(f"u{dtype.itemsize}")):
+            return f'({"-" if np.signbit(number) else ""}__builtin_nan{suffix}(""))'
+        return f"(((union {{ uint{size}_t x; {c_type(dtype)} y; }}){{UINT{size}_C(0x{bits:x})}}).y)"
+    if np.isinf(number):
+        text = f"__builtin_inf{suffix}()"
+    else:
+        text = str(abs(number)) + suffix
+    return f"(-{text})" if np.signbit(number) else text

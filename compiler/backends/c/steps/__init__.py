@@ -1,0 +1,37 @@
+"""C functions of the calls that are no loop nests: random bits, orders, running sums, scattered writes, products."""
+
+from collections.abc import Callable
+
+from ....ir import Call
+from ..function import CFunction
+from .chunks import nothing
+from .cumulative import cumulative
+from .products import dot
+from .random import random_bits
+from .scattering import scatter
+from .sorting import sort, top_k
+
+_STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
+    "cumlogsumexp": cumulative,
+    "cummax": cumulative,
+    "cummin": cumulative,
+    "cumprod": cumulative,
+    "cumsum": cumulative,
+    "random_bits": random_bits,
+    "scatter": scatter,
+    "sort": sort,
+    "top_k": top_k,
+}
+
+
+def step_function(call: Call, name: str, *, in_loop: bool = False) -> CFunction | None:
+    """A C function called `name` that computes a call; None where NumPy does it, because it must or is as fast.
+
+    In a loop that is C itself, more is worth doing in C: a call of NumPy would make it a loop of Python.
+    """
+    step = _STEPS.get(call.op)
+    if call.op != "dot" and step is None:
+        return None
+    if not any(value.type.size for value in call.outputs):
+        return nothing(call, name)
+    return dot(call, name, in_loop=in_loop) if step is None else step(call, name)

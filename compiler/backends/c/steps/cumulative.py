@@ -1,0 +1,140 @@
+"""Running sums, products, extrema and log-sums in C: in order along the axis, as NumPy computes them.
+
+Rows that lie side by side in memory run in step, in the lanes of vector registers. Where the axis is the last one,
+four rows run at once, because each addition of one row waits for the one before.
+"""
+
+import math
+from string import Template
+from typing import Any
+
+from ....dtypes import DType, kind, real_dtype
+from ....ir import Call
+from ..function import CFunction
+from ..parameters import parameters
+from ..types import element_type
+from .chunks import chunk_size, over_chunks
+
+_ALONG = Template("""\
+static void ${name}_chunk($parameters, long begin, long end)
+{
+    long row = begin;
+    for (; row + 4 <= end; row += 4) {  // four at once
+        const $type *from = ($cast)x0 + row * $length + $first;
+        $type *to = ($out_cast)out0 + row * $length + $first;
+        $type a = from[0], b = from[$length], c = from[2 * $length], d = from[3 * $length];
+        to[0] = a, to[$length] = b, to[2 * $length] = c, to[3 * $length] = d;
+        for (long i = 1; i < $length; i++) {
+            from += $step, to += $step;
+            a = $join_a, b = $join_b, c = $join_c, d = $join_d;
+            to[0] = a, to[$length] = b, to[2 * $length] = c, to[3 * $length] = d;
+        }
+    }
+    for (; row < end; row++) {
+        const $type *from = ($cast)x0 + row * $length + $first;
+        $type *to = ($out_cast)out0 + row * $length + $first;
+        $type a = to[0] = from[0];
+        for (long i = 1; i < $length; i++) {
+            from += $step, to += $step;
+            to[0] = a = $join_a;
+        }
+    }
+}
+""")
+
+_ACROSS = Template("""\
+static void ${name}_chunk($parameters, long begin, long end)
+{
+    for (long item = begin; item < end; item++) {
+        const long start = item / $blocks * $slab + item % $blocks * $width;
+        const long width = item % $blocks == $blocks - 1 ? $last_width : $width;
+        const $type *restrict x = ($cast)x0 + start + $first;
+        $type *restrict out = ($out_cast)out0 + start + $first;
+        memcpy(out, x, (size_t)width * sizeof *out);
+        for (long i = 1; i < $length; i++) {
+            const $type *restrict before = out;
+            $type *restrict now = out + $step;
+            x += $step, out = now;
+            for (long j = 0; j < width; j++)
+                now[j] = $join;
+        }
+    }
+}
+""")
+
+_JOIN = {
+    "cumsum": "({type})({a} + {b})",
+    "cumprod": "({type})({a} * {b})",
+    "cummax": "{a} >= {b} ? {a} : {b}",
+    "cummin": "{a} <= {b} ? {a} : {b}",
+}
+_JOIN_FLOATS = {
+    "cummax": "{a} >= {b} || {a} != {a} ? {a} : {b}",  # NaN stays
+    "cummin": "{a} <= {b} || {a} != {a} ? {a} : {b}",
+    "cumlogsumexp": "{function}({a}, {b})",
+}
+_WORK = {"cumsum": 1.0, "cumprod": 1.0, "cummax": 1.0, "cummin": 1.0, "cumlogsumexp": 25.0}
+
+_LOG_ADD_EXP = Template("""\
+static $type ${name}_log_add_exp($type a, $type b)
+{
+    if (a == b)
+        return a + ($type)0.693147180559945309417232121458176568;  // infinities, too
+    const $type gap = a - b;
+    return gap > 0 ? a + log1p$f(exp$f(-gap)) : gap <= 0 ? b + log1p$f(exp$f(gap)) : gap;
+}
+""")
+
+BLOCK = 2048
+"""Entries that run in step: they stay in the nearest cache."""
+
+
+def cumulative(call: Call, name: str) -> CFunction | None:
+    """The C function of a running sum, product, extremum or log-sum."""
+    (x,) = call.inputs
+    dtype = real_dtype(x.dtype)
+    if dtype.name in ("float16", "bfloat16") or (x.dtype.kind == "c" and call.op != "cumsum"):
+        return None
+    params: Any = call.params
+    axis, reverse = params["axis"], params["reverse"]
+    length, outer = x.shape[axis], math.prod(x.shape[:axis])
+    inner = math.prod(x.shape[axis + 1 :]) * (2 if x.dtype.kind == "c" else 1)  # a complex sum is two sums
+    work = 1 + round(outer * length * inner * _WORK[call.op])
+    type, step = element_type(dtype), -inner if reverse else inner
+    texts = {
+        "name": name,
+        "parameters": ", ".join(declared := parameters((x.type,), (x.type,))),
+        "type": type,
+        "cast": f"const {type} *",
+        "out_cast": f"{type} *",
+        "length": length,
+        "step": step,
+        "first": (length - 1) * inner if reverse else 0,
+    }
+    if inner == 1:
+        joined = {f"join_{row}": _joined(call.op, row, f"from[{place}]", dtype, name)
+                  for row, place in zip("abcd", ("0", length, 2 * length, 3 * length), strict=True)}  # fmt: skip
+        items, text = outer, _ALONG.substitute(texts, **joined)
+    else:
+        blocks = -(-inner // BLOCK)
+        items = outer * blocks
+        text = _ACROSS.substitute(
+            texts,
+            blocks=blocks,
+            slab=length * inner,
+            width=min(BLOCK, inner),
+            last_width=inner - (blocks - 1) * BLOCK,
+            join=_joined(call.op, "before[j]", "x[j]", dtype, name),
+        )
+    if call.op == "cumlogsumexp":
+        text = _LOG_ADD_EXP.substitute(name=name, type=type, f="f" if type == "float" else "") + text
+    driver = over_chunks(name, declared, items, chunk_size(items, work))
+    return CFunction(name, text + driver, (x.type,), (x.type,), frozenset(), work)
+
+
+def _joined(op: str, so_far: str, entry: str, dtype: DType, name: str) -> str:
+    """The C expression of what was found before with one entry more."""
+    form = _JOIN_FLOATS.get(op) if kind(dtype) == "f" else None
+    return (form or _JOIN[op]).format(
+        a=so_far, b=entry, type=element_type(dtype), function=f"{name}_log_add_exp"
+    )

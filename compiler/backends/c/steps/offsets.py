@@ -1,0 +1,56 @@
+"""Where an element lies in an array: C expressions of a number that counts through some of the axes."""
+
+import math
+from collections.abc import Sequence
+
+from ....ir import Shape
+
+
+def strides_of(shape: Shape) -> tuple[int, ...]:
+    """How many elements apart neighbours along each axis lie."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def offset_along(shape: Shape, axes: Sequence[int], number: str) -> str:
+    """The offset of the element with this number, counted in row-major order along `axes` of an array.
+
+    >>> offset_along((5, 3, 4), (1, 2), "i"), offset_along((5, 3, 4), (0,), "i"), offset_along((5, 3, 4), (2, 0), "i")
+    ('i', 'i * 12', 'i / 5 + i % 5 * 12')
+    """
+    strides = strides_of(shape)
+    return _offset([(shape[axis], strides[axis]) for axis in axes], number)
+
+
+def broadcast_offset(shape: Shape, to: Shape, number: str) -> str:
+    """The offset in an operand that is broadcast to the shape `to` of the element with this number there.
+
+    >>> broadcast_offset((3, 1), (3, 4), "i"), broadcast_offset((4,), (3, 4), "i"), broadcast_offset((), (3, 4), "i")
+    ('i / 4', 'i % 4', '0')
+    """
+    aligned = (1,) * (len(to) - len(shape)) + shape
+    strides = strides_of(aligned)
+    return _offset(
+        [
+            (length, stride if dim > 1 else 0)
+            for length, dim, stride in zip(to, aligned, strides, strict=True)
+        ],
+        number,
+    )
+
+
+def _offset(axes: Sequence[tuple[int, int]], number: str) -> str:
+    """Σ of digit times stride, where the digits of the number are those of its axes, given as (length, stride)."""
+    runs: list[tuple[int, int]] = []  # of axes that lie together
+    for length, stride in axes:
+        if runs and runs[-1][1] == length * stride:
+            runs[-1] = (runs[-1][0] * length, stride)
+        elif length > 1:
+            runs.append((length, stride))
+    terms: list[str] = []
+    within = math.prod(length for length, _ in runs)
+    for place, (length, stride) in enumerate(runs):
+        within //= max(length, 1)
+        if stride:
+            digit = number + (f" / {within}" if within > 1 else "") + (f" % {length}" if place else "")
+            terms.append(f"{digit} * {stride}" if stride > 1 else digit)
+    return " + ".join(terms) or "0"

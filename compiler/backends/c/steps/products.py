@@ -1,0 +1,320 @@
+"""Sums of products in C: matrices too small to be worth a call of BLAS, and whole numbers, which BLAS does not have."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from string import Template
+from typing import Any
+
+from ....ir import Call, Shape
+from ..function import CFunction
+from ..parameters import parameters
+from ..types import element_type
+from .chunks import chunk_size, over_chunks
+from .offsets import offset_along
+
+HEIGHT, VECTOR = 4, 64
+"""Rows that are computed at once, and bytes of a vector register."""
+
+SMALL = 16
+"""Products of matrices with no more rows and columns than this are computed in C."""
+
+_BY_ENTRIES = Template("""\
+$vectors
+static inline $type ${name}_total($vector sums)
+{
+    for (int half = $lanes / 2; half; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+            sums[lane] += sums[lane + half];
+    return sums[0];
+}
+
+static void ${name}_chunk($parameters, long begin, long end)
+{
+    for (long row = begin; row < end; row++) {
+        const long batch = row / $rows, i0 = row % $rows;
+        const $type *restrict right = x$right + ($right_batch);
+        const $type *restrict left0 = x$left + ($left_batch) + ($left_row);
+$loops
+    }
+}
+""")
+
+_ENTRIES = Template("""\
+        for (long first = $first; first < $last; first += $count) {
+$pointers
+            $sums
+            for (long k = 0; k < $whole; k += $lanes) {
+                const $vector factor = *(const $vector *)(left0 + k);
+$products
+            }
+$totals
+            for (long k = $whole; k < $length; k++) {
+$rest
+            }
+$stores
+        }\
+""")
+
+_BY_TILES = Template("""\
+$vectors
+static void ${name}_chunk($parameters, long begin, long end)
+{
+$loops
+}
+""")
+
+_TILE_LOOP = Template("""\
+    for (long first = $first; first < $last; first += $width)
+        for (long group = begin; group < end; group++) {
+            const long batch = group / $groups, i = group % $groups * $height;
+            $type *restrict out = out0 + (batch * $rows + i) * $columns + first;
+$tiles
+        }\
+""")
+
+_TILE = Template("""\
+            $condition{
+$pointers
+                $sums
+                for (long k = 0; k < $length; k++) {
+$products
+                }
+$stores
+            }\
+""")
+
+IN_LOOP = 64
+"""In a loop of C a call of BLAS would cost the loop, so that larger products are worth while."""
+
+
+def dot(call: Call, name: str, *, in_loop: bool = False) -> CFunction | None:
+    """The C function of a call of ``dot``."""
+    axes: Any = call.params
+    x, y = call.inputs
+    dtype = x.dtype
+    batch = [x.shape[axis] for axis in axes.get("batch_x", ())]
+    sides = [
+        Side(0, x.shape, axes.get("batch_x", ()), axes["contract_x"]),
+        Side(1, y.shape, axes.get("batch_y", ()), axes["contract_y"]),
+    ]
+    if sides[1].entries == 1:  # one column: the transposed product has them all in one row
+        sides.reverse()
+    left, right = sides
+    length = math.prod(x.shape[axis] for axis in axes["contract_x"])
+    flops = left.entries * right.entries * length
+    most = (IN_LOOP if in_loop else SMALL) ** 3
+    if dtype.kind not in "iu" and (dtype.name not in ("float32", "float64") or flops > most):
+        return None
+    product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)
+    inputs, outputs = tuple(value.type for value in call.inputs), (call.outputs[0].type,)
+    declared = parameters(inputs, outputs)
+    along_both = left.offset(left.contract, "k") == right.offset(right.contract, "k") == "k"
+    by_entries = along_both and length >= 4 and right.offset(right.free, "j") != "j"
+    height = 1 if by_entries else product.height
+    items = math.prod(batch) * -(-left.entries // height)
+    work = 1 + round(math.prod(batch) * (flops * dtype.itemsize / 64 + left.entries))
+    text = (product.by_entries if by_entries else product.by_tiles)(", ".join(declared))
+    driver = over_chunks(name, declared, items, chunk_size(items, work))
+    return CFunction(name, text + driver, inputs, outputs, frozenset(), work)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An operand of a product: its axes by what they are for."""
+
+    place: int
+    """Which operand of the call it is."""
+    shape: Shape
+    batch: tuple[int, ...]
+    contract: tuple[int, ...]
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        return tuple(axis for axis in range(len(self.shape)) if axis not in (*self.batch, *self.contract))
+
+    @property
+    def entries(self) -> int:
+        """How many vectors there are to be multiplied with each of the other side."""
+        return math.prod(self.shape[axis] for axis in self.free)
+
+    def offset(self, axes: tuple[int, ...], number: str) -> str:
+        return offset_along(self.shape, axes, number)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The product of two matrices, or of stacks of them: `left` has the rows of the result, `right` its columns."""
+
+    name: str
+    type: str
+    itemsize: int
+    left: Side
+    right: Side
+    length: int
+
+    @property
+    def height(self) -> int:
+        """How many rows are computed at once."""
+        return min(HEIGHT, self.left.entries)
+
+    def texts(self, declared: str) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "parameters": declared,
+            "type": self.type,
+            "rows": self.left.entries,
+            "columns": self.right.entries,
+            "length": self.length,
+            "left": self.left.place,
+            "left_batch": self.left.offset(self.left.batch, "batch"),
+            "left_row": self.left.offset(self.left.free, "i0"),
+            "left_k": self.left.offset(self.left.contract, "k"),
+            "right": self.right.place,
+            "right_batch": self.right.offset(self.right.batch, "batch"),
+            "right_k": self.right.offset(self.right.contract, "k"),
+            "right_j": self.right.offset(self.right.free, "j"),
+        }
+
+    def by_entries(self, declared: str) -> str:
+        """A few entries at once, which are sums along vectors that lie together in memory."""
+        columns = self.right.entries
+        lanes = _pieces(self.length, VECTOR // self.itemsize)[0]
+        whole = columns // HEIGHT * HEIGHT
+        loops = [
+            self._entries(first, last, count, lanes)
+            for first, last, count in ((0, whole, HEIGHT), (whole, columns, columns - whole))
+            if first < last
+        ]
+        return _BY_ENTRIES.substitute(
+            self.texts(declared),
+            vectors=self._vector_types([lanes]),
+            vector=self._vector(lanes),
+            lanes=lanes,
+            loops="\n".join(loops),
+        )
+
+    def _entries(self, first: int, last: int, count: int, lanes: int) -> str:
+        """The entries of `count` columns, from the `first` to before the `last`."""
+        vector, each = self._vector(lanes), range(count)
+        lines = {
+            "pointers": [
+                f"            const long j{c} = first + {c};\n"
+                f"            const {self.type} *restrict right{c} = right"
+                f" + {self.right.offset(self.right.free, f'j{c}')};"
+                for c in each
+            ],
+            "products": [
+                f"                sums{c} += factor * *(const {vector} *)(right{c} + k);" for c in each
+            ],
+            "totals": [f"            {self.type} sum{c} = {self.name}_total(sums{c});" for c in each],
+            "rest": [f"                sum{c} += left0[k] * right{c}[k];" for c in each],
+            "stores": [f"            out0[row * {self.right.entries} + j{c}] = sum{c};" for c in each],
+        }
+        return _ENTRIES.substitute(
+            {name: "\n".join(texts) for name, texts in lines.items()},
+            first=first,
+            last=last,
+            count=count,
+            vector=vector,
+            lanes=lanes,
+            whole=self.length // lanes * lanes,
+            length=self.length,
+            sums=" ".join(f"{vector} sums{c} = {{0}};" for c in each),
+        )
+
+    def _vector_types(self, sizes: Iterable[int]) -> str:
+        """Vectors of these sizes, which may lie anywhere in an array."""
+        return "\n".join(
+            f"typedef {self.type} {self.name}_x{size} "
+            f"__attribute__((vector_size({size * self.itemsize}), aligned({self.itemsize}), may_alias));"
+            for size in sorted(set(sizes) - {1})
+        )
+
+    def by_tiles(self, declared: str) -> str:
+        """A few rows and columns of the result at once, in registers."""
+        lanes = max(1, VECTOR // self.itemsize) if self.is_dense else 1
+        width = min(2 * lanes, self.right.entries)
+        whole = self.right.entries // width * width
+        loops = [self._loop(0, whole, _pieces(width, lanes), declared)]
+        if whole < self.right.entries:
+            left_over = _pieces(self.right.entries - whole, lanes)
+            loops.append(self._loop(whole, self.right.entries, left_over, declared))
+        used = _pieces(width, lanes) + _pieces(self.right.entries - whole, lanes)
+        return _BY_TILES.substitute(
+            self.texts(declared), vectors=self._vector_types(used), loops="\n".join(loops)
+        )
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the entries of a row of the right matrix lie together."""
+        return self.right.offset(self.right.free, "j") == "j"
+
+    def _loop(self, first: int, last: int, pieces: list[int], declared: str) -> str:
+        groups = -(-self.left.entries // self.height)
+        tiles = [self._tile(self.height, pieces, "", declared)]
+        rest = self.left.entries % self.height
+        if rest:
+            tiles = [
+                self._tile(self.height, pieces, f"if (i + {self.height} <= {self.left.entries}) ", declared),
+                self._tile(rest, pieces, "else ", declared),
+            ]
+        return _TILE_LOOP.substitute(
+            self.texts(declared),
+            first=first,
+            last=last,
+            width=sum(pieces),
+            groups=groups,
+            height=self.height,
+            tiles="\n".join(tiles),
+        )
+
+    def _tile(self, height: int, pieces: list[int], condition: str, declared: str) -> str:
+        texts = self.texts(declared)
+        starts = [sum(pieces[:place]) for place in range(len(pieces))]
+        tiles = [(r, p) for r in range(height) for p in range(len(pieces))]
+        pointers = [
+            f"                const long i{r} = i + {r};\n"
+            f"                const {self.type} *restrict left{r} = x{self.left.place} + ({texts['left_batch']}) + "
+            f"({self.left.offset(self.left.free, f'i{r}')});"
+            for r in range(height)
+        ]
+        pointers += [
+            f"                const long j{p} = first + {start};\n"
+            f"                const {self.type} *restrict right{p} = x{self.right.place} + ({texts['right_batch']}) + "
+            f"({self.right.offset(self.right.free, f'j{p}')});"
+            for p, start in enumerate(starts)
+        ]
+        sums = [f"{self._vector(pieces[p])} sum{r}_{p} = {{0}};" for r, p in tiles]
+        entries = [
+            f"                    const {self._vector(size)} entry{p} = "
+            f"*(const {self._vector(size)} *)(right{p} + {texts['right_k']});"
+            for p, size in enumerate(pieces)
+        ]
+        products = [
+            f"                    sum{r}_{p} += left{r}[{texts['left_k']}] * entry{p};" for r, p in tiles
+        ]
+        stores = [
+            f"                *({self._vector(pieces[p])} *)(out + {r * self.right.entries + starts[p]}) = sum{r}_{p};"
+            for r, p in tiles
+        ]
+        return _TILE.substitute(
+            texts,
+            condition=condition,
+            pointers="\n".join(pointers),
+            sums=" ".join(sums),
+            products="\n".join(entries + products),
+            stores="\n".join(stores),
+        )
+
+    def _vector(self, size: int) -> str:
+        return f"{self.name}_x{size}" if size > 1 else self.type
+
+
+def _pieces(count: int, most: int) -> list[int]:
+    """`count` as a sum of powers of two, the largest first, none above `most`."""
+    pieces: list[int] = []
+    while count:
+        pieces.append(min(most, 1 << (count.bit_length() - 1)))
+        count -= pieces[-1]
+    return pieces

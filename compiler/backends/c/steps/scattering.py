@@ -1,0 +1,106 @@
+"""Writes at places known only at run time in C: one after another in the order of the updates, as NumPy makes them."""
+
+import math
+from string import Template
+from typing import Any
+
+from ....dtypes import kind
+from ....ir import Call
+from ..function import CFunction
+from ..parameters import parameters
+from ..types import element_type
+from .offsets import broadcast_offset, offset_along, strides_of
+
+_SCATTER = Template("""\
+static void $name($parameters, long threads)
+{
+    (void)threads;
+    if (out0 != x0)
+        memcpy(out0, x0, $nbytes);
+    for (long place = 0; place < $places; place++) {
+$reads
+        if ($outside)
+            continue;
+        const $type *update = x1 + place * $width;
+        $type *to = out0 + $offset;
+$write
+    }
+}
+""")
+
+_ROW = Template("""\
+        for (long i = 0; i < $width; i++) {
+            const $type new = update[i];
+            $type *old = to + $entry;
+            *old = $joined;
+        }\
+""")
+
+_JOINED = {
+    "set": "new",
+    "add": "({type})(*old + new)",
+    "multiply": "({type})(*old * new)",
+    "minimum": "*old <= new ? *old : new",
+    "maximum": "*old >= new ? *old : new",
+}
+_JOINED_BOOLS = {"add": "*old | new", "multiply": "*old & new"}
+_JOINED_FLOATS = {
+    "minimum": "*old <= new || *old != *old ? *old : new",  # NaN stays
+    "maximum": "*old >= new || *old != *old ? *old : new",
+}
+_JOINED_COMPLEX = {  # without the rescue of infinities that C has
+    "multiply": "CMPLX{F}(creal{f}(*old) * creal{f}(new) - cimag{f}(*old) * cimag{f}(new), "
+    "creal{f}(*old) * cimag{f}(new) + cimag{f}(*old) * creal{f}(new))"
+}
+
+
+def scatter(call: Call, name: str) -> CFunction | None:
+    """The C function of a call of ``scatter``, which may write its result over its first input."""
+    params: Any = call.params
+    axes: tuple[int, ...] = params["axes"]
+    x, updates, *indices = call.inputs
+    mode = params["mode"]
+    if mode != "set" and x.dtype.name in ("float16", "bfloat16"):
+        return None
+    count = updates.ndim - (x.ndim - len(axes))
+    places = updates.shape[:count]
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    width = math.prod(updates.shape[count:])
+    reads = [
+        f"        const {element_type(index.dtype)} index{i} = "
+        f"x{i + 2}[{broadcast_offset(index.shape, places, 'place')}];"
+        for i, index in enumerate(indices)
+    ]
+    # As an unsigned number, a negative index lies outside as well.
+    outside = [f"(uint64_t)index{i} >= {x.shape[axis]}u" for i, axis in enumerate(axes)]
+    strides = strides_of(x.shape)
+    offsets = [f"(long)index{i} * {strides[axis]}" for i, axis in enumerate(axes)]
+    texts = {"type": element_type(x.dtype), "width": width}
+    row = _ROW.substitute(
+        texts,
+        entry=offset_along(x.shape, rest, "i"),
+        joined=_joined(mode, kind(x.dtype), element_type(x.dtype)),
+    )
+    inputs, outputs = tuple(value.type for value in call.inputs), (x.type,)
+    text = _SCATTER.substitute(
+        texts,
+        name=name,
+        parameters=", ".join(
+            parameters(inputs, outputs, aliased_inputs=range(len(inputs)), aliased_outputs=(0,))
+        ),
+        nbytes=x.type.nbytes,
+        places=math.prod(places),
+        reads="\n".join(reads),
+        outside=" || ".join(outside),
+        offset=" + ".join(offsets),
+        write=row,
+    )
+    work = 1 + round(x.type.nbytes / 16 + 2 * math.prod(places) + updates.type.size)
+    return CFunction(name, text, inputs, outputs, frozenset(), work, overwrites=(0,))
+
+
+def _joined(mode: str, letter: str, type: str) -> str:
+    forms = {"b": _JOINED_BOOLS, "f": _JOINED_FLOATS, "c": _JOINED_COMPLEX}.get(letter, {})
+    text = forms.get(mode, _JOINED[mode])
+    f = "f" if type.startswith("float") else ""
+    return text.format(type=type, f=f, F=f.upper())

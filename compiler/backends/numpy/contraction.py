@@ -1,0 +1,83 @@
+"""NumPy statements of `dot`: one `np.dot` or `np.matmul` of transposed and reshaped views."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...ir import Call, Value
+from .form import AS_MEANING, Scope, assigned, form
+from .layout import reshaped, transposed
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One operand: its axes by role, and its text."""
+
+    value: Value
+    text: str
+    batch: tuple[int, ...]
+    contract: tuple[int, ...]
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        taken = (*self.batch, *self.contract)
+        return tuple(axis for axis in range(self.value.ndim) if axis not in taken)
+
+    def dims(self, axes: Sequence[int]) -> tuple[int, ...]:
+        return tuple(self.value.shape[axis] for axis in axes)
+
+    def as_matrices(self, *, contract_last: bool) -> str:
+        """A view with the batch axes, then one axis for the free and one for the contracted axes."""
+        groups = (self.free, self.contract) if contract_last else (self.contract, self.free)
+        text = transposed(self.text, (*self.batch, *groups[0], *groups[1]))
+        if all(len(group) == 1 for group in groups):
+            return text
+        return reshaped(text, (*self.dims(self.batch), *(math.prod(self.dims(group)) for group in groups)))
+
+
+@form("dot", into=True)
+def _dot(call: Call, scope: Scope, target: str | None) -> list[str]:
+    if call.outputs[0].dtype.name == "bfloat16":  # whose products NumPy returns as f32
+        return AS_MEANING.write(call, scope, None)
+    axes: Any = call.params
+    left = Side(call.inputs[0], scope.array(call.inputs[0]), axes.get("batch_x", ()), axes["contract_x"])
+    right = Side(call.inputs[1], scope.array(call.inputs[1]), axes.get("batch_y", ()), axes["contract_y"])
+    shape = call.outputs[0].shape
+    batch = left.dims(left.batch)
+    if not batch and len(left.contract) == 1 and len(left.free) <= 1 and len(right.free) <= 1:
+        return _plain(call, scope, left, right, target)
+    if math.prod(left.dims(left.contract)) == 1:
+        return _outer(call, scope, left, right, target)
+    rows, columns = math.prod(left.dims(left.free)), math.prod(right.dims(right.free))
+    function = "np.matmul" if batch else "np.dot"
+    arguments = [left.as_matrices(contract_last=True), right.as_matrices(contract_last=False)]
+    flat = (*batch, rows, columns)
+    name = scope.name(call)
+    if shape == flat:
+        return assigned(name, function, arguments + ([f"out={target}"] if target else []))
+    if target is None or not shape:
+        lines = assigned(name, function, arguments)
+        return [*lines, f"    {name} = {reshaped(name, shape) if shape else f'{name}[0, 0]'}"]
+    return [
+        *assigned(name, function, [*arguments, f"out={reshaped(target, flat)}"]),
+        f"    {name} = {target}",
+    ]
+
+
+def _plain(call: Call, scope: Scope, left: Side, right: Side, target: str | None) -> list[str]:
+    """At most two axes each: `np.dot` itself, with transposed views."""
+    x = transposed(left.text, (*left.free, *left.contract))
+    y = transposed(right.text, (*right.contract, *right.free))
+    return assigned(scope.name(call), "np.dot", [x, y, *([f"out={target}"] if target else [])])
+
+
+def _outer(call: Call, scope: Scope, left: Side, right: Side, target: str | None) -> list[str]:
+    """Nothing is summed: a product of broadcast views. Axes of length 1 that are contracted drop out."""
+    x = transposed(left.text, (*left.batch, *left.free, *left.contract))
+    y = transposed(right.text, (*right.batch, *right.contract, *right.free))
+    if len(left.contract) != len(right.free) and left.value.ndim:
+        x = reshaped(x, (*left.dims(left.batch), *left.dims(left.free), *(1,) * len(right.free)))
+    if len(right.contract) != len(left.free) and (right.batch or right.contract):
+        y = reshaped(y, (*right.dims(right.batch), *(1,) * len(left.free), *right.dims(right.free)))
+    return assigned(scope.name(call), "np.multiply", [x, y, *([f"out={target}"] if target else [])])

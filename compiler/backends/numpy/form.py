@@ -1,0 +1,352 @@
+"""How a call becomes NumPy statements: the table of forms, and what a form sees while it writes."""
+
+import builtins
+import json
+import keyword
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from ...dtypes import DType
+from ...identifiers import identifier
+from ...ir import ArrayType, Call, Constant, Graph, Value
+from ...memory_plan import Writing
+from ...op import lookup
+from ..c.function import CFunction
+from ..c.library import CLibrary
+from ..python_literals import dtype_text, number_name, number_text
+from ..python_text import Names, wrapped
+from .quoted_meaning import expression
+
+OPAQUE = frozenset(
+    {
+        "call",
+        "callback",
+        "checkpoint",
+        "custom_rule",
+        "kernel",
+        "linear_call",
+        "scan",
+        "switch",
+        "tiled",
+        "while_loop",
+    }
+)
+"""Ops whose meaning cannot be quoted."""
+
+MODULES = (
+    "base64",
+    "collections",
+    "concurrent",
+    "contextvars",
+    "ctypes",
+    "ml_dtypes",
+    "np",
+    "os",
+    "pathlib",
+    "subprocess",
+    "sys",
+    "time",
+)
+"""What a generated module may import."""
+
+RESERVED = (*keyword.kwlist, *dir(builtins), "_", *MODULES)
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A nested graph, and what its caller does with memory."""
+
+    graph: Graph
+    owned: tuple[int, ...] = ()
+    """The inputs that are arrays which nobody else needs: they may be overwritten."""
+    own_results: int | None = None
+    """How many outputs must be memory of their own; the caller copies the rest at once. None for all."""
+    is_plain: bool = False
+    """Every call is written as its op's meaning, with new memory for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The graph of a tile, the axes of its inputs that are cut, and those along which its outputs are joined."""
+
+    graph: Graph
+    cuts: tuple[int | None, ...]
+    joins: tuple[int, ...]
+    is_last: bool = False
+    """What is left behind the tiles, which are longer."""
+    is_plain: bool = False
+    """Every call is written as its op's meaning."""
+
+
+@dataclass(slots=True)
+class Module:
+    """What the functions of a generated module share: names, constants, quoted meanings, nested graphs."""
+
+    names: Names = field(default_factory=lambda: Names(RESERVED))
+    constants: dict[bytes, tuple[str, Constant]] = field(default_factory=dict[bytes, "tuple[str, Constant]"])
+    """By dtype, shape and bytes."""
+    helpers: dict[str, str] = field(default_factory=dict[str, str])
+    """The name of the function that holds the meaning of an op."""
+    callbacks: list[tuple[str, Call]] = field(default_factory=list["tuple[str, Call]"])
+    nested: dict[Nested, str] = field(default_factory=dict[Nested, str])
+    """The names of their functions."""
+    tiles: dict[Tile, tuple[str, str]] = field(default_factory=dict[Tile, "tuple[str, str]"])
+    """The names of their functions, and of those that lay out their memory."""
+    uses_bfloat16: bool = False
+    fixed_names: Sequence[str] = ()
+    """Names of the module's own functions."""
+    known: list[str] = field(default_factory=list[str])
+    """Statements that are run once, when the module is loaded."""
+    library: CLibrary | None = None
+    """Where C functions are collected that take the place of statements; None if there is to be no C."""
+
+    def constant(self, value: Constant) -> str:
+        """The variable that holds a constant array."""
+        self.note_dtype(value.dtype)
+        key = f"{value.type}".encode() + value.array.tobytes()
+        if key not in self.constants:
+            if value.array.size == 1 and number_text(value.array.reshape(())):
+                wanted = number_name(value.array.reshape(())) + "".join(f"_x{dim}" for dim in value.shape)
+            else:
+                wanted = f"constant_{len(self.constants) + 1}"
+            self.constants[key] = self.names.claim(wanted), value
+        return self.constants[key][0]
+
+    def helper(self, op: str) -> str:
+        """The function that holds the meaning of an op."""
+        if op not in self.helpers:
+            self.helpers[op] = self.names.claim(op)
+        return self.helpers[op]
+
+    def function(self, nested: Nested) -> str:
+        """The function of the module that runs a nested graph."""
+        if nested not in self.nested:
+            self.nested[nested] = self.names.claim(
+                identifier(nested.graph.name) + "_reference" * nested.is_plain
+            )
+        return self.nested[nested]
+
+    def c_function(self, call: Call) -> CFunction | None:
+        """The C function that computes a call, if there is one."""
+        return self.library.function_of(call, self.names) if self.library else None
+
+    def writing(self, call: Call) -> Writing:
+        """What the statement of a call can do with memory. C functions write where they are told."""
+        function = self.c_function(call)
+        return Writing(True, function.overwrites, numbers=True) if function else writing(call)
+
+    def tile(self, tile: Tile) -> tuple[str, str]:
+        """The function of the module that computes a tile, and the one that lays out its memory."""
+        if tile not in self.tiles:
+            end = ("rest" if tile.is_last else "tile") + "_reference" * tile.is_plain
+            name = self.names.claim(f"{identifier(tile.graph.name)}_{end}")
+            self.tiles[tile] = name, self.names.claim(f"{name}_memory")
+        return self.tiles[tile]
+
+    def note_dtype(self, dtype: DType) -> None:
+        self.uses_bfloat16 |= dtype.name == "bfloat16"
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names of the values within one function."""
+
+    module: Module
+    names: Names
+    of: dict[Value, str] = field(default_factory=dict[Value, str])
+    is_plain: bool = False
+    """Calls are written as their ops' meanings."""
+    in_planes: set[Value] = field(default_factory=set[Value])
+    """Values whose last axis is the first in memory."""
+
+    def array(self, value: Value) -> str:
+        """An expression for an operand; its dtype is that of the value also if it is a constant."""
+        return self.module.constant(value) if isinstance(value, Constant) else self.of[value]
+
+    def number(self, value: Value) -> str:
+        """A number beside another operand that has the dtype: constants are plain Python numbers."""
+        if isinstance(value, Constant) and value.dtype.name != "bfloat16":
+            return number_text(value.array) or self.array(value)
+        return self.array(value)
+
+    def scalar(self, value: Value) -> str:
+        """A number of NumPy's own type: ``np.float32(0.5)``."""
+        if not isinstance(value, Constant):
+            return self.array(value)
+        text = number_text(value.array)
+        return f"{self.dtype(value.dtype)}({text})" if text else f"{self.array(value)}[()]"
+
+    def name(self, call: Call) -> str:
+        """A name for the output of a call: that of the IR."""
+        (output,) = call.outputs
+        self.of[output] = self.names.numbered(call.op)
+        return self.of[output]
+
+    def dtype(self, dtype: DType) -> str:
+        self.module.note_dtype(dtype)
+        return dtype_text(dtype)
+
+    def type(self, type: ArrayType) -> str:
+        """``(2, 3), np.float32``."""
+        return f"{shape_text(type.shape)}, {self.dtype(type.dtype)}"
+
+
+def shape_text(shape: Iterable[int]) -> str:
+    """``(2, 3)``."""
+    dims = list(shape)
+    return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(map(str, dims))})"
+
+
+def assigned(name: str, function: str, arguments: Sequence[str]) -> list[str]:
+    """``name = function(arguments)``."""
+    return wrapped(f"{name} = {function}(", arguments, ")")
+
+
+Write: TypeAlias = Callable[[Call, Scope, str | None], list[str]]
+"""``write(call, scope, target)``: statements that assign the output's name. `target` is an expression for the
+memory to write into, or None for new memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the calls of one op are written."""
+
+    write: Write
+    into: bool = False
+    """It can write into given memory."""
+    overwrites: tuple[int, ...] = ()
+    """Inputs whose memory it can write into while reading them."""
+
+
+LARGE = 1 << 14
+"""Results of at least this many bytes stay from call to call, because fresh memory costs page faults."""
+
+FORMS: dict[str, Form] = {}
+"""The form of each op that is not written as its meaning."""
+
+
+def form(*ops: str, into: bool = False, overwrites: tuple[int, ...] = ()) -> Callable[[Write], Write]:
+    """Enter a function into the table as the form of `ops`."""
+
+    def enter(write: Write) -> Write:
+        for op in ops:
+            FORMS[op] = Form(write, into, overwrites)
+        return write
+
+    return enter
+
+
+def form_of(call: Call) -> Form:
+    """The form of a call: its own, that of all ufuncs, or its meaning."""
+    found = FORMS.get(call.op)
+    if found is not None:
+        return found
+    meaning = lookup(call.op).numpy
+    if isinstance(meaning, np.ufunc) and meaning.nout == 1 and meaning.signature is None:
+        return UFUNC_FORMS[len(call.inputs)]
+    return AS_MEANING
+
+
+def writing(call: Call) -> Writing:
+    """What the form of a call can do with memory."""
+    found = form_of(call)
+    return Writing(found.into, found.overwrites, smallest=LARGE)
+
+
+# ---- ufuncs ----------------------------------------------------------------------------------------
+
+OPERATORS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "equal": "==",
+    "not_equal": "!=",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+}
+"""How two NumPy numbers are combined ten times faster than by the ufunc, with the same result."""
+
+UNARY_OPERATORS = {"negative": "-{0}", "square": "{0} * {0}"}
+
+
+def _has_operators(dtype: DType) -> bool:
+    return dtype.kind in "iu" or dtype.name in ("float32", "float64")
+
+
+def _write_ufunc(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """``np.multiply(x, y, out=target)``; numbers by operators."""
+    function = f"np.{lookup(call.op).numpy.__name__}"
+    if call.outputs[0].ndim == 0 and _has_operators(call.inputs[0].dtype):
+        known = all(isinstance(value, Constant) for value in call.inputs)
+        if call.op in OPERATORS and not known:
+            x, y = map(scope.number, call.inputs)
+            return [f"    {scope.name(call)} = {x} {OPERATORS[call.op]} {y}"]
+        if call.op in UNARY_OPERATORS and not known:
+            text = UNARY_OPERATORS[call.op].format(scope.number(call.inputs[0]))
+            return [f"    {scope.name(call)} = {text}"]
+    arguments = [scope.array(value) for value in call.inputs]
+    return assigned(scope.name(call), function, arguments + ([f"out={target}"] if target else []))
+
+
+UFUNC_FORMS = {n: Form(_write_ufunc, into=True, overwrites=tuple(range(n))) for n in (1, 2, 3)}
+"""By number of operands."""
+
+
+# ---- the rest --------------------------------------------------------------------------------------
+
+
+def params_text(call: Call, scope: Scope) -> dict[str, str]:
+    """The parameters of a call as expressions."""
+    return {name: param_expression(param, scope) for name, param in call.params.items()}
+
+
+def param_expression(param: object, scope: Scope) -> str:
+    """A parameter as an expression; dtypes as NumPy's instances, because meanings ask for their kind."""
+    if isinstance(param, np.dtype):
+        return f"np.dtype({scope.dtype(param)})"
+    if isinstance(param, tuple):
+        items = [param_expression(item, scope) for item in param]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+    if isinstance(param, str):
+        return json.dumps(param, ensure_ascii=False)
+    return repr(param)
+
+
+def _write_meaning(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """The meaning as it stands in the op's record: an expression, or a call of a quoted function."""
+    arguments = [scope.array(value) for value in call.inputs]
+    params = params_text(call, scope)
+    text = expression(call.op, arguments, params)
+    if text is None:
+        head, items, tail = (
+            f"{scope.module.helper(call.op)}(",
+            [*arguments, *map("=".join, params.items())],
+            ")",
+        )
+    else:
+        head, items, tail = text, [], ""
+    if len(call.outputs) == 1 and not _returns_tuple(call):
+        is_function = head.startswith("np.") and isinstance(lookup(call.op).numpy, np.ufunc)
+        end = "[()]" if call.outputs[0].ndim == 0 and not is_function else ""
+        return wrapped(f"{scope.name(call)} = {head}", items, tail + end)
+    names = []
+    for output in call.outputs:
+        scope.of[output] = scope.names.numbered(call.op)
+        names.append(scope.of[output])
+    left = f"({names[0]},)" if len(names) == 1 else ", ".join(names)
+    numbers = [f"    {scope.of[v]} = {scope.of[v]}[()]" for v in call.outputs if v.ndim == 0]
+    return [*wrapped(f"{left} = {head}", items, tail), *numbers]
+
+
+def _returns_tuple(call: Call) -> bool:
+    types = lookup(call.op).type(*[value.type for value in call.inputs], **call.params)
+    return isinstance(types, tuple)
+
+
+AS_MEANING = Form(_write_meaning)

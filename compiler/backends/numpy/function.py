@@ -1,0 +1,272 @@
+"""One function of a generated module: a statement per call, its outputs, its memory."""
+
+import sys
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from ...ir import ArrayType, Call, Constant, Graph, Location, Value
+from ...memory_plan import VIEWS, Block, MemoryPlan, plan_memory
+from ...op import has_effect
+from ...text import location_text
+from ..c.function import CFunction
+from ..python_text import Names, bare_tuple, wrapped
+from .form import AS_MEANING, LARGE, OPAQUE, RESERVED, Module, Nested, Scope, form_of, writing
+from .planes import has_short_rows, wants_planes
+
+AT_LOAD = VIEWS | {"iota"}
+"""Ops that are run once, when the module is loaded, where they depend on constants alone."""
+
+
+def known_values(graph: Graph) -> set[Value]:
+    """What the module can compute when it is loaded."""
+    known: set[Value] = set()
+    for call in graph.calls:
+        if call.op in AT_LOAD and all(isinstance(v, Constant) or v in known for v in call.inputs):
+            known.update(call.outputs)
+    return known
+
+
+def planned(
+    graph: Graph, module: Module, parameters: Sequence[str], donated: Sequence[int] = ()
+) -> "Function":
+    """The outermost function, which writes its results where a memory plan says, large ones into an arena.
+
+    The memory of the `donated` inputs is its own.
+    """
+    known = known_values(graph)
+    owned = {graph.inputs[place] for place in donated if graph.inputs[place].ndim}
+    plan = plan_memory(graph, module.writing, known=known, owned=owned)
+    return Function(graph, module, parameters, plan, known, outermost=True)
+
+
+def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) -> "Function":
+    """The function of a nested graph: its results are new memory where they cannot take the place of an operand."""
+    graph = nested.graph
+    if nested.is_plain:
+        return Function(graph, module, parameters, None, frozenset(), outermost=False)
+    known = known_values(graph)
+    owned = {graph.inputs[place] for place in nested.owned}
+    plan = plan_memory(graph, module.writing, smallest=sys.maxsize, known=known, owned=owned)
+    own_results = len(graph.outputs) if nested.own_results is None else nested.own_results
+    return Function(graph, module, parameters, plan, known, outermost=False, own_results=own_results)
+
+
+def planned_tile(
+    graph: Graph, module: Module, parameters: Sequence[str], results: Sequence[str]
+) -> "Function":
+    """The function of one tile, which writes its outputs into given memory, and all else into an arena.
+
+    Tiles are how statements of NumPy share work: there is no C in them.
+    """
+    known = known_values(graph)
+    plan = plan_memory(graph, lambda call: replace(writing(call), smallest=0), known=known)
+    planes = wants_planes(graph)
+    return Function(graph, module, parameters, plan, known, outermost=False, results=results, planes=planes)
+
+
+def plain_tile(graph: Graph, module: Module, parameters: Sequence[str], results: Sequence[str]) -> "Function":
+    """The same with every call as its op's meaning."""
+    return Function(graph, module, parameters, None, frozenset(), outermost=False, results=results)
+
+
+def plain(graph: Graph, module: Module, parameters: Sequence[str]) -> "Function":
+    """A function that writes every call as its op's meaning, with new memory for each."""
+    return Function(graph, module, parameters, None, frozenset(), outermost=True)
+
+
+def has_effects(graph: Graph) -> bool:
+    """Whether a call of the graph runs Python of the user's."""
+    return any(has_effect(call) for call in graph.calls)
+
+
+class _KnownNames(Names):
+    """Names for variables of the module."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def numbered(self, stem: str) -> str:
+        return self.module.names.numbered(f"known_{stem}")
+
+
+@dataclass(slots=True)
+class Function:
+    """The text of one function that runs a graph."""
+
+    graph: Graph
+    module: Module
+    parameters: Sequence[str]
+    plan: MemoryPlan | None
+    """Where results live; None to write every call as its op's meaning, with new memory for each."""
+    known: Set[Value]
+    """Values that the module has computed when it was loaded."""
+    outermost: bool
+    """Called from outside, where inputs without axes may be arrays; a nested graph gets numbers."""
+    own_results: int = sys.maxsize
+    """How many outputs must be memory of their own; the caller copies the rest at once."""
+    results: Sequence[str] = ()
+    """Variables of the memory that the outputs are written to, if they are not returned."""
+    planes: bool = False
+    """Arrays of short rows lie in planes."""
+    results_of: dict[Value, str] = field(default_factory=dict[Value, str])
+    """What is made in that memory from the first."""
+    buffers: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
+    """The names of the views of the arena, by offset and type."""
+    buffer_types: list[tuple[int, ArrayType]] = field(default_factory=list["tuple[int, ArrayType]"])
+    """Their offsets and types, in the same order."""
+    lines: list[str] = field(default_factory=list[str])
+    returned: list[str] = field(default_factory=list[str])
+    may_warn: bool = False
+    """A statement computes with NumPy, which may warn of floating-point errors."""
+
+    def write(self) -> None:
+        """Fill in the text."""
+        names = Names([*RESERVED, *self.parameters, *self.results, *self.module.fixed_names])
+        of = dict(zip(self.graph.inputs, self.parameters, strict=True))
+        scope = Scope(self.module, names, of, is_plain=self.plan is None)
+        if self.outermost:
+            self._read_numbers()
+        self._give_results()
+        location: Location | None = None
+        for index, call in enumerate(self.graph.calls):
+            if any(output in self.known for output in call.outputs):
+                self._at_load(call, scope)
+                continue
+            if call.location is not None and call.location != location and self.plan is not None:
+                location = call.location
+                self.lines.append(f"    # {location_text(location)}")
+            self.lines += self._statement(call, scope)
+            self._delete(index, scope)
+        if self.results:
+            self._write_results(scope)
+            return
+        taken: set[Block] = set()
+        self.returned = [
+            self._returned(value, scope, taken, own=place < self.own_results)
+            for place, value in enumerate(self.graph.outputs)
+        ]
+
+    def _read_numbers(self) -> None:
+        """As NumPy's numbers, inputs without axes are much faster."""
+        used = {value for call in self.graph.calls for value in call.inputs}.union(self.graph.outputs)
+        for value, name in zip(self.graph.inputs, self.parameters, strict=True):
+            if value.ndim == 0 and value in used:
+                self.lines.append(f"    {name} = {name}[()]")
+
+    def _give_results(self) -> None:
+        """Let what becomes an output be made in its memory from the first."""
+        if self.plan is None or not self.results:
+            return
+        makers = {output: call for call in self.graph.calls for output in call.outputs}
+        for value, name in zip(self.graph.outputs, self.results, strict=True):
+            while value in self.plan.overwritten:  # a view in between may show the elements in another order
+                value = self.plan.overwritten[value]
+            if value in self.plan.block and value in makers and writing(makers[value]).into:
+                self.results_of.setdefault(value, name)
+
+    def _write_results(self, scope: Scope) -> None:
+        """Copy the outputs that were made elsewhere."""
+        for value, name in zip(self.graph.outputs, self.results, strict=True):
+            root = self.plan.root.get(value) if self.plan else None
+            if root is None or self.results_of.get(root) != name:
+                self.lines.append(f"    {name}[...] = {scope.array(value)}")
+
+    def _at_load(self, call: Call, scope: Scope) -> None:
+        """Write a call as a statement of the module."""
+        at_load = Scope(self.module, _KnownNames(self.module), scope.of)
+        self.module.known += [line[4:] for line in form_of(call).write(call, at_load, None)]
+
+    def _statement(self, call: Call, scope: Scope) -> list[str]:
+        if self.plan is None and call.op not in OPAQUE:
+            return AS_MEANING.write(call, scope, None)
+        function = self.module.c_function(call) if self.plan is not None and not self.results else None
+        if function is not None:
+            return self._c_statement(function, call, scope)
+        self.may_warn |= call.op not in VIEWS
+        targets = self._targets(call, scope)
+        return form_of(call).write(call, scope, targets[0] if len(targets) == 1 else None)
+
+    def _c_statement(self, function: CFunction, call: Call, scope: Scope) -> list[str]:
+        """``name = np.empty(…)`` for each result that a C function writes, and its call.
+
+        What it works in has no name, so that it is free as soon as the function returns.
+        """
+        arguments = [scope.array(value) for value in call.inputs]
+        for type in function.inputs:
+            self.module.note_dtype(type.dtype)
+        targets = self._targets(call, scope)
+        memory = [f"np.empty({scope.type(type)})" for type in function.outputs[len(call.outputs) :]]
+        lines: list[str] = []
+        for output, type, target in zip(call.outputs, function.outputs, targets, strict=False):
+            name = scope.names.numbered(call.op)
+            if target in arguments[: len(call.inputs)]:  # it is overwritten, where it lies in order
+                arguments[arguments.index(target)] = name
+                target = f"np.ascontiguousarray({target})"
+            lines.append(f"    {name} = {target or f'np.empty({scope.type(type)})'}")
+            arguments.append(name)
+            scope.of[output] = name
+        lines += wrapped(f"{function.name}(", [*arguments, *memory], ")")
+        numbers = [scope.of[value] for value in call.outputs if value.ndim == 0]
+        return [*lines, *(f"    {name} = {name}[()]" for name in numbers)]
+
+    def _targets(self, call: Call, scope: Scope) -> list[str | None]:
+        """Where the plan wants the results of a call; None for new memory."""
+        return [self._target(output, scope) for output in call.outputs]
+
+    def _target(self, output: Value, scope: Scope) -> str | None:
+        if self.plan is None:
+            return None
+        operand = self.plan.overwritten.get(output)
+        if operand is not None:
+            if operand in scope.in_planes:
+                scope.in_planes.add(output)
+            return scope.of[operand]
+        if output in self.results_of:
+            return self.results_of[output]
+        block = self.plan.block.get(output)
+        if block is None or not block.in_arena:
+            return None
+        if self.planes and has_short_rows(output.type):
+            scope.in_planes.add(output)
+        key = (block.offset, str(output.type))
+        if key not in self.buffers:
+            self.buffers[key] = scope.names.claim(f"t{len(self.buffers)}")
+            self.buffer_types.append((block.offset, output.type))
+        return self.buffers[key]
+
+    def _delete(self, index: int, scope: Scope) -> None:
+        """Let go of large results outside the arena after their last use."""
+        if self.plan is None:
+            return
+        dying = [value for value in self.plan.dying.get(index, ()) if value in scope.of]
+        large = [scope.of[value] for value in dying if value.type.nbytes >= LARGE]
+        if large:
+            self.lines += bare_tuple("del ", large) if len(large) > 1 else [f"    del {large[0]}"]
+
+    def _returned(self, value: Value, scope: Scope, taken: set[Block], *, own: bool) -> str:
+        """An output, as memory of its own if asked for; `taken` are the blocks that were returned before."""
+        if value.ndim == 0:
+            return scope.scalar(value)
+        text = scope.array(value)
+        if self.plan is None or not own:
+            return text
+        block = self.plan.block_of(value)
+        if block is None or block in taken or value not in self.plan.whole:
+            return f"{text}.copy()"
+        taken.add(block)
+        return text
+
+    def text(self, name: str, first: Sequence[str], doc: str = "") -> list[str]:
+        """The function, with parameters before those of the graph."""
+        parameters = [*first, *self.parameters, *self.results]
+        lines = [f'    """{doc}"""'] if doc else []
+        if self.buffers:
+            lines += bare_tuple("", ["_"] * self.may_warn + [*self.buffers.values()], " = mine")
+        result = bare_tuple("return ", self.returned) if self.returned else ["    return ()"]
+        return [*definition(name, parameters), *lines, *self.lines, *([] if self.results else result)]
+
+
+def definition(name: str, parameters: Sequence[str]) -> list[str]:
+    """``def name(parameters):``."""
+    return wrapped(f"def {name}(", parameters, "):", indent=0)

@@ -1,0 +1,91 @@
+"""NumPy statements of reads and writes at places known only at run time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...ir import Call, Shape, Value
+from .form import AS_MEANING, Scope, assigned, form
+from .layout import copied, transposed
+
+
+@form("gather")
+def _gather(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """Along one axis `np.take`, which clips the indices itself; one place as an index."""
+    x, *indices = call.inputs
+    axes: Any = call.params["axes"]
+    if not any(index.ndim for index in indices) and x.type.size:
+        at = {
+            axis: f"min(max({scope.scalar(index)}, 0), {x.shape[axis] - 1})"
+            for axis, index in zip(axes, indices, strict=True)
+        }
+        text = f"{scope.array(x)}[{', '.join(at.get(axis, ':') for axis in range(max(axes) + 1))}]"
+        return [f"    {scope.name(call)} = {text}{'.copy()' if call.outputs[0].ndim else ''}"]
+    if len(axes) != 1 or indices[0].dtype.name == "uint64" or call.outputs[0].ndim == 0:
+        return AS_MEANING.write(call, scope, target)
+    (axis,) = axes
+    name = scope.name(call)
+    lines = assigned(
+        name, "np.take", [scope.array(x), scope.array(indices[0]), f"axis={axis}", 'mode="clip"']
+    )
+    if axis == 0:
+        return lines
+    spanned = range(axis, axis + indices[0].ndim)
+    order = (*spanned, *(a for a in range(call.outputs[0].ndim) if a not in spanned))
+    moved = transposed(name, order)
+    return lines if moved == name else [*lines, f"    {name} = {moved}"]
+
+
+@form("scatter", overwrites=(0,))
+def _scatter(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """One place as an assignment, which leaves an array as it is where the place lies outside of it."""
+    x, updates, *indices = call.inputs
+    if any(index.ndim for index in indices):
+        return AS_MEANING.write(call, scope, target)
+    axes: Any = call.params["axes"]
+    mode: Any = call.params["mode"]
+    at = dict(zip(axes, map(scope.scalar, indices), strict=True))
+    inside = " and ".join(f"0 <= {index} < {x.shape[axis]}" for axis, index in at.items())
+    place = ", ".join(at.get(axis, ":") for axis in range(max(axes) + 1))
+    text, new = scope.array(x), scope.array(updates)
+    name = scope.name(call)
+    if mode != "set":
+        new = f"np.{mode}({name}[{place}], {new})"
+    return [*copied(name, text, target), f"    if {inside}:", f"        {name}[{place}] = {new}"]
+
+
+def _window(
+    shape: Shape, starts: Sequence[Value], sizes: Sequence[int], scope: Scope
+) -> tuple[list[str], str]:
+    """Statements that move the starts so that the window fits, and ``[start_1 : start_1 + 3]``."""
+    lines: list[str] = []
+    parts: list[str] = []
+    for dim, start, size in zip(shape, starts, sizes, strict=True):
+        if size == dim:
+            parts.append(":")
+            continue
+        name = scope.names.numbered("start")
+        lines.append(f"    {name} = min(max(int({scope.array(start)}), 0), {dim - size})")
+        parts.append(f"{name} : {name} + {size}")
+    while parts and parts[-1] == ":":
+        parts.pop()
+    return lines, f"[{', '.join(parts) or '...'}]"
+
+
+@form("dynamic_slice")
+def _dynamic_slice(call: Call, scope: Scope, target: str | None) -> list[str]:
+    x, *starts = call.inputs
+    if x.ndim == 0:
+        return [f"    {scope.name(call)} = {scope.scalar(x)}"]
+    lines, index = _window(x.shape, starts, call.outputs[0].shape, scope)
+    return [*lines, f"    {scope.name(call)} = {scope.array(x)}{index}"]
+
+
+@form("dynamic_update_slice", into=True, overwrites=(0,))
+def _dynamic_update_slice(call: Call, scope: Scope, target: str | None) -> list[str]:
+    x, part, *starts = call.inputs
+    if x.ndim == 0:
+        return [f"    {scope.name(call)} = {scope.scalar(part)}"]
+    lines, index = _window(x.shape, starts, part.shape, scope)
+    text, new = scope.array(x), scope.array(part)
+    name = scope.name(call)
+    return [*lines, *copied(name, text, target), f"    {name}{index} = {new}"]

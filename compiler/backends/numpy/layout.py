@@ -1,0 +1,142 @@
+"""NumPy statements of ops that move elements: views where NumPy has them, else writes into memory."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...ir import Call, Constant, Shape
+from ..python_text import wrapped
+from .form import Scope, assigned, form, shape_text
+
+
+def index_text(shape: Shape, start: Sequence[int], stop: Sequence[int], step: Sequence[int]) -> str:
+    """``[1:, ::2]``: slices of an array of `shape`, without full ones at the end."""
+    parts: list[str] = []
+    for dim, first, last, stride in zip(shape, start, stop, step, strict=True):
+        text = f"{first or ''}:{'' if last == dim else last}"
+        parts.append(f"{text}:{stride}" if stride != 1 else text)
+    while parts and parts[-1] == ":":
+        parts.pop()
+    return f"[{', '.join(parts)}]" if parts else "[...]"
+
+
+def transposed(text: str, axes: Sequence[int]) -> str:
+    """``x.T`` or ``x.transpose(0, 2, 1)``; the same text where nothing moves."""
+    axes = tuple(axes)
+    if axes == tuple(range(len(axes))):
+        return text
+    reverse = axes == tuple(reversed(range(len(axes))))
+    return f"{text}.T" if reverse else f"{text}.transpose({', '.join(map(str, axes))})"
+
+
+def reshaped(text: str, shape: Shape) -> str:
+    """``x.reshape(2, 3)``."""
+    return f"{text}.reshape({', '.join(map(str, shape)) or '()'})"
+
+
+def _axes(call: Call, name: str) -> tuple[int, ...]:
+    found: Any = call.params[name]
+    return tuple(found)
+
+
+@form("reshape")
+def _reshape(call: Call, scope: Scope, target: str | None) -> list[str]:
+    (value,), (output,) = call.inputs, call.outputs
+    if value.ndim == 0:
+        text = (
+            f"np.reshape({scope.array(value)}, {shape_text(output.shape)})"
+            if output.ndim
+            else scope.scalar(value)
+        )
+    elif output.ndim == 0:
+        text = f"{scope.array(value)}[{', '.join('0' * value.ndim)}]"
+    else:
+        text = reshaped(scope.array(value), output.shape)
+    return [f"    {scope.name(call)} = {text}"]
+
+
+@form("transpose")
+def _transpose(call: Call, scope: Scope, target: str | None) -> list[str]:
+    (value,) = call.inputs
+    text = transposed(scope.array(value), _axes(call, "axes")) if value.ndim else scope.scalar(value)
+    return [f"    {scope.name(call)} = {text}"]
+
+
+@form("slice")
+def _slice(call: Call, scope: Scope, target: str | None) -> list[str]:
+    (value,) = call.inputs
+    if value.ndim == 0:
+        return [f"    {scope.name(call)} = {scope.scalar(value)}"]
+    index = index_text(value.shape, _axes(call, "start"), _axes(call, "stop"), _axes(call, "step"))
+    return [f"    {scope.name(call)} = {scope.array(value)}{index}"]
+
+
+@form("flip")
+def _flip(call: Call, scope: Scope, target: str | None) -> list[str]:
+    (value,), axes = call.inputs, _axes(call, "axes")
+    if value.ndim == 0:
+        return [f"    {scope.name(call)} = {scope.scalar(value)}"]
+    parts = ["::-1" if axis in axes else ":" for axis in range(max(axes, default=-1) + 1)]
+    return [f"    {scope.name(call)} = {scope.array(value)}[{', '.join(parts) or '...'}]"]
+
+
+@form("broadcast_to")
+def _broadcast_to(call: Call, scope: Scope, target: str | None) -> list[str]:
+    (value,), (output,) = call.inputs, call.outputs
+    if output.ndim == 0:
+        return [f"    {scope.name(call)} = {scope.scalar(value)}"]
+    return assigned(scope.name(call), "np.broadcast_to", [scope.array(value), shape_text(output.shape)])
+
+
+@form("concatenate", into=True)
+def _concatenate(call: Call, scope: Scope, target: str | None) -> list[str]:
+    parts = [scope.array(value) for value in call.inputs]
+    arguments = [
+        f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})",
+        f"axis={call.params['axis']}",
+    ]
+    return assigned(scope.name(call), "np.concatenate", arguments + ([f"out={target}"] if target else []))
+
+
+@form("pad", into=True)
+def _pad(call: Call, scope: Scope, target: str | None) -> list[str]:
+    value, fill = call.inputs
+    (output,) = call.outputs
+    x, low, gap = scope.array(value), _axes(call, "low"), _axes(call, "interior")
+    number = scope.scalar(fill)
+    name = scope.name(call)
+    if output.ndim == 0:
+        return [f"    {name} = {scope.scalar(value)}"]
+    if target is not None:
+        lines = [f"    {name} = {target}", f"    {name}.fill({number})"]
+    elif isinstance(fill, Constant) and not any(fill.array.tobytes()):
+        lines = assigned(name, "np.zeros", [shape_text(output.shape), scope.dtype(output.dtype)])
+    else:
+        lines = assigned(name, "np.full", [shape_text(output.shape), number, scope.dtype(output.dtype)])
+    stop = [a + n + max(n - 1, 0) * g for a, n, g in zip(low, value.shape, gap, strict=True)]
+    return [*lines, f"    {name}{index_text(output.shape, low, stop, [g + 1 for g in gap])} = {x}"]
+
+
+@form("update_slice", into=True, overwrites=(0,))
+def _update_slice(call: Call, scope: Scope, target: str | None) -> list[str]:
+    value, part = call.inputs
+    x, y = scope.array(value), scope.array(part)
+    name = scope.name(call)
+    if value.ndim == 0:
+        return [f"    {name} = {scope.scalar(part)}"]
+    index = index_text(value.shape, _axes(call, "start"), _axes(call, "stop"), _axes(call, "step"))
+    return [*copied(name, x, target), f"    {name}{index} = {y}"]
+
+
+def copied(name: str, x: str, target: str | None) -> list[str]:
+    """A copy that may be written to; `x` itself where that is the target."""
+    if target is None:
+        return [f'    {name} = {x}.copy(order="C")']
+    return [f"    {name} = {target}", *([] if target == x else [f"    np.copyto({name}, {x})"])]
+
+
+@form("iota")
+def _iota(call: Call, scope: Scope, target: str | None) -> list[str]:
+    (output,) = call.outputs
+    return wrapped(
+        f"{scope.name(call)} = np.arange(", [str(output.shape[0]), f"dtype={scope.dtype(output.dtype)}"], ")"
+    )

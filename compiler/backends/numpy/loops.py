@@ -1,0 +1,88 @@
+"""Loops as statements: a `for` or `while` around a call of the function that runs one step."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...ir import Call, Graph, Value
+from .form import Nested, Scope, form
+from .nested import assigned_tuple, name_outputs, operand_text, run_text
+
+
+def _own(value: Value, scope: Scope) -> str:
+    """What is carried first, in memory that the steps may write to."""
+    return f"{operand_text(value, scope)}.copy()" if value.ndim else operand_text(value, scope)
+
+
+def _arrays(carried: Sequence[Value], consts: int) -> tuple[int, ...]:
+    """The inputs of a step that are carried arrays."""
+    return tuple(consts + i for i, value in enumerate(carried) if value.ndim)
+
+
+@form("scan")
+def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """Results are stacked in arrays that are made before the loop; each step returns memory of its own."""
+    params: Any = call.params
+    graph: Graph = params["graph"]
+    consts, carried = params["counts"]
+    length = params["length"]
+    outer = [operand_text(value, scope) for value in call.inputs[:consts]]
+    init = call.inputs[consts : consts + carried]
+    xs = [scope.array(value) for value in call.inputs[consts + carried :]]
+    given = [_own(value, scope) for value in init]
+    owned = _arrays(init, consts)
+    names = name_outputs(call, scope)
+    carry, stacks = names[:carried], names[carried:]
+    nested = Nested(graph, owned, own_results=carried)
+    lines = [f"    {name} = {text}" for name, text in zip(carry, given, strict=True)]
+    lines += [
+        f"    {name} = np.empty({scope.type(value.type)})"
+        for name, value in zip(stacks, call.outputs[carried:], strict=True)
+    ]
+    results = [scope.names.numbered("result") for _ in stacks]
+    counter = scope.names.claim("i") if length > 1 else ""
+    for head, indices in _turns(counter, length, params.get("reverse", False), params.get("unroll", 1)):
+        indent = 8 if head else 4
+        lines += [f"    {head}"] if head else []
+        for index in indices:
+            text = run_text(nested, [*outer, *carry, *(f"{x}[{index}]" for x in xs)], scope)
+            lines += assigned_tuple([*carry, *results], text, indent=indent)
+            lines += [f"{' ' * indent}{name}[{index}] = {y}" for name, y in zip(stacks, results, strict=True)]
+    return lines
+
+
+def _turns(counter: str, length: int, reverse: bool, unroll: int) -> Iterator[tuple[str, Sequence[str]]]:
+    """The loops that make up `length` steps: the ``for``, or nothing, and the indices of the steps in one turn."""
+    together = min(unroll, length)
+    whole = length - length % together if together else 0
+    for first, last, stride in ((0, whole, together), (whole, length, 1)):
+        if last - first <= stride:
+            yield "", [str(length - 1 - i if reverse else i) for i in range(first, last)]
+        elif reverse:
+            steps = ["", *(f" - {i}" for i in range(1, stride))]
+            head = f"for {counter} in range({length - 1 - first}, {length - 1 - last}, -{stride}):"
+            yield head, [f"{counter}{step}" for step in steps]
+        else:
+            steps = ["", *(f" + {i}" for i in range(1, stride))]
+            bounds = (
+                f"{first}, {last}, {stride}" if stride > 1 else f"{first}, {last}" if first else f"{last}"
+            )
+            yield f"for {counter} in range({bounds}):", [f"{counter}{step}" for step in steps]
+
+
+@form("while_loop")
+def _while(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """``while cond(…):``, or a `for` over the most steps that there may be, which is left."""
+    params: Any = call.params
+    consts, most = params["consts"], params.get("max_steps")
+    outer = [operand_text(value, scope) for value in call.inputs[:consts]]
+    given = [_own(value, scope) for value in call.inputs[consts:]]
+    carry = name_outputs(call, scope)
+    lines = [f"    {name} = {text}" for name, text in zip(carry, given, strict=True)]
+    goes_on = f"{run_text(Nested(params['cond']), [*outer, *carry], scope)}[0]"
+    if most is None:
+        lines.append(f"    while {goes_on}:")
+    else:
+        lines += [f"    for _ in range({most}):", f"        if not {goes_on}:", "            break"]
+    body = Nested(params["body"], _arrays(call.inputs[consts:], consts))
+    text = run_text(body, [*outer, *carry], scope)
+    return [*lines, *assigned_tuple(carry, text, indent=8)]

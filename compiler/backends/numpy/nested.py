@@ -1,0 +1,88 @@
+"""Calls of graphs and of Python as statements: a nested graph is a function of the module."""
+
+from dataclasses import replace
+
+from ...ir import Call, Graph, Value
+from ...op import has_effect
+from ..python_text import bare_tuple, wrapped
+from .form import Nested, Scope, form, params_text
+
+
+def operand_text(value: Value, scope: Scope) -> str:
+    """An operand of a nested graph, which gets NumPy's numbers where there are no axes."""
+    return scope.array(value) if value.ndim else scope.scalar(value)
+
+
+def run_text(nested: Nested, arguments: list[str], scope: Scope) -> str:
+    """``wave(x, y)``: a call of the function that runs a nested graph."""
+    if scope.is_plain and scope.module.library:  # what C is compared with is not C
+        nested = replace(nested, is_plain=True)
+    first = ["outside"] if any(map(has_effect, nested.graph.calls)) else []
+    return f"{scope.module.function(nested)}({', '.join([*first, *arguments])})"
+
+
+def name_outputs(call: Call, scope: Scope) -> list[str]:
+    """Variables for the outputs of a call: ``call_1``, ``call_2``."""
+    for output in call.outputs:
+        scope.of[output] = scope.names.numbered(call.op)
+    return [scope.of[output] for output in call.outputs]
+
+
+def assigned_tuple(names: list[str], text: str, *, indent: int = 4) -> list[str]:
+    """``call_1, call_2 = text``."""
+    if len(names) == 1:
+        return [f"{' ' * indent}({names[0]},) = {text}"]
+    return bare_tuple("", names, f" = {text}", indent=indent) if names else [f"{' ' * indent}{text}"]
+
+
+@form("call", "checkpoint", "custom_rule", "kernel", "linear_call")
+def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
+    graph = call.params["graph"]
+    assert isinstance(graph, Graph)
+    text = run_text(Nested(graph), [operand_text(value, scope) for value in call.inputs], scope)
+    return assigned_tuple(name_outputs(call, scope), text)
+
+
+@form("callback")
+def _callback(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """The meaning, with its parameters bound, is put into a global variable; see `numpy.callbacks`."""
+    module = scope.module
+    name = module.names.numbered("python")
+    module.callbacks.append((name, call))
+    arguments = ", ".join([name, *map(scope.array, call.inputs)])
+    numbers = [v for v in call.outputs if v.ndim == 0]
+    lines = assigned_tuple(name_outputs(call, scope), f"outside.run({arguments})")
+    return [*lines, *(f"    {scope.of[v]} = {scope.of[v]}[()]" for v in numbers)]
+
+
+@form("debug_print")
+def _debug_print(call: Call, scope: Scope, target: str | None) -> list[str]:
+    arguments = [*map(scope.array, call.inputs), *map("=".join, params_text(call, scope).items())]
+    return wrapped(f"{scope.module.helper(call.op)}(", arguments, ")")
+
+
+@form("switch")
+def _switch(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """``if index <= 0: … elif index == 1: … else: …``; a bool asks for the second branch first."""
+    branches = call.params["branches"]
+    assert isinstance(branches, tuple)
+    index, *operands = call.inputs
+    arguments = [operand_text(value, scope) for value in operands]
+    texts = [run_text(Nested(branch), arguments, scope) for branch in branches]
+    conditions = _conditions(index, len(branches), scope)
+    if index.dtype.kind == "b":
+        texts = texts[1::-1]
+    names = name_outputs(call, scope)
+    lines: list[str] = []
+    for condition, text in zip(conditions, texts, strict=True):
+        lines += [f"    {condition}:", *assigned_tuple(names, text, indent=8)]
+    return lines if len(texts) > 1 else assigned_tuple(names, texts[0])
+
+
+def _conditions(index: Value, count: int, scope: Scope) -> list[str]:
+    """``if …``, ``elif …`` and at last ``else``, one per branch."""
+    text = scope.scalar(index)
+    if index.dtype.kind == "b":
+        return [f"if {text}", "else"][: min(count, 2)]
+    between = [f"elif {text} == {i}" for i in range(1, count - 1)]
+    return [f"if {text} <= 0", *between, "else"] if count > 1 else ["else"]

@@ -1,0 +1,288 @@
+"""The NumPy backend: a graph as one readable Python module that needs NumPy alone."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ...identifiers import identifier
+from ...ir import Graph
+from ...memory_plan import MemoryPlan
+from ...op import lookup
+from ..c.function import CFunction
+from ..c.interface import C_NAMES, LINK_AT_RUN, library_statements, link_statements
+from ..c.library import CLibrary
+from ..python_literals import array_text, dtype_text, packed_text, unpacking_text
+from ..python_text import Names, wrapped
+
+# Importing these enters their forms into the table.
+from . import (
+    contraction,
+    elementwise,
+    indexing,
+    layout,
+    linalg,
+    loops,
+    nested,
+    reduction,
+    tiles,
+)
+from .form import RESERVED, Module, shape_text
+from .function import Function, definition, has_effects, plain, planned, planned_nested
+from .quoted_meaning import function_text
+from .self_check import self_check, self_check_names
+
+__all__ = [
+    "callbacks",
+    "contraction",
+    "elementwise",
+    "entry_name",
+    "has_effects",
+    "indexing",
+    "layout",
+    "linalg",
+    "loops",
+    "memory_plan",
+    "nested",
+    "print_module",
+    "reduction",
+    "tiles",
+]
+
+
+_FIXED_NAMES = (
+    "idle",
+    "workspace",
+    "statements",
+    "mine",
+    "outside",
+    "outputs",
+    *C_NAMES,
+    *tiles.NAMES,
+)
+
+
+_IDLE = "idle = []  # workspaces that no call is using now: each thread and each nested call takes its own"
+
+
+def print_module(
+    graph: Graph, *, check: bool = True, library: CLibrary | None = None, donated: Sequence[int] = ()
+) -> str:
+    """The source of a module with a function ``entry_name(graph)`` from the inputs to the tuple of outputs.
+
+    Inputs are arrays of exactly the types of the graph's inputs, in any memory layout; those without axes
+    may be NumPy numbers. Outputs are new arrays, and NumPy numbers where they have no axes: none shares
+    memory with another, with an input, or with what the module keeps. The function may be called from
+    several threads, and from within itself. Floating-point errors give NaN and infinity without a warning.
+
+    With `check` the module, when it is run, compares itself with the meanings of the ops, one by one, on
+    random inputs, and times itself. The same graph gives the same text, byte by byte.
+
+    The inputs that are `donated` are memory that results may take: they are contiguous, writeable arrays.
+
+    With a `library`, what C functions can do is theirs: they are collected there, and the module takes them from a
+    shared library when its function ``link`` is called.
+    """
+    module = _module(graph)
+    module.library = library
+    name, effects = entry_name(graph), has_effects(graph)
+    parameters = _parameters(graph, module)
+    main = planned(graph, module, parameters, donated)
+    main.write()
+    bodies: list[list[str]] = []
+    is_checked = check and not effects and not donated  # which would be compared with what is left of them
+    if is_checked:
+        reference = plain(graph, module, parameters)
+        reference.write()
+        bodies.append(reference.text("reference", (), "The meaning of every operation, one by one."))
+    nested = _nested(module)
+    tile_functions = tiles.tile_functions(module)
+    c_functions = _c_functions(module)
+    if is_checked:
+        bodies += library_statements() if c_functions else []
+        bodies += self_check(graph, name, module, LINK_AT_RUN.splitlines() if c_functions else ())
+    functions = [
+        *(link_statements(c_functions) if c_functions else ()),
+        *_helpers(module),
+        *nested,
+        *tile_functions,
+        *_entry(graph, name, main, effects),
+        *bodies,
+    ]
+    # The imports come last because they depend on all else.
+    sections = [
+        _header(name, module, is_checked),
+        _imports(module, main, is_checked),
+        _constants(module) + module.known,
+        [_IDLE] if _has_workspace(main) else [],
+    ]
+    blocks = ["\n".join(section) for section in sections if section]
+    return "\n\n".join(blocks) + "\n\n\n" + "\n\n\n".join("\n".join(lines) for lines in functions) + "\n"
+
+
+def memory_plan(graph: Graph, library: CLibrary | None = None, donated: Sequence[int] = ()) -> MemoryPlan:
+    """Where the results of the calls of `graph` lie in the module that `print_module` prints."""
+    module = _module(graph)
+    module.library = library
+    plan = planned(graph, module, _parameters(graph, module), donated).plan
+    assert plan is not None
+    return plan
+
+
+def entry_name(graph: Graph) -> str:
+    """What the function of the module is called: like the graph."""
+    return Names([*RESERVED, *_FIXED_NAMES, *self_check_names()]).claim(identifier(graph.name))
+
+
+def callbacks(graph: Graph) -> Mapping[str, Callable[..., Any]]:
+    """The Python functions that the module calls, by the global variables in which it looks for them."""
+    if not has_effects(graph):
+        return {}
+    module = _module(graph)
+    planned(graph, module, _parameters(graph, module)).write()
+    _nested(module)
+    return {name: partial(lookup(call.op).numpy, **call.params) for name, call in module.callbacks}
+
+
+def _module(graph: Graph) -> Module:
+    module = Module(fixed_names=[entry_name(graph), *_FIXED_NAMES, *self_check_names()])
+    for name in module.fixed_names:
+        module.names.claim(name)
+    return module
+
+
+def _parameters(graph: Graph, module: Module) -> list[str]:
+    return module.names.inner([identifier(name) for name in graph.input_names])
+
+
+def _first_parameters(effects: bool) -> tuple[str, ...]:
+    return ("mine", "outside") if effects else ("mine",)
+
+
+# ---- the parts of a module -------------------------------------------------------------------------
+
+
+def _header(name: str, module: Module, check: bool) -> list[str]:
+    needs = "NumPy and ml_dtypes" if module.uses_bfloat16 else "only NumPy"
+    run = " Run this file to check it against the meaning of every operation and to time it." if check else ""
+    c_functions = ["Its C functions stand in the C file beside it.", ""] if _c_functions(module) else []
+    return [
+        f'"""{name}: NumPy statements made by Tracemill from the function of that name.',
+        "",
+        *c_functions,
+        f"Needs {needs}.{run}",
+        '"""',
+    ]
+
+
+def _imports(module: Module, main: Function, check: bool) -> list[str]:
+    packed = any(array_text(constant.array) is None for _, constant in module.constants.values())
+    calls_c, tiles = bool(_c_functions(module)), bool(module.tiles)
+    alone = calls_c and check
+    modules = {
+        "base64": packed,
+        "collections": tiles,
+        "contextvars": main.may_warn,
+        "ctypes": calls_c,
+        "os": alone or tiles,
+        "pathlib": alone,
+        "subprocess": alone,
+        "sys": check,
+        "time": check,
+    }
+    standard = [name for name, is_needed in modules.items() if is_needed]
+    others = ["import ml_dtypes"] * module.uses_bfloat16 + ["import numpy as np"]
+    return [*(f"import {name}" for name in standard), "", *others]
+
+
+def _constants(module: Module) -> list[str]:
+    lines: list[str] = []
+    for name, constant in module.constants.values():
+        text = array_text(constant.array)
+        if text is None:
+            bytes_name = f"{name}_bytes"
+            lines += [f'{bytes_name} = """', *packed_text(constant.array), '"""']
+            text = unpacking_text(bytes_name, constant.array)
+        lines.append(f"{name} = {text}")
+    lines += [
+        f"{name} = None  # a Python function, set by whoever loads this module"
+        for name, _ in module.callbacks
+    ]
+    lines += [f"{f.name} = None  # a C function, set by `link`" for f in _c_functions(module)]
+    return lines
+
+
+def _c_functions(module: Module) -> Sequence[CFunction]:
+    return module.library.functions if module.library else ()
+
+
+def _helpers(module: Module) -> list[list[str]]:
+    return [function_text(op, name) for op, name in module.helpers.items()]
+
+
+def _nested(module: Module) -> list[list[str]]:
+    """Functions for the graphs that are called; writing one may find more."""
+    functions: list[list[str]] = []
+    done = 0
+    while done < len(module.nested):
+        nested, name = list(module.nested.items())[done]
+        graph = nested.graph
+        function = planned_nested(nested, module, _parameters(graph, module))
+        function.write()
+        functions.append(function.text(name, ("outside",) if has_effects(graph) else ()))
+        done += 1
+    return functions
+
+
+def _has_workspace(main: Function) -> bool:
+    """Whether a call needs a context or memory that is kept from call to call."""
+    return main.may_warn or bool(main.buffers)
+
+
+def _entry(graph: Graph, name: str, main: Function, effects: bool) -> list[list[str]]:
+    """The function of the module, and those by which it runs the statements in a workspace if they need one."""
+    inputs = [f"{p}: {v.type}" for p, v in zip(main.parameters, graph.inputs, strict=True)]
+    outputs = [f"{v.type}" for v in graph.outputs]
+    doc = f"Inputs: {', '.join(inputs) or 'none'}. Outputs: {', '.join(outputs) or 'none'}."
+    if not _has_workspace(main):
+        return [main.text(name, (), doc)]
+    first = _first_parameters(effects)
+    run, arguments = ("mine[0].run(", ("statements", *first)) if main.may_warn else ("statements(", first)
+    entry = [
+        *definition(name, main.parameters),
+        f'    """{doc}"""',
+        *(
+            ["    outside = contextvars.copy_context()  # in which the Python functions run"]
+            if effects
+            else []
+        ),
+        "    try:",
+        "        mine = idle.pop()",
+        "    except IndexError:",
+        "        mine = workspace()",
+        *wrapped(f"outputs = {run}", [*arguments, *main.parameters], ")"),
+        "    idle.append(mine)",
+        "    return outputs",
+    ]
+    return [_workspace(main), entry, main.text("statements", first)]
+
+
+def _workspace(main: Function) -> list[str]:
+    """Makes what one call needs; ``idle`` keeps it from call to call."""
+    assert main.plan is not None
+    parts = [
+        *["a context that ignores floating-point errors"] * main.may_warn,
+        *["memory for results in between"] * bool(main.buffers),
+    ]
+    doc = ", and ".join(parts)
+    lines = ["def workspace():", f'    """{doc[0].upper()}{doc[1:]}."""']
+    if main.may_warn:
+        lines += ["    quiet = contextvars.copy_context()", '    quiet.run(np.seterr, all="ignore")']
+    if not main.buffers:
+        return [*lines, "    return (quiet,)"]
+    lines.append(f"    memory = np.empty({main.plan.arena_bytes}, np.uint8)")
+    views = [
+        f"np.ndarray({shape_text(type.shape)}, {dtype_text(type.dtype)}, memory, {offset})"
+        for offset, type in main.buffer_types
+    ]
+    kept = [*["quiet"] * main.may_warn, *views]
+    return [*lines, "    return (", *(f"        {value}," for value in kept), "    )"]

@@ -1,0 +1,116 @@
+"""The NumPy meaning of an op as source text: in place where it is one expression, else as a function."""
+
+import ast
+import builtins
+import inspect
+import linecache
+import textwrap
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import FunctionType
+
+import numpy as np
+
+from ...errors import InternalError
+from ...op import lookup
+
+
+def numpy_function(op: str) -> str | None:
+    """``np.tanh`` if the meaning of `op` is a function of NumPy's own, else None."""
+    meaning = lookup(op).numpy
+    name = getattr(meaning, "__name__", "")
+    return f"np.{name}" if getattr(np, name, None) is meaning else None
+
+
+def expression(op: str, inputs: Sequence[str], params: Mapping[str, str]) -> str | None:
+    """The meaning of `op` applied to expressions, if it is a function of NumPy or a lambda; else None."""
+    if name := numpy_function(op):
+        return f"{name}({', '.join([*inputs, *(f'{key}={text}' for key, text in params.items())])})"
+    meaning = _function(op)
+    if meaning.__name__ != "<lambda>":
+        return None
+    names, rest = _argument_names(meaning)
+    given = dict(zip(names, inputs, strict=False)) | dict(params)
+    if rest:
+        given[rest] = f"({', '.join(inputs)},)"
+    body = ast.parse(_lambda_body(op), mode="eval").body
+    return ast.unparse(_Substitution(given).visit(body)).replace("'", '"')
+
+
+def function_text(op: str, name: str) -> list[str]:
+    """The meaning of `op` as the lines of a function called `name`, without annotations."""
+    source = textwrap.dedent(inspect.getsource(_function(op)))
+    (definition,) = ast.parse(source).body
+    assert isinstance(definition, ast.FunctionDef), "lambdas are written in place"
+    _check_names(op, definition)
+    doc = lookup(op).doc
+    body = definition.body[1:] if ast.get_docstring(definition) else definition.body
+    lines = source.splitlines()[body[0].lineno - 1 : definition.end_lineno]
+    head = f"def {name}({_without_annotations(definition.args)}):"
+    return [head, *([f'    """{doc}"""'] if len(doc) < 100 else []), *lines]
+
+
+def _function(op: str) -> FunctionType:
+    meaning = lookup(op).numpy
+    if not isinstance(meaning, FunctionType) or meaning.__code__.co_freevars:
+        raise InternalError(f"the NumPy meaning of {op} is not a plain function and cannot be quoted")
+    return meaning
+
+
+def _argument_names(function: FunctionType) -> tuple[list[str], str | None]:
+    """The names of the positional arguments, and that of ``*rest``."""
+    spec = inspect.getfullargspec(function)
+    return spec.args, spec.varargs
+
+
+@cache
+def _lambda_body(op: str) -> str:
+    """The source of the expression that a lambda returns, found by the positions of its instructions."""
+    code = _function(op).__code__
+    starts: list[tuple[int, int]] = []
+    ends: list[tuple[int, int]] = []
+    for line, end_line, column, end_column in code.co_positions():
+        if line is None or end_line is None or column is None or end_column is None:
+            continue
+        if (line, column) != (code.co_firstlineno, 0):  # where the function itself begins
+            starts.append((line, column))
+            ends.append((end_line, end_column))
+    (line, column), (end_line, end_column) = min(starts), max(ends)
+    lines = [text.encode() for text in linecache.getlines(code.co_filename)[line - 1 : end_line]]  # in bytes
+    lines[-1] = lines[-1][:end_column]
+    lines[0] = lines[0][column:]
+    text = f"({b''.join(lines).decode()})"
+    _check_names(op, ast.parse(text))
+    return text
+
+
+def _check_names(op: str, tree: ast.AST) -> None:
+    """A quoted meaning may refer to nothing but NumPy, its arguments, its variables and Python's builtins."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    own |= set(inspect.signature(_function(op)).parameters)
+    own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    annotations = {"Any"}
+    foreign = {node.id for node in names} - own - annotations - {"np"} - set(dir(builtins))
+    if foreign:
+        raise InternalError(
+            f"the NumPy meaning of {op} refers to {', '.join(sorted(foreign))}, not only to np"
+        )
+
+
+def _without_annotations(arguments: ast.arguments) -> str:
+    for argument in ast.walk(arguments):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    return ast.unparse(arguments).replace("'", '"')
+
+
+class _Substitution(ast.NodeTransformer):
+    """Puts expressions in the place of names."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        text = self.given.get(node.id)
+        return node if text is None else ast.parse(text, mode="eval").body

@@ -1,0 +1,162 @@
+"""Tiles as statements: a function that computes one, and the functions that share them out among threads."""
+
+from dataclasses import replace
+from typing import Any
+
+from ...identifiers import identifier
+from ...ir import ArrayType, Call
+from ..python_literals import dtype_text
+from ..python_text import wrapped
+from .form import Module, Scope, Tile, form, shape_text
+from .function import Function, plain_tile, planned_tile
+from .nested import name_outputs, operand_text
+from .planes import has_short_rows
+
+THREADS = '''\
+def threads():
+    """How many may work on tiles: what OMP_NUM_THREADS says, else as many as there are cores for this process."""
+    try:
+        return int(os.environ["OMP_NUM_THREADS"])
+    except (KeyError, ValueError):
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+'''
+
+POOL = '''\
+def pool():
+    """Threads that wait for tiles; a process that was forked makes its own."""
+    if (process := os.getpid()) not in pools:
+        import concurrent.futures  # takes long, and one thread does without
+
+        pools.setdefault(process, concurrent.futures.ThreadPoolExecutor(64, "tiles"))
+    return pools[process]
+'''
+
+IN_TILES = '''\
+def in_tiles(tile, memory, count, *arrays):
+    """Compute so many tiles, here and in other threads, if there are two or more for each."""
+    numbers = collections.deque(range(count))
+    helpers = []
+    try:
+        for _ in range(min(threads(), count // 2) - 1):
+            helpers.append(pool().submit(some_tiles, numbers, tile, memory, arrays))
+    except RuntimeError:  # the interpreter is shutting down
+        pass
+    try:
+        some_tiles(numbers, tile, memory, arrays)
+    finally:
+        numbers.clear()
+        errors = [helper.exception() for helper in helpers if not helper.cancel()]
+    for error in errors:
+        if error is not None:
+            raise error
+'''
+
+SOME_TILES = '''\
+def some_tiles(numbers, tile, memory, arrays):
+    """Compute tiles until none is left."""
+    try:
+        quiet, arena = idle_arenas.pop()
+    except IndexError:
+        quiet, arena = contextvars.copy_context(), np.empty({arena_bytes}, np.uint8)
+        quiet.run(np.seterr, all="ignore")
+    mine = memory(arena)
+    while numbers:
+        try:
+            number = numbers.popleft()
+        except IndexError:
+            break
+        quiet.run(tile, number, mine, *arrays)
+    idle_arenas.append((quiet, arena))
+'''
+
+NAMES = ("threads", "pool", "pools", "in_tiles", "some_tiles", "idle_arenas")
+"""What the functions are called, and what they keep.
+
+Whoever loads the module may put a function of its own in the place of ``threads``, and a dict that modules share in
+that of ``pools``.
+"""
+
+
+@form("tiled")
+def _tiled(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """Outputs are joined in memory into which each tile writes its part."""
+    params: Any = call.params
+    inputs = [operand_text(value, scope) for value in call.inputs]
+    outputs = name_outputs(call, scope)
+    lines = [
+        f"    {output} = {target or f'np.empty({scope.type(value.type)})'}"
+        for output, value in zip(outputs, call.outputs, strict=True)
+    ]
+    tile = Tile(params["graph"], params["cuts"], params["joins"], is_plain=scope.is_plain)
+    parts = [(tile, params["count"])]
+    if "rest" in params:
+        parts.append((replace(tile, graph=params["rest"], is_last=True), 1))
+    for tile, count in parts:
+        lines += wrapped("in_tiles(", [*scope.module.tile(tile), str(count), *inputs, *outputs], ")")
+    return lines
+
+
+def tile_functions(module: Module) -> list[list[str]]:
+    """The functions of all tiles and, if there are any, those that run them."""
+    functions: list[list[str]] = []
+    arena_bytes = 0
+    for tile, (name, memory) in module.tiles.items():
+        function, lines = _tile(tile, name, module)
+        functions += [_memory(memory, function), lines]
+        arena_bytes = max(arena_bytes, function.plan.arena_bytes if function.plan else 0)
+    if functions:
+        module.known += [
+            "idle_arenas = []  # memory that no tile is using now",
+            "pools = {}  # of threads, by process",
+        ]
+        shared = (THREADS, POOL, IN_TILES, SOME_TILES.format(arena_bytes=arena_bytes))
+        functions = [*(text.splitlines() for text in shared), *functions]
+    return functions
+
+
+def _tile(tile: Tile, name: str, module: Module) -> tuple[Function, list[str]]:
+    """``def name(number, mine, inputs, outputs)``."""
+    graph = tile.graph
+    wanted = [*map(identifier, graph.input_names), *(f"out_{i + 1}" for i in range(len(graph.outputs)))]
+    number, *variables = module.names.inner(["number", *wanted])
+    inputs, outputs = variables[: len(graph.inputs)], variables[len(graph.inputs) :]
+    function = (plain_tile if tile.is_plain else planned_tile)(graph, module, inputs, outputs)
+    for variable, value, axis in zip(
+        variables, (*graph.inputs, *graph.outputs), (*tile.cuts, *tile.joins), strict=True
+    ):
+        if axis is not None:
+            part = _last(value.shape[axis]) if tile.is_last else _part(number, value.shape[axis])
+            function.lines.append(f"    {variable} = {variable}[{':, ' * axis}{part}]")
+    function.write()
+    return function, function.text(name, (number, "mine"))
+
+
+def _part(number: str, rows: int) -> str:
+    """``64 * number : 64 * number + 64``."""
+    first = number if rows == 1 else f"{rows} * {number}"
+    return f"{first} : {first} + {rows}"
+
+
+def _last(rows: int) -> str:
+    return f"-{rows}:"
+
+
+def _memory(name: str, function: Function) -> list[str]:
+    """``def name(arena)``: the buffers of a tile."""
+    views = [f"{_buffer(type, offset, function.planes)}," for offset, type in function.buffer_types]
+    if not views:
+        return [f"def {name}(arena):", "    return ()"]
+    return [
+        f"def {name}(arena):",
+        "    return (",
+        "        None,",
+        *(f"        {view}" for view in views),
+        "    )",
+    ]
+
+
+def _buffer(type: ArrayType, offset: int, planes: bool) -> str:
+    in_planes = planes and has_short_rows(type)
+    shape = (type.shape[-1], *type.shape[:-1]) if in_planes else type.shape
+    text = f"np.ndarray({shape_text(shape)}, {dtype_text(type.dtype)}, arena, {offset})"
+    return f"np.moveaxis({text}, 0, -1)" if in_planes else text
