@@ -11,6 +11,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import TransformArgumentError, TransformTypeError
+from tracemill.runtime import threads
 from tracemill.runtime.threads import available_cores
 
 TREE = Path(__file__).resolve().parent.parent / ".root"
@@ -134,7 +135,7 @@ tm.compile(lambda x: np.tanh(x) + 1, backend="c")(np.ones(1 << 20))
 
 @pytest.mark.parametrize(("given", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")])
 def test_idle_threads_of_openmp_sleep_from_the_first_library_on_unless_the_user_says_otherwise(
-    c_compiler: None, tmp_path: Path, given: dict[str, str], policy: str
+    c_compiler: str, tmp_path: Path, given: dict[str, str], policy: str
 ) -> None:
     variables = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
     for _ in ("an empty cache, where the compiler is asked first", "a warm one"):
