@@ -9,6 +9,7 @@ from ...op import has_effect
 from .function import CFunction
 from .graph import FunctionOf, GraphFunction, graph_function, scratch_bytes
 from .interface import RELEASING
+from .interruption import ASKING, steps_between, stops
 from .parameters import WorkingMemory, parameters
 from .types import element_type
 
@@ -85,19 +86,36 @@ def _scan(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
     xs = [_row(f"x{i}", graph.inputs[i].type) for i in range(consts + carried, len(call.inputs))]
     ys = [_row(f"out{i}", graph.outputs[i].type) for i in range(carried, len(call.outputs))]
     arguments = [*(f"x{i}" for i in range(consts)), *now, *xs, *next_, *ys, *scratch]
-    frame.lines += [
-        *before,
-        *([f"#pragma GCC unroll {min(unroll, 64)}"] if unroll > 1 else []),
-        f"    for (long t = 0; t < {length}; t++) {{",
-        f"        const long i = {f'{length - 1} - t' if params.get('reverse', False) else 't'};",
-        f"        {step.function.name}({', '.join(arguments)});",
-        *(f"    {line}" for line in after),
-        "        (void)i;",
-        "    }",
+    steps = [
+        f"    const long i = {f'{length - 1} - t' if params.get('reverse', False) else 't'};",
+        f"    {step.function.name}({', '.join(arguments)});",
+        *after,
+        "    (void)i;",
     ]
+    work = step.function.work + 5
+    frame.lines += [*before, *_counted(length, work, steps, min(unroll, 64))]
     if not length:
         frame.lines += _copies(call.outputs[:carried], [f"x{consts + k}" for k in range(carried)], step)
-    return frame.function(length * (step.function.work + 5))
+    return frame.function(length * work)
+
+
+def _counted(length: int, work: int, step: Sequence[str], unroll: int) -> list[str]:
+    """A loop over the numbers ``t`` of steps of `work` nanoseconds each. A long one asks between runs of steps."""
+    hint = [f"#pragma GCC unroll {unroll}"] if unroll > 1 else []
+    inner = [*(f"    {line}" for line in step), "    }"]
+    if length * work < ASKING:
+        return [*hint, f"    for (long t = 0; t < {length}; t++) {{", *inner]
+    every = steps_between(work)
+    return [
+        f"    for (long first = 0; first < {length}; first += {every}) {{",
+        f"        const long last = first + {every} < {length} ? first + {every} : {length};",
+        *hint,
+        "        for (long t = first; t < last; t++) {",
+        *(f"    {line}" for line in inner),
+        f"        if ({stops(every * work)})",
+        "            break;",
+        "    }",
+    ]
 
 
 def _while(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
@@ -115,6 +133,8 @@ def _while(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
     cond_scratch = frame.part(goes_on.function, 1)
     step_scratch = frame.part(step.function, len(carried))
     before, after = _carries(frame, carried, consts, step, "steps & 1")
+    work = step.function.work + goes_on.function.work + 5
+    every = steps_between(work)
     given = [f"x{i}" for i in range(consts)]
     now = [f"out{k}" if k in step.in_place else f"now{k}" for k in range(len(carried))]
     next_ = [f"out{k}" if k in step.in_place else f"turn{k}[steps & 1]" for k in range(len(carried))]
@@ -127,6 +147,8 @@ def _while(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
         "            break;",
         f"        {step.function.name}({', '.join([*given, *now, *next_, *step_scratch])});",
         *(f"    {line}" for line in after),
+        f"        if ((steps + 1) % {every} == 0 && {stops(every * work)})",
+        "            break;",
         "    }",
         *(
             f"    if (now{k} != out{k})\n        memcpy(out{k}, now{k}, {value.type.nbytes});"
@@ -134,9 +156,10 @@ def _while(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
             if k not in step.in_place and value.type.nbytes
         ),
     ]
-    steps = UNKNOWN_STEPS if most is None else min(most, UNKNOWN_STEPS)
-    work = steps * (step.function.work + goes_on.function.work + 5)
-    return frame.function(max(work, RELEASING) if most is None else work)
+    if most is None:
+        return frame.function(max(UNKNOWN_STEPS * work, RELEASING))
+    expected = min(most, UNKNOWN_STEPS) * work
+    return frame.function(max(expected, min(most * work, RELEASING)))
 
 
 def _carries(

@@ -13,6 +13,7 @@ from ..numpy.form import shape_text
 from ..python_literals import dtype_text
 from ..python_text import wrapped
 from .function import CFunction
+from .interruption import CALL, PYTHON
 
 FLAGS = (
     "-O3",
@@ -57,6 +58,7 @@ typedef struct {
 extern tm_object *PyExc_TypeError;
 tm_object *PyCFunction_NewEx(tm_method *, tm_object *, tm_object *);
 tm_object *PyErr_Format(tm_object *, const char *, ...);
+int PyErr_CheckSignals(void);
 tm_object *PyObject_CallFunction(tm_object *, const char *, ...);
 tm_object *PyTuple_New(intptr_t);
 tm_object *PyTuple_GetItem(tm_object *, intptr_t);
@@ -81,6 +83,15 @@ typedef struct {
 } tm_function;
 
 enum { TM_FASTCALL = 0x80, TM_IN_ORDER = 0x1, TM_ALIGNED = 0x100, TM_WRITEABLE = 0x400 };
+"""
+
+RUN = """\
+static int tm_run(const tm_function *f, void **data, long threads) {
+    void *state = f->releasing ? PyEval_SaveThread() : 0;
+    f->run(data, threads);
+    if (state) PyEval_RestoreThread(state);
+    return 0;
+}
 """
 
 WRAPPER = """\
@@ -133,12 +144,7 @@ __attribute__((noinline, noclone)) static tm_object *tm_call(
             if (found) data[place] = tm_array_of(kept[copies++] = found)->data;
         }
     }
-    if (!failed) {
-        const long threads = f->parallel ? *tm_threads : 1;
-        void *state = f->releasing ? PyEval_SaveThread() : 0;
-        f->run(data, threads);
-        if (state) PyEval_RestoreThread(state);
-    }
+    if (!failed) failed = tm_run(f, data, f->parallel ? *tm_threads : 1);
     while (copies) Py_DecRef(kept[--copies]);
     if (failed) return 0;
     Py_IncRef(tm_none);
@@ -181,6 +187,7 @@ def print_wrappers(functions: Sequence[CFunction]) -> str:
         DECLARATIONS,
         f"enum {{ TM_MOST = {most} }};  // arrays of one call\n",
         _braced("static tm_type tm_types[] =", table),
+        PYTHON if any(CALL in f.text for f in functions) else RUN,
         WRAPPER,
         *(_wrapper(function, types) for function in functions),
         _braced("static tm_method tm_methods[] =", methods),

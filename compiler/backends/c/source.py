@@ -11,6 +11,8 @@ from .control import control_function
 from .definitions import HEADERS, source_of
 from .function import CFunction, COptions
 from .interface import print_wrappers
+from .interruption import CALL
+from .interruption import DECLARATIONS as INTERRUPTION
 from .kernel import kernel_function
 from .reductions import DECLARATIONS
 from .steps import step_function
@@ -33,9 +35,9 @@ def functions_text(functions: Sequence[CFunction]) -> str:
     called = source_of({name for function in functions for name in function.needs})
     texts = [f.text for f in functions]
     reductions = DECLARATIONS if any("reduction(tm_" in text for text in texts) else ""
-    return "\n".join(
-        [includes, *(text.strip() + "\n" for text in (called, reductions, *texts) if text.strip())]
-    )
+    interruption = INTERRUPTION if any(CALL in text for text in texts) else ""
+    parts = (called, reductions, interruption, *texts)
+    return "\n".join([includes, *(text.strip() + "\n" for text in parts if text.strip())])
 
 
 def print_function(call: Call, name: str, options: COptions, *, in_loop: bool = False) -> CFunction | None:

@@ -1,0 +1,81 @@
+"""How Ctrl-C reaches loops of C, between whose steps no Python runs: they ask from time to time whether to stop."""
+
+from typing import Final
+
+ASKING: Final = 1_000
+"""Nanoseconds of steps, estimated, after which a loop counts what it has spent."""
+
+CALL: Final = "tm_stops("
+"""What a text contains whose loops ask."""
+
+DECLARATIONS: Final = """\
+// Loops ask from time to time whether they shall stop.
+typedef struct tm_turn {
+    long spent;  // nanoseconds, estimated, since the clock was last looked at
+    long asked;  // the clock's milliseconds when Python was last asked
+    bool is_stopped;
+    bool (*stops)(struct tm_turn *);
+    void *state;  // of Python's thread, which does not hold the interpreter's lock
+} tm_turn;
+
+static _Thread_local tm_turn *tm_now;  // this thread's; null where there is nobody to ask
+
+static inline bool tm_stops(long work)
+{
+    tm_turn *now = tm_now;
+    return now && (now->spent += work) > 100000 && now->stops(now);
+}
+"""
+"""What the text of a program holds before functions whose loops ask."""
+
+PYTHON: Final = """\
+#include <time.h>
+
+// Python's signals are handled here, every 50 milliseconds: then Ctrl-C, or whatever a handler raises, stops all loops.
+static long tm_clock(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static bool tm_ask(tm_turn *now) {
+    if (now->is_stopped) return true;
+    const long time = tm_clock();
+    now->spent = 0;
+    if (!now->asked) now->asked = time;
+    if (time - now->asked < 50) return false;
+    tm_now = 0;  // a handler's own calls have turns of their own
+    PyEval_RestoreThread(now->state);
+    now->is_stopped = PyErr_CheckSignals() != 0;
+    now->state = PyEval_SaveThread();
+    tm_now = now;
+    now->asked = tm_clock();
+    if (now->is_stopped) now->spent = 100000;
+    return now->is_stopped;
+}
+
+// Run a function whose loops may ask; whether they were stopped, by an exception that is set.
+static int tm_run(const tm_function *f, void **data, long threads) {
+    if (!f->releasing) {
+        f->run(data, threads);
+        return 0;
+    }
+    tm_turn turn = {.stops = tm_ask, .state = PyEval_SaveThread()}, *before = tm_now;
+    tm_now = &turn;
+    f->run(data, threads);
+    tm_now = before;
+    PyEval_RestoreThread(turn.state);
+    return turn.is_stopped;
+}
+"""
+"""The same for a text whose loops ask as `interface.RUN` is for others."""
+
+
+def steps_between(work: int) -> int:
+    """After how many steps of so many nanoseconds a loop asks: a power of two."""
+    return 1 << max(0, (-(-ASKING // work) - 1).bit_length())
+
+
+def stops(work: int) -> str:
+    """Whether to leave a loop, after so many nanoseconds of steps."""
+    return f"{CALL}{work})"
