@@ -804,3 +804,23 @@ class MaskedNaNWarning(RuntimeWarning):
     """
 
     code = "W0003"
+
+
+class CompilerWarning(RuntimeWarning):
+    """The C compiler that ``TRACEMILL_CC`` names does not work, so that programs are made of NumPy's statements.
+
+    >>> import os, numpy as np, tracemill as tm
+    >>> import warnings
+    >>> from unittest.mock import patch
+    >>> with patch.dict(os.environ, {"TRACEMILL_CC": "/no/such/cc", "TRACEMILL_BACKEND": "auto"}):
+    ...     with warnings.catch_warnings(record=True) as caught:
+    ...         warnings.simplefilter("always")
+    ...         _ = tm.compile(np.sin)(np.ones(3))
+    >>> caught[0].category.__name__
+    'CompilerWarning'
+
+    Fix: name a compiler that works, or unset ``TRACEMILL_CC``: then the usual ones are tried. It is said once.
+    ``backend="c"`` raises an error; ``backend="numpy"`` asks for no compiler.
+    """
+
+    code = "W0004"

@@ -152,7 +152,9 @@ def print_program(
     """
     if target.backend == "numpy":
         return Source(print_module(optimised, donated=donated, check=check))
-    library = CLibrary(partial(print_function, options=target.options))
+    assert target.toolchain is not None
+    flags = target.toolchain.flags_for(fast_math=target.options.fast_math)
+    library = CLibrary(partial(print_function, options=target.options), flags)
     python = print_module(optimised, library=library, donated=donated, check=check)
     if not library.functions:
         return Source(python)

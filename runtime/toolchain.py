@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -15,8 +16,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..compiler.backends.c.interface import FLAGS
-from ..compiler.errors import CompilerError, MissingCompilerError
+from ..compiler.backends.c.flags import FLAGS
+from ..compiler.errors import CompilerError, CompilerWarning, MissingCompilerError
 from .processor import processor_digest
 from .remembered import recall, remember
 from .threads import resting_threads
@@ -37,6 +38,10 @@ LONG = 1 << 18
 
 QUICK = ("-O2", "-ftree-vectorize")
 """What is added for a long text: the same vectors, but no loop is written out turn by turn."""
+
+
+_complained: set[str] = set()
+"""The settings that have been found not to work: each is said once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,11 @@ class Toolchain:
         if not self.is_found:
             raise missing_compiler(None)
         quick = QUICK if len(text) >= LONG else ()
-        return compiled(self.command, [*REQUIRED, *self.flags, *quick, *(FAST if fast_math else ())], text)
+        return compiled(self.command, [*self.flags_for(fast_math=fast_math), *quick], text)
+
+    def flags_for(self, *, fast_math: bool) -> tuple[str, ...]:
+        """What programs are compiled with."""
+        return (*REQUIRED, *self.flags, *(FAST if fast_math else ()))
 
     def identity(self) -> Mapping[str, str]:
         """What the code depends on that it makes."""
@@ -132,10 +141,14 @@ def toolchain() -> Toolchain:
 
 
 def working_toolchain() -> Toolchain | None:
-    """`toolchain`, or None where that raises."""
+    """`toolchain`, or None where that raises; `CompilerWarning`, once, if ``TRACEMILL_CC`` is to blame."""
     try:
         return toolchain()
-    except (MissingCompilerError, CompilerError):
+    except (MissingCompilerError, CompilerError) as error:
+        named = os.environ.get("TRACEMILL_CC")
+        if named and named not in _complained:
+            _complained.add(named)
+            warnings.warn(f"NumPy does without C: {error.message}", CompilerWarning, stacklevel=2)
         return None
 
 

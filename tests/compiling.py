@@ -9,25 +9,29 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracemill.compiler.backends.c.function import CFunction
-from tracemill.compiler.backends.c.interface import USUAL_FLAGS
 from tracemill.compiler.backends.c.source import functions_text
 from tracemill.compiler.dtypes import Array
+from tracemill.runtime.toolchain import REQUIRED, Toolchain
 
-WARNINGS = "-Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter"
+WARNINGS = (
+    "-Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter -Wno-pass-failed"
+)
+"""The last one is clang's, about loops that it does not run on vectors."""
 
 Compiled: TypeAlias = Callable[..., tuple[Array, ...]]
 """``function(*arrays, threads=1)``: its outputs."""
 
 
 def compiled(
-    functions: Sequence[CFunction], compiler: str, folder: Path, *, level: int = 3
+    functions: Sequence[CFunction], toolchain: Toolchain, folder: Path, *, level: int = 3
 ) -> list[Compiled]:
-    """The functions, compiled as one file, optimised at a level."""
+    """The functions, compiled as one file as programs are, but optimised at a level."""
     source, library = folder / "functions.c", folder / "functions.so"
     source.write_text("\n".join([functions_text(functions), *map(_exported, functions)]))
     command = [
-        compiler,
-        *USUAL_FLAGS,
+        *toolchain.command,
+        *REQUIRED,
+        *toolchain.flags,
         f"-O{level}",  # the last one counts
         *WARNINGS.split(),
         str(source),

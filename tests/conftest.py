@@ -1,10 +1,11 @@
 """What all tests share: the option that rewrites what golden files and pages expect, a cache, a C compiler."""
 
 import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
+
+from tracemill.runtime.toolchain import Toolchain, toolchain, working_toolchain
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,9 +32,17 @@ def disk_cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="session")
-def c_compiler() -> str:
-    """The path of a C compiler; tests that need one are skipped where there is none."""
-    found = next(filter(None, map(shutil.which, ("gcc", "cc", "clang"))), None)
-    if found is None:
-        pytest.skip("there is no C compiler: none of gcc, cc and clang is on the path")
-    return found
+def c_toolchain(disk_cache_of_the_tests: None) -> Toolchain:
+    """The C compiler that the environment asks for; tests that need one are skipped where there is none.
+
+    ``TRACEMILL_CC=clang pytest tests/compiler/backends`` runs them with another.
+    """
+    if not os.environ.get("TRACEMILL_CC") and working_toolchain() is None:
+        pytest.skip("no C compiler works: install gcc or clang, or set TRACEMILL_CC to one")
+    return toolchain()
+
+
+@pytest.fixture(scope="session")
+def c_compiler(c_toolchain: Toolchain) -> str:
+    """The path of that compiler."""
+    return c_toolchain.command[0]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tracemill.compiler.backends.c.function import CFunction
-from tracemill.compiler.backends.c.interface import USUAL_FLAGS
 from tracemill.compiler.backends.c.source import functions_text
+from tracemill.runtime.toolchain import REQUIRED, Toolchain
 
 THREADS = Path(__file__).parent / "threads_without_openmp.c"
 SANITIZERS = {
@@ -30,7 +30,7 @@ static void *array(FILE *data, size_t bytes)
 
 
 def sanitized(
-    cases: Sequence[tuple[CFunction, Sequence[Any]]], compiler: str, folder: Path, sanitizer: str
+    cases: Sequence[tuple[CFunction, Sequence[Any]]], toolchain: Toolchain, folder: Path, sanitizer: str
 ) -> subprocess.CompletedProcess[str]:
     """What a program says that calls each function with its arrays, on one thread and on four."""
     source, data, program = folder / "functions.c", folder / "arrays", folder / "program"
@@ -46,8 +46,8 @@ def sanitized(
         for function, arrays in cases:
             for array, type in zip(arrays, function.inputs, strict=True):
                 file.write(np.ascontiguousarray(array, type.dtype).tobytes())
-    flags = [flag for flag in USUAL_FLAGS if flag != "-shared"]
-    build = [compiler, *flags, "-O1", "-g", *SANITIZERS[sanitizer].split(), str(source)]
+    flags = [flag for flag in (*REQUIRED, *toolchain.flags) if flag != "-shared"]
+    build = [*toolchain.command, *flags, "-O1", "-g", *SANITIZERS[sanitizer].split(), str(source)]
     if sanitizer == "thread":
         build.append(str(THREADS))
     built = subprocess.run([*build, "-o", str(program), "-lm"], capture_output=True, text=True, check=False)

@@ -14,7 +14,7 @@ from typing import NoReturn, TextIO
 import click
 from rich.console import Console
 
-from ..compiler.errors import TracemillError
+from ..compiler.errors import CompilerWarning, TracemillError
 from ..compiler.tracing import is_library
 from ..runtime.build import BACKENDS
 from ..runtime.cache import CacheWarning
@@ -177,7 +177,7 @@ def _warn_of_the_cache_in_one_line() -> None:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if issubclass(category, CacheWarning):
+        if issubclass(category, (CacheWarning, CompilerWarning)):
             _complain(f"warning: {message}", 0)
         else:
             show(message, category, filename, lineno, file, line)

@@ -162,6 +162,7 @@ def test_compiled_functions_can_be_pickled() -> None:
 
 
 def test_what_is_cached_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRACEMILL_CC", raising=False)  # one that is named must be there
     assert_right(fresh())
     before = statistics.compiled, statistics.from_disk
     monkeypatch.setenv("PATH", "")
@@ -173,6 +174,7 @@ def test_what_is_cached_needs_no_compiler(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_auto_does_without_a_compiler_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_BACKEND", "auto")
+    monkeypatch.delenv("TRACEMILL_CC", raising=False)
     f = tm.compile(running)
     assert f.lower(X).backend == "c"
     monkeypatch.setenv("PATH", "")
@@ -256,10 +258,10 @@ def start(program: str, **environment: str) -> "subprocess.Popen[str]":
 
 
 def test_two_processes_may_compile_the_same_at_once() -> None:
-    processes = [start(PROGRAM) for _ in range(2)]
+    processes = [start(PROGRAM, TRACEMILL_CC="") for _ in range(2)]
     assert all(process.communicate(timeout=120)[0] in ("1 0\n", "0 1\n") for process in processes)
     assert default_cache().verify() == []
-    assert start(PROGRAM, PATH="").communicate(timeout=120)[0] == "0 1\n"
+    assert start(PROGRAM, PATH="", TRACEMILL_CC="").communicate(timeout=120)[0] == "0 1\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -285,8 +287,21 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), np.array_equal(f(x), e
 def test_auto_is_c_where_a_compiler_works_and_numpy_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_BACKEND", "auto")
     assert tm.compile(running).lower(X).backend == "c"
-    monkeypatch.setenv("TRACEMILL_CC", "false")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("TRACEMILL_CACHE", "0")  # where a compiler that is gone would be remembered
+    monkeypatch.delenv("TRACEMILL_CC", raising=False)
     assert tm.compile(running).lower(X).backend == "numpy"
+    assert_right(tm.compile(running))
+
+
+@pytest.mark.parametrize("named", ["false", "no-such-compiler -O1", "gcc 'with half a quotation"])
+def test_auto_says_once_that_the_compiler_that_is_named_does_not_work(
+    monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.setenv("TRACEMILL_BACKEND", "auto")
+    monkeypatch.setenv("TRACEMILL_CC", named)
+    with pytest.warns(tm.errors.CompilerWarning, match="NumPy does without C: .*"):
+        assert tm.compile(running).lower(X).backend == "numpy"
     assert_right(tm.compile(running))
 
 

@@ -74,7 +74,9 @@ def _scan(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
     consts, carried = params["counts"]
     length, unroll = params["length"], params.get("unroll", 1)
     graph: Graph = params["graph"]
-    step = graph_function(graph, f"{name}_step", function_of, {k: consts + k for k in range(carried)})
+    step = graph_function(
+        graph, f"{name}_step", function_of, {k: consts + k for k in range(carried)}, in_turns=True
+    )
     if step is None:
         return None
     frame = _Frame(call, name)
@@ -124,7 +126,11 @@ def _while(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
     consts, most = params["consts"], params.get("max_steps")
     carried = call.inputs[consts:]
     step = graph_function(
-        params["body"], f"{name}_step", function_of, {k: consts + k for k in range(len(carried))}
+        params["body"],
+        f"{name}_step",
+        function_of,
+        {k: consts + k for k in range(len(carried))},
+        in_turns=True,
     )
     goes_on = graph_function(params["cond"], f"{name}_goes_on", function_of)
     if step is None or goes_on is None:

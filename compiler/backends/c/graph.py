@@ -15,6 +15,17 @@ from .types import element_type
 FunctionOf: TypeAlias = Callable[[Call, str], CFunction | None]
 """``function_of(call, name)``: the C function of a call in a loop; None if there is none."""
 
+APART = """\
+// What is called with the same memory in turn for reading and for writing: clang would take an array that one turn
+// promises to be alone for one that is alone in all turns.
+#ifdef __clang__
+#define TM_APART __attribute__((noinline))
+#else
+#define TM_APART
+#endif
+"""
+"""What the text of a program holds before functions that are called so."""
+
 RENAMES = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
 """Ops whose result lies in memory as their operand does."""
 
@@ -29,11 +40,17 @@ class GraphFunction:
 
 
 def graph_function(
-    graph: Graph, name: str, function_of: FunctionOf, may_overwrite: Mapping[int, int] | None = None
+    graph: Graph,
+    name: str,
+    function_of: FunctionOf,
+    may_overwrite: Mapping[int, int] | None = None,
+    *,
+    in_turns: bool = False,
 ) -> GraphFunction | None:
     """The C function called `name` that computes the outputs of a graph; None if a call has none.
 
-    `may_overwrite` says which output may lie in the memory of which input, if that works out.
+    `may_overwrite` says which output may lie in the memory of which input, if that works out; `in_turns`, that what
+    one call writes another one reads.
     """
     functions: list[CFunction | None] = []
     for number, call in enumerate(graph.calls):
@@ -45,7 +62,7 @@ def graph_function(
     constants.update(v for v in graph.outputs if isinstance(v, Constant))
     if any(value.type.size > MOST_CONSTANTS for value in constants):
         return None
-    return _Writer(graph, name, functions, dict(may_overwrite or {})).written()
+    return _Writer(graph, name, functions, dict(may_overwrite or {}), in_turns).written()
 
 
 def scratch_bytes(function: CFunction, outputs: int) -> int:
@@ -61,6 +78,7 @@ class _Writer:
     name: str
     functions: Sequence[CFunction | None]
     may_overwrite: dict[int, int]
+    in_turns: bool
     root: dict[Value, Value] = field(default_factory=dict[Value, Value])
     """The value in whose memory a value lies; itself for most."""
     pointer: dict[Value, str] = field(default_factory=dict[Value, str])
@@ -215,7 +233,7 @@ class _Writer:
             [
                 *(function.text + "\n" for function in self.functions if function),
                 *self.constants,
-                f"static void {self.name}({', '.join(declared)})\n{{\n",
+                f"{'TM_APART ' if self.in_turns else ''}static void {self.name}({', '.join(declared)})\n{{\n",
                 *(line + "\n" for line in lines),
                 "}\n",
             ]

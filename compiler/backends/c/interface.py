@@ -15,23 +15,6 @@ from ..python_text import wrapped
 from .function import CFunction
 from .interruption import CALL, PYTHON
 
-FLAGS = (
-    "-O3",
-    "-std=gnu11",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-ffp-contract=off",
-    "-fwrapv",
-    "-fno-strict-aliasing",
-    "-fPIC",
-    "-shared",
-)
-"""What the C text is compiled with: NumPy's values, NaN and infinity and the sign of zero included. Results that live
-one after the other share memory, whatever their types, hence no strict aliasing."""
-
-USUAL_FLAGS = (*FLAGS, "-march=native", "-fopenmp")
-"""The same where nobody has asked the compiler what it can do."""
-
 RELEASING = 20_000
 """Nanoseconds of work from which on other Python threads may run meanwhile."""
 
@@ -122,7 +105,11 @@ static tm_object *tm_fitting(const tm_function *f, tm_object *self, tm_object *x
     return found;
 }
 
-__attribute__((noinline, noclone)) static tm_object *tm_call(
+// Once for all functions.
+#if __has_attribute(noclone)
+__attribute__((noclone))
+#endif
+__attribute__((noinline)) static tm_object *tm_call(
     const tm_function *f, tm_object *self, tm_object *const *args, intptr_t count) {
     void *data[TM_MOST];
     tm_object *kept[TM_MOST] = {0};
@@ -259,11 +246,15 @@ def link(path, threads):
 
 LIBRARY = '''\
 def library():
-    """The shared library beside this file, made of the C file there unless it is newer."""
-    path = pathlib.Path(__file__).with_suffix(".so")
-    text = path.with_suffix(".c")
-    if not path.exists() or path.stat().st_mtime < text.stat().st_mtime:
-        subprocess.run([os.environ.get("CC", "cc"), *FLAGS, "-o", path, text, "-lm"], check=True)
+    """The shared library beside this file, or one made of the C file there; elsewhere if that folder is read-only."""
+    text = pathlib.Path(__file__).with_suffix(".c")
+    path = text.with_suffix(".so")
+    if path.exists() and path.stat().st_mtime >= text.stat().st_mtime:
+        return str(path)
+    if not os.access(text.parent, os.W_OK):
+        path = pathlib.Path(tempfile.mkdtemp(), path.name)
+    compiler = shlex.split(os.environ.get("CC") or "cc")
+    subprocess.run([*compiler, *FLAGS, "-o", path, text, "-lm"], check=True)
     return str(path)
 '''
 
@@ -282,10 +273,9 @@ def link_statements(functions: Sequence[CFunction]) -> list[list[str]]:
     return [wrapped("TYPES = [", types, "]", indent=0), *_lines(FITTING, LINK)]
 
 
-def library_statements() -> list[list[str]]:
-    """The function by which a module, when it is run, finds or makes its shared library."""
-    flags = [f'"{flag}"' for flag in USUAL_FLAGS]
-    return [wrapped("FLAGS = [", flags, "]", indent=0), *_lines(LIBRARY)]
+def library_statements(flags: Sequence[str]) -> list[list[str]]:
+    """The function by which a module, when it is run, finds its shared library, or makes it with these flags."""
+    return [wrapped("FLAGS = [", [f'"{flag}"' for flag in flags], "]", indent=0), *_lines(LIBRARY)]
 
 
 def _lines(*texts: str) -> list[list[str]]:

@@ -1,12 +1,13 @@
 """`CLibrary`: the C functions that a generated module calls, collected while its statements are written."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...ir import Call, Graph
 from ..python_text import Names
+from .flags import USUAL_FLAGS
 from .function import CFunction
 
 PrintFunction: TypeAlias = Callable[[Call, str], CFunction | None]
@@ -18,6 +19,8 @@ class CLibrary:
     """The C functions of one module. Equal kernels share one."""
 
     print_function: PrintFunction
+    flags: Sequence[str] = USUAL_FLAGS
+    """What they are compiled with."""
     functions: list[CFunction] = field(default_factory=list[CFunction])
     _of_call: dict[Call, CFunction | None] = field(default_factory=dict["Call", "CFunction | None"])
     _of_graph: dict[Graph, CFunction | None] = field(default_factory=dict["Graph", "CFunction | None"])

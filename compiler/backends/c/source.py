@@ -10,6 +10,7 @@ from ...trace import bind_all
 from .control import control_function
 from .definitions import HEADERS, source_of
 from .function import CFunction, COptions
+from .graph import APART
 from .interface import print_wrappers
 from .interruption import CALL
 from .interruption import DECLARATIONS as INTERRUPTION
@@ -36,7 +37,8 @@ def functions_text(functions: Sequence[CFunction]) -> str:
     texts = [f.text for f in functions]
     reductions = DECLARATIONS if any("reduction(tm_" in text for text in texts) else ""
     interruption = INTERRUPTION if any(CALL in text for text in texts) else ""
-    parts = (called, reductions, interruption, *texts)
+    apart = APART if any("TM_APART" in text for text in texts) else ""
+    parts = (called, reductions, interruption, apart, *texts)
     return "\n".join([includes, *(text.strip() + "\n" for text in parts if text.strip())])
 
 

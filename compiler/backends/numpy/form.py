@@ -46,8 +46,10 @@ MODULES = (
     "np",
     "os",
     "pathlib",
+    "shlex",
     "subprocess",
     "sys",
+    "tempfile",
     "time",
 )
 """What a generated module may import."""

@@ -98,7 +98,7 @@ def print_module(
     tile_functions = tiles.tile_functions(module)
     c_functions = _c_functions(module)
     if is_checked:
-        bodies += library_statements() if c_functions else []
+        bodies += library_statements(library.flags) if library is not None and c_functions else []
         bodies += self_check(graph, name, module, LINK_AT_RUN.splitlines() if c_functions else ())
     functions = [
         *(link_statements(c_functions) if c_functions else ()),
@@ -185,8 +185,10 @@ def _imports(module: Module, main: Function, check: bool) -> list[str]:
         "ctypes": calls_c,
         "os": alone or tiles,
         "pathlib": alone,
+        "shlex": alone,
         "subprocess": alone,
         "sys": check,
+        "tempfile": alone,
         "time": check,
     }
     standard = [name for name, is_needed in modules.items() if is_needed]

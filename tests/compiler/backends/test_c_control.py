@@ -15,6 +15,7 @@ from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.source import print_function
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.trace import bind, bind_all, evaluate
+from tracemill.runtime.toolchain import Toolchain
 
 
 def c_functions(graphs: dict[str, Graph]) -> dict[str, CFunction]:
@@ -29,16 +30,18 @@ def c_functions(graphs: dict[str, Graph]) -> dict[str, CFunction]:
 
 
 def compiled_by_name(
-    graphs: dict[str, Graph], compiler: str, folder: Path
+    graphs: dict[str, Graph], toolchain: Toolchain, folder: Path
 ) -> dict[str, tuple[Graph, Compiled]]:
     functions = c_functions(graphs)
-    made = compiled(list(functions.values()), compiler, folder, level=2)
+    made = compiled(list(functions.values()), toolchain, folder, level=2)
     return {name: (graphs[name], run) for name, run in zip(functions, made, strict=True)}
 
 
 @pytest.fixture(scope="module")
-def loops(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Graph, Compiled]]:
-    return compiled_by_name(LOOPS, c_compiler, tmp_path_factory.mktemp("loops"))
+def loops(
+    c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[Graph, Compiled]]:
+    return compiled_by_name(LOOPS, c_toolchain, tmp_path_factory.mktemp("loops"))
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -52,7 +55,7 @@ def test_steps_that_share_memory_in_every_way(name: str, loops: dict[str, tuple[
     assert_same(arrays, before)
 
 
-def test_what_is_carried_and_written_to_is_copied_once(c_compiler: str, tmp_path: Path) -> None:
+def test_what_is_carried_and_written_to_is_copied_once(c_toolchain: Toolchain, tmp_path: Path) -> None:
     def step(table: Value, i: Value, x: Value) -> tuple[Value, ...]:
         return (place(table, x, i),)
 
@@ -63,13 +66,13 @@ def test_what_is_carried_and_written_to_is_copied_once(c_compiler: str, tmp_path
         "i64[50000, 1]",
         "f64[50000, 1]",
     )
-    ((_, run),) = compiled_by_name({"": graph}, c_compiler, tmp_path).values()
+    ((_, run),) = compiled_by_name({"": graph}, c_toolchain, tmp_path).values()
     arrays = [np.zeros(100_000), np.arange(50_000).reshape(-1, 1) * 2, np.ones((50_000, 1))]
     (written,) = run(*arrays)  # would take half a minute with a copy in each step
     np.testing.assert_array_equal(written, np.arange(100_000) % 2 == 0)
 
 
-def test_a_loop_within_a_loop_works_in_the_memory_it_is_given(c_compiler: str, tmp_path: Path) -> None:
+def test_a_loop_within_a_loop_works_in_the_memory_it_is_given(c_toolchain: Toolchain, tmp_path: Path) -> None:
     inner = recorded(lambda a, x: (total(peak(total(a))), total(x)), "f64[40, 30]", "f64[30]")
     outer = recorded(
         lambda a, x: bind_all("scan", a, x, graph=inner, counts=(0, 1), length=3), "f64[40, 30]", "f64[3, 30]"
@@ -77,7 +80,7 @@ def test_a_loop_within_a_loop_works_in_the_memory_it_is_given(c_compiler: str, t
     graph = recorded(
         lambda *v: bind_all("scan", *v, graph=outer, counts=(0, 1), length=4), "f64[40, 30]", "f64[4, 3, 30]"
     )
-    ((_, run),) = compiled_by_name({"": graph}, c_compiler, tmp_path).values()
+    ((_, run),) = compiled_by_name({"": graph}, c_toolchain, tmp_path).values()
     arrays = [x / 9 for x in arrays_for(graph)]
     expected = evaluate(graph, *arrays)
     assert_same(run(*arrays)[: len(expected)], expected)
@@ -85,12 +88,12 @@ def test_a_loop_within_a_loop_works_in_the_memory_it_is_given(c_compiler: str, t
 
 @pytest.mark.parametrize(("dtype", "indices"), [("i64", (-5, 0, 1, 2, 9)), ("bool", (0, 1))])
 def test_a_choice_takes_the_branch_that_its_index_names(
-    dtype: str, indices: tuple[int, ...], c_compiler: str, tmp_path: Path
+    dtype: str, indices: tuple[int, ...], c_toolchain: Toolchain, tmp_path: Path
 ) -> None:
     forms = (lambda x: (total(x),), lambda x: (peak(x),), lambda x: (x,))
     branches = tuple(recorded(form, FOUR) for form in forms[: 2 if dtype == "bool" else 3])
     graph = recorded(lambda i, x: bind_all("switch", i, x, branches=branches), f"{dtype}[]", FOUR)
-    ((_, run),) = compiled_by_name({"": graph}, c_compiler, tmp_path).values()
+    ((_, run),) = compiled_by_name({"": graph}, c_toolchain, tmp_path).values()
     for index in indices:
         arrays = [np.array(index, graph.inputs[0].dtype), np.array([1.0, -2.0, 3.0, -4.0])]
         assert_same(run(*arrays), evaluate(graph, *arrays))
@@ -98,7 +101,7 @@ def test_a_choice_takes_the_branch_that_its_index_names(
 
 @pytest.mark.parametrize("limit", [{}, {"max_steps": 3}], ids=["no limit", "three steps at most"])
 def test_a_while_loop_runs_as_long_as_its_condition_holds(
-    limit: dict[str, int], c_compiler: str, tmp_path: Path
+    limit: dict[str, int], c_toolchain: Toolchain, tmp_path: Path
 ) -> None:
     types = ("i64[]", FOUR, FOUR, FOUR, "i64[]")
     cond = recorded(lambda most, w, a, b, n: fn.less(n, most), *types)
@@ -107,7 +110,7 @@ def test_a_while_loop_runs_as_long_as_its_condition_holds(
         *types,
     )
     graph = recorded(lambda *v: bind_all("while_loop", *v, cond=cond, body=body, consts=2, **limit), *types)
-    ((_, run),) = compiled_by_name({"": graph}, c_compiler, tmp_path).values()
+    ((_, run),) = compiled_by_name({"": graph}, c_toolchain, tmp_path).values()
     for steps in (0, 1, 2, 5):
         arrays = [np.array(steps), *np.random.default_rng(0).normal(size=(3, 4)), np.array(0)]
         assert_same(run(*arrays), evaluate(graph, *arrays))
@@ -135,9 +138,9 @@ CONTROL = [
 
 
 @pytest.fixture(scope="module")
-def controls(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
+def controls(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
     functions = [function for _, function in CONTROL]
-    made = compiled(functions, c_compiler, tmp_path_factory.mktemp("controls"), level=1)
+    made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("controls"), level=1)
     return {function.name: run for function, run in zip(functions, made, strict=True)}
 
 

@@ -2,6 +2,8 @@
 
 import gc
 import math
+import os
+import runpy
 import subprocess
 import sys
 import threading
@@ -30,7 +32,7 @@ from tracemill.compiler.trace import bind, bind_all
 from tracemill.runtime.load import load_module
 from tracemill.runtime.shared_library import link
 from tracemill.runtime.threads import get_num_threads
-from tracemill.runtime.toolchain import compiled
+from tracemill.runtime.toolchain import Toolchain, compiled
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 
@@ -48,20 +50,22 @@ def c_function(
 
 
 def linked(
-    functions: Sequence[CFunction], compiler: str, library: CLibrary, graph: Graph
+    functions: Sequence[CFunction], toolchain: Toolchain, library: CLibrary, graph: Graph
 ) -> Callable[..., Any]:
     """The function of the module of a graph, with its C functions."""
     function = load_module(print_module(graph, library=library), entry_name(graph))
-    link(function, compiled([compiler], FLAGS, print_source("f", functions)), None)
+    link(function, compiled(toolchain.command, FLAGS, print_source("f", functions)), None)
     return function
 
 
-def wrapped(compiler: str, inputs: Sequence[str], outputs: Sequence[str], body: str, work: int = 0) -> Any:
+def wrapped(
+    toolchain: Toolchain, inputs: Sequence[str], outputs: Sequence[str], body: str, work: int = 0
+) -> Any:
     """The Python face of one C function."""
     types = [array_type(text) for text in inputs], [array_type(text) for text in outputs]
     function = c_function("c_tested", *types, body, work)
     library = CLibrary(lambda call, name: None, functions=[function])
-    return linked([function], compiler, library, recorded(lambda: ())).__globals__["c_tested"]
+    return linked([function], toolchain, library, recorded(lambda: ())).__globals__["c_tested"]
 
 
 def copying(t: str) -> tuple[list[str], list[str], str]:
@@ -71,13 +75,13 @@ def copying(t: str) -> tuple[list[str], list[str], str]:
 
 
 @pytest.fixture(scope="module")
-def copy_matrix(c_compiler: str) -> Any:
-    return wrapped(c_compiler, *copying("f32[3, 5]"))
+def copy_matrix(c_toolchain: Toolchain) -> Any:
+    return wrapped(c_toolchain, *copying("f32[3, 5]"))
 
 
 @pytest.fixture(scope="module")
-def negate_number(c_compiler: str) -> Any:
-    return wrapped(c_compiler, ["f64[]"], ["f64[]"], "*out0 = -*x0;")
+def negate_number(c_toolchain: Toolchain) -> Any:
+    return wrapped(c_toolchain, ["f64[]"], ["f64[]"], "*out0 = -*x0;")
 
 
 # ---- what goes in ------------------------------------------------------------------------------------
@@ -134,8 +138,8 @@ def test_numbers_may_be_pythons_numpys_or_arrays_without_axes(negate_number: Any
 
 
 @pytest.mark.parametrize("dtype", ["bool", "i8", "u16", "i64", "f16", "f32", "c64", "c128"])
-def test_numbers_of_every_dtype_are_read_where_numpy_keeps_them(c_compiler: str, dtype: str) -> None:
-    copy = wrapped(c_compiler, [f"{dtype}[]"], [f"{dtype}[]"], "*out0 = *x0;")
+def test_numbers_of_every_dtype_are_read_where_numpy_keeps_them(c_toolchain: Toolchain, dtype: str) -> None:
+    copy = wrapped(c_toolchain, [f"{dtype}[]"], [f"{dtype}[]"], "*out0 = *x0;")
     type = array_type(f"{dtype}[]").dtype.type
     for number in (0, 1, 37):
         out = np.zeros((), type)
@@ -143,8 +147,8 @@ def test_numbers_of_every_dtype_are_read_where_numpy_keeps_them(c_compiler: str,
         assert out == type(number)
 
 
-def test_arrays_without_elements_are_given_too(c_compiler: str) -> None:
-    function = wrapped(c_compiler, ["f64[0, 3]"], ["f64[0]", "f64[]"], "*out1 = 7;")
+def test_arrays_without_elements_are_given_too(c_toolchain: Toolchain) -> None:
+    function = wrapped(c_toolchain, ["f64[0, 3]"], ["f64[0]", "f64[]"], "*out1 = 7;")
     number = np.zeros(())
     function(np.zeros((0, 3)), np.zeros(0), number)
     assert number == 7
@@ -193,8 +197,8 @@ def test_nothing_is_leaked(copy_matrix: Any) -> None:
     assert [sys.getrefcount(item) for item in (x, out, copy_matrix)] == before
 
 
-def test_a_module_can_be_forgotten(c_compiler: str) -> None:
-    function = wrapped(c_compiler, ["f64[]"], ["f64[]"], "*out0 = *x0;")
+def test_a_module_can_be_forgotten(c_toolchain: Toolchain) -> None:
+    function = wrapped(c_toolchain, ["f64[]"], ["f64[]"], "*out0 = *x0;")
     module = weakref.ref(function.__self__[2])
     del function
     gc.collect()
@@ -205,16 +209,16 @@ def test_a_module_can_be_forgotten(c_compiler: str) -> None:
 
 
 @pytest.mark.parametrize(("work", "is_parallel"), [(0, False), (SHARED - 1, False), (SHARED, True)])
-def test_long_work_may_use_several_threads(c_compiler: str, work: int, is_parallel: bool) -> None:
-    function = wrapped(c_compiler, [], ["i64[]"], "*out0 = threads;", work)
+def test_long_work_may_use_several_threads(c_toolchain: Toolchain, work: int, is_parallel: bool) -> None:
+    function = wrapped(c_toolchain, [], ["i64[]"], "*out0 = threads;", work)
     out = np.zeros((), np.int64)
     function(out)
     assert out == (get_num_threads() if is_parallel else 1)
 
 
-def test_other_threads_of_python_run_during_long_work(c_compiler: str) -> None:
+def test_other_threads_of_python_run_during_long_work(c_toolchain: Toolchain) -> None:
     body = "long i = 0; while (!*(volatile const int8_t *)x0 && i < 1000000000000) i++; *out0 = *x0;"
-    function = wrapped(c_compiler, ["i8[]"], ["i8[]"], body, RELEASING)
+    function = wrapped(c_toolchain, ["i8[]"], ["i8[]"], body, RELEASING)
     flag, out = np.zeros((), np.int8), np.zeros((), np.int8)
     waiting = threading.Thread(target=function, args=(flag, out))
     waiting.start()
@@ -271,13 +275,13 @@ def bind_kernel(graph: Graph, x: Value) -> tuple[Value, ...]:
 
 
 @pytest.mark.parametrize("type", ["f64[]", "f64[0]", "f64[7]", "f64[70, 70]"])
-def test_a_module_gives_what_its_kernels_mean(c_compiler: str, type: str) -> None:
+def test_a_module_gives_what_its_kernels_mean(c_toolchain: Toolchain, type: str) -> None:
     graph, library = program(type), CLibrary(shifted)
     print_module(graph, library=library)
     assert len(library.functions) == 2, "equal kernels share a function"
     library = CLibrary(shifted)
     print_module(graph, library=library)
-    function = linked(library.functions, c_compiler, CLibrary(shifted), graph)
+    function = linked(library.functions, c_toolchain, CLibrary(shifted), graph)
     x = np.asarray(np.random.default_rng(0).standard_normal(array_type(type).shape))
     first = function(x)
     kept = [np.array(y) for y in first]
@@ -294,7 +298,7 @@ def run_program(folder: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_a_printed_module_runs_on_its_own_beside_its_c_file(c_compiler: str, tmp_path: Path) -> None:
+def test_a_printed_module_runs_on_its_own_beside_its_c_file(c_toolchain: Toolchain, tmp_path: Path) -> None:
     library = CLibrary(shifted)
     (tmp_path / "program.py").write_text(print_module(program("f64[7]"), library=library))
     (tmp_path / "program.c").write_text(print_source("f", library.functions))
@@ -305,7 +309,35 @@ def test_a_printed_module_runs_on_its_own_beside_its_c_file(c_compiler: str, tmp
     assert (tmp_path / "program.so").exists()
 
 
-def test_a_printed_module_notices_what_c_does_wrong(c_compiler: str, tmp_path: Path) -> None:
+def test_a_printed_module_is_compiled_by_the_command_and_with_the_flags_that_are_given(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = CLibrary(shifted, ("-O1", "-std=gnu11", "-fPIC", "-shared", "-DTHIRD=4"))
+    (tmp_path / "program.py").write_text(print_module(program("f64[7]"), library=library))
+    asked = "#if FIRST + SECOND + THIRD != 7\n#error not as asked\n#endif\n"
+    (tmp_path / "program.c").write_text(asked + print_source("f", library.functions))
+    assert "not as asked" in run_program(tmp_path).stderr
+    monkeypatch.setenv("CC", f"{c_compiler} -DFIRST=1 '-DSECOND= 2'")
+    assert run_program(tmp_path).stdout.startswith("ok: max difference 0.0e+00")
+
+
+def test_a_printed_module_in_a_folder_that_is_read_only_makes_its_library_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = CLibrary(shifted)
+    text = print_module(program("f64[7]"), library=library)
+    (tmp_path / "program.py").write_text(text)
+    (tmp_path / "program.c").write_text(print_source("f", library.functions))
+    find = runpy.run_path(str(tmp_path / "program.py"), run_name="program")["library"]
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "elsewhere"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert Path(find()).is_relative_to(tmp_path / "elsewhere")
+    assert not (tmp_path / "program.so").exists()
+
+
+def test_a_printed_module_notices_what_c_does_wrong(c_toolchain: Toolchain, tmp_path: Path) -> None:
     library = CLibrary(shifted)
     graph = recorded(lambda x: bind("kernel", x, graph=recorded(fn.sin, "f64[7]")), "f64[7]")
     (tmp_path / "program.py").write_text(print_module(graph, library=library))

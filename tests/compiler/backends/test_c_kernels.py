@@ -20,6 +20,7 @@ from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.kernel import REDUCTIONS, is_elementwise, is_loop_call
 from tracemill.compiler.trace import bind, evaluate
+from tracemill.runtime.toolchain import Toolchain
 
 
 def function_of(graph: Graph, name: str) -> CFunction:
@@ -59,8 +60,8 @@ FUNCTIONS = [function_of(s.graph(), f"sample_{i}") for i, s in enumerate(SAMPLED
 
 
 @pytest.fixture(scope="module")
-def kernels(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
-    made = compiled(FUNCTIONS, c_compiler, tmp_path_factory.mktemp("kernels"), level=1)
+def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
+    made = compiled(FUNCTIONS, c_toolchain, tmp_path_factory.mktemp("kernels"), level=1)
     return {function.name: run for function, run in zip(FUNCTIONS, made, strict=True)}
 
 
@@ -83,8 +84,8 @@ NAMED = {name: function_of(graph, name.replace(" ", "_")) for name, graph in LAR
 
 
 @pytest.fixture(scope="module")
-def large(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
-    made = compiled(list(NAMED.values()), c_compiler, tmp_path_factory.mktemp("large"))
+def large(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
+    made = compiled(list(NAMED.values()), c_toolchain, tmp_path_factory.mktemp("large"))
     return dict(zip(NAMED, made, strict=True))
 
 
@@ -126,12 +127,12 @@ def sums(x: Value) -> Value:
 
 
 @pytest.fixture(scope="module")
-def summing(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Array]:
+def summing(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Array]:
     sizes = {(d, n): recorded(sums, f"{d}[{n}]") for d in ("f32", "f64") for n in (7, 200, 1000, 300_001)}
     columns = {(d, -n): recorded(sums, f"{d}[{n}, 40]") for d in ("f32", "f64") for n in (200, 10_001)}
     graphs = {**sizes, **columns}
     functions = [function_of(g, f"sum_{i}") for i, g in enumerate(graphs.values())]
-    made = dict(zip(graphs, compiled(functions, c_compiler, tmp_path_factory.mktemp("sums")), strict=True))
+    made = dict(zip(graphs, compiled(functions, c_toolchain, tmp_path_factory.mktemp("sums")), strict=True))
 
     def run(x: Array) -> Array:
         short = "f32" if x.dtype == np.float32 else "f64"
@@ -202,11 +203,13 @@ def extremes(x: Value) -> tuple[Value, ...]:
     return bind("max", x, axes=(1,)), bind("min", x, axes=(1,)), bind("max", x, axes=(0,)), *found
 
 
-def test_extrema_are_nan_where_a_number_is(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_extrema_are_nan_where_a_number_is(
+    c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     kinds = ("f32", "f64", "i8", "u64", "bool")
     made_of = {name: recorded(extremes, f"{name}[60, 40]") for name in kinds}
     functions = [function_of(g, f"extremes_{name}") for name, g in made_of.items()]
-    made = compiled(functions, c_compiler, tmp_path_factory.mktemp("extremes"))
+    made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("extremes"))
     rng = np.random.default_rng(0)
     for graph, run in zip(made_of.values(), made, strict=True):
         values = special_values(graph.inputs[0].dtype)
@@ -224,9 +227,9 @@ def places(x: Value) -> tuple[Value, ...]:
 
 
 @pytest.fixture(scope="module")
-def finding(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
+def finding(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
     functions = [function_of(recorded(places, f"{t}[3, 2500]"), f"places_{t}") for t in ("f32", "f64", "i32")]
-    made = compiled(functions, c_compiler, tmp_path_factory.mktemp("places"))
+    made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("places"))
     return dict(zip(("f4", "f8", "i4"), made, strict=True))
 
 
@@ -256,11 +259,11 @@ def test_places_of_extrema_are_the_first_in_long_rows(
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(graph=graphs(depth=0))
 def test_random_graphs_give_what_they_mean(
-    graph: Graph, c_compiler: str, tmp_path_factory: pytest.TempPathFactory
+    graph: Graph, c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     if not fits(graph):
         return
-    (run,) = compiled([function_of(graph, "kernel_1")], c_compiler, tmp_path_factory.mktemp("random"))
+    (run,) = compiled([function_of(graph, "kernel_1")], c_toolchain, tmp_path_factory.mktemp("random"))
     arrays: list[Any] = drawn(graph, "real")
     assert_close(run(*arrays), meaning(graph, arrays), 2000)
 
@@ -293,7 +296,7 @@ def test_the_same_graph_gives_the_same_text() -> None:
 
 
 def test_inputs_may_have_names_that_mean_something_in_c(
-    c_compiler: str, tmp_path_factory: pytest.TempPathFactory
+    c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     names = (
         "cos exp sqrtf cabs I NAN INFINITY M_PI M_PI_2 EOF linux unix asm typeof int64_t float_t double restrict "
@@ -308,5 +311,5 @@ def test_inputs_may_have_names_that_mean_something_in_c(
         return result
 
     graph = recorded(total, *["f64[5]"] * len(names), names=names)
-    (run,) = compiled([function_of(graph, "kernel_1")], c_compiler, tmp_path_factory.mktemp("names"))
+    (run,) = compiled([function_of(graph, "kernel_1")], c_toolchain, tmp_path_factory.mktemp("names"))
     assert_close(run(*arrays), meaning(graph, arrays), 4)

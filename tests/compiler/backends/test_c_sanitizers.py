@@ -19,6 +19,7 @@ from tracemill.compiler.backends.c.source import print_function
 from tracemill.compiler.backends.c.steps import step_function
 from tracemill.compiler.dtypes import FLOAT64
 from tracemill.compiler.ir import ArrayType
+from tracemill.runtime.toolchain import Toolchain
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("sanitizer", SANITIZERS)]
 
@@ -43,9 +44,9 @@ PARALLEL_STEPS = (
 Case = tuple[CFunction, Sequence[Any]]
 
 
-def assert_clean(cases: Sequence[Case], compiler: str, folder: Path, sanitizer: str) -> None:
+def assert_clean(cases: Sequence[Case], toolchain: Toolchain, folder: Path, sanitizer: str) -> None:
     assert cases
-    done = sanitized(cases, compiler, folder, sanitizer)
+    done = sanitized(cases, toolchain, folder, sanitizer)
     assert not done.returncode, done.stderr[-4000:]
     assert not done.stderr
 
@@ -60,17 +61,19 @@ def step_cases(samples: Iterable[Sample]) -> list[Case]:
     return cases
 
 
-def test_functions_of_single_calls_run_clean(sanitizer: str, c_compiler: str, tmp_path: Path) -> None:
-    assert_clean(step_cases([*SAMPLES, *PARALLEL_STEPS]), c_compiler, tmp_path, sanitizer)
+def test_functions_of_single_calls_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
+    assert_clean(step_cases([*SAMPLES, *PARALLEL_STEPS]), c_toolchain, tmp_path, sanitizer)
 
 
-def test_loops_whose_steps_share_memory_run_clean(sanitizer: str, c_compiler: str, tmp_path: Path) -> None:
+def test_loops_whose_steps_share_memory_run_clean(
+    sanitizer: str, c_toolchain: Toolchain, tmp_path: Path
+) -> None:
     cases: list[Case] = []
     for number, graph in enumerate(LOOPS.values()):
         function = print_function(graph.calls[0], f"loop_{number}", COptions())
         assert function
         cases.append((function, arrays_for(graph)))
-    assert_clean(cases, c_compiler, tmp_path, sanitizer)
+    assert_clean(cases, c_toolchain, tmp_path, sanitizer)
 
 
 FAULTS = {
@@ -79,22 +82,22 @@ FAULTS = {
 }
 
 
-def test_faults_are_found(sanitizer: str, c_compiler: str, tmp_path: Path) -> None:
+def test_faults_are_found(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
     type_ = ArrayType(FLOAT64, (2,))
     text = (
         "static void faulty(const double *restrict x, double *restrict out, long threads)\n"
         f"{{\n    (void)threads;\n    {FAULTS[sanitizer]}\n}}\n"
     )
     function = CFunction("faulty", text, (type_,), (type_,), frozenset(), 1)
-    done = sanitized([(function, [np.ones(2)])], c_compiler, tmp_path, sanitizer)
+    done = sanitized([(function, [np.ones(2)])], c_toolchain, tmp_path, sanitizer)
     assert done.returncode
     assert "runtime error" in done.stderr or "data race" in done.stderr
 
 
-def test_kernels_run_clean(sanitizer: str, c_compiler: str, tmp_path: Path) -> None:
+def test_kernels_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
     cases: list[Case] = []
     for number, graph in enumerate(LARGE.values()):
         function = kernel_function(graph, f"kernel_{number}", COptions())
         assert function is not None
         cases.append((function, drawn(graph, "real")))
-    assert_clean(cases, c_compiler, tmp_path, sanitizer)
+    assert_clean(cases, c_toolchain, tmp_path, sanitizer)

@@ -14,6 +14,7 @@ from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.steps import step_function
 from tracemill.compiler.op import lookup
 from tracemill.compiler.trace import as_tuple
+from tracemill.runtime.toolchain import Toolchain
 
 # Shapes, contracted axes, batch axes.
 PRODUCTS: tuple[Any, ...] = (
@@ -109,11 +110,11 @@ SMALL_ONES, LARGER_ONES = with_c(SAMPLES, "small"), with_c(LARGER, "larger")
 
 
 @pytest.fixture(scope="module")
-def steps(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
+def steps(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
     found: dict[str, Compiled] = {}
     for pairs, level in ((SMALL_ONES, 1), (LARGER_ONES, 3)):
         functions = [function for _, function in pairs]
-        made = compiled(functions, c_compiler, tmp_path_factory.mktemp("steps"), level=level)
+        made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("steps"), level=level)
         found.update((function.name, run) for function, run in zip(functions, made, strict=True))
     return found
 

@@ -49,7 +49,7 @@ _JOINED_FLOATS = {
     "maximum": "*old >= new || *old != *old ? *old : new",
 }
 _JOINED_COMPLEX = {  # without the rescue of infinities that C has
-    "multiply": "CMPLX{F}(creal{f}(*old) * creal{f}(new) - cimag{f}(*old) * cimag{f}(new), "
+    "multiply": "__builtin_complex(creal{f}(*old) * creal{f}(new) - cimag{f}(*old) * cimag{f}(new), "
     "creal{f}(*old) * cimag{f}(new) + cimag{f}(*old) * creal{f}(new))"
 }
 
@@ -103,4 +103,4 @@ def _joined(mode: str, letter: str, type: str) -> str:
     forms = {"b": _JOINED_BOOLS, "f": _JOINED_FLOATS, "c": _JOINED_COMPLEX}.get(letter, {})
     text = forms.get(mode, _JOINED[mode])
     f = "f" if type.startswith("float") else ""
-    return text.format(type=type, f=f, F=f.upper())
+    return text.format(type=type, f=f)
