@@ -82,6 +82,12 @@ def scattered(x: Value, y: Value, *indices: Any, mode: str = "add") -> Value:
     return fn.scatter(x, y, places, tuple(range(len(places))), mode)
 
 
+def gathered(x: Value, *indices: Any) -> Value:
+    """Out of the first axes of x."""
+    places = [i if isinstance(i, Value) else fn.constant(np.array(i), INT64) for i in indices]
+    return fn.gather(x, places, tuple(range(len(places))))
+
+
 def clipped(index: Value, last: int) -> Value:
     return bind("clip", index, fn.constant(0, INT64), fn.constant(last, INT64))
 
@@ -266,6 +272,14 @@ CASES = (
     Case("x with scattered sums + y → x + y with scattered sums",
          lambda x, y, z: fn.add(scattered(x, y, [2, 0, 2, 1], [4, 0, 9, 3]), z),
          (M, "f32[4]", "f32[5]"), "add scatter", "integers"),
+    Case("gather of f(x, y) → f(gather of x, gather of y)",
+         lambda x, y, i: gathered(fn.subtract(x, reshape(y, (3, 1))), [2, 0, 9, -1], i),
+         (M, "f32[3]", "i64[4]"), "reshape gather gather subtract"),
+    Case("gather of f(x, y) → f(gather of x, gather of y)",
+         lambda x, y: gathered(fn.multiply(fn.add(x, y), 2.0), [[2], [1]], [[0], [7]]),
+         ("f32[3, 5, 2]", "f32[2]"), "gather reshape gather add multiply"),
+    Case("gather of f(x, y) → f(gather of x, gather of y)",
+         lambda x: (y := fn.exp(x), gathered(y, [2, 1], [0, 4])), ("f32[8, 5]",), "exp gather exp"),
     Case("f(repeated x) → repeated f(x)",
          lambda x, y: fn.multiply(fn.broadcast_to(x, (3, 5)), y), ("f32[5]", M), "multiply"),
     Case("f(repeated x) → repeated f(x)",
@@ -327,6 +341,15 @@ UNCHANGED = {
     "what is scattered into an array that others see": (
         lambda x: (y := scattered(x, fn.constant([1.0, 2.0], x.dtype), [0, 1], [0, 4]), fn.add(y, x)),
         M,
+    ),
+    "what is gathered as often as there are elements": (lambda x: gathered(fn.exp(x), np.arange(17)), V),
+    "what is gathered from an array that others see": (
+        lambda x: (y := fn.exp(x), gathered(y, [2, 1, 0], [0, 4, 2])),
+        M,
+    ),
+    "a few elements of long computations that others see": (
+        lambda x: (y := fn.exp(fn.sin(x)), gathered(y, [2], [0])),
+        "f32[8, 5]",
     ),
     "a transposed dot that is used twice": (
         lambda x: (product := dot(x, fn.transpose(x, (1, 0))), fn.transpose(product, (1, 0)))[:2],

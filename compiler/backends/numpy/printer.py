@@ -27,7 +27,7 @@ from . import (
     tiles,
 )
 from .form import RESERVED, Module, shape_text
-from .function import Function, definition, has_effects, plain, planned, planned_nested
+from .function import QUIET, Function, definition, has_effects, plain, planned, planned_nested
 from .quoted_meaning import function_text
 from .self_check import self_check, self_check_names
 
@@ -278,7 +278,7 @@ def _workspace(main: Function) -> list[str]:
     doc = ", and ".join(parts)
     lines = ["def workspace():", f'    """{doc[0].upper()}{doc[1:]}."""']
     if main.may_warn:
-        lines += ["    quiet = contextvars.copy_context()", '    quiet.run(np.seterr, all="ignore")']
+        lines += [f"    {statement}" for statement in QUIET]
     if not main.buffers:
         return [*lines, "    return (quiet,)"]
     lines.append(f"    memory = np.empty({main.plan.arena_bytes}, np.uint8)")

@@ -8,7 +8,7 @@ from ...ir import ArrayType, Call
 from ..python_literals import dtype_text
 from ..python_text import wrapped
 from .form import Module, Scope, Tile, form, shape_text
-from .function import Function, plain_tile, planned_tile
+from .function import QUIET, Function, plain_tile, planned_tile
 from .nested import name_outputs, operand_text
 from .planes import has_short_rows
 
@@ -57,8 +57,8 @@ def some_tiles(numbers, tile, memory, arrays):
     try:
         quiet, arena = idle_arenas.pop()
     except IndexError:
-        quiet, arena = contextvars.copy_context(), np.empty({arena_bytes}, np.uint8)
-        quiet.run(np.seterr, all="ignore")
+        arena = np.empty({arena_bytes}, np.uint8)
+        {quiet}
     mine = memory(arena)
     while numbers:
         try:
@@ -109,7 +109,12 @@ def tile_functions(module: Module) -> list[list[str]]:
             "idle_arenas = []  # memory that no tile is using now",
             "pools = {}  # of threads, by process",
         ]
-        shared = (THREADS, POOL, IN_TILES, SOME_TILES.format(arena_bytes=arena_bytes))
+        shared = (
+            THREADS,
+            POOL,
+            IN_TILES,
+            SOME_TILES.format(arena_bytes=arena_bytes, quiet="\n        ".join(QUIET)),
+        )
         functions = [*(text.splitlines() for text in shared), *functions]
     return functions
 

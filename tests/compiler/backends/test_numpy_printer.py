@@ -346,6 +346,13 @@ def test_threads_run_the_same_function_at_the_same_time() -> None:
     assert not wrong
 
 
+def test_settings_of_numpy_are_the_callers_afterwards() -> None:
+    function = compiled(recorded(fn.exp, "f64[64, 64]"))
+    before = np.getbufsize(), np.geterr()
+    function(np.full((64, 64), 1e4))
+    assert (np.getbufsize(), np.geterr()) == before
+
+
 def with_callback(function: Callable[..., Any]) -> Graph:
     """``sin(x) + function(cos(x))`` on a matrix for the arena."""
 

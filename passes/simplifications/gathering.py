@@ -1,0 +1,40 @@
+"""A few elements are gathered before anything is computed of them: all else need not be computed, or stored."""
+
+from ...compiler.functions import gather, reshape
+from ...compiler.ir import Value
+from ...compiler.kernel import is_elementwise
+from ...compiler.trace import bind
+from .rule import Site, rule
+
+FEW = 16
+"""So many times fewer elements than there are cost little to compute once more."""
+
+
+@rule("gather of f(x, y) → f(gather of x, gather of y)", "gather")
+def _gather_first(site: Site) -> Value | None:
+    """Where nothing else needs f(x, y), or few elements are read and x and y are not made by such calls in turn.
+
+    Where an operand is repeated along an axis, its only entry is the nearest to every index.
+    """
+    (x, *indices), axes = site.inputs, site.params["axes"]
+    inner = site.producer.get(x)
+    if inner is None or not is_elementwise(inner) or inner.op == "bitcast":
+        return None
+    if site.used_once(x):
+        if site.type.size >= x.type.size:
+            return None
+    elif FEW * site.type.size > x.type.size or any(_is_computed(site, value) for value in inner.inputs):
+        return None
+
+    def gathered(value: Value) -> Value:
+        if not value.ndim:
+            return value
+        lead = (1,) * (x.ndim - value.ndim)
+        return gather(reshape(value, (*lead, *value.shape)) if lead else value, indices, axes)
+
+    return bind(inner.op, *map(gathered, inner.inputs), **inner.params)
+
+
+def _is_computed(site: Site, value: Value) -> bool:
+    inner = site.producer.get(value)
+    return inner is not None and is_elementwise(inner)
