@@ -57,7 +57,8 @@ class Loops:
         self.root = self.current = Scope()
         self.taken = set(reserved)
         self.homes: dict[str, tuple[Scope, int]] = {}
-        """Of each local: the scope that holds it, and the level there from which on it is known."""
+        """Of each local: the scope that holds it, and the level there from which on it is known. Of each output that
+        others are computed from: where all of it is stored."""
         self.places: list[Affine] | None = None
         """Where the loads lie that are made now, if somebody asks."""
 
@@ -346,7 +347,10 @@ def _names(expression: Expression) -> Iterator[str]:
     match expression:
         case Local():
             yield expression.name
-        case Load() | Position():
+        case Load():
+            yield expression.buffer.name
+            yield from (variable.name for variable in expression.place.variables)
+        case Position():
             yield from (variable.name for variable in expression.place.variables)
         case Result():
             yield expression.accumulator.name

@@ -17,7 +17,7 @@ from ..affine import ZERO, Affine, Index, Variable, flattened, of
 from ..dtypes import INT64, DType
 from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
-from ..kernel import REDUCTIONS, is_elementwise
+from ..kernel import MOVES, REDUCTIONS, is_elementwise
 from ..naming import Naming
 from .building import Loops, TooWideError, run_across
 from .moves import Case, Element, aligned, cases, holds, moved
@@ -75,6 +75,9 @@ class _Lowering(Loops):
         self.costs: dict[str, float] = {}
         """How many additions a local costs, with all that its loop computes for it."""
         self.outputs = [self.buffer("out", value) for value in graph.outputs]
+        self.slow = _slow(graph)
+        self.slow_outputs: dict[Value, Buffer] = {}
+        """Where outputs are stored from which others may be computed."""
 
     def nest(self) -> Nest:
         for value, buffer in zip(self.graph.outputs, self.outputs, strict=True):
@@ -89,9 +92,7 @@ class _Lowering(Loops):
         waiting = [(value, index)]
         while waiting:
             source, place = self.source(*waiting[-1])
-            if (direct := self.direct(source, place)) is not None or (
-                direct := self.recall(source, place)
-            ) is not None:
+            if (direct := self.direct(source, place) or self.at_hand(source, place)) is not None:
                 waiting.pop()
                 if not waiting:
                     self.uses(direct)
@@ -141,6 +142,36 @@ class _Lowering(Loops):
             return Position(place, value.dtype)
         return None
 
+    def at_hand(self, value: Value, index: Index) -> Expression | None:
+        """An element that has been computed."""
+        return self.recall(value, index) or self.stored(value, index)
+
+    def stored(self, value: Value, index: Index) -> Expression | None:
+        """What is slow to compute, from the output that holds it; not in the loop that stores it and so knows it."""
+        if value not in self.slow_outputs:
+            return None
+        output = self.slow_outputs[value]
+        _, level = self.homes[output.name]
+        around = [scope for scope in self.current.chain() if scope.variable is not None]
+        is_later = not around or around[-1].level >= level
+        if not is_later and self.is_known_beside(value, index, around):
+            return None
+        place = flattened(index, value.shape)
+        self.check_flat(place)
+        if self.places is not None:
+            self.places.append(place)
+        return Load(output, place)
+
+    def is_known_beside(self, value: Value, index: Index, around: Sequence[Scope]) -> bool:
+        """Whether loops over the same variables, from the inside out, have computed an element."""
+        scopes = [self.root]
+        for scope in reversed(around):
+            loops = [loop for outer in scopes for level in outer.levels for loop in level.loops]
+            scopes = [loop for loop in loops if loop.variable == scope.variable]
+            if any((value, index) in loop.known for loop in scopes):
+                return True
+        return False
+
     def memory(self, value: Value) -> Buffer:
         if value in self.inputs:
             return self.inputs[value]
@@ -155,7 +186,7 @@ class _Lowering(Loops):
         for operand in call.inputs:
             source, place = self.source(operand, aligned(index, operand.shape))
             maker = self.makers.get(source)
-            if maker is not None and is_elementwise(maker) and self.recall(source, place) is None:
+            if maker is not None and is_elementwise(maker) and self.at_hand(source, place) is None:
                 found.append((source, place))
         return found
 
@@ -394,9 +425,12 @@ class _Lowering(Loops):
         if 0 in shape:
             return
         if short and not self.is_flat([[*shape]], store):
-            self.loops(shape[:-1], written_out)
+            level = self.loops(shape[:-1], written_out)
         else:
-            self.loops(shape, store, tiles=True)
+            level = self.loops(shape, store, tiles=True)
+        if value in self.slow:
+            self.slow_outputs[value] = buffer
+            self.homes[buffer.name] = self.root, level
 
 
 def _reduced_axes(call: Call) -> Shape:
@@ -407,6 +441,17 @@ def _reduced_axes(call: Call) -> Shape:
 def _of_nothing(op: str, dtype: DType) -> Any:
     """The reduction of no numbers."""
     return np.asarray(op in ("prod", "all")).astype(dtype)
+
+
+def _slow(graph: Graph) -> set[Value]:
+    """What takes longer to compute from the inputs of a graph than to read."""
+    costs: dict[Value, float] = {}
+    for call in graph.calls:
+        own = math.inf if call.op in REDUCTIONS else additions(call)
+        costs[call.outputs[0]] = own + sum(costs.get(x, 0.0) for x in call.inputs)
+    return {
+        call.outputs[0] for call in graph.calls if call.op not in MOVES and costs[call.outputs[0]] >= SLOW
+    }
 
 
 def _stems(graph: Graph) -> dict[Value, str]:

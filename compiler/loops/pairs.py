@@ -4,7 +4,8 @@ In ``for i: for j: for k: sum (x[i, k] - y[j, k])²`` with 2000 values of j and 
 what follows each sum is computed one by one. Here the turns of k are written out in the turn of j, and the loop over j
 runs on vectors. It reads y in columns then, again for every value of i: from a copy that has them side by side.
 
-What else is in a turn, loops that gather many numbers say, follows in a second loop over j.
+What else is in a turn, loops that gather many numbers say, follows in a second loop over j. So it does behind what is
+slow to compute, ``t = tanh(x[j])`` in ``for i: for j: for k: z[i, j, k] = t * y[k]``, which has vectors then, too.
 """
 
 import math
@@ -12,13 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from ..additions import additions
 from ..affine import ZERO, Variable, of
 from ..dtypes import kind
 from .building import PART
-from .lower import LARGEST_ROWS
+from .lower import LARGEST_ROWS, SLOW
 from .nest import (
     Accumulate,
     Accumulator,
+    Apply,
     Begin,
     Block,
     Buffer,
@@ -90,10 +93,10 @@ class _Pairs:
         short = [statement for statement in first if isinstance(statement, Loop)]
         kept = _kept(first, rest)
         if (
-            not short
+            not (short or (outer and _is_slow(first, rest)))
             or loop.variable.extent < LEAST
             or kept is None
-            or not all(self.is_read_in_order(load, loop.variable, outer) for load in _loads(short))
+            or not all(self.is_read_in_order(load, loop.variable, outer) for load in _loads(short or first))
         ):
             return self.as_before(loop, outer)
         width = sum(local.dtype.itemsize for local in kept)
@@ -203,6 +206,14 @@ def _can_run(statement: Statement, variable: Variable, begun: set[Accumulator]) 
         case Loop():
             turns, size = _size(statement)
             return turns <= MOST_TURNS and size <= MOST_STATEMENTS and _only_gathers(statement.body, begun)
+
+
+def _is_slow(first: Block, rest: Block) -> bool:
+    """Whether statements wait for a function that vectors compute faster, since a loop follows in the same turn."""
+    if not any(isinstance(statement, Loop) for statement in rest):
+        return False
+    calls = (x.call for statement in first for x in expressions(statement) if isinstance(x, Apply))
+    return any(additions(call) >= SLOW for call in calls)
 
 
 def _in_any_order(accumulator: Accumulator) -> bool:

@@ -64,6 +64,20 @@ def _moves_only_ones(site: Site) -> Value | None:
     return reshape(site.inputs[0], site.type.shape) if long == sorted(long) else None
 
 
+@rule("transpose of new axes of length 1 → reshape of transpose", "transpose")
+def _moves_new_ones(site: Site) -> Value | None:
+    """So that what makes the operand may as well make it transposed."""
+    inner = site.made_by(site.inputs[0], "reshape")
+    if inner is None:
+        return None
+    (x,), shape = inner.inputs, site.inputs[0].shape
+    long = [axis for axis in site.params["axes"] if shape[axis] != 1]
+    order = sorted(long)
+    if len(order) == len(shape) or x.shape != tuple(shape[axis] for axis in order):
+        return None
+    return reshape(transpose(x, [order.index(axis) for axis in long]), site.type.shape)
+
+
 @rule("flip of flip → flip", "flip")
 def _flip_twice(site: Site) -> Value | None:
     (x,), axes = site.inputs, site.params["axes"]

@@ -195,6 +195,32 @@ def test_long_chains_of_sums_are_kept_in_rows_that_fit_on_the_stack() -> None:
     assert sum(row.size * 8 for row in rows) <= 1 << 17
 
 
+def test_what_is_slow_is_read_from_the_output_that_another_loop_has_stored() -> None:
+    def f(x: Value) -> tuple[Value, Value, Value]:
+        slow = fn.exp(x)
+        return slow, fn.transpose(slow, (1, 0)), fn.add(fn.transpose(slow, (1, 0)), 1.0)
+
+    graph = recorded(f, "f64[9, 20]")
+    nest = lower(graph)
+    found = [loop.variable.extent for loop in loops(nest)]
+    assert found == [180, 20, 9]
+    assert str(nest).count("exp(") == 1
+    (x,) = drawn(graph, "real")
+    for y, expected in zip(Run(nest, [x]).outputs, evaluate(graph, x), strict=True):
+        np.testing.assert_array_equal(y, np.ravel(expected))
+
+
+def test_what_is_slow_is_shared_within_the_loop_that_stores_it() -> None:
+    def f(x: Value, y: Value) -> tuple[Value, Value]:
+        slow = fn.exp(fn.subtract(x, y))
+        return slow, fn.sum_(slow, (1,))
+
+    nest = lower(recorded(f, "f64[9, 20]", "f64[9, 1]"))
+    assert [loop.variable.extent for loop in loops(nest)] == [9, 20]
+    assert str(nest).count("exp(") == 1
+    assert "out[20 * i + j] = exp_1" in str(nest)
+
+
 def test_choices_that_depend_on_the_place_alone_cut_the_loop() -> None:
     nest = lower(recorded(lambda x, y: fn.concatenate([x, fn.negative(y)], 0), "f64[60]", "f64[40]"))
     assert [(loop.variable.low, loop.variable.high) for loop in loops(nest)] == [(0, 59), (60, 99)]

@@ -119,6 +119,16 @@ def test_new_names_are_none_that_are_taken() -> None:
     assert [copy.name for copy in copies(on_vectors(lower(graph), ["y_copy_2"]))] == ["y_copy_3"]
 
 
+def test_what_is_slow_runs_on_vectors_although_a_loop_follows_in_its_turn() -> None:
+    def products(x: Value, y: Value) -> Value:
+        return fn.multiply(fn.reshape(fn.exp(x), (9, 20, 1)), fn.reshape(y, (9, 1, 5)))
+
+    nest = assert_means_the_same(recorded(products, "f64[9, 20]", "f64[9, 5]"))
+    assert [loop.variable.extent for loop in long_loops(nest)] == [9, 20, 20, 5]
+    assert [b.size for b in used(nest.body).buffers if isinstance(b, Row)] == [20]
+    assert all(map(runs_on_vectors, innermost(nest)))
+
+
 @settings(deadline=None)
 @given(graph=graphs(depth=0))
 def test_random_graphs_give_what_they_mean(graph: Graph) -> None:
