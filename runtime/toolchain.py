@@ -33,7 +33,7 @@ REQUIRED = (*FLAGS, *(("-undefined", "dynamic_lookup") if sys.platform == "darwi
 FAST = ("-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-freciprocal-math")
 """What ``fast_math=True`` adds. Not ``-ffast-math``: with it a library changes the arithmetic of the whole process."""
 
-LONG = 1 << 18
+LONG = 1 << 16
 """Characters of a text from which on the time of the compiler counts for more than that of loops of known length."""
 
 QUICK = ("-O2", "-ftree-vectorize")

@@ -98,12 +98,16 @@ class _Lowering(Loops):
                     self.uses(direct)
                     return direct
                 continue
-            call = self.makers[source]
-            missing = [] if not is_elementwise(call) else self.missing(call, place)
-            if missing:
-                waiting += missing
-                continue
-            home = self.home_of(source, place)
+            call, home = self.makers[source], self.home_of(source, place)
+            if is_elementwise(call):
+                with self.inside(home):
+                    kept = self.kept(call, place)
+                if kept is not None:
+                    home.known[source, place] = kept
+                    continue
+                if missing := self.missing(call, place):
+                    waiting += missing
+                    continue
             with self.inside(home):
                 home.known[source, place] = self.made(call, place)
         raise InternalError("nothing was asked for")
@@ -127,20 +131,20 @@ class _Lowering(Loops):
 
     def direct(self, value: Value, index: Index) -> Expression | None:
         """An element that need not be computed."""
-        place = flattened(index, value.shape)
+        shape = value.shape
         while (call := self.makers.get(value)) is not None and call.op == "reshape":
             value = call.inputs[0]
         if isinstance(value, Constant) and value.array.size == 1:
             return Literal(Constant(value.array.reshape(())))
-        if value not in self.makers:
-            self.check_flat(place)
-            if self.places is not None:
-                self.places.append(place)
-            return Load(self.memory(value), place)
-        if self.makers[value].op == "iota":
-            self.check_flat(place)
+        if call is not None and call.op != "iota":
+            return None
+        place = flattened(index, shape)
+        self.check_flat(place)
+        if call is not None:
             return Position(place, value.dtype)
-        return None
+        if self.places is not None:
+            self.places.append(place)
+        return Load(self.memory(value), place)
 
     def at_hand(self, value: Value, index: Index) -> Expression | None:
         """An element that has been computed."""
@@ -193,7 +197,7 @@ class _Lowering(Loops):
     def made(self, call: Call, index: Index) -> Expression:
         """Compute an element in the current scope."""
         if is_elementwise(call):
-            return self.kept(call, index) or self.computed(call, index)
+            return self.computed(call, index)
         if call.op in REDUCTIONS:
             return self.reduced(call, index)
         if call.op == "gather":

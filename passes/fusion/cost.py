@@ -31,6 +31,9 @@ LARGEST: Final = 256
 TURNS: Final = 4
 """More sums of all elements, each of what follows from the one before, are not in one kernel: each computes it anew."""
 
+SHARED_TURNS: Final = 8
+"""As `TURNS`, of sums in loops that they share: what is cheap is computed anew for each, and the text is as long."""
+
 PARTS: Final = 8
 """More arrays than these are joined by copying each: a loop would ask for every element which one it is in."""
 

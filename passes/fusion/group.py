@@ -21,6 +21,7 @@ from .cost import (
     LARGEST,
     LAUNCH,
     PARALLEL,
+    SHARED_TURNS,
     SMALL,
     TURNS,
     is_number,
@@ -43,7 +44,15 @@ class Nest:
     size: int
     """How often the innermost statement runs."""
     turn: int = 0
-    """How many nests that share no loop run after it, each with what the one before it made."""
+    """How many nests run after it, each with what the one before it made."""
+
+    @property
+    def start(self) -> int:
+        """The turn of the outermost loops that it lies in: what has the same one may share them."""
+        nest = self
+        while nest.parent is not None and nest.shared:
+            nest = nest.parent
+        return nest.turn
 
 
 class Place(NamedTuple):
@@ -130,7 +139,9 @@ class Group:
             return refusal
         if is_reduction(call) and not (misplaced and _is_written_out(call)):
             return self._fit_reduction(call, places, misplaced)
-        times = max((place.times for place in misplaced), default=0)
+        times = max((place.times for place in misplaced), default=output.type.size)
+        starts = {nest.start for nest in places} if rank(output) else set[int]()
+        times += max(len(starts) - 1, 0) * output.type.size
         extra = max(times - output.type.size, 0) * operations(call) * OPERATION
         if extra and self.repeated + extra > LAUNCH + 2 * output.type.nbytes / BYTES_PER_NANOSECOND:
             return Refusal(Reason.RECOMPUTED, times / max(output.type.size, 1))
@@ -177,8 +188,8 @@ class Group:
             return Refusal(Reason.SERIAL, output.type.size)
         shared = outer_axes(call)
         turn = 1 + max(nest.turn for nest in places)
-        if not shared and turn > TURNS:
-            return Refusal(Reason.RECOMPUTED, turn)
+        if turn > (SHARED_TURNS if shared else TURNS):
+            return Refusal(Reason.TURNS, turn)
         return Fit(places, Nest(parent, shared, size, turn), 0.0)
 
     def _places(self, value: Value) -> Places:

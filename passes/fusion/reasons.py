@@ -25,6 +25,8 @@ class Reason(Enum):
     """How many nanoseconds."""
     MEMORY = "what it is computed from would stay in memory for longer: {0:.4g} bytes more than its result"
     """How many bytes, while a library call runs in between."""
+    TURNS = "{0:.4g} sums, each of what follows from the one before, would run in turn in one kernel"
+    """How many. Each computes anew what those before it do."""
     TOO_LARGE = "the kernel would have {0:.4g} calls"
     """How many."""
     NUMBERS = "single numbers are computed faster without a kernel: {0:.4g} operations"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ...compiler.additions import OPERATION
 from ...compiler.ir import Call, Graph, Value
 from .alignment import is_reduction
-from .cost import BYTES_PER_NANOSECOND, LAUNCH, is_fusible, operations
+from .cost import BYTES_PER_NANOSECOND, LARGEST, LAUNCH, is_fusible, operations
 from .group import Group, size_of
 from .kernels import fused_calls, stays_calls
 from .plan import Plan, group_calls
@@ -39,7 +39,10 @@ def recompute_upstream(graph: Graph) -> Plan:
     price, again = _nanoseconds(best), frozenset[Value]()
     for values in _connected(handed, producer)[:ATTEMPTS]:
         for through_sums in (True, False):
-            trial = again | _upstream(values, producer, through_sums=through_sums)
+            upstream = _upstream(values, producer, through_sums=through_sums)
+            if upstream is None:
+                continue
+            trial = again | upstream
             plan = _planned(graph, trial)
             if (found := _nanoseconds(plan)) < price:
                 best, price, again = plan, found, trial
@@ -66,10 +69,18 @@ def _handed_over(plan: Plan) -> Iterator[Value]:
                 yield value
 
 
-def _upstream(values: list[Value], producer: dict[Value, Call], *, through_sums: bool) -> frozenset[Value]:
-    """The values and all that they are computed from by loops."""
+def _upstream(
+    values: list[Value], producer: dict[Value, Call], *, through_sums: bool
+) -> frozenset[Value] | None:
+    """The values and all that they are computed from by loops; None if that is too much for one of the kernels."""
+    cones = [_cone(value, producer, through_sums=through_sums) for value in values]
+    return None if any(cone is None for cone in cones) else frozenset[Value]().union(*filter(None, cones))
+
+
+def _cone(value: Value, producer: dict[Value, Call], *, through_sums: bool) -> set[Value] | None:
+    """A value and all that it is computed from by loops; None if no kernel can hold so many calls."""
     found: set[Value] = set()
-    waiting = list(values)
+    waiting = [value]
     while waiting:
         value = waiting.pop()
         call = producer.get(value)
@@ -78,23 +89,34 @@ def _upstream(values: list[Value], producer: dict[Value, Call], *, through_sums:
         if is_reduction(call) and not through_sums:
             continue
         found.add(value)
+        if len(found) > LARGEST:
+            return None
         waiting += call.inputs
-    return frozenset(found)
+    return found
 
 
 def _connected(values: list[Value], producer: dict[Value, Call]) -> list[list[Value]]:
     """The values in sets that have calls upstream in common, the large ones, those with most bytes first."""
-    sets: list[tuple[list[Value], frozenset[Value]]] = []
-    for value in values:
-        members, cone = [value], _upstream([value], producer, through_sums=False)
-        apart: list[tuple[list[Value], frozenset[Value]]] = []
-        for others, upstream in sets:
-            if cone & upstream:
-                members, cone = [*others, *members], cone | upstream
-            else:
-                apart.append((others, upstream))
-        sets = [*apart, (members, cone)]
-    large = [members for members, _ in sets if _nbytes(members) >= LARGE]
+    members: dict[int, list[Value]] = {}
+    owner: dict[Value, int] = {}
+    """Of all that lies upstream of a set: its number, or that of a set which has become part of another."""
+    part_of: dict[int, int] = {}
+
+    def number_of(value: Value) -> int:
+        number = owner[value]
+        while number in part_of:
+            number = part_of[number]
+        return number
+
+    for number, value in enumerate(values):
+        cone = _cone(value, producer, through_sums=False)
+        if cone is None:
+            continue
+        joined = sorted({number_of(other) for other in cone if other in owner})
+        members[number] = [other for place in joined for other in members.pop(place)] + [value]
+        part_of.update(dict.fromkeys(joined, number))
+        owner.update(dict.fromkeys(cone, number))
+    large = [found for found in members.values() if _nbytes(found) >= LARGE]
     return sorted(large, key=_nbytes, reverse=True)
 
 

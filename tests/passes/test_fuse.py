@@ -1,6 +1,7 @@
 """Kernels hold what can run in one loop nest, nothing is computed twice that is dear, and the meaning stays."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from recording import assert_same, drawn, ops, recorded
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
+from tracemill.compiler.backends.c.function import COptions
+from tracemill.compiler.backends.c.library import CLibrary
+from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.backends.numpy.printer import print_module
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import Graph, Value, called
 from tracemill.compiler.kernel import is_loop_call
@@ -21,10 +26,14 @@ from tracemill.compiler.op import has_effect
 from tracemill.compiler.trace import bind_all, evaluate
 from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.fuse import fuse, fusion_report
-from tracemill.passes.fusion.cost import LARGEST, TURNS, is_fusible, is_view, operations
+from tracemill.passes.fusion import upstream
+from tracemill.passes.fusion.cost import LARGEST, SHARED_TURNS, TURNS, is_fusible, is_view, operations
+from tracemill.passes.fusion.group import Group
 from tracemill.passes.fusion.kernels import CHEAP_NUMBERS
+from tracemill.passes.fusion.plan import Plan, group_calls
 from tracemill.passes.fusion.reasons import NotFused, Reason
 from tracemill.passes.fusion.traffic import bytes_moved
+from tracemill.passes.share_subexpressions import share_subexpressions
 
 
 def kernels(graph: Graph) -> list[list[str]]:
@@ -358,6 +367,51 @@ def test_sums_in_turn_are_computed_in_kernels_that_repeat_little(length: int) ->
     assert sum(len(ops(kernel)) for call in graph.calls for kernel in called((call,))) <= 8 * length
 
 
+@pytest.mark.parametrize("length", [10, 40])
+def test_sums_of_rows_in_turn_are_few_in_a_kernel(length: int) -> None:
+    def chain(x: Value) -> Value:
+        for _ in range(length):
+            sums = fn.reshape(fn.sum_(fn.sin(x), (1,)), (64, 1))
+            x = fn.subtract(x, fn.broadcast_to(sums, (64, 32)))
+        return x
+
+    sums = [ops.count("sum") for ops in kernels(checked(recorded(chain, "f64[64, 32]")))]
+    assert sum(sums) == length
+    assert max(sums) <= SHARED_TURNS + 1
+    assert len(sums) == -(-length // SHARED_TURNS)
+
+
+def test_what_is_dear_is_not_computed_for_each_of_sums_in_turn() -> None:
+    def chain(x: Value) -> Value:
+        for _ in range(4):
+            x = fn.subtract(fn.sin(x), fn.sum_(fn.sin(x), (0,)))
+        return x
+
+    graph = share_subexpressions(recorded(chain, "f64[1000]"))
+    library = CLibrary(partial(print_function, options=COptions()))
+    print_module(checked(graph), library=library)
+    assert sum(function.text.count("= sin(") for function in library.functions) <= 6
+
+
+def test_plans_for_long_chains_try_only_what_a_kernel_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    def chain(x: Value) -> Value:
+        for number in range(600):
+            x = fn.subtract(fn.sin(x), fn.sum_(x, (0,)) if number % 2 else x)
+        return x
+
+    tried: list[int] = []
+
+    def counted(graph: Graph, *, again: frozenset[Value] = frozenset()) -> Plan:
+        plan = group_calls(graph, again=again)
+        tried.append(sum(len(unit.calls) for unit in plan.units if isinstance(unit, Group)))
+        return plan
+
+    monkeypatch.setattr(upstream, "group_calls", counted)
+    graph = recorded(chain, "f64[100000]")
+    fuse(graph)
+    assert sum(tried) < 10 * len(graph.calls)
+
+
 def test_a_kernel_has_the_name_of_what_it_computes() -> None:
     graph = fused(lambda x: np.log(np.exp(x).sum(1)), (400, 300))
     assert [kernel.name for call in graph.calls for kernel in called((call,))] == ["kernel_exp_sum_log"]
@@ -379,6 +433,12 @@ def test_calls_with_effects_keep_their_order() -> None:
 LARGE = (400, 300)
 
 
+def total_of_totals(x: Any) -> Any:
+    for _ in range(6):
+        x = x - x.sum()
+    return x
+
+
 @pytest.mark.parametrize(
     ("function", "shapes", "reason", "number"),
     [
@@ -391,6 +451,7 @@ LARGE = (400, 300)
         (lambda x: ((y := np.exp(x)).T @ y, y.T), [LARGE], Reason.VIEW, 400 * 300),
         (lambda x: (x @ x).sum(1) + (x @ x @ x).sum(1), [(400, 400)], Reason.MEMORY, 399 * 400 * 8),
         (lambda x, y: ((x * y).sum(0), (x * y).sum(1)), [LARGE, LARGE], Reason.COSTLY, 11_750),
+        (total_of_totals, [(100,)], Reason.TURNS, TURNS + 1),
         (
             lambda x, y, z: (np.clip(x, y, z).sum(0), np.clip(x, y, z).sum(1)),
             [LARGE] * 3,

@@ -15,7 +15,7 @@ from tracemill.compiler.dtypes import FLOAT64, INT64, is_inexact
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.kernel import is_elementwise, is_loop_call
 from tracemill.compiler.loops.lower import lower
-from tracemill.compiler.loops.nest import Loop, Nest, Row, Store
+from tracemill.compiler.loops.nest import Let, Loop, Nest, Row, Store
 from tracemill.compiler.loops.walk import accumulated, statements, used
 from tracemill.compiler.trace import bind, evaluate
 
@@ -219,6 +219,18 @@ def test_what_is_slow_is_shared_within_the_loop_that_stores_it() -> None:
     assert [loop.variable.extent for loop in loops(nest)] == [9, 20]
     assert str(nest).count("exp(") == 1
     assert "out[20 * i + j] = exp_1" in str(nest)
+
+
+@pytest.mark.parametrize("turns", [4, 16])
+def test_each_of_sums_in_turn_begins_with_the_row_that_the_one_before_left(turns: int) -> None:
+    def f(x: Value) -> Value:
+        for _ in range(turns):
+            x = fn.subtract(fn.sin(x), fn.reshape(fn.sum_(x, (1,)), (4, 1)))
+        return x
+
+    nest = lower(recorded(f, "f64[4, 100]"))
+    sines = [s for s in statements(nest.body) if isinstance(s, Let) and s.call and s.call.op == "sin"]
+    assert len(sines) == turns
 
 
 def test_choices_that_depend_on_the_place_alone_cut_the_loop() -> None:
