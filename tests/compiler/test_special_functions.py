@@ -30,6 +30,7 @@ def both_signs(x: Any) -> Any:
 # name, params, points, the same with mpmath, relative error
 WIDE: tuple[tuple[str, dict[str, Any], Any, Callable[[Any], Any], float], ...] = (
     ("erf", {}, both_signs(powers(-300, 1)), mpmath.erf, 5e-16),
+    ("erf", {}, grid(-6.5, 6.5, 500), mpmath.erf, 5e-16),
     ("erfc", {}, grid(-6, 26), mpmath.erfc, 1.5e-15),
     ("erfcx", {}, grid(-26, 26), lambda x: mpmath.exp(x * x) * mpmath.erfc(x), 1e-15),
     ("erfinv", {}, both_signs(np.concatenate([powers(-300, -1), grid(0.1, 0.999)])), mpmath.erfinv, 1.5e-15),

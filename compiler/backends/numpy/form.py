@@ -12,8 +12,10 @@ import numpy as np
 from ...dtypes import DType
 from ...identifiers import identifier
 from ...ir import ArrayType, Call, Constant, Graph, Value
-from ...memory_plan import Writing
+from ...kernel import is_elementwise
+from ...memory_plan import VIEWS, Writing
 from ...op import lookup
+from ...tiling import input_axes
 from ..c.function import CFunction
 from ..c.library import CLibrary
 from ..python_literals import dtype_text, number_name, number_text
@@ -249,7 +251,7 @@ def form_of(call: Call) -> Form:
     meaning = lookup(call.op).numpy
     if isinstance(meaning, np.ufunc) and meaning.nout == 1 and meaning.signature is None:
         return UFUNC_FORMS[len(call.inputs)]
-    return AS_MEANING
+    return IN_BLOCKS if is_elementwise(call) and call.op not in VIEWS else AS_MEANING
 
 
 def writing(call: Call) -> Writing:
@@ -352,3 +354,38 @@ def _returns_tuple(call: Call) -> bool:
 
 
 AS_MEANING = Form(_write_meaning)
+
+
+# ---- meanings of many statements, element by element -----------------------------------------------
+
+BLOCK = 1 << 13
+"""The elements that such a meaning is given at once: what it makes in between stays in the cache."""
+
+
+def _write_in_blocks(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """``for first in range(0, 65536, 8192): erf_1[first : first + 8192] = erf(x[first : first + 8192])``."""
+    (output,) = call.outputs
+    shape = output.shape
+    axis = max(range(output.ndim), key=lambda axis: shape[axis], default=0)
+    cuts = input_axes(call, axis) if output.type.size > BLOCK else None
+    if cuts is None:
+        lines = _write_meaning(call, scope, None)
+        return lines if target is None else [*lines, f"    {target}[...] = {scope.of[output]}"]
+    rows = max(1, BLOCK * shape[axis] // output.type.size)
+    first = scope.names.numbered("first")
+
+    def part(text: str, axis: int | None) -> str:
+        return text if axis is None else f"{text}[{':, ' * axis}{first} : {first} + {rows}]"
+
+    arguments = [part(scope.array(value), cut) for value, cut in zip(call.inputs, cuts, strict=True)]
+    arguments += map("=".join, params_text(call, scope).items())
+    name = scope.name(call)
+    return [
+        f"    {name} = {target or f'np.empty({scope.type(output.type)})'}",
+        f"    for {first} in range(0, {shape[axis]}, {rows}):",
+        *wrapped(f"    {part(name, axis)} = {scope.module.helper(call.op)}(", arguments, ")"),
+    ]
+
+
+IN_BLOCKS = Form(_write_in_blocks, into=True)
+"""The meaning, on one part of the longest axis after the other."""

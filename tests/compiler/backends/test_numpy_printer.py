@@ -111,6 +111,53 @@ def test_only_views_share_memory_with_an_operand(op: str) -> None:
         assert not shared or op in VIEWS, sample.id
 
 
+# ---- large results, for which there are statements of their own -------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["bool", "i8", "u16", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"])
+@pytest.mark.parametrize("shapes", ["m,x,y", "m,x,0", "m,1,y", "r,x,1", "m,r,y", "m,x,inner", "m,inner,y"])
+def test_large_choices_keep_every_bit_wherever_they_are_written(shapes: str, dtype: str) -> None:
+    """The operands: arrays, rows, numbers, and what the choice may overwrite."""
+    types = {
+        "m": "bool[40, 2500]",
+        "r": f"{dtype}[2500]",
+        "x": f"{dtype}[40, 2500]",
+        "y": f"{dtype}[40, 2500]",
+    }
+
+    def function(m: Value, row_mask: Value, x: Value, y: Value, r: Value) -> Value:
+        operands = {
+            "m": m,
+            "x": x,
+            "y": y,
+            "r": r,
+            "0": fn.constant(0, x.dtype),
+            "1": fn.constant(1, x.dtype),
+        }
+        operands["inner"] = fn.where(m, y, x)
+        condition, *rest = shapes.split(",")
+        return fn.where(row_mask if condition == "r" else m, *(operands[name] for name in rest))
+
+    graph = recorded(function, types["m"], "bool[2500]", types["x"], types["y"], types["r"])
+    run_and_check(graph, drawn(graph, "special"))
+
+
+@pytest.mark.parametrize(
+    "types",
+    [("f64[3, 20000]",), ("f32[20001, 3]",), ("f64[5, 1]", "f64[1, 9000]"), ("f64[]", "f64[20000]")],
+    ids=str,
+)
+def test_special_functions_of_large_arrays_are_those_of_their_blocks(types: tuple[str, ...]) -> None:
+    def function(*inputs: Value) -> Value:
+        if len(inputs) == 2:
+            return bind("xlogy", *inputs)
+        return fn.add(bind("erf", *inputs), bind("sinc", fn.cos(*inputs), order=1))
+
+    graph = recorded(function, *types)
+    assert "range(0, " in print_module(graph)
+    run_and_check(graph, drawn(graph, "special"))
+
+
 # ---- random programs, large enough for the arena ----------------------------------------------------
 
 
