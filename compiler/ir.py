@@ -224,17 +224,16 @@ def called(calls: Sequence[Call]) -> Iterator[Graph]:
     """The graphs that are parameters of `calls`, or stand in tuples there, in order."""
     for call in calls:
         for param in call.params.values():
-            if isinstance(param, Graph | tuple):
-                yield from _graphs_in(param)
+            yield from graphs_in(param)
 
 
-def _graphs_in(param: Graph | tuple[Param, ...]) -> Iterator[Graph]:
+def graphs_in(param: Param) -> Iterator[Graph]:
+    """The graphs that a parameter is, or that stand in it, in order."""
     if isinstance(param, Graph):
         yield param
-        return
-    for item in param:
-        if isinstance(item, Graph | tuple):
-            yield from _graphs_in(item)
+    elif isinstance(param, tuple):
+        for item in param:
+            yield from graphs_in(item)
 
 
 def holds_graphs(graph: Graph) -> bool:

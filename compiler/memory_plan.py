@@ -69,8 +69,8 @@ class Writing:
 
     into: bool
     """It can be told where to write each of them."""
-    overwrites: tuple[int, ...]
-    """Inputs that may be overwritten by a result, each by one, if they have its type and die here."""
+    overwrites: Mapping[int, Sequence[int]]
+    """For results by number: inputs that each may overwrite, if they have its type and die here."""
     smallest: int = 0
     """Results of fewer bytes are better made anew than written into memory that is kept."""
     numbers: bool = False
@@ -113,8 +113,9 @@ def plan_memory(
         least = max(smallest, can.smallest)
         effect = has_effect(call)
         taken: set[Value] = set()
-        for output in call.outputs:
-            operand = _overwritten(call, output, can.overwrites, index, plan, alive_until, taken)
+        for number, output in enumerate(call.outputs):
+            places = can.overwrites.get(number, ())
+            operand = _overwritten(call, output, places, index, plan, alive_until, taken)
             root = plan.root[output] = _root(call, output, operand, plan)
             if root is output and (output.ndim or can.numbers) and not effect:
                 into = can.into and output.type.nbytes >= least

@@ -1,12 +1,17 @@
 """Group the calls of a graph into kernels, each of which becomes one loop nest."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
-from ..compiler.ir import Call, Graph, Param, called
+from ..compiler.in_place import in_place, kept_places
+from ..compiler.ir import Call, Graph, Param, called, graphs_in
 from .fusion.kernels import fused_calls
 from .fusion.plan import Plan
 from .fusion.report import Report, report
 from .fusion.upstream import recompute_upstream
+
+NONE: Final[Mapping[int, int]] = {}
 
 
 def fuse(graph: Graph) -> Graph:
@@ -29,20 +34,26 @@ def fuse(graph: Graph) -> Graph:
 
     A result that only one kernel uses is computed there and never stored. One that several use is computed in each if
     that costs less than to store it. What is expensive is computed once; a reduction is followed by what uses its
-    result only within the loops that both share. Graphs that calls hold are fused in turn.
+    result only within the loops that both share. Graphs that calls hold are fused in turn; in the body of a loop, what
+    writes to a part of what is carried stays alone, after all that reads it, so that it can do so in place.
     """
+    return _fused_graph(graph, {})
+
+
+def _fused_graph(graph: Graph, kept: Mapping[int, int]) -> Graph:
+    """`kept`: which output may lie where which input lay."""
     nested = tuple(_with_fused_graphs(call) for call in graph.calls)
     if any(a is not b for a, b in zip(nested, graph.calls, strict=True)):
         graph = replace(graph, calls=nested)
-    calls = fused_calls(plan_fusion(graph))
+    calls = fused_calls(plan_fusion(graph, kept))
     if len(calls) == len(graph.calls) and all(a is b for a, b in zip(calls, graph.calls, strict=True)):
         return graph
     return replace(graph, calls=calls)
 
 
-def plan_fusion(graph: Graph) -> Plan:
+def plan_fusion(graph: Graph, kept: Mapping[int, int] = NONE) -> Plan:
     """Which calls of a graph make kernels, without those of the graphs that they hold."""
-    return recompute_upstream(graph)
+    return recompute_upstream(*in_place(graph, kept))
 
 
 def fusion_report(graph: Graph) -> Report:
@@ -56,26 +67,35 @@ def fusion_report(graph: Graph) -> Report:
       kernel_divide: reads 800_008 bytes, writes 800_000, saves 0: divide_1
       sum_1 → divide_1: serial: it would leave 1 parallel iterations of a large loop
     """
+    return _report(graph, NONE)
+
+
+def _report(graph: Graph, kept: Mapping[int, int]) -> Report:
     nested = tuple(
-        fusion_report(inner) for call in graph.calls if call.op != "kernel" for inner in called((call,))
+        _report(inner, kept_places(call).get(name, NONE))
+        for call in graph.calls
+        if call.op != "kernel"
+        for name, param in call.params.items()
+        for inner in graphs_in(param)
     )
-    return report(plan_fusion(graph), fuse(graph), nested)
+    return report(plan_fusion(graph, kept), _fused_graph(graph, kept), nested)
 
 
 def _with_fused_graphs(call: Call) -> Call:
     if call.op in ("kernel", "tiled") or not any(True for _ in called((call,))):
         return call
-    params = {name: _fused(param) for name, param in call.params.items()}
+    kept = kept_places(call)
+    params = {name: _fused(param, kept.get(name, NONE)) for name, param in call.params.items()}
     if all(params[name] is call.params[name] for name in params):
         return call
     return replace(call, params=params)
 
 
-def _fused(param: Param) -> Param:
+def _fused(param: Param, kept: Mapping[int, int] = NONE) -> Param:
     """A parameter with the graphs in it fused; itself if none changes."""
     if isinstance(param, Graph):
-        return fuse(param)
+        return _fused_graph(param, kept)
     if isinstance(param, tuple):
-        items = tuple(map(_fused, param))
+        items = tuple(_fused(item, kept) for item in param)
         return param if all(a is b for a, b in zip(items, param, strict=True)) else items
     return param

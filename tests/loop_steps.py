@@ -30,6 +30,31 @@ def turned(x: Value) -> Value:
     return fn.reshape(fn.reshape(x, (2, 2)), (4,))
 
 
+def part(x: Value, new: Value, i: Value) -> Value:
+    """`x` with two entries replaced by the first two of another array, from the first place of `i` on."""
+    return bind("dynamic_update_slice", x, fn.slice_axis(new, 0, 2, 0), first(i))
+
+
+def ends(x: Value, new: Value) -> Value:
+    """`x` with its second and last entry replaced by the first two of another array."""
+    return bind("update_slice", x, fn.slice_axis(new, 0, 2, 0), start=(1,), stop=(4,), step=(2,))
+
+
+def first(x: Value) -> Value:
+    return fn.reshape(fn.slice_axis(x, 0, 1, 0), ())
+
+
+def inner(a: Value, b: Value, i: Value) -> tuple[Value, ...]:
+    """Two carried through a loop that writes to the first."""
+    body = recorded(lambda i, a, b: (part(a, b, i), total(b)), "i64[4]", FOUR, FOUR)
+    return tuple(bind_all("scan", i, a, b, graph=body, counts=(1, 2), length=3))
+
+
+def chosen(i: Value, a: Value, b: Value, *branches: Callable[..., tuple[Value, ...]]) -> tuple[Value, ...]:
+    graphs = tuple(recorded(branch, FOUR, FOUR, "i64[4]") for branch in branches)
+    return tuple(bind_all("switch", first(i), a, b, i, branches=graphs))
+
+
 # A step from a constant w, two carried a and b, places i and an entry x; to the carried and what is stacked.
 STEPS: dict[str, Callable[..., tuple[Value, ...]]] = {
     "exchanges": lambda w, a, b, i, x: (b, a, x),
@@ -54,6 +79,31 @@ STEPS: dict[str, Callable[..., tuple[Value, ...]]] = {
     "writes what it writes to": lambda w, a, b, i, x: (place(a, a, i), place(b, a, i), x),
     "writes across": lambda w, a, b, i, x: (place(b, x, i), place(a, x, i), x),
     "writes to a constant": lambda w, a, b, i, x: (place(w, x, i), place(w, a, i), w),
+    "writes to parts": lambda w, a, b, i, x: (part(a, b, i), ends(b, x), x),
+    "writes to parts after a reader": lambda w, a, b, i, x: (
+        part(ends(a, w), y := total(a), i),
+        b,
+        y,
+    ),
+    "writes to parts before a reader": lambda w, a, b, i, x: (part(a, b, i), peak(a), x),
+    "writes parts across": lambda w, a, b, i, x: (part(b, x, i), ends(a, x), x),
+    "writes a part of what it writes to": lambda w, a, b, i, x: (part(a, a, i), ends(b, turned(b)), x),
+    "has a loop that writes": lambda w, a, b, i, x: (*inner(a, b, i), x),
+    "has a loop that writes to both": lambda w, a, b, i, x: (*inner(a, turned(a), i), b),
+    "has a loop that exchanges": lambda w, a, b, i, x: (*reversed(inner(a, b, i)), x),
+    "has a loop that writes to a constant": lambda w, a, b, i, x: (*inner(w, a, i), b),
+    "may write": lambda w, a, b, i, x: (
+        *chosen(i, a, b, lambda a, b, i: (part(a, b, i), b), lambda a, b, i: (a, ends(b, a))),
+        x,
+    ),
+    "may exchange": lambda w, a, b, i, x: (
+        *chosen(i, a, b, lambda a, b, i: (part(a, b, i), b), lambda a, b, i: (b, a)),
+        x,
+    ),
+    "may write and gives out the old": lambda w, a, b, i, x: (
+        *chosen(i, a, b, lambda a, b, i: (part(a, b, i), total(a)), lambda a, b, i: (a, b)),
+        a,
+    ),
     "writes to what it made": lambda w, a, b, i, x: (place(total(a), x, i), place(total(b), a, i), total(x)),
 }
 

@@ -4,7 +4,7 @@ Every kernel, and every call that is in none, has a time: the place of the call 
 before the times of all that read it. So kernels can run in the order of their times, and no cycle can come about.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import floor, inf
 from typing import TypeAlias
@@ -37,26 +37,39 @@ class Plan:
     """Who reads a value from memory."""
     refusals: dict[tuple[Value, Unit], Refusal] = field(default_factory=dict["tuple[Value, Unit]", Refusal])
     """Why the call that makes a value is not in a unit that reads it."""
+    overwritten: Mapping[Value, float] = field(default_factory=dict["Value", float])
+    """The times of the calls that overwrite values."""
+
+    def is_readable(self, values: Iterable[Value], time: float) -> bool:
+        """Whether none of the values is overwritten before this time."""
+        return all(self.overwritten.get(value, inf) > time for value in values)
 
     def in_order(self) -> list[Unit]:
         """The units in an order in which they can run."""
         return sorted(self.units, key=lambda unit: unit.time)
 
 
-def group_calls(graph: Graph, *, again: frozenset[Value] = frozenset()) -> Plan:
+def group_calls(
+    graph: Graph, *, overwritten: Mapping[Value, Call], again: frozenset[Value] = frozenset()
+) -> Plan:
     """Group the calls of a graph; graphs that they hold are not looked at.
 
+    What is `overwritten` is read by nothing after the call that overwrites it, which is in no kernel.
     What is in `again` is computed by every kernel that needs it, if it can, whatever that costs.
     """
-    planner = _Planner(graph, again)
+    planner = _Planner(graph, frozenset(overwritten.values()), again)
+    times = {call: time for time, call in enumerate(graph.calls)}
+    planner.plan.overwritten = {value: times[call] for value, call in overwritten.items()}
     for time in range(len(graph.calls) - 1, -1, -1):
         planner.place(time, graph.calls[time])
     return planner.plan
 
 
 class _Planner:
-    def __init__(self, graph: Graph, always: frozenset[Value]) -> None:
+    def __init__(self, graph: Graph, alone: frozenset[Call], always: frozenset[Value]) -> None:
         self.plan = Plan(graph)
+        self.alone = alone
+        """Calls that are in no kernel, although they could be."""
         self.always = always
         """What every kernel computes for itself."""
         self.outputs = set(graph.outputs)
@@ -71,7 +84,7 @@ class _Planner:
     def place(self, time: int, call: Call) -> None:
         """Put a call into kernels, or begin one, or leave it alone. All that uses its results has been placed."""
         self.time = time
-        if not is_fusible(call):
+        if call in self.alone or not is_fusible(call):
             self._leave(time, call)
             self.next_step = time
         elif is_view(call):
@@ -155,6 +168,8 @@ class _Planner:
         needed = (user.time for value in group.stored for user in self._users(value))
         if min(needed, default=inf) < floor(other.time) + 1:
             return False
+        if not self.plan.is_readable(group.reads, other.time):
+            return False
         held = sum(value.type.nbytes for value in group.reads if value in self.producer)
         shared = sum(value.type.nbytes for value in group.reads if value in other.reads)
         return held <= shared
@@ -168,6 +183,8 @@ class _Planner:
         return True
 
     def _fit(self, call: Call, group: Group, *, store: bool) -> Fit | Refusal:
+        if not self.plan.is_readable(call.inputs, group.time):
+            return Refusal(Reason.OVERWRITTEN, call.outputs[0].type.nbytes)
         growth = self._held_until(group.time, call) - call.outputs[0].type.nbytes
         if growth > HELD and not is_view(call):
             return Refusal(Reason.MEMORY, growth)

@@ -27,6 +27,8 @@ class Reason(Enum):
     """How many bytes, while a library call runs in between."""
     TURNS = "{0:.4g} sums, each of what follows from the one before, would run in turn in one kernel"
     """How many. Each computes anew what those before it do."""
+    OVERWRITTEN = "what it reads is overwritten by then: {0:.4g} bytes are stored before"
+    """How many bytes its result has."""
     TOO_LARGE = "the kernel would have {0:.4g} calls"
     """How many."""
     NUMBERS = "single numbers are computed faster without a kernel: {0:.4g} operations"

@@ -43,7 +43,9 @@ class _Merger:
     def _merge(self, first: Group, second: Group) -> bool:
         """Make the calls of `second` part of `first`, if that is possible and good."""
         time = self._time(first, second)
-        if time is None or not _fit_together(first, second):
+        if time is None or not self.plan.is_readable((*first.reads, *second.reads), time):
+            return False
+        if not _fit_together(first, second):
             return False
         first.time = time
         first.calls.update(second.calls)

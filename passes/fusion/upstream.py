@@ -5,7 +5,7 @@ between pairs of bodies, summed along both axes, are the example: two kernels th
 numbers each, are faster than one that stores five arrays of pairs for two others.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ...compiler.additions import OPERATION
@@ -29,9 +29,12 @@ _BY_PRICE = (Reason.COSTLY, Reason.MORE_BYTES)
 """Why a value is stored that every kernel could compute for itself."""
 
 
-def recompute_upstream(graph: Graph) -> Plan:
-    """The cheapest plan found: value by value, or with all that some kernels share computed by each of them."""
-    best = _planned(graph, frozenset())
+def recompute_upstream(graph: Graph, overwritten: Mapping[Value, Call]) -> Plan:
+    """The cheapest plan found: value by value, or with all that some kernels share computed by each of them.
+
+    What is `overwritten` is so by a call that is in no kernel, and read by none after it.
+    """
+    best = _planned(graph, overwritten, frozenset())
     handed = list(_handed_over(best))
     if not handed:
         return best
@@ -43,15 +46,15 @@ def recompute_upstream(graph: Graph) -> Plan:
             if upstream is None:
                 continue
             trial = again | upstream
-            plan = _planned(graph, trial)
+            plan = _planned(graph, overwritten, trial)
             if (found := _nanoseconds(plan)) < price:
                 best, price, again = plan, found, trial
                 break
     return best
 
 
-def _planned(graph: Graph, again: frozenset[Value]) -> Plan:
-    plan = group_calls(graph, again=again)
+def _planned(graph: Graph, overwritten: Mapping[Value, Call], again: frozenset[Value]) -> Plan:
+    plan = group_calls(graph, overwritten=overwritten, again=again)
     merge_siblings(plan)
     return plan
 

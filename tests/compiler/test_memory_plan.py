@@ -23,7 +23,8 @@ def plan_of(graph: Graph) -> MemoryPlan:
 
 def written_anywhere(call: Call) -> Writing:
     """As C functions are: every result goes where it is told, numbers too, and may take the place of any operand."""
-    return Writing(True, tuple(range(len(call.inputs))), numbers=True)
+    overwrites = dict.fromkeys(range(len(call.outputs)), range(len(call.inputs)))
+    return Writing(True, overwrites, numbers=True)
 
 
 def wave(x: Value, steps: int) -> Value:

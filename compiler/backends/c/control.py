@@ -1,12 +1,13 @@
 """Loops and choices as C: no Python runs between their steps."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...in_place import kept_places
 from ...ir import ArrayType, Call, Graph, Value
 from ...memory_plan import aligned
 from ...op import has_effect
-from .function import CFunction
+from .function import CFunction, copying
 from .graph import FunctionOf, GraphFunction, graph_function, scratch_bytes
 from .interface import RELEASING
 from .interruption import ASKING, steps_between, stops
@@ -33,6 +34,7 @@ class _Frame:
         self.outputs = tuple(value.type for value in call.outputs)
         self.used = 0
         self.lines: list[str] = []
+        self.overwrites: dict[int, int] = {}
         self.parts: list[CFunction] = []
 
     def memory(self, nbytes: int) -> str:
@@ -49,7 +51,13 @@ class _Frame:
 
     def function(self, work: int) -> CFunction:
         memory = WorkingMemory(self.used)
-        declared = [*parameters(self.inputs, self.outputs), *memory.parameters, "long threads"]
+        arrays = parameters(
+            self.inputs,
+            self.outputs,
+            aliased_inputs=tuple(self.overwrites.values()),
+            aliased_outputs=tuple(self.overwrites),
+        )
+        declared = [*arrays, *memory.parameters, "long threads"]
         text = "\n".join(
             [
                 *(part.text for part in self.parts),
@@ -62,7 +70,9 @@ class _Frame:
             ]
         )
         needs = frozenset[str]().union(*(part.needs for part in self.parts))
-        return CFunction(self.name, text, self.inputs, (*self.outputs, *memory.types), needs, work)
+        outputs = (*self.outputs, *memory.types)
+        work += sum(copying(self.outputs[output]) for output in self.overwrites)
+        return CFunction(self.name, text, self.inputs, outputs, needs, work, self.overwrites)
 
 
 # ---- loops -----------------------------------------------------------------------------------------
@@ -74,9 +84,7 @@ def _scan(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
     consts, carried = params["counts"]
     length, unroll = params["length"], params.get("unroll", 1)
     graph: Graph = params["graph"]
-    step = graph_function(
-        graph, f"{name}_step", function_of, {k: consts + k for k in range(carried)}, in_turns=True
-    )
+    step = graph_function(graph, f"{name}_step", function_of, kept_places(call)["graph"], in_turns=True)
     if step is None:
         return None
     frame = _Frame(call, name)
@@ -126,11 +134,7 @@ def _while(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
     consts, most = params["consts"], params.get("max_steps")
     carried = call.inputs[consts:]
     step = graph_function(
-        params["body"],
-        f"{name}_step",
-        function_of,
-        {k: consts + k for k in range(len(carried))},
-        in_turns=True,
+        params["body"], f"{name}_step", function_of, kept_places(call)["body"], in_turns=True
     )
     goes_on = graph_function(params["cond"], f"{name}_goes_on", function_of)
     if step is None or goes_on is None:
@@ -172,7 +176,8 @@ def _carries(
     frame: _Frame, carried: Sequence[Value], first: int, step: GraphFunction, turn: str
 ) -> tuple[list[str], list[str]]:
     """Statements before the loop, and after each step, for what is carried: inputs from the `first` on."""
-    before = [f"    memcpy(out{k}, x{first + k}, {carried[k].type.nbytes});" for k in sorted(step.in_place)]
+    frame.overwrites = dict(step.in_place)
+    before = _copied_inputs(frame)
     after: list[str] = []
     for k, value in enumerate(carried):
         if k not in step.in_place:
@@ -203,32 +208,56 @@ def _row(array: str, type: ArrayType) -> str:
 
 
 def _switch(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
-    branches: Any = call.params["branches"]
+    branches = _branches(call, name, function_of, kept_places(call)["branches"])
+    if branches is None:
+        return None
     frame = _Frame(call, name)
     index = call.inputs[0]
     last = len(branches) - 1
+    frame.overwrites = {k: 1 + i for k, i in branches[0].in_place.items()}
+    frame.lines += _copied_inputs(frame)
     if index.dtype.kind == "b":
         frame.lines.append(f"    switch (*x0 ? {min(1, last)} : 0) {{")
     else:
         frame.lines.append(f"    switch (*x0 <= 0 ? 0 : *x0 >= {last} ? {last} : (int)*x0) {{")
+    memory = {given: f"out{k}" for k, given in frame.overwrites.items()}
     arguments = [
-        *(f"x{i}" for i in range(1, len(call.inputs))),
+        *(memory.get(i, f"x{i}") for i in range(1, len(call.inputs))),
         *(f"out{i}" for i in range(len(call.outputs))),
     ]
-    works: list[int] = []
     for place, branch in enumerate(branches):
-        found = graph_function(branch, f"{name}_branch_{place}", function_of)
-        if found is None:
-            return None
-        scratch = frame.part(found.function, len(call.outputs))
+        scratch = frame.part(branch.function, len(call.outputs))
         frame.lines += [
             f"    {f'case {place}' if place < last else 'default'}:",
-            f"        {found.function.name}({', '.join([*arguments, *scratch])});",
+            f"        {branch.function.name}({', '.join([*arguments, *scratch])});",
             "        break;",
         ]
-        works.append(found.function.work)
     frame.lines.append("    }")
-    return frame.function(max(works))
+    return frame.function(max(branch.function.work for branch in branches))
+
+
+def _branches(
+    call: Call, name: str, function_of: FunctionOf, places: Mapping[int, int]
+) -> list[GraphFunction] | None:
+    """The functions of all branches, which overwrite the same inputs; None if one has none."""
+    graphs: Any = call.params["branches"]
+    found: list[GraphFunction] = []
+    for number, graph in enumerate(graphs):
+        branch = graph_function(graph, f"{name}_branch_{number}", function_of, places)
+        if branch is None:
+            return None
+        found.append(branch)
+    common = {k: i for k, i in places.items() if all(k in branch.in_place for branch in found)}
+    return found if len(common) == len(places) else _branches(call, name, function_of, common)
+
+
+def _copied_inputs(frame: _Frame) -> list[str]:
+    """Statements that put inputs where they are overwritten, unless they lie there."""
+    return [
+        f"    if (out{k} != x{i})\n        memcpy(out{k}, x{i}, {frame.outputs[k].nbytes});"
+        for k, i in sorted(frame.overwrites.items())
+        if frame.outputs[k].nbytes
+    ]
 
 
 def _call(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:

@@ -1,6 +1,7 @@
 """`CFunction`: the C text of one function on arrays, and what its caller has to know; `COptions`: how C is written."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ...ir import ArrayType
 
@@ -34,6 +35,12 @@ class CFunction:
     needs: frozenset[str]
     """Names of C functions of the folder `functions` that the text calls."""
     work: int
-    """Nanoseconds that one thread takes, estimated: short ones stay on one thread and keep the interpreter's lock."""
-    overwrites: tuple[int, ...] = ()
-    """Inputs in whose memory the first output may be written, if they have its type."""
+    """Nanoseconds that one thread takes, estimated: short ones stay on one thread and keep the interpreter's lock. With
+    what it takes to copy inputs that could be overwritten, see `copying`."""
+    overwrites: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Outputs that may be written into the memory of an input of their type: which of which."""
+
+
+def copying(type: ArrayType) -> int:
+    """Nanoseconds that it takes to copy an array, estimated."""
+    return type.nbytes // 16

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from ...ir import Call, Constant, Graph, Value
 from ...loops.work import SHARED
 from ...memory_plan import Block, place_blocks
-from .function import CFunction
+from .function import CFunction, copying
 from .literals import MOST_CONSTANTS, c_array
 from .parameters import WorkingMemory, parameters
 from .types import element_type
@@ -35,8 +35,8 @@ class GraphFunction:
     """The C function of a graph."""
 
     function: CFunction
-    in_place: frozenset[int]
-    """The outputs that may be given the memory of the input that they may overwrite."""
+    in_place: Mapping[int, int]
+    """The outputs that are given the memory of the input that they may overwrite: which of which."""
 
 
 def graph_function(
@@ -113,7 +113,7 @@ class _Writer:
             chain = [self.graph.outputs[output]]
             while chain[-1] is not self.graph.inputs[given] and chain[-1] in maker:
                 index, call = maker[chain[-1]]
-                operand = self._overwritten(index, call)
+                operand = self._overwritten(index, call, chain[-1])
                 if operand is None or last[operand] > index or operand in held:
                     break
                 if renamed.count(operand) > (call.op in RENAMES):
@@ -124,16 +124,16 @@ class _Writer:
                 chains.update((value, (output, given)) for value in chain)
         return chains
 
-    def _overwritten(self, index: int, call: Call) -> Value | None:
-        """The operand in whose memory the function of a call can write its result."""
+    def _overwritten(self, index: int, call: Call, output: Value) -> Value | None:
+        """The operand in whose memory the function of a call can write an output."""
         if call.op in RENAMES:
             return call.inputs[0]
         function = self.functions[index]
-        for place in function.overwrites if function else ():
-            operand = call.inputs[place]
-            if operand.type == call.outputs[0].type and call.inputs.count(operand) == 1:
-                return operand
-        return None
+        place = function.overwrites.get(call.outputs.index(output)) if function else None
+        if place is None:
+            return None
+        operand = call.inputs[place]
+        return operand if operand.type == output.type and call.inputs.count(operand) == 1 else None
 
     def _find_roots(self, overwriting: Mapping[Value, tuple[int, int]]) -> None:
         last = {v: i for i, call in enumerate(self.graph.calls) for v in call.inputs}
@@ -144,13 +144,13 @@ class _Writer:
             for value in call.inputs:
                 if isinstance(value, Constant):
                     self.root[value] = value
-            operand = self._overwritten(index, call)
             for output in call.outputs:
                 self.root[output] = output
+                operand = self._overwritten(index, call, output)
                 if operand is not None and (
                     call.op in RENAMES
                     or (output in overwriting and operand in overwriting)
-                    or self._is_free(operand, index, until)
+                    or self._is_free(operand, index, call, until)
                 ):
                     self.root[output] = self.root[operand]
                 root = self.root[output]
@@ -158,28 +158,28 @@ class _Writer:
         for value in self.graph.outputs:
             self.root.setdefault(value, value)  # constants
 
-    def _is_free(self, operand: Value, index: int, until: Mapping[Value, int]) -> bool:
-        """Whether the memory of an operand may be overwritten by a call: it is the function's own, and dies."""
+    def _is_free(self, operand: Value, index: int, call: Call, until: Mapping[Value, int]) -> bool:
+        """Whether a call may overwrite the memory of an operand: it is the function's own, dies, and is read once."""
         root = self.root[operand]
-        return (
-            root not in self.graph.inputs and not isinstance(root, Constant) and until.get(root, 0) <= index
-        )
+        if root in self.graph.inputs or isinstance(root, Constant) or until.get(root, 0) > index:
+            return False
+        return [self.root[value] for value in call.inputs].count(root) == 1
 
     # ---- where it is
 
-    def _find_pointers(self, overwriting: Mapping[Value, tuple[int, int]]) -> frozenset[int]:
+    def _find_pointers(self, overwriting: Mapping[Value, tuple[int, int]]) -> dict[int, int]:
         """Give inputs, outputs and constants their pointers; which outputs lie in the memory of an input."""
         for place, value in enumerate(self.graph.inputs):
             self.pointer[value] = f"x{place}"
-        in_place = {output for output, _ in overwriting.values()}
-        for output, given in set(overwriting.values()):
+        in_place = dict(sorted(set(overwriting.values())))
+        for output, given in in_place.items():
             self.pointer[self.graph.inputs[given]] = f"out{output}"
         for value in dict.fromkeys(self.root.values()):
             if isinstance(value, Constant):
                 self.pointer[value] = self._constant(value)
         for place, value in enumerate(self.graph.outputs):
             self.pointer.setdefault(self.root[value], f"out{place}")
-        return frozenset(in_place)
+        return in_place
 
     def _constant(self, value: Constant) -> str:
         """The name of a constant, written into the text."""
@@ -212,13 +212,14 @@ class _Writer:
 
     # ---- the text
 
-    def _function(self, arena: int, in_place: frozenset[int]) -> CFunction:
+    def _function(self, arena: int, in_place: Mapping[int, int]) -> CFunction:
         inputs = tuple(value.type for value in self.graph.inputs)
         outputs = tuple(value.type for value in self.graph.outputs)
-        shared = {self.may_overwrite[output] for output in in_place}
         memory = WorkingMemory(arena)
         declared = [
-            *parameters(inputs, outputs, aliased_inputs=shared, aliased_outputs=in_place),
+            *parameters(
+                inputs, outputs, aliased_inputs=tuple(in_place.values()), aliased_outputs=tuple(in_place)
+            ),
             *memory.parameters,
             "long threads",
         ]
@@ -239,8 +240,19 @@ class _Writer:
             ]
         )
         needs = frozenset[str]().union(*(f.needs for f in self.functions if f))
-        work = sum(f.work for f in self.functions if f)
+        work = sum(self._work(*item) for item in enumerate(self.graph.calls))
         return CFunction(self.name, text, inputs, (*outputs, *memory.types), needs, work)
+
+    def _work(self, index: int, call: Call) -> int:
+        """The nanoseconds of a call, without those for copying what it overwrites."""
+        function = self.functions[index]
+        if function is None:
+            return 0
+        written = [
+            (call.outputs[output], call.inputs[given]) for output, given in function.overwrites.items()
+        ]
+        spared = [output.type for output, operand in written if self.root[output] is self.root[operand]]
+        return function.work - sum(map(copying, spared))
 
     def _statement(self, index: int, call: Call) -> list[str]:
         function = self.functions[index]

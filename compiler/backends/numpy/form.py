@@ -140,7 +140,9 @@ class Module:
     def writing(self, call: Call) -> Writing:
         """What the statement of a call can do with memory. C functions write where they are told."""
         function = self.c_function(call)
-        return Writing(True, function.overwrites, numbers=True) if function else writing(call)
+        if function is None:
+            return writing(call)
+        return Writing(True, {k: (i,) for k, i in function.overwrites.items()}, numbers=True)
 
     def tile(self, tile: Tile) -> tuple[str, str]:
         """The function of the module that computes a tile, and the one that lays out its memory."""
@@ -257,7 +259,8 @@ def form_of(call: Call) -> Form:
 def writing(call: Call) -> Writing:
     """What the form of a call can do with memory."""
     found = form_of(call)
-    return Writing(found.into, found.overwrites, smallest=LARGE)
+    overwrites = dict.fromkeys(range(len(call.outputs)), found.overwrites)
+    return Writing(found.into, overwrites, smallest=LARGE)
 
 
 # ---- ufuncs ----------------------------------------------------------------------------------------

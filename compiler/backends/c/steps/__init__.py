@@ -1,4 +1,4 @@
-"""C functions of the calls that are no loop nests: random bits, orders, running sums, scattered writes, products."""
+"""C functions of the calls that are no loop nests: random bits, orders, running sums, writes, products."""
 
 from collections.abc import Callable
 
@@ -10,6 +10,7 @@ from .products import dot
 from .random import random_bits
 from .scattering import scatter
 from .sorting import sort, top_k
+from .updating import update
 
 _STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
     "cumlogsumexp": cumulative,
@@ -17,10 +18,12 @@ _STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
     "cummin": cumulative,
     "cumprod": cumulative,
     "cumsum": cumulative,
+    "dynamic_update_slice": update,
     "random_bits": random_bits,
     "scatter": scatter,
     "sort": sort,
     "top_k": top_k,
+    "update_slice": update,
 }
 
 

@@ -18,7 +18,7 @@ def offset_along(shape: Shape, axes: Sequence[int], number: str) -> str:
     ('i', 'i * 12', 'i / 5 + i % 5 * 12')
     """
     strides = strides_of(shape)
-    return _offset([(shape[axis], strides[axis]) for axis in axes], number)
+    return strided_offset([(shape[axis], strides[axis]) for axis in axes], number)
 
 
 def broadcast_offset(shape: Shape, to: Shape, number: str) -> str:
@@ -29,7 +29,7 @@ def broadcast_offset(shape: Shape, to: Shape, number: str) -> str:
     """
     aligned = (1,) * (len(to) - len(shape)) + shape
     strides = strides_of(aligned)
-    return _offset(
+    return strided_offset(
         [
             (length, stride if dim > 1 else 0)
             for length, dim, stride in zip(to, aligned, strides, strict=True)
@@ -38,7 +38,7 @@ def broadcast_offset(shape: Shape, to: Shape, number: str) -> str:
     )
 
 
-def _offset(axes: Sequence[tuple[int, int]], number: str) -> str:
+def strided_offset(axes: Sequence[tuple[int, int]], number: str) -> str:
     """Σ of digit times stride, where the digits of the number are those of its axes, given as (length, stride)."""
     runs: list[tuple[int, int]] = []  # of axes that lie together
     for length, stride in axes:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ....dtypes import kind
 from ....ir import Call
-from ..function import CFunction
+from ..function import CFunction, copying
 from ..parameters import parameters
 from ..types import element_type
 from .offsets import broadcast_offset, offset_along, strides_of
@@ -95,8 +95,8 @@ def scatter(call: Call, name: str) -> CFunction | None:
         offset=" + ".join(offsets),
         write=row,
     )
-    work = 1 + round(x.type.nbytes / 16 + 2 * math.prod(places) + updates.type.size)
-    return CFunction(name, text, inputs, outputs, frozenset(), work, overwrites=(0,))
+    work = 1 + copying(x.type) + 2 * math.prod(places) + updates.type.size
+    return CFunction(name, text, inputs, outputs, frozenset(), work, overwrites={0: 0})
 
 
 def _joined(mode: str, letter: str, type: str) -> str:

@@ -1,0 +1,74 @@
+"""Parts of arrays replaced in C: nothing but the part is copied where the array may be overwritten."""
+
+import math
+from string import Template
+from typing import Any
+
+from ....ir import Call, Value
+from ..function import CFunction, copying
+from ..parameters import parameters
+from ..types import element_type
+from .offsets import strided_offset, strides_of
+
+_UPDATE = Template("""\
+static void $name($parameters, long threads)
+{
+    (void)threads;
+    if (out0 != x0)
+        memcpy(out0, x0, $nbytes);
+$starts
+    for (long row = 0; row < $rows; row++) {
+        const $type *from = x1 + row * $width;
+        $type *to = out0 + $first + $offset;
+        for (long i = 0; i < $width; i++)
+            to[$along] = from[i];
+    }
+}
+""")
+
+
+def update(call: Call, name: str) -> CFunction:
+    """The C function of ``update_slice`` or ``dynamic_update_slice``, which may write over its first input."""
+    params: Any = call.params
+    x, part, *starts = call.inputs
+    steps = params.get("step", (1,) * x.ndim)
+    strides = strides_of(x.shape)
+    apart = [stride * step for stride, step in zip(strides, steps, strict=True)]
+    first = params["start"] if "start" in params else [f"start{axis}" for axis in range(x.ndim)]
+    axes = list(zip(part.shape, apart, strict=True))
+    inner = _inner_axes(axes)
+    width = math.prod(part.shape[inner:])
+    inputs, outputs = tuple(value.type for value in call.inputs), (x.type,)
+    text = _UPDATE.substitute(
+        name=name,
+        parameters=", ".join(parameters(inputs, outputs, aliased_inputs=(0,), aliased_outputs=(0,))),
+        type=element_type(x.dtype),
+        nbytes=x.type.nbytes,
+        starts="\n".join(
+            f"    const long start{axis} = {_clamped(start, axis + 2, x.shape[axis] - part.shape[axis])};"
+            for axis, start in enumerate(starts)
+        ),
+        rows=math.prod(part.shape[:inner]),
+        width=width,
+        first=" + ".join(f"{start} * {stride}" for start, stride in zip(first, strides, strict=True)) or "0",
+        offset=strided_offset(axes[:inner], "row"),
+        along=strided_offset(axes[inner:], "i"),
+    )
+    work = 1 + copying(x.type) + part.type.size
+    return CFunction(name, text, inputs, outputs, frozenset(), work, overwrites={0: 0})
+
+
+def _inner_axes(axes: list[tuple[int, int]]) -> int:
+    """The first of the last axes whose entries lie in even distances; axes are given as (length, stride)."""
+    inner = len(axes) - 1
+    while inner > 0 and axes[inner - 1][1] == axes[inner][0] * axes[inner][1]:
+        inner -= 1
+    return max(inner, 0)
+
+
+def _clamped(start: Value, place: int, most: int) -> str:
+    """Where the part begins along an axis, moved so that it fits."""
+    above = f"*x{place} > {most} ? {most} : *x{place}"
+    if most == 0:
+        return "0"
+    return above if start.dtype.kind == "u" else f"*x{place} < 0 ? 0 : {above}"
