@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from ...ir import Call, Constant, Value
-from ..python_text import wrapped
 from .form import Scope, assigned, form
 from .layout import reshaped
 
@@ -50,21 +49,26 @@ def _ones(length: int, value: Value, scope: Scope) -> str:
 
 
 def _row_sums(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """The product with a vector of ones."""
-    (value,), (output,) = call.inputs, call.outputs
+    """The product with a vector of ones, or of such a vector with planes."""
+    (value,) = call.inputs
     length = value.shape[-1]
-    flat = value.type.size // length
     x, ones = scope.array(value), _ones(length, value, scope)
+    if value in scope.in_planes:
+        flat = f"np.moveaxis({x}, -1, 0).reshape({length}, {value.type.size // length})"
+        return _reshaped(f"np.dot({ones}, {flat})", call, scope, target)
     if value.ndim == 2:
         return assigned(scope.name(call), "np.dot", [x, ones, *([f"out={target}"] if target else [])])
-    x = reshaped(x, (flat, length))
-    name = scope.name(call)
+    return _reshaped(
+        f"np.dot({reshaped(x, (value.type.size // length, length))}, {ones})", call, scope, target
+    )
+
+
+def _reshaped(text: str, call: Call, scope: Scope, target: str | None) -> list[str]:
+    """Sums in the shape of the result. They are copied to the target, which may be a strided part of an array."""
+    name, text = scope.name(call), reshaped(text, call.outputs[0].shape)
     if target is None:
-        return [f"    {name} = {reshaped(f'np.dot({x}, {ones})', output.shape)}"]
-    return [
-        f"    {name} = {target}",
-        *wrapped("np.dot(", [x, ones, f"out={reshaped(name, (flat,))}"], ")"),
-    ]
+        return [f"    {name} = {text}"]
+    return [f"    {name} = {target}", f"    {name}[...] = {text}"]
 
 
 def _column_sums(call: Call, scope: Scope, target: str | None) -> list[str]:
@@ -78,8 +82,7 @@ def _column_sums(call: Call, scope: Scope, target: str | None) -> list[str]:
 def _reduce(call: Call, scope: Scope, target: str | None) -> list[str]:
     (value,), (output,) = call.inputs, call.outputs
     axes: Any = call.params["axes"]
-    in_planes = value in scope.in_planes or output in scope.in_planes
-    if call.op == "sum" and _sums_rows(value, axes) and not in_planes:
+    if call.op == "sum" and _sums_rows(value, axes):
         return _row_sums(call, scope, target)
     if call.op == "sum" and _sums_columns(value, axes):
         return _column_sums(call, scope, target)

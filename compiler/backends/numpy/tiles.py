@@ -10,7 +10,7 @@ from ..python_text import wrapped
 from .form import Module, Scope, Tile, form, shape_text
 from .function import QUIET, Function, plain_tile, planned_tile
 from .nested import name_outputs, operand_text
-from .planes import has_short_rows
+from .planes import PLANES, has_short_rows, wants_planes
 
 THREADS = '''\
 def threads():
@@ -69,7 +69,7 @@ def some_tiles(numbers, tile, memory, arrays):
     idle_arenas.append((quiet, arena))
 '''
 
-NAMES = ("threads", "pool", "pools", "in_tiles", "some_tiles", "idle_arenas")
+NAMES = ("threads", "pool", "pools", "in_tiles", "some_tiles", "in_planes", "idle_arenas")
 """What the functions are called, and what they keep.
 
 Whoever loads the module may put a function of its own in the place of ``threads``, and a dict that modules share in
@@ -91,6 +91,11 @@ def _tiled(call: Call, scope: Scope, target: str | None) -> list[str]:
     parts = [(tile, params["count"])]
     if "rest" in params:
         parts.append((replace(tile, graph=params["rest"], is_last=True), 1))
+    if wants_planes(tile.graph) and not scope.is_plain:
+        inputs = [
+            f"in_planes({text})" if cut is None and has_short_rows(value.type) else text
+            for text, value, cut in zip(inputs, call.inputs, tile.cuts, strict=True)
+        ]
     for tile, count in parts:
         lines += wrapped("in_tiles(", [*scope.module.tile(tile), str(count), *inputs, *outputs], ")")
     return lines
@@ -109,12 +114,9 @@ def tile_functions(module: Module) -> list[list[str]]:
             "idle_arenas = []  # memory that no tile is using now",
             "pools = {}  # of threads, by process",
         ]
-        shared = (
-            THREADS,
-            POOL,
-            IN_TILES,
-            SOME_TILES.format(arena_bytes=arena_bytes, quiet="\n        ".join(QUIET)),
-        )
+        some_tiles = SOME_TILES.format(arena_bytes=arena_bytes, quiet="\n        ".join(QUIET))
+        planes = any(wants_planes(tile.graph) for tile in module.tiles)
+        shared = (THREADS, POOL, IN_TILES, some_tiles, *[PLANES] * planes)
         functions = [*(text.splitlines() for text in shared), *functions]
     return functions
 

@@ -267,6 +267,34 @@ def test_a_module_with_tiles_checks_itself(tmp_path: Path) -> None:
         assert run.returncode == status, run.stderr
 
 
+def test_sums_are_written_to_parts_of_rows() -> None:
+    graph = kernel_of(lambda x: np.sum(np.sin(np.exp(x)), axis=-1), np.ones((4, 200, 20)))
+    in_tiles = tile(graph, tile_bytes=1 << 12, smallest=0)
+    assert "[:, 5 * number : 5 * number + 5]" in print_module(in_tiles)
+    inputs = draw((4, 200, 20))
+    assert_near(run_in_tiles(graph, inputs, 1 << 12), evaluate(graph, *inputs))
+
+
 def test_buffers_of_short_rows_lie_in_planes() -> None:
     graph = tile(kernel_of(attraction, np.ones((500, 3))), smallest=0)
     assert "np.moveaxis(np.ndarray((3, 20, 500), np.float64, arena, 0), 0, -1)" in print_module(graph)
+
+
+@pytest.mark.parametrize("coordinates", [2, 3, 16, 64])
+def test_few_coordinates_of_many_pairs_lie_in_planes(coordinates: int) -> None:
+    def pairs(x: Any, y: Any) -> Any:
+        return np.sum(np.sqrt(np.sum((x[:, None] - y) ** 2, axis=-1)), axis=1)
+
+    shapes = (150, coordinates), (300, coordinates)
+    graph = kernel_of(pairs, *map(np.ones, shapes))
+    assert "in_planes(y)" in print_module(tile(graph, smallest=0))
+    inputs = draw(*shapes)
+    assert_near(run_in_tiles(graph, inputs, 1 << 18), evaluate(graph, *inputs))
+
+
+def test_rows_that_come_and_go_as_rows_do_not_lie_in_planes() -> None:
+    def norm(x: Any) -> Any:
+        centred = x - np.mean(x, axis=-1, keepdims=True)
+        return centred / np.sqrt(np.mean(centred**2, axis=-1, keepdims=True))
+
+    assert "moveaxis" not in print_module(tile(kernel_of(norm, np.ones((5000, 64))), smallest=0))
