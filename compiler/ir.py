@@ -1,7 +1,8 @@
 """The program: an immutable `Graph` of `Call`s on typed `Value`s. The whole IR is this file."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import struct
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -287,3 +288,12 @@ def _same_param(ours: Param, theirs: Param) -> bool:
     if type(ours) is not type(theirs):
         return False
     return repr(ours) == repr(theirs) if isinstance(ours, float) else ours == theirs
+
+
+def exact(param: Param) -> Hashable:
+    """A key that tells 0.0 from −0.0 and 1 from 1.0 and True, and finds NaN equal to itself."""
+    if isinstance(param, float):
+        return struct.pack("d", param)
+    if isinstance(param, tuple):
+        return tuple(map(exact, param))
+    return type(param), param

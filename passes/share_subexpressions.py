@@ -1,9 +1,8 @@
 """Compute once what is computed twice."""
 
-import struct
 from collections.abc import Hashable, Mapping
 
-from ..compiler.ir import Call, Constant, Graph, Param, Value
+from ..compiler.ir import Call, Constant, Graph, Param, Value, exact
 from ..compiler.op import has_effect
 from .rewrite import Rewriter
 
@@ -62,12 +61,3 @@ class _Sharer(Rewriter):
         if value not in self._constants:
             self._constants[value] = value.digest
         return self._constants[value]
-
-
-def exact(param: Param) -> Hashable:
-    """A key that tells 0.0 from −0.0 and 1 from 1.0 and True, and finds NaN equal to itself."""
-    if isinstance(param, float):
-        return struct.pack("d", param)
-    if isinstance(param, tuple):
-        return tuple(map(exact, param))
-    return type(param), param

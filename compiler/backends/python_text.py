@@ -57,9 +57,14 @@ class Names:
 
     def claim(self, wanted: str) -> str:
         """`wanted`, or with underscores behind it if that is taken."""
+        name = self.free(wanted)
+        self._taken.add(name)
+        return name
+
+    def free(self, wanted: str) -> str:
+        """What `claim` would give."""
         while wanted in self._taken or wanted in self._inner:
             wanted += "_"
-        self._taken.add(wanted)
         return wanted
 
     def numbered(self, stem: str) -> str:

@@ -9,9 +9,9 @@ from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.dtypes import FLOAT64
-from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.ir import Graph, Value, exact
 from tracemill.compiler.trace import bind, evaluate
-from tracemill.passes.share_subexpressions import exact, share_subexpressions
+from tracemill.passes.share_subexpressions import share_subexpressions
 
 
 def test_equal_calls_become_one_also_when_their_inputs_become_equal_first() -> None:

@@ -104,6 +104,27 @@ def test_a_loop_of_c_takes_and_gives_what_one_of_python_does() -> None:
     assert str(lowered.c_source).count("_run(void **data") == 1
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-4), (np.float64, 1e-10)])
+def test_a_deep_chain_of_equal_blocks_has_two_functions_one_of_them_backward(
+    dtype: type, tolerance: float
+) -> None:
+    def block(x: Any, w: Any) -> Any:
+        return np.tanh(x @ w) - np.sin(x).sum(axis=1, keepdims=True) / 16
+
+    def loss(x: Any, w: Any) -> Any:
+        for _ in range(8):
+            x = tm.checkpoint(block)(x, w)
+        return x.mean()
+
+    with_c, without = (tm.compile(tm.grad(loss), backend=name) for name in ("c", "numpy"))
+    x: Any = np.eye(8).astype(dtype)
+    w: Any = np.linspace(-1, 1, 64).reshape(8, 8).astype(dtype)
+    ours, theirs = with_c(x, w), without(x, w)
+    assert ours.dtype == theirs.dtype == dtype
+    np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance * np.abs(theirs).max())
+    assert str(with_c.lower(x, w).c_source).count("_run(void **data") == 2
+
+
 def test_what_a_function_works_in_is_free_when_it_returns() -> None:
     def chain(x: Any) -> Any:
         for _ in range(8):

@@ -1,13 +1,13 @@
 """A graph as one C function: each call is a call of a C function, on memory that is planned here."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...ir import Call, Constant, Graph, Value
 from ...loops.work import SHARED
 from ...memory_plan import Block, place_blocks
-from .function import CFunction, copying
+from .function import CFunction, copying, function_key
 from .literals import MOST_CONSTANTS, c_array
 from .parameters import WorkingMemory, parameters
 from .types import element_type
@@ -53,10 +53,16 @@ def graph_function(
     one call writes another one reads.
     """
     functions: list[CFunction | None] = []
+    printed: dict[Hashable, CFunction] = {}
     for number, call in enumerate(graph.calls):
-        function = None if call.op in RENAMES else function_of(call, f"{name}_{call.op}_{number + 1}")
-        if function is None and call.op not in RENAMES:
+        if call.op in RENAMES:
+            functions.append(None)
+            continue
+        key = function_key(call)
+        function = printed.get(key) or function_of(call, f"{name}_{call.op}_{number + 1}")
+        if function is None:
             return None
+        printed[key] = function
         functions.append(function)
     constants = {v for call in graph.calls for v in call.inputs if isinstance(v, Constant)}
     constants.update(v for v in graph.outputs if isinstance(v, Constant))
@@ -232,7 +238,7 @@ class _Writer:
         lines += [line for place in range(len(outputs)) for line in self._copied(place)]
         text = "".join(
             [
-                *(function.text + "\n" for function in self.functions if function),
+                *dict.fromkeys(function.text + "\n" for function in self.functions if function),
                 *self.constants,
                 f"{'TM_APART ' if self.in_turns else ''}static void {self.name}({', '.join(declared)})\n{{\n",
                 *(line + "\n" for line in lines),
