@@ -67,4 +67,4 @@ def _fingerprint(package: Path) -> str:
 def _sources(folder: Path) -> Iterator[str]:
     for parent, folders, names in os.walk(folder):
         folders.sort()
-        yield from (os.path.join(parent, name) for name in sorted(names) if name.endswith(".py"))
+        yield from (os.path.join(parent, name) for name in sorted(names) if name.endswith((".py", ".h")))

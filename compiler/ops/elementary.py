@@ -57,7 +57,14 @@ def _one_minus_square(x: Value) -> Value:
     return subtract(1, square(x))
 
 
-_row("exp", lambda out, x: out, triton="tl.exp({0})", doc="e^x.")
+_row(
+    "exp",
+    lambda out, x: out,
+    triton="tl.exp({0})",
+    c="tm_exp_{t}({0})",
+    c_complex="cexp{f}({0})",
+    doc="e^x.",
+)
 _row(
     "exp2", lambda out, x: multiply(out, LN2), triton="tl.exp2({0})", c_complex="tm_exp2_{t}({0})", doc="2^x."
 )
@@ -100,7 +107,13 @@ _row("arctan", lambda out, x: reciprocal(add(square(x), 1)), c="atan{f}({0})", t
      doc="The inverse tangent, in radians.")  # fmt: skip
 _row("sinh", lambda out, x: cosh(x), doc="Hyperbolic sine.")
 _row("cosh", lambda out, x: sinh(x), doc="Hyperbolic cosine.")
-_row("tanh", lambda out, x: _one_minus_square(out), doc="Hyperbolic tangent.")
+_row(
+    "tanh",
+    lambda out, x: _one_minus_square(out),
+    c="tm_tanh_{t}({0})",
+    c_complex="ctanh{f}({0})",
+    doc="Hyperbolic tangent.",
+)
 _row("arcsinh", lambda out, x: reciprocal(sqrt(add(square(x), 1))), c="asinh{f}({0})",
      triton="libdevice.asinh({0})", doc="The inverse hyperbolic sine.")  # fmt: skip
 _row("arccosh", lambda out, x: reciprocal(multiply(sqrt(subtract(x, 1)), sqrt(add(x, 1)))), c="acosh{f}({0})",

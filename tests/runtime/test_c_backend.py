@@ -165,6 +165,19 @@ def test_fast_math_is_a_program_of_its_own() -> None:
     assert statistics.compiled == before + 1
 
 
+@pytest.mark.parametrize("f", [np.exp, np.tanh], ids=["exp", "tanh"])
+@pytest.mark.parametrize("fast_math", [False, True], ids=["", "fast_math"])
+def test_exponentials_are_right_up_to_the_ends_of_their_range(f: np.ufunc, fast_math: bool) -> None:
+    ends = [np.nan, np.inf, -np.inf, 1e30, -1e30, 105, -105, -87.33, 88.722, 88.5, 0.0, -0.0, 1e-40, -1e-40]
+    x = np.concatenate([np.array(ends), np.linspace(-104, 89, 20_001)]).astype(np.float32)
+    with np.errstate(all="ignore"):
+        expected = f(x.astype(np.float64)).astype(np.float32)
+    found = tm.compile(f, backend="c", fast_math=fast_math)(x)
+    np.testing.assert_allclose(found, expected, rtol=4e-7, atol=1e-44)
+    if not fast_math:
+        np.testing.assert_array_equal(np.signbit(found[1:]), np.signbit(expected[1:]))
+
+
 @pytest.mark.usefixtures("four_threads")
 def test_threads_of_python_may_call_at_once() -> None:
     expected = compiled_running(LARGE)

@@ -3,8 +3,8 @@
 The folder ``functions`` holds them, once for all dtypes of a kind: ``INT``, ``UINT``, ``REAL`` and ``COMPLEX``
 stand for a C type, and at the end of a name for its dtype. ``tm_sign_i32`` is ``tm_sign_INT`` with ``int32_t`` for
 ``INT`` and ``uint32_t`` for ``UINT``; beside a ``REAL``, ``BITS`` and ``SIGNED`` are the integers of its size, and
-``fabsF`` is the function ``fabs`` or ``fabsf``; beside a ``COMPLEX``, ``REAL`` is the type of its parts. What no file
-holds is the NumPy meaning of an op: see `c_meaning`.
+``fabsF`` is the function ``fabs`` or ``fabsf``; beside a ``COMPLEX``, ``REAL`` is the type of its parts. A function
+that differs from dtype to dtype has the dtype's own name. What no file holds is the NumPy meaning of an op: `meaning`.
 """
 
 import re
@@ -65,6 +65,8 @@ def _declaration(name: str) -> str:
 @cache
 def definition(name: str) -> str:
     """The text of one function: from its file, or the meaning of the op of its name."""
+    if name in _templates():
+        return _templates()[name]
     parts = name.split("_")
     dtypes: list[DType] = []
     while parts[-1] in dtype_names():
