@@ -79,6 +79,18 @@ def _function_name(function: Callable[..., Any], functions: dict[str, Callable[.
     return name
 
 
+def call_text(
+    call: Call, scope: Naming, names: Mapping[Graph, str], functions: dict[str, Callable[..., Any]]
+) -> str:
+    """One call, with names of the scope, in which its outputs get theirs; else as `param_text`."""
+    arguments = [scope.use(value) for value in call.inputs]
+    arguments += [f"{key}={param_text(param, names, functions)}" for key, param in call.params.items()]
+    outputs = zip(scope.make(call), call.outputs, strict=True)
+    left = ", ".join(f"{name}: {value.type}" for name, value in outputs)
+    right = f"{call.op}({', '.join(arguments)})"
+    return f"{left} = {right}" if left else right
+
+
 def location_text(location: Location) -> str:
     """``train.py:14  h = x @ w``, on one line and of bounded length."""
     text = "".join(char if char.isprintable() else " " for char in str(location))
@@ -116,18 +128,9 @@ class _Printer:
             comment = ""
             if self.locations and call.location is not None and call.location != shown:
                 shown, comment = call.location, location_text(call.location)
-            yield f"{indent}{self._call(call, scope, graphs)}", comment
+            yield f"{indent}{call_text(call, scope, graphs, self.functions)}", comment
         yield from _constants(scope, graph.outputs, indent)
         yield f"{indent}return {', '.join(map(scope.use, graph.outputs)) or '()'}", ""
-
-    def _call(self, call: Call, scope: Naming, graphs: Mapping[Graph, str]) -> str:
-        arguments = [scope.use(value) for value in call.inputs]
-        for key, param in call.params.items():
-            arguments.append(f"{key}={param_text(param, graphs, self.functions)}")
-        names = scope.make(call)
-        outputs = ", ".join(f"{name}: {value.type}" for name, value in zip(names, call.outputs, strict=True))
-        right = f"{call.op}({', '.join(arguments)})"
-        return f"{outputs} = {right}" if outputs else right
 
 
 def _constants(scope: Naming, values: Sequence[Value], indent: str) -> Iterator[Line]:

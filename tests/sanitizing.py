@@ -34,7 +34,11 @@ def sanitized(
 ) -> subprocess.CompletedProcess[str]:
     """What a program says that calls each function with its arrays, on one thread and on four."""
     source, data, program = folder / "functions.c", folder / "arrays", folder / "program"
-    parts = [functions_text([function for function, _ in cases]), "#include <stdio.h>", RUN]
+    parts = [
+        functions_text([function for function, _ in cases]),
+        "#include <stdio.h>\n#include <stdlib.h>",
+        RUN,
+    ]
     parts += [_calling(function) for function, _ in cases]
     calls = "".join(f"    run_{function.name}(data);\n" for function, _ in cases)
     parts.append(

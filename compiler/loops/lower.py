@@ -346,7 +346,7 @@ class _Lowering(Loops):
 
     def begin(self, call: Call, count: int, size: int | None) -> Accumulator:
         name = self.claim(f"{self.stem(call)}_so_far")
-        accumulator = Accumulator(name, call.op, call.inputs[0].dtype, count, size)
+        accumulator = Accumulator(name, call.op, call.inputs[0].dtype, count, call, size)
         self.add(Begin((accumulator,)), 0)
         return accumulator
 

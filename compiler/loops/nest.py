@@ -51,6 +51,8 @@ class Accumulator:
     """Of what is reduced."""
     count: int
     """How many numbers make one result."""
+    call: Call
+    """The reduction."""
     size: int | None = None
 
 

@@ -37,11 +37,11 @@ class _Frame:
         self.overwrites: dict[int, int] = {}
         self.parts: list[CFunction] = []
 
-    def memory(self, nbytes: int) -> str:
-        """Memory to work in, as an expression."""
+    def memory(self, nbytes: int, type: str | None = None) -> str:
+        """Memory to work in, as an expression; for numbers of a C type if that is named."""
         offset = self.used
         self.used += aligned(max(nbytes, 1))
-        return f"work + {offset}"
+        return WorkingMemory.at(offset, type)
 
     def part(self, function: CFunction, outputs: int) -> list[str]:
         """Use a function: the arguments that it takes behind its `outputs`."""
@@ -93,15 +93,11 @@ def _scan(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
     before, after = _carries(frame, call.inputs[consts : consts + carried], consts, step, turn)
     now = [f"out{k}" if k in step.in_place else f"now{k}" for k in range(carried)]
     next_ = [f"out{k}" if k in step.in_place else f"turn{k}[{turn}]" for k in range(carried)]
-    xs = [_row(f"x{i}", graph.inputs[i].type) for i in range(consts + carried, len(call.inputs))]
-    ys = [_row(f"out{i}", graph.outputs[i].type) for i in range(carried, len(call.outputs))]
+    row = f"({length - 1} - t)" if params.get("reverse", False) else "t"
+    xs = [_row(f"x{i}", graph.inputs[i].type, row) for i in range(consts + carried, len(call.inputs))]
+    ys = [_row(f"out{i}", graph.outputs[i].type, row) for i in range(carried, len(call.outputs))]
     arguments = [*(f"x{i}" for i in range(consts)), *now, *xs, *next_, *ys, *scratch]
-    steps = [
-        f"    const long i = {f'{length - 1} - t' if params.get('reverse', False) else 't'};",
-        f"    {step.function.name}({', '.join(arguments)});",
-        *after,
-        "    (void)i;",
-    ]
+    steps = [f"    {step.function.name}({', '.join(arguments)});", *after]
     work = step.function.work + 5
     frame.lines += [*before, *_counted(length, work, steps, min(unroll, 64))]
     if not length:
@@ -182,10 +178,10 @@ def _carries(
     for k, value in enumerate(carried):
         if k not in step.in_place:
             type = element_type(value.dtype)
-            spare = frame.memory(value.type.nbytes)
+            spare = frame.memory(value.type.nbytes, type)
             before += [
                 f"    const {type} *now{k} = x{first + k};",
-                f"    {type} *const turn{k}[2] = {{out{k}, ({type} *)({spare})}};",
+                f"    {type} *const turn{k}[2] = {{out{k}, {spare}}};",
             ]
             after.append(f"    now{k} = turn{k}[{turn}];")
     return before, after
@@ -199,9 +195,9 @@ def _copies(outputs: Sequence[Value], sources: Sequence[str], step: GraphFunctio
     ]
 
 
-def _row(array: str, type: ArrayType) -> str:
-    """Row ``i`` of an array whose rows have this type."""
-    return f"{array} + i * {type.size}" if type.size != 1 else f"{array} + i"
+def _row(array: str, type: ArrayType, number: str) -> str:
+    """The row of this number of an array whose rows have this type."""
+    return f"{array} + {number}{'' if type.size == 1 else f' * {type.size}'}"
 
 
 # ---- choices and calls -----------------------------------------------------------------------------

@@ -4,11 +4,16 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...ir import Call, Constant, Graph, Value
+from ...ir import Call, Constant, Graph, Location, Value
 from ...loops.work import SHARED
 from ...memory_plan import Block, place_blocks
+from ...naming import Naming, constant_key
+from ...text import call_text, location_text
+from ..python_text import Names
 from .function import CFunction, copying, function_key
+from .layout import comment_line, comment_lines
 from .literals import MOST_CONSTANTS, c_array
+from .names import variable_name
 from .parameters import WorkingMemory, parameters
 from .types import element_type
 
@@ -25,6 +30,9 @@ APART = """\
 #endif
 """
 """What the text of a program holds before functions that are called so."""
+
+RESERVED = ("memcpy", "threads", "work")
+"""What the functions of graphs call their own."""
 
 RENAMES = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
 """Ops whose result lies in memory as their operand does."""
@@ -93,14 +101,40 @@ class _Writer:
     """Where results in between lie."""
     scratch: dict[int, Block] = field(default_factory=dict[int, Block])
     """Where the function of a call works, by the number of the call."""
-    constants: list[str] = field(default_factory=list[str])
+    constants: dict[object, str] = field(default_factory=dict[object, str])
+    """The names of constants."""
+    arrays: list[str] = field(default_factory=list[str])
+    """Their definitions."""
+    inputs: list[str] = field(default_factory=list[str])
+    """The names of the inputs."""
+    names: dict[Value, str] = field(default_factory=dict[Value, str])
+    """Those of the results."""
+    comments: list[list[str]] = field(default_factory=list[list[str]])
+    """What is said of each call."""
 
     def written(self) -> GraphFunction:
+        self._name_values()
         overwriting = self._overwriting_chains()
         self._find_roots(overwriting)
         in_place = self._find_pointers(overwriting)
         arena = self._plan_blocks()
         return GraphFunction(self._function(arena, in_place), in_place)
+
+    def _name_values(self) -> None:
+        """As the graph's text does."""
+        scope, taken = Naming(self.graph), Names([*RESERVED, self.name])
+        for place in range(len(self.graph.outputs)):
+            taken.claim(f"out{place}")
+        self.inputs = [taken.claim(variable_name(name)) for name in self.graph.input_names]
+        shown: Location | None = None
+        for call in self.graph.calls:
+            list(scope.introduce(call.inputs))
+            said = comment_lines(call_text(call, scope, {}, {})).split("\n")
+            if call.location is not None and call.location != shown:
+                shown = call.location
+                said.insert(0, comment_line(location_text(shown)))
+            self.comments.append(said)
+            self.names |= {value: taken.claim(variable_name(scope.use(value))) for value in call.outputs}
 
     # ---- what lies in whose memory
 
@@ -176,7 +210,7 @@ class _Writer:
     def _find_pointers(self, overwriting: Mapping[Value, tuple[int, int]]) -> dict[int, int]:
         """Give inputs, outputs and constants their pointers; which outputs lie in the memory of an input."""
         for place, value in enumerate(self.graph.inputs):
-            self.pointer[value] = f"x{place}"
+            self.pointer[value] = self.inputs[place]
         in_place = dict(sorted(set(overwriting.values())))
         for output, given in in_place.items():
             self.pointer[self.graph.inputs[given]] = f"out{output}"
@@ -191,8 +225,12 @@ class _Writer:
         """The name of a constant, written into the text."""
         if not value.type.size:
             return f"({element_type(value.dtype)} *)0"
+        known = self.constants.get(constant_key(value))
+        if known is not None:
+            return known
         name = f"{self.name}_constant_{len(self.constants) + 1}"
-        self.constants.append(f"{c_array(name, value.array)}  // {value.type}\n")
+        self.constants[constant_key(value)] = name
+        self.arrays.append(f"{c_array(name, value.array)}  // {value.type}\n")
         return name
 
     def _plan_blocks(self) -> int:
@@ -207,7 +245,7 @@ class _Writer:
                         max(root.type.nbytes, 1), index, max(index, last.get(root, index)), in_arena=True
                     )
                     self.blocks[root] = block
-                    self.pointer[root] = f"v{len(self.blocks)}"
+                    self.pointer[root] = self.names[root]
                     order.append(block)
             function = self.functions[index]
             nbytes = scratch_bytes(function, len(call.outputs)) if function else 0
@@ -224,7 +262,11 @@ class _Writer:
         memory = WorkingMemory(arena)
         declared = [
             *parameters(
-                inputs, outputs, aliased_inputs=tuple(in_place.values()), aliased_outputs=tuple(in_place)
+                inputs,
+                outputs,
+                aliased_inputs=tuple(in_place.values()),
+                aliased_outputs=tuple(in_place),
+                names=self.inputs,
             ),
             *memory.parameters,
             "long threads",
@@ -232,14 +274,14 @@ class _Writer:
         lines = memory.declarations
         for root, block in self.blocks.items():
             type = element_type(root.dtype)
-            lines.append(f"    {type} *const {self.pointer[root]} = ({type} *)(work + {block.offset});")
+            lines.append(f"    {type} *const {self.pointer[root]} = {memory.at(block.offset, type)};")
         for index, call in enumerate(self.graph.calls):
             lines += self._statement(index, call)
         lines += [line for place in range(len(outputs)) for line in self._copied(place)]
         text = "".join(
             [
                 *dict.fromkeys(function.text + "\n" for function in self.functions if function),
-                *self.constants,
+                *self.arrays,
                 f"{'TM_APART ' if self.in_turns else ''}static void {self.name}({', '.join(declared)})\n{{\n",
                 *(line + "\n" for line in lines),
                 "}\n",
@@ -266,9 +308,10 @@ class _Writer:
             return []
         arguments = [self.pointer[self.root[value]] for value in (*call.inputs, *call.outputs)]
         if index in self.scratch:
-            arguments.append(f"work + {self.scratch[index].offset}")
+            arguments.append(WorkingMemory.at(self.scratch[index].offset))
         threads = "threads" if function.work >= SHARED else "1"
-        return [f"    {function.name}({', '.join([*arguments, threads])});"]
+        comments = [f"    {line}" for line in self.comments[index]]
+        return [*comments, f"    {function.name}({', '.join([*arguments, threads])});"]
 
     def _copied(self, place: int) -> list[str]:
         """Copy an output to where it belongs, if it has not been written there."""

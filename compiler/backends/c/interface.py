@@ -5,13 +5,14 @@ kernels do. They rely on Python's stable ABI and on the fields of an array that 
 declared in the generated text, so that a C compiler is all that a user's machine needs.
 """
 
+import textwrap
 from collections.abc import Sequence
 
 from ...ir import ArrayType
 from ...loops.work import SHARED
 from ..numpy.form import shape_text
 from ..python_literals import dtype_text
-from ..python_text import wrapped
+from ..python_text import WIDTH, wrapped
 from .function import CFunction
 from .interruption import CALL, PYTHON
 
@@ -169,7 +170,7 @@ def print_wrappers(functions: Sequence[CFunction]) -> str:
     types = types_of(functions)
     most = max(len(f.inputs) + len(f.outputs) for f in functions)
     table = [_type_text(type) for type in types]
-    methods = [f'{{"{f.name}", {f.name}_call, TM_FASTCALL, "{_doc(f)}"}}' for f in functions]
+    methods = [f'{{"{f.name}", {f.name}_call, TM_FASTCALL,\n        {_doc(f)}}}' for f in functions]
     parts = [
         DECLARATIONS,
         f"enum {{ TM_MOST = {most} }};  // arrays of one call\n",
@@ -195,7 +196,9 @@ def _type_text(type: ArrayType) -> str:
 
 
 def _doc(f: CFunction) -> str:
-    return f"{f.name}({', '.join(map(str, (*f.inputs, *f.outputs)))})"
+    """What Python shows of a function, as C strings that stand one under another."""
+    text = f"{f.name}({', '.join(map(str, (*f.inputs, *f.outputs)))})"
+    return ' "\n        "'.join(textwrap.wrap(text, WIDTH - 12)).join('""')
 
 
 def _braced(head: str, rows: Sequence[str]) -> str:
@@ -209,7 +212,10 @@ def _wrapper(f: CFunction, types: Sequence[ArrayType]) -> str:
     flags = f"{int(f.work >= SHARED)}, {int(f.work >= RELEASING)}"
     sizes = f"{len(f.inputs)}, {len(arrays)}"
     return f"""\
-static void {f.name}_run(void **data, long threads) {{ {f.name}({data}); }}
+static void {f.name}_run(void **data, long threads)
+{{
+    {f.name}({data});
+}}
 
 static tm_object *{f.name}_call(tm_object *self, tm_object *const *args, intptr_t count) {{
     static const int types[] = {{{places}}};

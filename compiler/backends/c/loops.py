@@ -30,10 +30,11 @@ from ...loops.nest import (
     Statement,
     Store,
 )
-from ...loops.walk import accumulated, statements, used
+from ...loops.walk import accumulated, at_value, statements, used
 from ...text import location_text
 from .expression import expression as elementwise
 from .expression import functions_in
+from .layout import bare, comment_line
 from .literals import c_literal
 from .reductions import (
     Gathering,
@@ -98,7 +99,9 @@ class Writer:
             case Choose():
                 self.choose(statement)
             case Store():
-                self.line(f"{statement.buffer.name}[{statement.place}] = {self.text(statement.expression)};")
+                self.line(
+                    f"{statement.buffer.name}[{statement.place}] = {bare(self.text(statement.expression))};"
+                )
             case Begin():
                 for accumulator in statement.accumulators:
                     self.begin(accumulator)
@@ -111,7 +114,7 @@ class Writer:
         """The user's line, where it changes."""
         if call is not None and call.location is not None and call.location != self.shown:
             self.shown = call.location
-            self.line(f"// {location_text(call.location)}".rstrip("\\ "))
+            self.line(comment_line(location_text(call.location)))
 
     # ---- expressions -----------------------------------------------------------------------------------
 
@@ -145,7 +148,8 @@ class Writer:
         return text
 
     def position(self, expression: Position) -> str:
-        return f"({c_type(expression.dtype)})({expression.place})"
+        place = str(expression.place)
+        return f"({c_type(expression.dtype)}){place if place.isidentifier() else f'({place})'}"
 
     def clamped(self, expression: Clamped) -> str:
         number, last = self.text(expression.number), expression.last
@@ -157,7 +161,7 @@ class Writer:
 
     def let(self, let: Let) -> None:
         self.comment(let.call)
-        self.line(f"const {c_type(let.local.dtype)} {let.local.name} = {self.text(let.expression)};")
+        self.line(f"const {c_type(let.local.dtype)} {let.local.name} = {bare(self.text(let.expression))};")
 
     def choose(self, choice: Choose) -> None:
         conditions = " && ".join(condition_text(condition) for condition in choice.conditions)
@@ -170,10 +174,10 @@ class Writer:
         self.line(f"{type} {name};")
         with self.braces(f"if ({conditions})"):
             self.statements(choice.then_body)
-            self.line(f"{name} = {self.text(choice.then)};")
+            self.line(f"{name} = {bare(self.text(choice.then))};")
         with self.braces("else"):
             self.statements(choice.else_body)
-            self.line(f"{name} = {self.text(choice.otherwise)};")
+            self.line(f"{name} = {bare(self.text(choice.otherwise))};")
 
     # ---- reductions ------------------------------------------------------------------------------------
 
@@ -213,11 +217,12 @@ class Writer:
 
     def accumulate(self, statement: Accumulate) -> None:
         accumulator, value = statement.accumulator, self.text(statement.expression)
+        self.comment(accumulator.call)
         how, suffix = self.now(accumulator)
         at = "" if statement.at is None else str(statement.at)
         if not isinstance(statement.expression, Local) and how.clause != "+":
             name = f"{accumulator.name}_next"
-            self.line(f"const {c_type(accumulator.dtype)} {name} = {value};")
+            self.line(f"const {c_type(accumulator.dtype)} {name} = {bare(value)};")
             value = name
         if accumulator in self.blocks and accumulator in self.searched:
             self.line(f"{self.searched[accumulator]} = {value};")
@@ -245,6 +250,9 @@ class Writer:
 
     def loop(self, loop: Loop, bounds: tuple[str, str] | None = None) -> None:
         """A loop over the range of its variable, or from a number up to another that is not in it."""
+        if bounds is None and loop.variable.extent == 1 and not list(accumulated(loop.body)):
+            self.statements(at_value(loop.body, loop.variable, Affine(loop.variable.low)))
+            return
         low, end = bounds or (f"{loop.variable.low}", f"{loop.variable.high + 1}")
         if loop.is_unrolled:
             self.line(f"#pragma GCC unroll {loop.variable.extent}")

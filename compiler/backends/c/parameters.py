@@ -1,6 +1,6 @@
 """What a C function declares: its parameters, and the memory that it works in."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,10 +18,19 @@ def parameters(
     *,
     aliased_inputs: Container[int] = (),
     aliased_outputs: Container[int] = (),
+    names: Sequence[str] | None = None,
 ) -> list[str]:
-    """``const float *restrict x0``, …, ``float *restrict out0``, …; without ``restrict`` where they may be aliased."""
+    """``const float *restrict x0``, …, ``float *restrict out0``, …; without ``restrict`` where they may be aliased.
+
+    The inputs have these `names` if there are some.
+    """
+    inputs = list(inputs)
+    given = names or [f"x{i}" for i in range(len(inputs))]
     return [
-        *(f"const {_pointer(type, i in aliased_inputs)}x{i}" for i, type in enumerate(inputs)),
+        *(
+            f"const {_pointer(type, i in aliased_inputs)}{name}"
+            for i, (type, name) in enumerate(zip(inputs, given, strict=True))
+        ),
         *(f"{_pointer(type, i in aliased_outputs)}out{i}" for i, type in enumerate(outputs)),
     ]
 
@@ -50,6 +59,14 @@ class WorkingMemory:
     def parameters(self) -> list[str]:
         """The parameter for it."""
         return ["uint8_t *restrict work"] if self.nbytes > STACK else []
+
+    @staticmethod
+    def at(offset: int, type: str | None = None) -> str:
+        """The memory behind its first bytes, as an expression."""
+        place = f"work + {offset}" if offset else "work"
+        if type is None:
+            return place
+        return f"({type} *)({place})" if offset else f"({type} *){place}"
 
     @property
     def declarations(self) -> list[str]:

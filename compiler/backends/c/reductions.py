@@ -25,14 +25,19 @@ SEARCHED: Final = 4096
 ROWS: Final = 256
 """So many rows are added up in their own precision, side by side."""
 
-DECLARATIONS: Final = """\
-// Extrema that are NaN if a number is.
-#pragma omp declare reduction(tm_max : float, double : \\
-    omp_out = omp_in > omp_out || omp_in != omp_in ? omp_in : omp_out) initializer(omp_priv = -__builtin_inff())
-#pragma omp declare reduction(tm_min : float, double : \\
-    omp_out = omp_in < omp_out || omp_in != omp_in ? omp_in : omp_out) initializer(omp_priv = __builtin_inff())
+DECLARATIONS: Final = {
+    name: f"""\
+// The {word} number, NaN if one is.
+#pragma omp declare reduction({name} : float, double : \\
+    omp_out = omp_in {sign} omp_out || omp_in != omp_in ? omp_in : omp_out) \\
+    initializer(omp_priv = {first})
 """
-"""What the text of a program holds before functions with reductions."""
+    for name, word, sign, first in (
+        ("tm_max", "largest", ">", "-__builtin_inff()"),
+        ("tm_min", "smallest", "<", "__builtin_inff()"),
+    )
+}
+"""What the text of a program holds before functions with these reductions."""
 
 
 @dataclass(frozen=True, slots=True)

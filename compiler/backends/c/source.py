@@ -1,24 +1,38 @@
 """One C file for all the C functions of a program."""
 
+import re
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
-from ...ir import Call, Graph
+from ...ir import Call, called
 from ...kernel import is_loop_call
 from ...nested_graphs import graph_of
 from ...trace import bind_all
 from .control import control_function
-from .definitions import HEADERS, source_of
+from .definitions import source_of
 from .function import CFunction, COptions
 from .graph import APART
+from .heading import headed
 from .interface import print_wrappers
 from .interruption import CALL
 from .interruption import DECLARATIONS as INTERRUPTION
 from .kernel import kernel_function
+from .layout import folded_lines
 from .reductions import DECLARATIONS
 from .steps import step_function
 
-INCLUDES = (*HEADERS, "stdlib", "string")
+INCLUDES: Final = {
+    "complex": r"\bcomplex\b",
+    "float": r"\b(FLT|DBL)_",
+    "math": "",
+    "stdbool": "",
+    "stddef": "",
+    "stdint": "",
+    "stdlib": r"\b(calloc|free|malloc)\(",
+    "string": r"\bmem(cmp|cpy|move|set)\(",
+}
+"""Headers, and what only texts that need one contain."""
 
 
 def print_source(name: str, functions: Sequence[CFunction]) -> str:
@@ -27,19 +41,21 @@ def print_source(name: str, functions: Sequence[CFunction]) -> str:
     The same functions give the same text, byte by byte.
     """
     header = f"// {name}: C functions made by Tracemill for the Python module of that name.\n"
-    return "\n".join([header, functions_text(functions), print_wrappers(functions)])
+    return "\n".join([header, functions_text(functions), folded_lines(print_wrappers(functions))])
 
 
 def functions_text(functions: Sequence[CFunction]) -> str:
     """The functions, after all that they need."""
-    includes = "".join(f"#include <{header}.h>\n" for header in INCLUDES)
     called = source_of({name for function in functions for name in function.needs})
-    texts = [f.text for f in functions]
-    reductions = DECLARATIONS if any("reduction(tm_" in text for text in texts) else ""
-    interruption = INTERRUPTION if any(CALL in text for text in texts) else ""
-    apart = APART if any("TM_APART" in text for text in texts) else ""
-    parts = (called, reductions, interruption, apart, *texts)
-    return "\n".join([includes, *(text.strip() + "\n" for text in parts if text.strip())])
+    text = folded_lines("\n".join([called, *(function.text.strip() + "\n" for function in functions)]))
+    declarations = [
+        declaration for name, declaration in DECLARATIONS.items() if f"reduction({name} :" in text
+    ]
+    declarations += [INTERRUPTION] * (CALL in text) + [APART] * ("TM_APART" in text)
+    includes = "".join(
+        f"#include <{header}.h>\n" for header, needed in INCLUDES.items() if re.search(needed, text)
+    )
+    return "\n".join([includes, *declarations, text.lstrip("\n")])
 
 
 def print_function(call: Call, name: str, options: COptions, *, in_loop: bool = False) -> CFunction | None:
@@ -47,9 +63,13 @@ def print_function(call: Call, name: str, options: COptions, *, in_loop: bool = 
 
     In a loop that is C itself, more is worth doing in C: a call of NumPy would make it a loop of Python.
     """
+    found = _function_of(call, name, options, in_loop)
+    return headed(found, call) if found else None
+
+
+def _function_of(call: Call, name: str, options: COptions, in_loop: bool) -> CFunction | None:
     if call.op == "kernel":
-        graph = call.params["graph"]
-        assert isinstance(graph, Graph)
+        (graph,) = called((call,))
         return kernel_function(graph, name, options)
     inner = partial(print_function, options=options, in_loop=True)
     found = step_function(call, name, in_loop=in_loop) or control_function(call, name, inner)

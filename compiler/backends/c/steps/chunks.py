@@ -11,7 +11,7 @@ from ..parameters import parameters
 _PARALLEL = Template("""\
 static void $name($parameters, long threads)
 {
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (long begin = 0; begin < $items; begin += $size)
         ${name}_chunk($arguments, begin, begin + $size < $items ? begin + $size : $items);
 }
@@ -20,7 +20,6 @@ static void $name($parameters, long threads)
 _SERIAL = Template("""\
 static void $name($parameters, long threads)
 {
-    (void)threads;
     ${name}_chunk($arguments, 0, $items);
 }
 """)

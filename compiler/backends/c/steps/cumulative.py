@@ -20,19 +20,19 @@ static void ${name}_chunk($parameters, long begin, long end)
 {
     long row = begin;
     for (; row + 4 <= end; row += 4) {  // four at once
-        const $type *from = ($cast)x0 + row * $length + $first;
-        $type *to = ($out_cast)out0 + row * $length + $first;
-        $type a = from[0], b = from[$length], c = from[2 * $length], d = from[3 * $length];
-        to[0] = a, to[$length] = b, to[2 * $length] = c, to[3 * $length] = d;
+        const $type *from = $x0 + row * $length$first;
+        $type *to = $out0 + row * $length$first;
+        $type a = from[0], b = from[$length], c = from[$twice], d = from[$thrice];
+        to[0] = a, to[$length] = b, to[$twice] = c, to[$thrice] = d;
         for (long i = 1; i < $length; i++) {
             from += $step, to += $step;
             a = $join_a, b = $join_b, c = $join_c, d = $join_d;
-            to[0] = a, to[$length] = b, to[2 * $length] = c, to[3 * $length] = d;
+            to[0] = a, to[$length] = b, to[$twice] = c, to[$thrice] = d;
         }
     }
     for (; row < end; row++) {
-        const $type *from = ($cast)x0 + row * $length + $first;
-        $type *to = ($out_cast)out0 + row * $length + $first;
+        const $type *from = $x0 + row * $length$first;
+        $type *to = $out0 + row * $length$first;
         $type a = to[0] = from[0];
         for (long i = 1; i < $length; i++) {
             from += $step, to += $step;
@@ -48,8 +48,8 @@ static void ${name}_chunk($parameters, long begin, long end)
     for (long item = begin; item < end; item++) {
         const long start = item / $blocks * $slab + item % $blocks * $width;
         const long width = item % $blocks == $blocks - 1 ? $last_width : $width;
-        const $type *restrict x = ($cast)x0 + start + $first;
-        $type *restrict out = ($out_cast)out0 + start + $first;
+        const $type *restrict x = $x0 + start$first;
+        $type *restrict out = $out0 + start$first;
         memcpy(out, x, (size_t)width * sizeof *out);
         for (long i = 1; i < $length; i++) {
             const $type *restrict before = out;
@@ -63,8 +63,8 @@ static void ${name}_chunk($parameters, long begin, long end)
 """)
 
 _JOIN = {
-    "cumsum": "({type})({a} + {b})",
-    "cumprod": "({type})({a} * {b})",
+    "cumsum": "{a} + {b}",
+    "cumprod": "{a} * {b}",
     "cummax": "{a} >= {b} ? {a} : {b}",
     "cummin": "{a} <= {b} ? {a} : {b}",
 }
@@ -105,11 +105,13 @@ def cumulative(call: Call, name: str) -> CFunction | None:
         "name": name,
         "parameters": ", ".join(declared := parameters((x.type,), (x.type,))),
         "type": type,
-        "cast": f"const {type} *",
-        "out_cast": f"{type} *",
+        "x0": "x0" if dtype == x.dtype else f"(const {type} *)x0",
+        "out0": "out0" if dtype == x.dtype else f"({type} *)out0",
+        "twice": 2 * length,
+        "thrice": 3 * length,
         "length": length,
         "step": step,
-        "first": (length - 1) * inner if reverse else 0,
+        "first": f" + {(length - 1) * inner}" if reverse else "",
     }
     if inner == 1:
         joined = {f"join_{row}": _joined(call.op, row, f"from[{place}]", dtype, name)

@@ -14,21 +14,26 @@ from .offsets import broadcast_offset, offset_along, strides_of
 _SCATTER = Template("""\
 static void $name($parameters, long threads)
 {
-    (void)threads;
     if (out0 != x0)
         memcpy(out0, x0, $nbytes);
     for (long place = 0; place < $places; place++) {
 $reads
         if ($outside)
             continue;
-        const $type *update = x1 + place * $width;
-        $type *to = out0 + $offset;
 $write
     }
 }
 """)
 
+_ENTRY = Template("""\
+        const $type new = x1[place];
+        $type *old = out0 + $offset;
+        *old = $joined;\
+""")
+
 _ROW = Template("""\
+        const $type *update = x1 + place * $width;
+        $type *to = out0 + $offset;
         for (long i = 0; i < $width; i++) {
             const $type new = update[i];
             $type *old = to + $entry;
@@ -38,8 +43,8 @@ _ROW = Template("""\
 
 _JOINED = {
     "set": "new",
-    "add": "({type})(*old + new)",
-    "multiply": "({type})(*old * new)",
+    "add": "*old + new",
+    "multiply": "*old * new",
     "minimum": "*old <= new ? *old : new",
     "maximum": "*old >= new ? *old : new",
 }
@@ -74,10 +79,15 @@ def scatter(call: Call, name: str) -> CFunction | None:
     # As an unsigned number, a negative index lies outside as well.
     outside = [f"(uint64_t)index{i} >= {x.shape[axis]}u" for i, axis in enumerate(axes)]
     strides = strides_of(x.shape)
-    offsets = [f"(long)index{i} * {strides[axis]}" for i, axis in enumerate(axes)]
+    offsets = [
+        f"{'' if index.dtype.name == 'int64' else '(long)'}index{i}"
+        + (f" * {strides[axis]}" if strides[axis] != 1 else "")
+        for i, (axis, index) in enumerate(zip(axes, indices, strict=True))
+    ]
     texts = {"type": element_type(x.dtype), "width": width}
-    row = _ROW.substitute(
+    write = (_ENTRY if width == 1 else _ROW).substitute(
         texts,
+        offset=" + ".join(offsets) or "0",
         entry=offset_along(x.shape, rest, "i"),
         joined=_joined(mode, kind(x.dtype), element_type(x.dtype)),
     )
@@ -92,8 +102,7 @@ def scatter(call: Call, name: str) -> CFunction | None:
         places=math.prod(places),
         reads="\n".join(reads),
         outside=" || ".join(outside),
-        offset=" + ".join(offsets),
-        write=row,
+        write=write,
     )
     work = 1 + copying(x.type) + 2 * math.prod(places) + updates.type.size
     return CFunction(name, text, inputs, outputs, frozenset(), work, overwrites={0: 0})
@@ -103,4 +112,4 @@ def _joined(mode: str, letter: str, type: str) -> str:
     forms = {"b": _JOINED_BOOLS, "f": _JOINED_FLOATS, "c": _JOINED_COMPLEX}.get(letter, {})
     text = forms.get(mode, _JOINED[mode])
     f = "f" if type.startswith("float") else ""
-    return text.format(type=type, f=f)
+    return text.format(f=f)
