@@ -6,8 +6,8 @@ from typing import Final
 
 from ..python_text import WIDTH
 
-_PLACES: Final = re.compile(r', | (?=(?:\|\||&&|[?:+*/-]) )|"(?:[^"\\]|\\.)*"|[()\[\]{}]')
-"""Where a line can be broken, after a comma or before an operator; and what says how deep that is."""
+_PLACES: Final = re.compile(r', | (?=(?:\|\||&&|[?:+*/-]) )| (?=reduction\()|"(?:[^"\\]|\\.)*"|[()\[\]{}]')
+"""Where a line can be broken, after a comma or before an operator or a clause; and what says how deep that is."""
 
 
 def bare(expression: str) -> str:

@@ -47,7 +47,7 @@ def print_source(name: str, functions: Sequence[CFunction]) -> str:
 def functions_text(functions: Sequence[CFunction]) -> str:
     """The functions, after all that they need."""
     called = source_of({name for function in functions for name in function.needs})
-    text = folded_lines("\n".join([called, *(function.text.strip() + "\n" for function in functions)]))
+    text = "\n".join([called, *(function.text.strip() + "\n" for function in functions)])
     declarations = [
         declaration for name, declaration in DECLARATIONS.items() if f"reduction({name} :" in text
     ]
@@ -55,7 +55,7 @@ def functions_text(functions: Sequence[CFunction]) -> str:
     includes = "".join(
         f"#include <{header}.h>\n" for header, needed in INCLUDES.items() if re.search(needed, text)
     )
-    return "\n".join([includes, *declarations, text.lstrip("\n")])
+    return "\n".join([includes, *declarations, folded_lines(text.lstrip("\n"))])
 
 
 def print_function(call: Call, name: str, options: COptions, *, in_loop: bool = False) -> CFunction | None:

@@ -1,7 +1,7 @@
 """C texts are for reading: short lines, no more than is needed, and comments that lead to the user's source."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,9 @@ from tracemill.compiler.backends.python_text import WIDTH
 pytestmark = pytest.mark.usefixtures("c_compiler")
 
 
-def c_text(f: Any, *args: Any) -> str:
+def c_text(f: Callable[..., Any], *args: Any) -> str:
     """The C of a program, without what Python calls it by."""
-    compiled: tm.CompiledFunction = tm.compile(f, backend="c")
-    text = compiled.lower(*args).c_source
+    text = tm.compile(f, backend="c").lower(*args).c_source
     assert text is not None
     return text.partition("// ---- Calls from Python")[0]
 
@@ -62,6 +61,7 @@ def test_lines_of_code_fit_on_a_page() -> None:
 LONG = [
     f"static void f({', '.join(f'const float *restrict x{i}' for i in range(20))}, long threads)",
     f"    #pragma omp simd reduction(+ : {', '.join(f'sum_{i}_so_far_block' for i in range(20))})",
+    f"    #pragma omp simd reduction(+ : {', '.join(f'x{i}' for i in range(10))}) reduction(tm_max : maximum_of_all)",
     f"        const double total = {' + '.join(f'(x[{i}] * g({i}, -1))' for i in range(30))};  // a, b + c",
     f'    return PyErr_Format(error, "{", ".join(20 * ["%s: what, this"])}", name, place);',
     f"static const double constant[] = {{{', '.join(map(str, range(2000)))}}};",
