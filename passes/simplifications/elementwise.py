@@ -50,7 +50,25 @@ def _sink_reshapes(site: Site) -> Value | None:
     return reshape(bind(site.op, *plain, **site.params), site.type.shape)
 
 
+def _sink_transposes(site: Site) -> Value | None:
+    """Compute in the order of axes from before, if all operands that are no numbers were transposed alike: where the
+    elements lie in memory, and often against another transpose."""
+    if site.op == "bitcast":
+        return None
+    inner = [site.made_by(value, "transpose") for value in site.inputs if value.ndim]
+    orders = {call.params["axes"] if call is not None else None for call in inner}
+    if None in orders or len(orders) != 1:
+        return None
+    if len({call.inputs[0].shape for call in inner if call is not None}) != 1:
+        return None
+    (axes,) = orders
+    before = iter(call.inputs[0] for call in inner if call is not None)
+    plain = [next(before) if value.ndim else value for value in site.inputs]
+    return bind("transpose", bind(site.op, *plain, **site.params), axes=axes)
+
+
 EVERY_ELEMENTWISE: list[tuple[str, Rule]] = [
     ("f(repeated x) → repeated f(x)", _sink_broadcasts),
     ("f(reshaped x) → reshaped f(x)", _sink_reshapes),
+    ("f(transposed x) → transposed f(x)", _sink_transposes),
 ]

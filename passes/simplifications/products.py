@@ -28,6 +28,20 @@ def _extremum_of_one(site: Site) -> Value | None:
     return reshape(x, site.type.shape) if all(x.shape[axis] == 1 for axis in axes) else None
 
 
+@rule("sum of transposed x → transposed sum of x", "sum", "prod", "max", "min", "any", "all")
+def _reduced_transpose(site: Site) -> Value | None:
+    inner = site.made_by(site.inputs[0], "transpose")
+    if inner is None:
+        return None
+    order: Any = inner.params["axes"]
+    axes = site.params["axes"]
+    left = [at for axis, at in enumerate(order) if axis not in axes]
+    reduced = bind(
+        site.op, inner.inputs[0], **{**site.params, "axes": tuple(sorted(order[axis] for axis in axes))}
+    )
+    return transpose(reduced, [sorted(left).index(at) for at in left])
+
+
 @rule("dot of transposes → dot along other axes", "dot")
 def _dot_of_transpose(site: Site) -> Value | None:
     """Where the free axes stay in their order."""

@@ -240,6 +240,12 @@ CASES = (
          lambda x: call("max", x, axes=(1,)), ("f32[17, 1]",), "reshape"),
     Case("max over axes of length 1 → reshape",
          lambda x: call("prod", x, axes=(1,)), ("f32[17, 1]",), "reshape"),
+    Case("sum of transposed x → transposed sum of x", lambda x: fn.sum_(fn.transpose(x, (1, 0)), (0,)), (M,), "sum",
+         "integers"),
+    Case("sum of transposed x → transposed sum of x",
+         lambda x: call("max", fn.transpose(x, (3, 0, 2, 1)), axes=(1,)), ("f32[2, 3, 4, 5]",), "max transpose"),
+    Case("sum of transposed x → transposed sum of x",
+         lambda x: call("all", fn.transpose(x, (1, 2, 0)), axes=(0, 1)), ("bool[2, 3, 4]",), "all"),
     Case("dot of transposes → dot along other axes", lambda x, y: dot(x, fn.transpose(y, (1, 0))),
          (M, "f32[4, 5]"), "dot", "real"),
     Case("dot of transposes → dot along other axes",
@@ -296,6 +302,11 @@ CASES = (
     Case("f(reshaped x) → reshaped f(x)", lambda x: fn.multiply(reshape(x, (5, 3)), 3), (M,), "multiply reshape"),
     Case("f(reshaped x) → reshaped f(x)", lambda x, y: fn.add(reshape(x, (15,)), reshape(y, (15,))),
          (M, M), "add reshape"),
+    Case("f(transposed x) → transposed f(x)",
+         lambda x, y: fn.multiply(fn.add(fn.transpose(x, (1, 0)), fn.transpose(y, (1, 0))), 3),
+         (M, M), "add multiply transpose"),
+    Case("f(transposed x) → transposed f(x)",
+         lambda x: fn.transpose(fn.exp(fn.transpose(x, (2, 0, 1))), (1, 2, 0)), ("f32[2, 3, 5]",), "exp"),
 )  # fmt: skip
 
 UNCHANGED = {
@@ -346,6 +357,11 @@ UNCHANGED = {
     "what is scattered into an array that others see": (
         lambda x: (y := scattered(x, fn.constant([1.0, 2.0], x.dtype), [0, 1], [0, 4]), fn.add(y, x)),
         M,
+    ),
+    "a transposed array beside another": (lambda x: fn.multiply(fn.transpose(x, (1, 0)), x), "f32[3, 3]"),
+    "arrays that are transposed in two ways": (
+        lambda x: fn.multiply(fn.transpose(x, (1, 0, 2)), fn.transpose(x, (2, 1, 0))),
+        "f32[3, 3, 3]",
     ),
     "what is gathered as often as there are elements": (lambda x: gathered(fn.exp(x), np.arange(17)), V),
     "what is gathered from an array that others see": (
