@@ -2,12 +2,15 @@
 
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, wraps
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from itertools import islice
 from linecache import getline
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,6 +28,7 @@ CONSTRUCTORS: dict[str, Callable[..., Any]] = {}
 INDEXABLES: dict[str, Any] = {}
 """Name of an object in NumPy that is indexed, such as ``r_`` -> what stands for it in a traced function."""
 
+_RANDOM = "numpy.random"
 _RANDOM_SAFE = {"default_rng", "Generator", "RandomState", "SeedSequence", "BitGenerator", "PCG64", "Philox"}
 
 
@@ -57,6 +61,7 @@ class _Installation:
         self.active = 0
         self.replaced: list[tuple[Any, str, Any, Any]] | None = None
         """Module, name, NumPy's own, ours."""
+        self.refuses_draws = False
 
     def enter(self) -> None:
         with self.lock:
@@ -66,6 +71,24 @@ class _Installation:
                 for module, name, _, ours in self.replaced:
                     setattr(module, name, ours)
             self.active += 1
+        if self.refuses_draws:
+            return
+        if (random := vars(np).get("random")) is not None:
+            self.refuse_draws(random)
+        elif not any(isinstance(finder, _RandomFinder) for finder in sys.meta_path):
+            sys.meta_path.insert(0, _RandomFinder())
+
+    def refuse_draws(self, random: ModuleType) -> None:
+        """Replace the functions of ``numpy.random``, now that it is loaded."""
+        with self.lock:
+            if self.refuses_draws:
+                return
+            self.refuses_draws = True
+            found = list(_draws(random))
+            self.replaced = [*(self.replaced or ()), *found]
+            if self.active:
+                for module, name, _, ours in found:
+                    setattr(module, name, ours)
 
     def leave(self) -> None:
         with self.lock:
@@ -73,6 +96,36 @@ class _Installation:
             if self.active == 0:
                 for module, name, original, _ in self.replaced or ():
                     setattr(module, name, original)
+
+
+class _RandomFinder(MetaPathFinder):
+    """Has ``numpy.random`` replaced when it is loaded: that takes NumPy long, and most functions do not need it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != _RANDOM:
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _RandomLoader(spec.loader)
+        return spec
+
+
+class _RandomLoader(Loader):
+    def __init__(self, loader: Loader) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__loader__ = self.loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.loader
+        self.loader.exec_module(module)
+        _installation.refuse_draws(module)
 
 
 _installation = _Installation()
@@ -101,10 +154,14 @@ def _replacements() -> Iterator[tuple[Any, str, Any, Any]]:
         name, module = function.__name__, sys.modules[function.__module__]
         if (module is not np or name not in CONSTRUCTORS) and getattr(module, name, None) is function:
             yield module, name, function, _looking_everywhere(function)
-    for name in np.random.__all__:  # imported by NumPy on first use: before anything is replaced
-        original = getattr(np.random, name)
+
+
+def _draws(random: ModuleType) -> Iterator[tuple[Any, str, Any, Any]]:
+    """As `_replacements`, of the functions that draw from NumPy's own generator."""
+    for name in random.__all__:
+        original = getattr(random, name)
         if name not in _RANDOM_SAFE and callable(original) and not isinstance(original, type):
-            yield np.random, name, original, _refusing(original, name)
+            yield random, name, original, _refusing(original, name)
 
 
 def _dispatching(name: str, original: Any, traced: Callable[..., Any]) -> Any:

@@ -1,6 +1,7 @@
 """NumPy's own generators that a function reaches: what they draw while it is traced would be the same at each run."""
 
 import pickle
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,7 +18,10 @@ from ..compiler.tracing import location_at
 @contextmanager
 def refusing_draws(function: Callable[..., Any]) -> Generator[None]:
     """`RandomStateError` if the function has drawn from a generator of NumPy's that it, or one it calls, names."""
-    before = [(name, found, _state(found)) for name, found in _generators(function, set())]
+    is_loaded = (
+        "numpy.random" in sys.modules
+    )  # else there is no generator, and this is not the time to load them
+    before = [(n, found, _state(found)) for n, found in _generators(function, set())] if is_loaded else []
     yield
     for name, found, state in before:
         if _state(found) != state:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TREE = Path(__file__).resolve().parent / ".root"
 MOST_SECONDS = 0.1
 MOST_RATIO = 1.5
@@ -47,3 +49,49 @@ def test_importing_costs_little_more_than_importing_numpy() -> None:
 def test_importing_brings_no_slow_package() -> None:
     loaded = run_python("import sys, tracemill; print(*sorted({name.split('.')[0] for name in sys.modules}))")
     assert not set(SLOW_PACKAGES) & set(loaded.split())
+
+
+FIRST_CALL = """
+import sys
+import numpy as np
+import tracemill as tm
+gradient = tm.compile(tm.grad(lambda x: np.sum(np.sin(x) ** 2)), backend="{backend}")
+before = set(sys.modules)
+gradient(np.ones(3))
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.usefixtures("c_compiler")
+def test_a_first_call_that_is_in_the_disk_cache_loads_nothing(backend: str) -> None:
+    program = FIRST_CALL.format(backend=backend)
+    run_python(program)
+    assert run_python(program).split() == []
+
+
+DRAWS = """
+from tracemill.compiler.errors import RandomStateError
+import sys
+import numpy as np
+import tracemill as tm
+def f(x):
+    {draw}
+assert "numpy.random" not in sys.modules
+try:
+    tm.compile(f)(np.ones(3))
+except RandomStateError:
+    print("refused", isinstance(np.random.normal(), float))
+"""
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        "return x + np.random.normal()",
+        "import numpy.random; return x + numpy.random.normal()",
+        "from numpy.random import normal; return x + normal()",
+    ],
+)
+def test_draws_are_refused_though_the_traced_function_is_the_first_to_load_random_numbers(draw: str) -> None:
+    assert run_python(DRAWS.format(draw=draw)).split() == ["refused", "True"]

@@ -18,6 +18,7 @@ import pytest
 
 from tracemill.runtime import cache_eviction, cache_folder
 from tracemill.runtime.cache import CacheWarning, DiskCache, Statistics, cache_key, default_cache
+from tracemill.runtime.cache_key import versions_in_use
 
 TREE = Path(__file__).resolve().parent.parent / ".root"
 KEY = cache_key(ir="# tracemill ir 1\ndef f() -> f32[]:", backend="numpy")
@@ -99,6 +100,25 @@ def test_a_key_differs_when_anything_does() -> None:
     ]
     assert len(set(keys)) == len(keys)
     assert all(len(key) == 64 for key in keys)
+
+
+@pytest.mark.parametrize("name", ["compiler/ir.py", "compiler/backends/c/functions/number.h"])
+def test_keys_change_with_any_source_of_ours(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / name
+    for folder in ("compiler", "passes", "runtime"):
+        (tmp_path / folder).mkdir()
+    source.parent.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr("tracemill.runtime.cache_key._PACKAGE", tmp_path)
+    found = []
+    for text in ("one", "another"):
+        source.write_text(text)
+        versions_in_use.cache_clear()
+        found.append(versions_in_use()["tracemill"])
+    monkeypatch.undo()
+    versions_in_use.cache_clear()
+    assert len(set(found)) == 2
 
 
 @pytest.mark.parametrize("key", ["", "../" + KEY[3:], KEY[:-1], KEY.upper(), KEY + "\n"])
