@@ -1,7 +1,7 @@
 """From a traced graph to a function that runs: optimise, print, cache, load."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from ..passes.reroll import reroll
 from ..passes.share_subexpressions import share_subexpressions
 from ..passes.simplify import simplify
 from ..passes.tile import tile
+from .blas import products
 from .cache import cache_key, default_cache, versions_in_use
 from .cache_entry import Entry
 from .environment import checking, usual_backend
@@ -140,7 +141,8 @@ def target_of(backend: str, fast_math: bool) -> Target:
     compiler = toolchain() if wanted == "c" else working_toolchain()
     if compiler is None:
         return NUMPY
-    return Target("c", COptions(fast_math=fast_math), compiler, falls_back=wanted == "auto")
+    options = COptions(fast_math=fast_math, blas=products() is not None)
+    return Target("c", options, compiler, falls_back=wanted == "auto")
 
 
 def print_program(
@@ -200,7 +202,7 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
 
 
 def _key(text: str, target: Target, donated: Sequence[int]) -> str:
-    options: dict[str, Any] = {"fast_math": target.options.fast_math} if target.backend == "c" else {}
+    options: dict[str, Any] = asdict(target.options) if target.backend == "c" else {}
     if donated:
         options["donated"] = list(donated)
     return cache_key(

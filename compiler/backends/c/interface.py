@@ -13,6 +13,7 @@ from ...loops.work import SHARED
 from ..numpy.form import shape_text
 from ..python_literals import dtype_text
 from ..python_text import WIDTH, wrapped
+from .blas import blas_text
 from .function import CFunction
 from .interruption import CALL, PYTHON
 
@@ -143,10 +144,11 @@ __attribute__((noinline)) static tm_object *tm_call(
 EXPORT = """\
 // `self` holds numpy.ndarray, None, what makes an operand fit, and the dtypes and NumPy's numbers of all types.
 __attribute__((visibility("default")))
-tm_object *tracemill_functions(tm_object *self, long header, const int *threads) {
+tm_object *tracemill_functions(tm_object *self, long header, const int *threads, const void *blas) {
     const int types = sizeof tm_types / sizeof *tm_types, functions = sizeof tm_methods / sizeof *tm_methods;
     tm_header = header;
     tm_threads = threads;
+    $blas;
     tm_ndarray = PyTuple_GetItem(self, 0);
     tm_none = PyTuple_GetItem(self, 1);
     for (int i = 0; i < types; i++) {
@@ -179,7 +181,9 @@ def print_wrappers(functions: Sequence[CFunction]) -> str:
         WRAPPER,
         *(_wrapper(function, types) for function in functions),
         _braced("static tm_method tm_methods[] =", methods),
-        EXPORT,
+        EXPORT.replace(
+            "$blas", "tm_blas = blas" if any(blas_text(f.text) for f in functions) else "(void)blas"
+        ),
     ]
     return "\n".join(parts)
 
@@ -239,14 +243,14 @@ def fitting(value, number):
 '''
 
 LINK = '''\
-def link(path, threads):
-    """Take the C functions from a shared library; `threads` is the address of how many threads they use."""
+def link(path, threads, blas=None):
+    """Take the C functions from a shared library: given where it reads how many threads there are, and NumPy's BLAS."""
     make = ctypes.PyDLL(path).tracemill_functions
     make.restype = ctypes.py_object
-    make.argtypes = [ctypes.py_object, ctypes.c_long, ctypes.c_void_p]
+    make.argtypes = [ctypes.py_object, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     dtypes = tuple(np.dtype(dtype) for _, dtype in TYPES)
     numbers = tuple(dtype.type for dtype in dtypes)
-    made = make((np.ndarray, None, fitting, dtypes, numbers), object.__basicsize__, threads)
+    made = make((np.ndarray, None, fitting, dtypes, numbers), object.__basicsize__, threads, blas)
     globals().update({function.__name__: function for function in made})
 '''
 

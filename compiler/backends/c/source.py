@@ -9,6 +9,7 @@ from ...ir import Call, called
 from ...kernel import is_loop_call
 from ...nested_graphs import graph_of
 from ...trace import bind_all
+from .blas import blas_text
 from .control import control_function
 from .definitions import source_of
 from .function import CFunction, COptions
@@ -52,6 +53,7 @@ def functions_text(functions: Sequence[CFunction]) -> str:
         declaration for name, declaration in DECLARATIONS.items() if f"reduction({name} :" in text
     ]
     declarations += [INTERRUPTION] * (CALL in text) + [APART] * ("TM_APART" in text)
+    declarations += filter(None, [blas_text(text)])
     includes = "".join(
         f"#include <{header}.h>\n" for header, needed in INCLUDES.items() if re.search(needed, text)
     )
@@ -72,7 +74,7 @@ def _function_of(call: Call, name: str, options: COptions, in_loop: bool) -> CFu
         (graph,) = called((call,))
         return kernel_function(graph, name, options)
     inner = partial(print_function, options=options, in_loop=True)
-    found = step_function(call, name, in_loop=in_loop) or control_function(call, name, inner)
+    found = step_function(call, name, options, in_loop=in_loop) or control_function(call, name, inner)
     if found is None and in_loop and is_loop_call(call):
         types = [value.type for value in call.inputs]
         alone = graph_of(call.op, types, lambda *values: bind_all(call.op, *values, **call.params))

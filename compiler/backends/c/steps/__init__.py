@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ....ir import Call
-from ..function import CFunction
+from ..function import CFunction, COptions
 from .chunks import nothing
 from .cumulative import cumulative
 from .products import dot
@@ -26,8 +26,12 @@ _STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
     "update_slice": update,
 }
 
+DEFAULT = COptions()
 
-def step_function(call: Call, name: str, *, in_loop: bool = False) -> CFunction | None:
+
+def step_function(
+    call: Call, name: str, options: COptions = DEFAULT, *, in_loop: bool = False
+) -> CFunction | None:
     """A C function called `name` that computes a call; None where NumPy does it, because it must or is as fast.
 
     In a loop that is C itself, more is worth doing in C: a call of NumPy would make it a loop of Python.
@@ -37,4 +41,4 @@ def step_function(call: Call, name: str, *, in_loop: bool = False) -> CFunction 
         return None
     if not any(value.type.size for value in call.outputs):
         return nothing(call, name)
-    return dot(call, name, in_loop=in_loop) if step is None else step(call, name)
+    return dot(call, name, in_loop=in_loop, blas=options.blas) if step is None else step(call, name)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ....ir import Shape
 
@@ -36,6 +37,19 @@ def broadcast_offset(shape: Shape, to: Shape, number: str) -> str:
         ],
         number,
     )
+
+
+def even_distance(shape: Shape, axes: Sequence[int]) -> int | None:
+    """How many elements apart neighbours lie, counted in row-major order along `axes`; None if not all are so far.
+
+    >>> even_distance((5, 3, 4), (0, 1)), even_distance((5, 3, 4), (1, 2)), even_distance((5, 3, 4), (0, 2))
+    (4, 1, None)
+    """
+    strides = strides_of(shape)
+    long = [axis for axis in axes if shape[axis] > 1]
+    if any(strides[outer] != shape[inner] * strides[inner] for outer, inner in pairwise(long)):
+        return None
+    return strides[long[-1]] if long else 1
 
 
 def strided_offset(axes: Sequence[tuple[int, int]], number: str) -> str:

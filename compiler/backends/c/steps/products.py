@@ -7,11 +7,12 @@ from string import Template
 from typing import Any
 
 from ....ir import Call, Shape
+from ..blas import OF_DTYPE
 from ..function import CFunction
 from ..parameters import parameters
 from ..types import element_type
-from .chunks import chunk_size, over_chunks
-from .offsets import offset_along
+from .chunks import chunk_size, names, over_chunks
+from .offsets import even_distance, offset_along
 
 HEIGHT, VECTOR = 4, 64
 """Rows that are computed at once, and bytes of a vector register."""
@@ -85,11 +86,25 @@ $stores
 """)
 
 IN_LOOP = 64
-"""In a loop of C a call of BLAS would cost the loop, so that larger products are worth while."""
+"""In a loop of C a call of NumPy's would cost the loop, so that larger products are worth while. Above this, BLAS is
+called from C where that is possible."""
+
+_BY_BLAS = Template("""\
+static void $name($parameters, long threads)
+{
+    if (!tm_blas) {
+        ${name}_here($arguments, threads);
+        return;
+    }
+    for (long batch = 0; batch < $count; batch++)
+        $multiply($turned, $right_turned, $rows, $columns, $length, x$left + ($left_batch), $left_apart,
+                  x$right + ($right_batch), $right_apart, out0 + batch * $size);
+}
+""")
 
 
-def dot(call: Call, name: str, *, in_loop: bool = False) -> CFunction | None:
-    """The C function of a call of ``dot``."""
+def dot(call: Call, name: str, *, in_loop: bool = False, blas: bool = False) -> CFunction | None:
+    """The C function of a call of ``dot``, which calls BLAS for large products in a loop if it can."""
     axes: Any = call.params
     x, y = call.inputs
     dtype = x.dtype
@@ -103,9 +118,16 @@ def dot(call: Call, name: str, *, in_loop: bool = False) -> CFunction | None:
     left, right = sides
     length = math.prod(x.shape[axis] for axis in axes["contract_x"])
     flops = left.entries * right.entries * length
-    most = (IN_LOOP if in_loop else SMALL) ** 3
-    if dtype.kind not in "iu" and (dtype.name not in ("float32", "float64") or flops > most):
+    if dtype.kind not in "iu" and dtype.name not in OF_DTYPE:
         return None
+    is_thin = min(left.entries, right.entries, length) == 1  # and takes as long as to read it, by BLAS or not
+    is_large = (
+        dtype.kind == "f" and flops > (IN_LOOP if in_loop else SMALL) ** 3 and not (in_loop and is_thin)
+    )
+    by_blas = is_large and in_loop and blas and left.is_even and right.is_even
+    if is_large and not by_blas:
+        return None
+    whole, name = name, f"{name}_here" if by_blas else name
     product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)
     inputs, outputs = tuple(value.type for value in call.inputs), (call.outputs[0].type,)
     declared = parameters(inputs, outputs)
@@ -115,8 +137,21 @@ def dot(call: Call, name: str, *, in_loop: bool = False) -> CFunction | None:
     items = math.prod(batch) * -(-left.entries // height)
     work = 1 + round(math.prod(batch) * (flops * dtype.itemsize / 64 + left.entries))
     text = (product.by_entries if by_entries else product.by_tiles)(", ".join(declared))
-    driver = over_chunks(name, declared, items, chunk_size(items, work))
-    return CFunction(name, text + driver, inputs, outputs, frozenset(), work)
+    text += over_chunks(name, declared, items, chunk_size(items, work))
+    if by_blas:
+        text += "\n" + _BY_BLAS.substitute(
+            product.texts(", ".join(declared)),
+            name=whole,
+            arguments=", ".join(names(declared)),
+            count=math.prod(batch),
+            multiply=OF_DTYPE[dtype.name],
+            turned=left.text_of_turn(left.contract),
+            left_apart=left.apart,
+            right_turned=right.text_of_turn(right.free),
+            right_apart=right.apart,
+            size=left.entries * right.entries,
+        )
+    return CFunction(whole, text, inputs, outputs, frozenset(), work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +175,25 @@ class Side:
 
     def offset(self, axes: tuple[int, ...], number: str) -> str:
         return offset_along(self.shape, axes, number)
+
+    @property
+    def distances(self) -> tuple[int | None, int | None]:
+        """How far apart its vectors lie, and the entries of each: None where that is not even."""
+        return even_distance(self.shape, self.free), even_distance(self.shape, self.contract)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether it is a matrix for BLAS: with rows or with columns whose entries lie together."""
+        return None not in self.distances and 1 in self.distances
+
+    @property
+    def apart(self) -> int:
+        """How far apart its rows lie, or its columns if they are what lies together."""
+        return max(distance or 0 for distance in self.distances)
+
+    def text_of_turn(self, axes: tuple[int, ...]) -> str:
+        """``true`` for BLAS if these axes are not those whose entries lie together."""
+        return "false" if even_distance(self.shape, axes) == 1 else "true"
 
 
 @dataclass(frozen=True, slots=True)
