@@ -1,10 +1,14 @@
 """Graphs of kernels of several calls, large enough for blocks and chunks: norms, stencils, pairs, columns, moves."""
 
 import numpy as np
+import pytest
 
 from recording import recorded
 from tracemill.compiler import functions as fn
+from tracemill.compiler.backends.c.function import CFunction, COptions
+from tracemill.compiler.backends.c.kernel import kernel_function
 from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.loops import work
 from tracemill.compiler.trace import bind
 
 
@@ -131,3 +135,16 @@ LARGE: dict[str, Graph] = {
     "empty": recorded(lambda x: (fn.sum_(x, (0,)), fn.exp(x), bind("all", fn.greater(x, 0), axes=(0,))), "f64[0, 3]"),
     "single": recorded(softmax, "f64[1, 1]"),
 }  # fmt: skip
+
+LONG = 10_000
+"""Nanoseconds of work that threads share in tests, so that arrays can be small."""
+
+
+def large_function(name: str) -> CFunction:
+    """The C function of one of them, cut into chunks if it is `LONG`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work, "SHARED", LONG)
+        patch.setattr(work, "CHUNK", LONG // 2)
+        function = kernel_function(LARGE[name], name.replace(" ", "_"), COptions())
+    assert function is not None
+    return function

@@ -8,11 +8,21 @@ from dataclasses import replace
 from typing import Final
 
 from ..additions import OPERATION, additions
-from .nest import Apply, Block, Choose, Load, Loop, Nest, Statement, Store
+from ..ir import Call
+from .nest import Apply, Block, Buffer, Choose, Clamped, Load, Loop, Nest, Statement, Store
 from .walk import accumulated, expressions
 
-BYTE: Final = 0.06
-"""Nanoseconds of a byte that is read or written."""
+BYTE: Final = 0.01
+"""Nanoseconds of a byte that is read or written, in the caches: what lies beyond them is worth sharing anyway."""
+
+ARITHMETIC: Final = 0.02
+"""Nanoseconds of an addition of two numbers, if nothing else keeps a loop on vectors waiting."""
+
+FUNCTION: Final = 8.0
+"""More additions than these take as long as a function."""
+
+ANYWHERE: Final = 1.0
+"""Nanoseconds of an element that lies where another one says."""
 
 SHARED: Final = 50_000
 """Nanoseconds of work from which on a loop is shared between threads."""
@@ -29,22 +39,34 @@ ROWS: Final = 256
 def work(body: Iterable[Statement]) -> float:
     """Nanoseconds that statements take on one thread."""
     total = 0.0
+    read: dict[Buffer, None] = {}
     for statement in body:
         match statement:
             case Loop():
                 total += statement.variable.extent * work(statement.body)
             case Choose():
                 total += work(statement.then_body) + work(statement.else_body)
+            case Store():
+                total += BYTE * statement.buffer.dtype.itemsize
             case _:
-                total += OPERATION
+                total += ARITHMETIC
         for expression in expressions(statement):
-            if isinstance(expression, Apply):
-                total += OPERATION * additions(expression.call)
-            elif isinstance(expression, Load):
-                total += BYTE * expression.dtype.itemsize
-        if isinstance(statement, Store):
-            total += BYTE * statement.buffer.dtype.itemsize
-    return total
+            match expression:
+                case Apply():
+                    total += _nanoseconds(expression.call)
+                case Load():
+                    read[expression.buffer] = None
+                case Clamped():
+                    total += ANYWHERE
+                case _:
+                    pass
+    return total + sum(BYTE * buffer.dtype.itemsize for buffer in read)  # its neighbours are near already
+
+
+def _nanoseconds(call: Call) -> float:
+    """Of one element. Functions take longer than their additions where the C library has no vectors for them."""
+    count = additions(call)
+    return count * (OPERATION if count > FUNCTION else ARITHMETIC)
 
 
 def chunked(nest: Nest) -> Nest:

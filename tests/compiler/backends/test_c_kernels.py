@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from compiling import Compiled, compiled
-from kernel_graphs import LARGE
+from kernel_graphs import LARGE, LONG, large_function, stencil
 from random_graphs import graphs
 from recording import assert_same, drawn, recorded
 from samples.sample import Sample, special_values
@@ -80,7 +80,7 @@ def test_samples_give_what_they_mean(
 
 # ---- kernels of several calls, large enough for chunks and blocks --------------------------------------
 
-NAMED = {name: function_of(graph, name.replace(" ", "_")) for name, graph in LARGE.items()}
+NAMED = {name: large_function(name) for name in LARGE}
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,12 @@ def test_results_are_the_same_on_any_number_of_threads(name: str, large: dict[st
 
 @pytest.mark.parametrize("name", LARGE)
 def test_large_kernels_are_cut_into_chunks_only_if_they_are_long(name: str) -> None:
-    assert ("_chunk" in NAMED[name].text) == (NAMED[name].work > 50_000)
+    assert ("_chunk" in NAMED[name].text) == (NAMED[name].work > LONG)
+
+
+def test_threads_do_not_share_what_takes_microseconds() -> None:
+    assert "_chunk" not in function_of(recorded(stencil, "f64[300, 200]"), "short").text
+    assert "_chunk" in function_of(recorded(stencil, "f64[3000, 200]"), "long").text
 
 
 # ---- numbers where sums go wrong -----------------------------------------------------------------------
@@ -290,8 +295,8 @@ def test_vector_functions_of_the_c_library_are_declared() -> None:
 
 
 def test_the_same_graph_gives_the_same_text() -> None:
-    for name, graph in LARGE.items():
-        assert function_of(graph, name.replace(" ", "_")).text == NAMED[name].text
+    for name in LARGE:
+        assert large_function(name).text == NAMED[name].text
 
 
 # ---- names ---------------------------------------------------------------------------------------------

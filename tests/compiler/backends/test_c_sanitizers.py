@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernel_graphs import LARGE
+from kernel_graphs import LARGE, large_function
 from loop_steps import LOOPS, arrays_for
 from recording import drawn
 from samples.sample import Sample
 from samples.table import SAMPLES
 from sanitizing import SANITIZERS, sanitized
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.kernel import kernel_function
 from tracemill.compiler.backends.c.source import print_function
 from tracemill.compiler.backends.c.steps import step_function
 from tracemill.compiler.dtypes import FLOAT64
@@ -95,9 +94,5 @@ def test_faults_are_found(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path
 
 
 def test_kernels_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
-    cases: list[Case] = []
-    for number, graph in enumerate(LARGE.values()):
-        function = kernel_function(graph, f"kernel_{number}", COptions())
-        assert function is not None
-        cases.append((function, drawn(graph, "real")))
+    cases = [(large_function(name), drawn(graph, "real")) for name, graph in LARGE.items()]
     assert_clean(cases, c_toolchain, tmp_path, sanitizer)
