@@ -41,6 +41,8 @@ def generate_entry(
         inputs.append(f"c{i}")
     result = result_expression(program, names)
     for index in donated:
+        if not inputs[index].isidentifier():
+            continue  # a number of Python's has no memory
         others = "".join(f"{name}, " for place, name in enumerate(inputs) if place != index)
         check.lines.append(f"{inputs[index]} = to_overwrite({inputs[index]}, ({others}))")
     lines = [*check.lines, f"out = run({', '.join(inputs)})", f"return {result}"]

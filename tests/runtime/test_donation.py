@@ -43,6 +43,38 @@ def test_every_backend_takes_donated_arguments(backend: str) -> None:
         np.testing.assert_array_equal(second, W + G)
 
 
+def filled(x: Any, number: Any) -> Any:
+    def step(i: Any, x: Any) -> Any:
+        x[i] = x[i - 1] * 0.5 + number
+        return x
+
+    return tm.fori_loop(1, 6, step, x)
+
+
+def filled_while(x: Any, number: Any) -> Any:
+    def step(state: Any) -> Any:
+        x, i, number = state
+        x[i] += number
+        return x, i + 1, number
+
+    return tm.while_loop(lambda state: state[1] < 6, step, (x, 0, number))[0]
+
+
+@pytest.mark.parametrize("function", [filled, filled_while])
+def test_loops_of_c_write_to_donated_arguments(function: Any, c_compiler: str) -> None:
+    donating_loop = tm.compile(function, donate_argnums=(0, 1), backend="c")
+    keeping_loop = tm.compile(function, backend="c")
+    for number in (np.array(0.25), np.float64(0.25), 0.25):
+        x = W.ravel().copy()
+        expected = keeping_loop(x, number)
+        np.testing.assert_array_equal(x, W.ravel())
+        result = donating_loop(x, number)
+        np.testing.assert_array_equal(result, expected)
+        assert np.shares_memory(result, x)
+        result = donating_loop(np.arange(12.0)[::2], number)
+        np.testing.assert_array_equal(result, keeping_loop(np.arange(12.0)[::2], number))
+
+
 def test_arrays_in_containers_are_donated_too() -> None:
     f = tm.compile(lambda p, x: {"w": p["w"] * 2.0, "b": p["b"] + x}, donate_argnums=0, backend="numpy")
     given = {"b": np.ones(3), "w": W.copy()}
