@@ -142,6 +142,17 @@ def test_large_choices_keep_every_bit_wherever_they_are_written(shapes: str, dty
     run_and_check(graph, drawn(graph, "special"))
 
 
+@pytest.mark.parametrize("type", ["f32[5000]", "f64[]", "i8[5000]", "f16[40, 500]"])
+@pytest.mark.parametrize("bounds", [(-1, 1), (0, 1), (-1, 0), (2, 1)], ids=str)
+def test_clipped_numbers_keep_the_sign_of_zero(type: str, bounds: tuple[int, int]) -> None:
+    def function(x: Value) -> Value:
+        low, high = (fn.constant(bound, x.dtype) for bound in bounds)
+        return bind("clip", fn.negative(x), low, high)
+
+    graph = recorded(function, type)
+    run_and_check(graph, drawn(graph, "special"))
+
+
 @pytest.mark.parametrize(
     "types",
     [("f64[3, 20000]",), ("f32[20001, 3]",), ("f64[5, 1]", "f64[1, 9000]"), ("f64[]", "f64[20000]")],
