@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.byte_counts import show_bytes
 from ..compiler.errors import TransformArgumentError
 from ..compiler.ir import Graph
 from ..compiler.peak_memory import peak_memory
@@ -15,7 +16,7 @@ from ..compiler.traced_array import as_value, wrap
 from ..compiler.tracing import current_trace
 from .chunks import Chunks
 from .mapped_graph import MappedGraph
-from .memory_limit import parse_bytes, show_bytes
+from .memory_limit import parse_bytes
 from .transform import run
 
 

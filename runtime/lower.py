@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..compiler.backends.c.function import CFunction
+from ..compiler.byte_counts import show_bytes
 from ..compiler.ir import Call, Graph, called
 from ..compiler.memory_use import MemoryUse
 from ..compiler.program import trace
@@ -16,8 +17,7 @@ from ..passes.fusion.report import Report
 from ..passes.fusion.traffic import bytes_read, bytes_written
 from .build import Source, final, memory_of, optimise, print_program, target_of
 from .donation import donated_inputs
-from .machine import known_machine
-from .memory_limit import show_bytes
+from .machine import measured_machine
 from .signature import Signature, arguments_for
 from .variant import Variant
 
@@ -33,13 +33,17 @@ class Kernel:
     """What it reads and writes, each array once."""
     operations: float
     """How many additions take as long as all its arithmetic."""
+    bandwidth: float
+    """The bytes that this machine reads and writes in a second when it copies large arrays, as it was measured once."""
+
+    @property
+    def least_time(self) -> float:
+        """The seconds that reading and writing takes alone, if nothing lies in a cache."""
+        return self.bytes_moved / self.bandwidth
 
     def __str__(self) -> str:
-        machine = known_machine()
         moved = f"{self.graph.name}: moves {show_bytes(self.bytes_moved)}, {self.operations:.3g} operations"
-        if machine is None:
-            return moved
-        return f"{moved}; {self.bytes_moved / machine.bandwidth * 1e6:.3g} µs at {machine.bandwidth / 1e9:.1f} GB/s"
+        return f"{moved}; {self.least_time * 1e6:.3g} µs at {self.bandwidth / 1e9:.1f} GB/s"
 
 
 class Lowered:
@@ -118,9 +122,15 @@ class Lowered:
 
     @property
     def kernels(self) -> list[Kernel]:
-        """The fused kernels, in the order in which they run; those of nested graphs are left out."""
-        made = self._source.functions
-        return [_kernel(call, made.get(call)) for call in self.optimised.calls if call.op == "kernel"]
+        """The fused kernels, in the order in which they run; those of nested graphs are left out.
+
+        How fast the machine copies is measured for the first of them, in a third of a second, and kept on disk.
+        """
+        calls = [call for call in self.optimised.calls if call.op == "kernel"]
+        if not calls:
+            return []
+        made, bandwidth = self._source.functions, measured_machine().bandwidth
+        return [_kernel(call, made.get(call), bandwidth) for call in calls]
 
     def compile(self) -> Variant:
         """The program, ready to run."""
@@ -141,8 +151,9 @@ class Lowered:
                     *(f"# {line}" for line in str(self.fusion).splitlines()),
                 ]
             before = graph
-        if self.kernels:
-            parts += ["# ---- kernels", *(f"# {kernel}" for kernel in self.kernels)]
+        kernels = self.kernels
+        if kernels:
+            parts += ["# ---- kernels", *(f"# {kernel}" for kernel in kernels)]
         parts += ["# ---- source", self.source]
         if self.c_source is not None:
             parts += ["// ---- C source", self.c_source]
@@ -152,9 +163,9 @@ class Lowered:
         return f"<Lowered {self.graph.name}({self.signature})>"
 
 
-def _kernel(call: Call, function: CFunction | None) -> Kernel:
+def _kernel(call: Call, function: CFunction | None, bandwidth: float) -> Kernel:
     (graph,) = called((call,))
     sizes = (max(value.type.size for value in (*inner.inputs, *inner.outputs)) for inner in graph.calls)
     spent = sum(operations(inner) * size for inner, size in zip(graph.calls, sizes, strict=True))
     text = function.text if function else None
-    return Kernel(graph, text, bytes_read(call) + bytes_written(call), spent)
+    return Kernel(graph, text, bytes_read(call) + bytes_written(call), spent, bandwidth)

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -18,6 +19,7 @@ from samples.sample import LAYOUTS
 from tracemill.compiler.errors import CompilerError, MissingCompilerError
 from tracemill.runtime.build import statistics
 from tracemill.runtime.cache import CacheWarning, default_cache
+from tracemill.runtime.machine import Machine
 from tracemill.runtime.threads import set_num_threads
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
@@ -150,6 +152,22 @@ def test_the_source_shows_python_and_c() -> None:
     assert "static void c_cumsum_1(" in lowered.c_source
     assert str(lowered).endswith(lowered.c_source)
     assert lowered.compile().build.c_source == lowered.c_source
+
+
+def test_a_kernel_says_what_it_moves_and_how_long_that_takes_on_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Machine("a processor", 2, {}, {1: 10e9, 2: 20e9}, 1e-6)
+    monkeypatch.setattr("tracemill.runtime.lower.measured_machine", lambda: machine)
+    lowered = tm.compile(lambda x, y: np.sin(x) * y, backend="c").lower(LARGE, LARGE)
+    (kernel,) = lowered.kernels
+    assert kernel.source is not None
+    assert "static void c_" in kernel.source
+    assert kernel.bytes_moved == 3 * LARGE.nbytes
+    assert kernel.least_time == pytest.approx(3 * LARGE.nbytes / 20e9)
+    assert kernel.operations >= 2 * LARGE.size
+    assert re.fullmatch(r"kernel_\w+: moves 14.4 MB, .* operations; 720 µs at 20.0 GB/s", str(kernel))
+    assert f"# {kernel}\n" in str(lowered)
 
 
 def test_a_program_without_c_functions_needs_no_library() -> None:

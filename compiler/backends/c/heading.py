@@ -1,14 +1,12 @@
 """The comment above a C function: the call that it computes, the user's line, and the bytes that it moves."""
 
 from dataclasses import replace
-from typing import Final
 
+from ...byte_counts import show_bytes
 from ...ir import Call, called
 from ...text import location_text, param_text
 from .function import CFunction
 from .layout import comment_line, comment_lines
-
-_BYTES: Final = {1e9: "GB", 1e6: "MB", 1e3: "kB", 1: "bytes"}
 
 
 def headed(function: CFunction, call: Call) -> CFunction:
@@ -29,12 +27,6 @@ def _heading(call: Call) -> str:
         name, location = call.op, call.location
         takes = [str(value.type) for value in call.inputs]
         takes += [f"{key}={param_text(param, {}, {})}" for key, param in call.params.items()]
-    text = comment_lines(f"{name}({', '.join(takes)}) -> {made}: moves {_moved(call)}")
-    return f"{text}\n" if location is None else f"{text}\n{comment_line(location_text(location))}\n"
-
-
-def _moved(call: Call) -> str:
-    """The bytes of what is read and written: ``33.6 MB``."""
     moved = sum(value.type.nbytes for value in (*call.inputs, *call.outputs))
-    least, unit = next(((least, unit) for least, unit in _BYTES.items() if moved >= least), (1, "bytes"))
-    return f"{float(f'{moved / least:.3g}'):g} {unit}"
+    text = comment_lines(f"{name}({', '.join(takes)}) -> {made}: moves {show_bytes(moved)}")
+    return f"{text}\n" if location is None else f"{text}\n{comment_line(location_text(location))}\n"
