@@ -62,8 +62,8 @@ def filled_while(x: Any, number: Any) -> Any:
 
 @pytest.mark.parametrize("function", [filled, filled_while])
 def test_loops_of_c_write_to_donated_arguments(function: Any, c_compiler: str) -> None:
-    donating_loop = tm.compile(function, donate_argnums=(0, 1), backend="c")
-    keeping_loop = tm.compile(function, backend="c")
+    donating_loop: Any = tm.compile(function, donate_argnums=(0, 1), backend="c")
+    keeping_loop: Any = tm.compile(function, backend="c")
     for number in (np.array(0.25), np.float64(0.25), 0.25):
         x = W.ravel().copy()
         expected = keeping_loop(x, number)
