@@ -87,7 +87,10 @@ class Op:
     result, before those. Fields are the params by name, the names of the dtypes of the first operand ``{t}`` and
     of the result ``{r}`` (``f32``), their C types ``{type}`` and ``{result}``, and ``{f}``, the suffix that math.h
     gives functions of floats. ``tm_name_{t}`` is a C function of backends/c/functions, or else the NumPy meaning of
-    the op ``name`` as C: ``tm_name_2_{t}`` with the params 2."""
+    the op ``name`` as C: ``tm_name_2_{t}`` with the params 2.
+
+    Triton's are the same, with ``triton_f64`` before all others: ``triton_int``, ``triton_real_bool``, and so on. Its
+    functions ``tm_name`` stand in backends/triton/functions; ``{type}`` and ``{result}`` are its own types."""
     effect: str | None
     """None for a pure op; else what it does besides computing ("calls Python")."""
     doc: str

@@ -136,6 +136,30 @@ LARGE: dict[str, Graph] = {
     "single": recorded(softmax, "f64[1, 1]"),
 }  # fmt: skip
 
+SMALL: dict[str, Graph] = {
+    "softmax": recorded(softmax, "f32[5, 70]"),
+    "softmax of long rows": recorded(softmax, "f64[2, 40000]"),
+    "layer_norm": recorded(layer_norm, "f32[9, 30]", "f32[30]"),
+    "pulls": recorded(pulls, "f64[20, 3]", "f64[20]"),
+    "kernel sums": recorded(kernel_sums, "f32[30, 9]", "f32[33, 9]"),
+    "nearest": recorded(nearest, "f32[30, 16]", "f32[20, 16]"),
+    "columns": recorded(columns, "f32[200, 60]"),
+    "whole": recorded(whole, "f64[70, 300]"),
+    "whole of integers": recorded(lambda x: fn.sum_(fn.multiply(x, x), (0, 1)), "i32[200, 300]"),
+    "middle axis": recorded(lambda x: fn.sum_(fn.sin(x), (1,)), "f64[3, 70, 40]"),
+    "outer axes": recorded(lambda x: fn.sum_(x, (0, 2)), "f32[3, 7, 40]"),
+    "stencil": recorded(stencil, "f64[30, 20]"),
+    "joined": recorded(joined, "f64[30, 20]", "f64[7, 30]"),
+    "found": recorded(found, "f32[60, 30]", "i64[50]"),
+    "in pieces": recorded(in_pieces, "f64[300, 40]", "f64[400, 40]"),
+    "counted": recorded(counted, "f64[6, 30]"),
+    "turned": recorded(turned, "f32[30, 40]", "f32[40, 30]"),
+    "empty": recorded(lambda x: (fn.sum_(x, (0,)), fn.exp(x), bind("all", fn.greater(x, 0), axes=(0,))), "f64[0, 3]"),
+    "single": recorded(softmax, "f64[1, 1]"),
+}  # fmt: skip
+"""Kernels of the same forms, for who runs them slowly."""
+
+
 LONG = 10_000
 """Nanoseconds of work that threads share in tests, so that arrays can be small."""
 

@@ -53,7 +53,9 @@ class TooWideError(Exception):
 class Loops:
     """A loop nest under construction."""
 
-    def __init__(self, reserved: Sequence[str]) -> None:
+    def __init__(self, reserved: Sequence[str], plain: bool) -> None:
+        self.plain = plain
+        """Whether loops are neither cut nor run in tiles, and nothing is gathered or kept for another loop."""
         self.root = self.current = Scope()
         self.taken = set(reserved)
         self.homes: dict[str, tuple[Scope, int]] = {}
@@ -264,7 +266,7 @@ class Loops:
             return self.in_parts(variable, body, flat)
         finally:
             self.forget(trial)
-        pieces = _pieces(variable, trial.turns)
+        pieces = [variable] if self.plain else _pieces(variable, trial.turns)
         if len(pieces) > 1:
             return max(self.loop(piece, body) for piece in pieces)
         target = scope.loop(trial.level, variable)

@@ -57,14 +57,18 @@ LARGEST_ROWS: Final = 1 << 17
 """Bytes of all rows in the body of a loop: they lie on the stack, and should stay in a core's cache."""
 
 
-def lower(graph: Graph, reserved: Sequence[str] = ()) -> Nest:
-    """The loop nest that computes the outputs of a kernel's graph. Names are identifiers other than `reserved`."""
-    return _Lowering(graph, reserved).nest()
+def lower(graph: Graph, reserved: Sequence[str] = (), *, plain: bool = False) -> Nest:
+    """The loop nest that computes the outputs of a kernel's graph. Names are identifiers other than `reserved`.
+
+    A `plain` nest is for who computes blocks of elements at once: each loop stands as it is, neither in tiles nor in
+    pieces; each result of a reduction is gathered by a loop of its own; and nothing is left in rows.
+    """
+    return _Lowering(graph, reserved, plain).nest()
 
 
 class _Lowering(Loops):
-    def __init__(self, graph: Graph, reserved: Sequence[str]) -> None:
-        super().__init__(reserved)
+    def __init__(self, graph: Graph, reserved: Sequence[str], plain: bool) -> None:
+        super().__init__(reserved, plain)
         self.graph = graph
         self.makers = {output: call for call in graph.calls for output in call.outputs}
         self.stems = _stems(graph)
@@ -227,7 +231,7 @@ class _Lowering(Loops):
         """What is slow to compute, from a row in which the same loop before this one leaves it."""
         scope, value = self.current, call.outputs[0]
         outer, variable = scope.parent, scope.variable
-        if outer is None or outer is self.root or variable is None or scope.is_trial:
+        if self.plain or outer is None or outer is self.root or variable is None or scope.is_trial:
             return None
         nbytes = variable.extent * value.dtype.itemsize
         for loop in (loop for level in outer.levels[: scope.level] for loop in level.loops):
@@ -332,7 +336,7 @@ class _Lowering(Loops):
         if outer is not None:
             outer += loads
         place = None
-        across = self.current.variable
+        across = None if self.plain else self.current.variable
         if across is not None and self.is_column(index, across) and run_across(loads, across, steps):
             self.taken.discard(accumulator.name)
             accumulator, place = self.across(call, index, extents, across)
@@ -414,7 +418,7 @@ class _Lowering(Loops):
     def output(self, value: Value, buffer: Buffer) -> None:
         """Store all elements of an output; short last axes are written out."""
         shape = value.shape
-        short = bool(shape) and 1 < shape[-1] <= UNROLLED
+        short = not self.plain and bool(shape) and 1 < shape[-1] <= UNROLLED
 
         def store(index: Index) -> None:
             place = flattened(index, shape)
@@ -431,8 +435,8 @@ class _Lowering(Loops):
         if short and not self.is_flat([[*shape]], store):
             level = self.loops(shape[:-1], written_out)
         else:
-            level = self.loops(shape, store, tiles=True)
-        if value in self.slow:
+            level = self.loops(shape, store, tiles=not self.plain)
+        if value in self.slow and not self.plain:
             self.slow_outputs[value] = buffer
             self.homes[buffer.name] = self.root, level
 

@@ -93,23 +93,24 @@ def _transpose_divide(
 
 _binary("add", lambda out, x, y: 1, lambda out, x, y: 1, "({0} + {1})", "({0} + {1})", kinds="biufc",
         transpose=transpose_of(identity, identity), doc="x + y; logical or on bool, as in NumPy.",
-        c_bool="({0} | {1})")  # fmt: skip
+        c_bool="({0} | {1})", triton_bool="({0} | {1})")  # fmt: skip
 _binary("subtract", lambda out, x, y: 1, lambda out, x, y: -1, "({0} - {1})", "({0} - {1})",
         transpose=transpose_of(identity, negative), doc="x − y.")  # fmt: skip
 _binary("multiply", lambda out, x, y: y, lambda out, x, y: x, "({0} * {1})", "({0} * {1})", kinds="biufc",
         transpose=_transpose_multiply, doc="x · y; logical and on bool, as in NumPy.",
-        c_bool="({0} & {1})", c_complex="tm_multiply_{t}({0}, {1})")  # fmt: skip
+        c_bool="({0} & {1})", triton_bool="({0} & {1})", c_complex="tm_multiply_{t}({0}, {1})")  # fmt: skip
 _binary("divide", lambda out, x, y: reciprocal(y), lambda out, x, y: negative(multiply(out, reciprocal(y))),
-        "({0} / {1})", "tl.div_rn({0}, {1})", kinds="fc", transpose=_transpose_divide, doc="x / y.",
+        "({0} / {1})", "tm_divide({0}, {1})", kinds="fc", transpose=_transpose_divide, doc="x / y.",
         c_complex="tm_divide_{t}({0}, {1})")  # fmt: skip
 _binary("floor_divide", None, None, "tm_floor_divide_{t}({0}, {1})", "tm_floor_divide({0}, {1})", kinds="iuf",
-        doc="The largest integer not above x / y.")  # fmt: skip
+        doc="The largest integer not above x / y.", triton_int="tm_floor_divide_int({0}, {1})")  # fmt: skip
 _binary("remainder", lambda out, x, y: 1, lambda out, x, y: negative(call("floor_divide", x, y)),
         "tm_remainder_{t}({0}, {1})", "tm_remainder({0}, {1})", kinds="iuf",
-        doc="x − y·floor(x / y): the sign of y.")  # fmt: skip
+        doc="x − y·floor(x / y): the sign of y.", triton_int="tm_remainder_int({0}, {1})")  # fmt: skip
 _binary("fmod", lambda out, x, y: 1, lambda out, x, y: negative(call("trunc", divide(x, y))),
-        "fmod{f}({0}, {1})", "tm_fmod({0}, {1})", kinds="iuf",
-        doc="The remainder with the sign of x, as C's fmod.", c_int="tm_fmod_{t}({0}, {1})")  # fmt: skip
+        "fmod{f}({0}, {1})", "libdevice.fmod({0}, {1})", kinds="iuf",
+        doc="The remainder with the sign of x, as C's fmod.", c_int="tm_fmod_{t}({0}, {1})",
+        triton_int="tm_fmod_int({0}, {1})")  # fmt: skip
 
 
 def _power_dx(out: Value, x: Value, y: Value) -> Value:
@@ -125,7 +126,8 @@ def _power_dy(out: Value, x: Value, y: Value) -> Value:
 
 
 _binary("power", _power_dx, _power_dy, "pow{f}({0}, {1})", "libdevice.pow({0}, {1})", doc="x to the power y.",
-        c_int="tm_power_{t}({0}, {1})", c_complex="tm_power_{t}({0}, {1})")  # fmt: skip
+        c_int="tm_power_{t}({0}, {1})", c_complex="tm_power_{t}({0}, {1})",
+        triton_int="tm_power_int({0}, {1})")  # fmt: skip
 
 
 def _share(larger: Value, tie: Value, like: Value) -> Value:
@@ -134,12 +136,12 @@ def _share(larger: Value, tie: Value, like: Value) -> Value:
     return where(larger, one, where(tie, half, constant(0, like.dtype)))
 
 
-def _extremum(name: str, wins: str, triton: str, doc: str, c_bool: str) -> None:
+def _extremum(name: str, wins: str, triton: str, doc: str, of_bools: str) -> None:
     _binary(
         name,
         lambda out, x, y: _share(call(wins, x, y), equal(x, y), x),
         lambda out, x, y: _share(call(wins, y, x), equal(x, y), x),
-        f"tm_{name}_{{t}}({{0}}, {{1}})", triton, kinds="biuf", doc=doc, c_bool=c_bool,
+        f"tm_{name}_{{t}}({{0}}, {{1}})", triton, kinds="biuf", doc=doc, c_bool=of_bools, triton_bool=of_bools,
     )  # fmt: skip
 
 
@@ -155,16 +157,18 @@ def _ignoring_nan(wins: str) -> tuple[Derivative, Derivative]:
 
 _extremum("maximum", "greater", "tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
           "The larger of x and y; NaN if either is. On a tie each input gets half of the derivative.",
-          c_bool="({0} | {1})")  # fmt: skip
+          "({0} | {1})")  # fmt: skip
 _extremum("minimum", "less", "tl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
           "The smaller of x and y; NaN if either is. On a tie each input gets half of the derivative.",
-          c_bool="({0} & {1})")  # fmt: skip
-_binary("fmax", *_ignoring_nan("greater"), "tm_fmax_{t}({0}, {1})", "tl.maximum({0}, {1})", kinds="biuf",
+          "({0} & {1})")  # fmt: skip
+_binary("fmax", *_ignoring_nan("greater"), "tm_fmax_{t}({0}, {1})", "tm_fmax({0}, {1})", kinds="biuf",
         doc="The larger of x and y, ignoring NaN.",
-        c_int="tm_maximum_{t}({0}, {1})", c_bool="({0} | {1})")  # fmt: skip
-_binary("fmin", *_ignoring_nan("less"), "tm_fmin_{t}({0}, {1})", "tl.minimum({0}, {1})", kinds="biuf",
+        c_int="tm_maximum_{t}({0}, {1})", triton_int="tl.maximum({0}, {1})",
+        c_bool="({0} | {1})", triton_bool="({0} | {1})")  # fmt: skip
+_binary("fmin", *_ignoring_nan("less"), "tm_fmin_{t}({0}, {1})", "tm_fmin({0}, {1})", kinds="biuf",
         doc="The smaller of x and y, ignoring NaN.",
-        c_int="tm_minimum_{t}({0}, {1})", c_bool="({0} & {1})")  # fmt: skip
+        c_int="tm_minimum_{t}({0}, {1})", triton_int="tl.minimum({0}, {1})",
+        c_bool="({0} & {1})", triton_bool="({0} & {1})")  # fmt: skip
 _binary("copysign", lambda out, x, y: multiply(sign(x), sign(out)), None, "copysign{f}({0}, {1})",
         "libdevice.copysign({0}, {1})", kinds="f", doc="The magnitude of x with the sign of y.")  # fmt: skip
 _binary("nextafter", lambda out, x, y: 1, None, "tm_nextafter_{t}({0}, {1})", "libdevice.nextafter({0}, {1})",
@@ -180,21 +184,21 @@ _binary(
 )
 
 _unary("negative", lambda out, x: -1, "(-{0})", "(-{0})", transpose=transpose_of(negative), doc="−x.")
-_unary("reciprocal", lambda out, x: negative(call("square", out)), "(1 / {0})", "tl.div_rn(1.0, {0})",
-       doc="1 / x.",
+_unary("reciprocal", lambda out, x: negative(call("square", out)), "(1 / {0})", "tm_reciprocal({0})",
+       doc="1 / x.", triton_int="tm_reciprocal_int({0})",
        c_int="tm_reciprocal_{t}({0})", c_complex="tm_reciprocal_{t}({0})")  # fmt: skip
 _unary("square", lambda out, x: multiply(x, 2), "({0} * {0})", "({0} * {0})", doc="x².",
        c_complex="tm_square_{t}({0})")  # fmt: skip
 _unary("sqrt", lambda out, x: divide(constant(0.5, x.dtype), out), "sqrt{f}({0})", "tl.sqrt_rn({0})", kinds="fc",
-       doc="The non-negative square root.", c_complex="csqrt{f}({0})")  # fmt: skip
+       doc="The non-negative square root.", triton_f64="tl.sqrt({0})", c_complex="csqrt{f}({0})")  # fmt: skip
 _unary("cbrt", lambda out, x: divide(constant(1 / 3, x.dtype), call("square", out)), "cbrt{f}({0})",
        "libdevice.cbrt({0})", kinds="f", doc="The cube root.")  # fmt: skip
 _unary("floor", None, "floor{f}({0})", "tl.floor({0})", kinds="biuf", doc="The largest integer not above x.",
-       c_int="{0}", c_bool="{0}")  # fmt: skip
+       c_int="{0}", c_bool="{0}", triton_int="{0}", triton_bool="{0}")  # fmt: skip
 _unary("ceil", None, "ceil{f}({0})", "tl.ceil({0})", kinds="biuf", doc="The smallest integer not below x.",
-       c_int="{0}", c_bool="{0}")  # fmt: skip
+       c_int="{0}", c_bool="{0}", triton_int="{0}", triton_bool="{0}")  # fmt: skip
 _unary("trunc", None, "trunc{f}({0})", "libdevice.trunc({0})", kinds="biuf", doc="x without its fraction.",
-       c_int="{0}", c_bool="{0}")  # fmt: skip
+       c_int="{0}", c_bool="{0}", triton_int="{0}", triton_bool="{0}")  # fmt: skip
 _unary("rint", None, "rint{f}({0})", "libdevice.rint({0})", kinds="fc", doc="The nearest integer, ties to even.",
        c_complex="tm_rint_{t}({0})")  # fmt: skip
 _unary("spacing", None, "tm_spacing_{t}({0})", "tm_spacing({0})", kinds="f",
@@ -209,7 +213,8 @@ def _jvp_absolute(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[V
 
 elementwise(
     "absolute", 1, np.absolute, jvp=_jvp_absolute, kinds="biufc", result=real_dtype,
-    spelling=ufunc_spelling("absolute", "fabs{f}({0})", "tl.abs({0})", c_bool="{0}", c_int="({0} < 0 ? -{0} : {0})",
+    spelling=ufunc_spelling("absolute", "fabs{f}({0})", "tl.abs({0})", c_bool="{0}", triton_bool="{0}",
+                            c_int="({0} < 0 ? -{0} : {0})",
                             c_complex="hypot{f}(creal{f}({0}), cimag{f}({0}))"), family=FAMILY,
     doc="|x|, with derivative 0 at 0. Real for complex x.",
 )  # fmt: skip
@@ -229,7 +234,7 @@ def _jvp_sign(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value
 
 elementwise(
     "sign", 1, np.sign, jvp=_jvp_sign, kinds="iufc",
-    spelling=ufunc_spelling("sign", "tm_sign_{t}({0})", "tm_sign({0})"),
+    spelling=ufunc_spelling("sign", "tm_sign_{t}({0})", "tm_sign({0})", triton_int="tm_sign_int({0})"),
     family=FAMILY, doc="−1, 0 or 1; x / |x| for complex numbers.",
 )  # fmt: skip
 
@@ -254,7 +259,7 @@ def _above(out: Value, x: Value, low: Value, high: Value) -> Value:
 elementwise(
     "clip", 3, _clip, derivatives=(_inside, _below, _above), kinds="biuf",
     spelling={"numpy": "np.minimum(np.maximum({0}, {1}), {2})", "c": "tm_clip_{t}({0}, {1}, {2})",
-              "c_bool": "(({0} | {1}) & {2})",
-              "triton": "tl.clamp({0}, {1}, {2}, propagate_nan=tl.PropagateNan.ALL)"},
+              "c_bool": "(({0} | {1}) & {2})", "triton": "tm_clip({0}, {1}, {2})",
+              "triton_bool": "(({0} | {1}) & {2})"},
     family=FAMILY, doc="minimum(maximum(x, low), high), with derivative 1 on the bounds.",
 )  # fmt: skip

@@ -311,10 +311,10 @@ def _row(name: str, meaning: Any, derivative: Derivative, triton: str, doc: str)
     )  # fmt: skip
 
 
-_row("i0e", _i0e, lambda out, x: subtract(call("i1e", x), multiply(sign(x), out)), "tm_i0e({0})",
+_row("i0e", _i0e, lambda out, x: subtract(call("i1e", x), multiply(sign(x), out)), "tm_i0e_{t}({0})",
      "exp(−|x|)·I₀(x), the modified Bessel function of order 0, scaled.")  # fmt: skip
 _row("i1e", _i1e, lambda out, x: subtract(call("i0e", x), add(_over(out, x), multiply(sign(x), out))),
-     "tm_i1e({0})", "exp(−|x|)·I₁(x), the modified Bessel function of order 1, scaled.")  # fmt: skip
+     "tm_i1e_{t}({0})", "exp(−|x|)·I₁(x), the modified Bessel function of order 1, scaled.")  # fmt: skip
 _row("j0", _j0, lambda out, x: negative(call("j1", x)), "libdevice.j0({0})",
      "The Bessel function of the first kind of order 0.")  # fmt: skip
 _row("j1", _j1, lambda out, x: subtract(call("j0", x), _over(out, x)), "libdevice.j1({0})",

@@ -30,8 +30,8 @@ def _test(name: str, c: str, triton: str, doc: str, kinds: str = "biufc", **othe
     )
 
 
-def _bits(name: str, symbol: str, doc: str, kinds: str = "biu", c: str = "") -> None:
-    spelling = ufunc_spelling(name, c or f"({{0}} {symbol} {{1}})", f"({{0}} {symbol} {{1}})")
+def _bits(name: str, symbol: str, doc: str, kinds: str = "biu", c: str = "", triton: str = "") -> None:
+    spelling = ufunc_spelling(name, c or f"({{0}} {symbol} {{1}})", triton or f"({{0}} {symbol} {{1}})")
     elementwise(name, 2, ufunc(name), kinds=kinds, family=FAMILY, doc=doc, spelling=spelling)
 
 
@@ -44,22 +44,33 @@ _compare("greater_equal", ">=", "x ≥ y.", c_complex="tm_greater_equal_{t}({0},
 _compare("logical_and", "&", "Both are true.", kinds="b")
 _compare("logical_or", "|", "Either is true.", kinds="b")
 _compare("logical_xor", "!=", "Exactly one is true.", kinds="b")
-_test("logical_not", "(!{0})", "(not {0})", "Not true.", kinds="b")
+_test("logical_not", "(!{0})", "({0} == 0)", "Not true.", kinds="b")
 _test("isnan", "({0} != {0})", "({0} != {0})", "Not a number.",
-      c_int="0", c_bool="0", c_complex="tm_isnan_{t}({0})")  # fmt: skip
-_test("isinf", "(fabs{f}({0}) == INFINITY)", "libdevice.isinf({0})", "Plus or minus infinity.",
-      c_int="0", c_bool="0", c_complex="tm_isinf_{t}({0})")  # fmt: skip
+      c_int="0", c_bool="0", c_complex="tm_isnan_{t}({0})",
+      triton_int="({0} != {0})", triton_bool="({0} != {0})")  # fmt: skip
+_test("isinf", "(fabs{f}({0}) == INFINITY)", '(tl.abs({0}) == float("inf"))', "Plus or minus infinity.",
+      c_int="0", c_bool="0", c_complex="tm_isinf_{t}({0})",
+      triton_int="({0} != {0})", triton_bool="({0} != {0})")  # fmt: skip
 _test("isfinite", "(fabs{f}({0}) < INFINITY)", '(tl.abs({0}) < float("inf"))', "Neither infinite nor NaN.",
-      c_int="1", c_bool="1", c_complex="tm_isfinite_{t}({0})")  # fmt: skip
-_test("signbit", "tm_signbit_{t}({0})", "libdevice.signbit({0})", "The sign bit is set: true for −0.", kinds="iuf",
-      c_int="({0} < 0)")  # fmt: skip
+      c_int="1", c_bool="1", c_complex="tm_isfinite_{t}({0})",
+      triton_int="({0} == {0})", triton_bool="({0} == {0})")  # fmt: skip
+_test("signbit", "tm_signbit_{t}({0})", "tm_signbit({0})", "The sign bit is set: true for −0.", kinds="iuf",
+      c_int="({0} < 0)", triton_int="({0} < 0)")  # fmt: skip
 _bits("bitwise_and", "&", "Bitwise and; logical and on bool.")
 _bits("bitwise_or", "|", "Bitwise or; logical or on bool.")
 _bits("bitwise_xor", "^", "Bitwise exclusive or.")
 _bits("left_shift", "<<", "x · 2^y; 0 when y is the width or more.", kinds="iu",
-      c="tm_left_shift_{t}({0}, {1})")  # fmt: skip
-_bits("right_shift", ">>", "⌊x / 2^y⌋.", kinds="iu", c="tm_right_shift_{t}({0}, {1})")
-elementwise("invert", 1, np.invert, kinds="biu", spelling=ufunc_spelling("invert", "(~{0})", "(~{0})", c_bool="(!{0})"),
+      c="tm_left_shift_{t}({0}, {1})", triton="tm_left_shift({0}, {1})")  # fmt: skip
+_bits(
+    "right_shift",
+    ">>",
+    "⌊x / 2^y⌋.",
+    kinds="iu",
+    c="tm_right_shift_{t}({0}, {1})",
+    triton="tm_right_shift({0}, {1})",
+)
+elementwise("invert", 1, np.invert, kinds="biu",
+            spelling=ufunc_spelling("invert", "(~{0})", "tm_invert({0})", c_bool="(!{0})", triton_bool="({0} == 0)"),
             family=FAMILY, doc="Every bit turned over; logical not on bool.")  # fmt: skip
 elementwise("bitwise_count", 1, np.bitwise_count, kinds="iu", result=lambda dtype: np.dtype(np.uint8), family=FAMILY,
             spelling=ufunc_spelling("bitwise_count", "tm_bitwise_count_{t}({0})", "tm_popcount({0})"),

@@ -49,7 +49,9 @@ register(
             "c_bool_real": "({0} ? ({result})1 : ({result})0)",  # a cast of bools to floats runs on no vectors
             "c_real_int": "tm_convert_{t}_{r}({0})",
             "c_complex_int": "tm_convert_{t}_{r}({0})",
-            "triton": "{0}.to({dtype})",
+            "triton": "{0}.to({result})",
+            "triton_real_bool": "({0} != 0)",
+            "triton_int_bool": "({0} != 0)",
         },
         effect=None,
         doc="The values as another dtype, as `astype`; a complex number loses its imaginary part.",
@@ -77,7 +79,9 @@ register(
         spelling={
             "numpy": "{0}.view({dtype})",
             "c": "((union {{ {type} x; {result} y; }}){{{0}}}).y",
-            "triton": "{0}.to({dtype}, bitcast=True)",
+            "triton": "{0}.to({result}, bitcast=True)",
+            "triton_bool": "{0}.to({result})",
+            "triton_int_bool": "({0} != 0)",
         },
         effect=None,
         doc="The same bits read as another dtype of the same size.",
@@ -92,18 +96,18 @@ def _linear_jvp(name: str) -> Any:
 
 elementwise(
     "conjugate", 1, np.conjugate, jvp=_linear_jvp("conjugate"), transpose=transpose_of(conjugate), kinds="c",
-    spelling={"numpy": "np.conjugate", "c": "conj{f}({0})", "triton": "tm_conj({0})"}, family=FAMILY,
+    spelling={"numpy": "np.conjugate", "c": "conj{f}({0})"}, family=FAMILY,
     doc="The complex conjugate.",
 )  # fmt: skip
 elementwise(
     "real", 1, np.real, jvp=_linear_jvp("real"), transpose=transpose_of(lambda ct: make_complex(ct, zeros_like(ct))),
-    kinds="c", result=real_dtype, spelling={"numpy": "{0}.real", "c": "creal{f}({0})", "triton": "tm_real({0})"},
+    kinds="c", result=real_dtype, spelling={"numpy": "{0}.real", "c": "creal{f}({0})"},
     family=FAMILY, doc="The real part of a complex number.",
 )  # fmt: skip
 elementwise(
     "imag", 1, np.imag, jvp=_linear_jvp("imag"),
     transpose=transpose_of(lambda ct: make_complex(zeros_like(ct), negative(ct))),
-    kinds="c", result=real_dtype, spelling={"numpy": "{0}.imag", "c": "cimag{f}({0})", "triton": "tm_imag({0})"},
+    kinds="c", result=real_dtype, spelling={"numpy": "{0}.imag", "c": "cimag{f}({0})"},
     family=FAMILY, doc="The imaginary part of a complex number.",
 )  # fmt: skip
 
@@ -139,6 +143,6 @@ def _complex_transpose(cotangents: tuple[Value], inputs: tuple[Any, ...]) -> tup
 
 elementwise(
     "complex", 2, _complex_numpy, jvp=_complex_jvp, transpose=_complex_transpose, kinds="f", result=_pair_dtype,
-    spelling={"numpy": "({0} + 1j * {1})", "c": "__builtin_complex({0}, {1})", "triton": "tm_complex({0}, {1})"},
+    spelling={"numpy": "({0} + 1j * {1})", "c": "__builtin_complex({0}, {1})"},
     family=FAMILY, doc="The complex number with these real and imaginary parts (f32 or f64).",
 )  # fmt: skip

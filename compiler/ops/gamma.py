@@ -150,7 +150,7 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "digamma", 1, _digamma, derivatives=(lambda out, x: polygamma(x, 1),), kinds="f",
-    spelling={"c": "tm_digamma_{t}({0})", "triton": "tm_digamma({0})"}, family=FAMILY,
+    spelling={"c": "tm_digamma_{t}({0})", "triton": "tm_digamma_{t}({0})"}, family=FAMILY,
     doc="The derivative of log Γ.",
 )  # fmt: skip
 register(
@@ -162,7 +162,7 @@ register(
         jvp=lambda inputs, tangents, outputs, order: multiply(tangents[0], polygamma(inputs[0], order + 1)),
         transpose=not_linear,
         batch=batch_elementwise("polygamma"),
-        spelling={"c": "tm_polygamma_{order}_{t}({0})", "triton": "tm_polygamma({0}, {order})"},
+        spelling={"c": "tm_polygamma_{order}_{t}({0})", "triton": "tm_polygamma_{order}_{t}({0})"},
         effect=None,
         doc="The derivative of the given order, from 1, of digamma.",
     )

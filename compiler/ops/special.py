@@ -234,7 +234,7 @@ _unary("ndtri", _ndtri, lambda out, x: multiply(exp(multiply(square(out), 0.5)),
        "libdevice.normcdfinv({0})", "The quantile of the standard normal distribution.")  # fmt: skip
 _unary("log_ndtr", _log_ndtr,
        lambda out, x: multiply(exp(negative(add(multiply(square(x), 0.5), out))), 1 / ROOT_TWO_PI),
-       "tm_log_ndtr({0})", "The logarithm of the standard normal distribution function.")  # fmt: skip
+       "tm_log_ndtr_{t}({0})", "The logarithm of the standard normal distribution function.")  # fmt: skip
 
 
 # ---- sinc ------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ register(
         jvp=lambda inputs, tangents, outputs, order: multiply(tangents[0], sinc(inputs[0], order + 1)),
         transpose=not_linear,
         batch=batch_elementwise("sinc"),
-        spelling={"c": "tm_sinc_{order}_{t}({0})", "triton": "tm_sinc({0}, {order})"},
+        spelling={"c": "tm_sinc_{order}_{t}({0})", "triton": "tm_sinc_{order}_{t}({0})"},
         effect=None,
         doc="sin(πx) / (πx), 1 at 0; with `order`, the derivative of that order.",
     )
@@ -319,15 +319,15 @@ def _ratio(x: Value, y: Value) -> Value:
 
 
 _unary("entr", _entr, lambda out, x: where(less(x, 0), full_like(x, math.nan), negative(add(log(x), 1))),
-       "tm_entr({0})", "−x·log(x), 0 at 0, −∞ below.")  # fmt: skip
+       "tm_entr_{t}({0})", "−x·log(x), 0 at 0, −∞ below.")  # fmt: skip
 elementwise(
     "xlogy", 2, _xlogy, derivatives=(lambda out, x, y: log(y), lambda out, x, y: _ratio(x, y)), kinds="f",
-    spelling={"c": "tm_xlogy_{t}({0}, {1})", "triton": "tm_xlogy({0}, {1})"}, family=FAMILY,
+    spelling={"c": "tm_xlogy_{t}({0}, {1})", "triton": "tm_xlogy_{t}({0}, {1})"}, family=FAMILY,
     doc="x·log(y), 0 where x = 0.",
 )  # fmt: skip
 elementwise(
     "xlog1py", 2, _xlog1py,
     derivatives=(lambda out, x, y: call("log1p", y), lambda out, x, y: _ratio(x, add(y, 1))), kinds="f",
-    spelling={"c": "tm_xlog1py_{t}({0}, {1})", "triton": "tm_xlog1py({0}, {1})"}, family=FAMILY,
+    spelling={"c": "tm_xlog1py_{t}({0}, {1})", "triton": "tm_xlog1py_{t}({0}, {1})"}, family=FAMILY,
     doc="x·log(1 + y), 0 where x = 0.",
 )  # fmt: skip

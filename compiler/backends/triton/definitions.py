@@ -1,0 +1,61 @@
+"""The definitions of the functions that Triton kernels call, from the texts in the folder ``functions``."""
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+
+from ...dtypes import dtype_named
+from ...errors import InternalError
+from .expression import functions_in
+from .meaning import meaning_text
+
+_FILES = ("reals", "integers", "reductions")
+_DEFINED = re.compile(r"^def (tm_\w+)\(", re.MULTILINE)
+
+
+def definitions(names: Iterable[str]) -> list[str]:
+    """The definitions of these functions and of all that they call, each once, after what it calls."""
+    found: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in found:
+            return
+        text = definition(name)
+        for needed in sorted(functions_in(text) | _passed(text) - {name}):
+            if needed != name:
+                add(needed)
+        found[name] = text
+
+    for name in sorted(names):
+        add(name)
+    return list(found.values())
+
+
+def _passed(text: str) -> frozenset[str]:
+    """Our functions that are handed to a reduction of Triton's."""
+    return frozenset(re.findall(r"\b(tm_\w+)[,)]", text))
+
+
+def definition(name: str) -> str:
+    """The definition of one function: from a file, or else the meaning of an op on elements of a dtype."""
+    texts = _texts()
+    if name in texts:
+        return texts[name]
+    op, _, dtype = name.removeprefix("tm_").rpartition("_")
+    try:
+        return meaning_text(name, op, dtype_named(dtype))
+    except KeyError as error:
+        raise InternalError(f"there is no definition of {name} for Triton") from error
+
+
+@functools.cache
+def _texts() -> Mapping[str, str]:
+    folder = files(__name__.rpartition(".")[0]) / "functions"
+    found: dict[str, str] = {}
+    for file in _FILES:
+        text = (folder / f"{file}.triton").read_text(encoding="utf-8")
+        for paragraph in text.split("\n\n\n"):
+            (name,) = _DEFINED.findall(paragraph)
+            found[name] = paragraph.strip() + "\n"
+    return found

@@ -1,0 +1,287 @@
+"""The Triton functions of a kernel: which loops become programs of a grid, and which become blocks."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...affine import Variable
+from ...ir import ArrayType, Constant, Graph
+from ...kernel import is_elementwise
+from ...loops.lower import lower
+from ...loops.nest import (
+    Begin,
+    Block,
+    Buffer,
+    Choose,
+    Let,
+    Load,
+    Local,
+    Loop,
+    Result,
+    Statement,
+)
+from ...loops.walk import accumulated, expressions, places, statements
+from ..python_text import wrapped
+from .definitions import definitions
+from .expression import is_spelled
+from .types import has_type
+from .writer import Rows, Writer
+
+POINTWISE = 1024
+"""Elements of a block where each is computed by itself."""
+
+RESIDENT = 1 << 15
+"""A row of up to so many elements is held in registers as a whole."""
+
+ROWS = 2048
+"""Short rows are computed several at once: so many elements together."""
+
+FAR = 1 << 31
+"""From here on a place needs whole numbers of eight bytes."""
+
+COLUMNS = 64
+"""So many sums side by side, where neighbours in memory belong to different ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One function on a grid."""
+
+    function: str
+    programs: int
+    warps: int
+    buffers: tuple[int, ...]
+    """Which of the kernel's buffers are its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class TritonKernel:
+    """A kernel as Triton functions that run one after another."""
+
+    text: str
+    launches: tuple[Launch, ...]
+    buffers: tuple[ArrayType, ...]
+    """Inputs, outputs, and what functions leave for later ones."""
+    outputs: int
+    """How many of them are outputs."""
+
+
+def is_in_triton(graph: Graph) -> bool:
+    """Whether Triton can compute all that the graph of a kernel holds."""
+    values = (
+        *graph.inputs,
+        *graph.outputs,
+        *(v for call in graph.calls for v in (*call.inputs, *call.outputs)),
+    )
+    return (
+        all(has_type(value.dtype) for value in values)
+        and all(is_spelled(call) for call in graph.calls if is_elementwise(call))
+        and not any(isinstance(v, Constant) and v.type.size > 1 for v in values)
+    )
+
+
+def triton_kernel(graph: Graph, name: str) -> TritonKernel:
+    """The Triton functions, called after `name`, that compute the outputs of a kernel's graph."""
+    nest = lower(graph, ("tl", "triton", "libdevice", name), plain=True)
+    stages = list(_stages(nest.body))
+    kept = {local for stage in stages for local in stage.given}
+    scratch = {
+        local: Buffer(f"{local.name}_kept", local.dtype, 1) for local in sorted(kept, key=lambda x: x.name)
+    }
+    buffers = [*nest.inputs, *nest.outputs, *scratch.values()]
+    functions: list[str] = []
+    launches: list[Launch] = []
+    needs: set[str] = set()
+    for number, stage in enumerate(stages, start=1):
+        title = name if len(stages) == 1 else f"{name}_{number}"
+        function = _function(title, stage, buffers, scratch)
+        functions.append(function.text)
+        needs |= function.needs
+        launches.append(Launch(title, function.programs, function.warps, function.buffers))
+    types = [
+        *(value.type for value in (*graph.inputs, *graph.outputs)),
+        *(ArrayType(buffer.dtype, (1,)) for buffer in scratch.values()),
+    ]
+    return TritonKernel(
+        "\n\n".join([*definitions(needs), *functions]), tuple(launches), tuple(types), len(graph.outputs)
+    )
+
+
+# ---- stages --------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Stage:
+    """What one function computes: one loop over programs, or what a single program does."""
+
+    body: Block
+    is_parallel: bool
+    given: tuple[Local, ...] = ()
+    """What it needs of the stages before."""
+    kept: list[Local] = field(default_factory=list[Local])
+    """What later stages need of it."""
+
+
+def _stages(body: Block) -> Iterator[_Stage]:
+    """The outermost statements, cut where one needs what all programs before have gathered together."""
+    free: dict[Local, Statement] = {}
+    gathered: set[Local] = set()
+    stages: list[_Stage] = []
+    alone: list[Statement] = []
+
+    def close() -> None:
+        if alone:
+            stages.append(_Stage(tuple(alone), is_parallel=False))
+            alone.clear()
+
+    for statement in body:
+        if isinstance(statement, Loop) and set(accumulated((statement,))) <= _begun((statement,)):
+            if _needed((statement,)) & gathered:
+                close()
+            stages.append(_Stage((statement,), is_parallel=True))
+        elif isinstance(statement, (Let, Choose)) and not _gathers(statement, gathered):
+            free[statement.local] = statement
+        else:
+            if isinstance(statement, (Let, Choose)):
+                gathered.add(statement.local)
+            alone.append(statement)
+    close()
+    for stage in stages:
+        own = _defined(stage.body)
+        stage.given = tuple(sorted((_with_free(stage.body, free) & gathered) - own, key=lambda x: x.name))
+        stage.body = (*_ahead(stage.body, free), *stage.body)
+    for stage in stages:
+        stage.kept = [x for x in _defined(stage.body) if any(x in other.given for other in stages)]
+        stage.kept.sort(key=lambda x: x.name)
+        yield stage
+
+
+def _begun(body: Block) -> set[object]:
+    return {a for s in statements(body) if isinstance(s, Begin) for a in s.accumulators}
+
+
+def _needed(body: Block) -> set[Local]:
+    """The locals that statements use, and those that their places are made of."""
+    found: set[Local] = set()
+    for statement in statements(body):
+        found.update(e for e in expressions(statement) if isinstance(e, Local))
+    return found
+
+
+def _defined(body: Block) -> set[Local]:
+    return {s.local for s in statements(body) if isinstance(s, (Let, Choose))}
+
+
+def _gathers(statement: Let | Choose, gathered: set[Local]) -> bool:
+    """Whether a statement needs what all turns of a loop before it have gathered."""
+    inner = list(statements((statement,)))
+    has_result = any(isinstance(e, Result) for s in inner for e in expressions(s))
+    return has_result or bool(_needed((statement,)) & gathered)
+
+
+def _ahead(body: Block, free: dict[Local, Statement]) -> list[Statement]:
+    """The statements that compute what a body needs and every program computes by itself, in order."""
+    wanted = _with_free(body, free)
+    return [statement for local, statement in free.items() if local in wanted]
+
+
+def _with_free(body: Block, free: dict[Local, Statement]) -> set[Local]:
+    wanted = _needed(body)
+    by_name = {local.name: local for local in free}
+    while True:
+        ahead = [free[local] for local in wanted if local in free]
+        more = wanted | _needed(tuple(ahead))
+        for statement in statements((*body, *ahead)):
+            for place in places(statement):
+                more |= {by_name[v.name] for v in place.variables if v.name in by_name}
+        if more == wanted:
+            return wanted
+        wanted = more
+
+
+# ---- functions -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    text: str
+    programs: int
+    warps: int
+    buffers: tuple[int, ...]
+    needs: frozenset[str]
+
+
+def _function(name: str, stage: _Stage, buffers: Sequence[Buffer], scratch: dict[Local, Buffer]) -> _Function:
+    ahead: Block = ()
+    variables: tuple[Variable, ...] = ()
+    inner = stage.body
+    if stage.is_parallel:
+        *before, loop = stage.body
+        assert isinstance(loop, Loop)
+        ahead, (variables, inner) = tuple(before), _parallel(loop)
+    rows = replace(_rows(variables, inner), is_far=_is_far(stage.body))
+    writer = Writer(rows)
+    for local in stage.given:
+        writer.restore(local, scratch[local])
+    writer.programs(variables)
+    writer.statements(ahead)
+    writer.statements(inner)
+    for local in stage.kept:
+        writer.keep(local, scratch[local])
+    used = tuple(i for i, buffer in enumerate(buffers) if buffer in writer.buffers)
+    head = wrapped(f"def {name}(", [f"{buffers[i].name}_ptr" for i in used], "):", indent=0)
+    text = "\n".join(["@triton.jit", *head, *writer.lines, ""])
+    count = math.prod(variable.extent for variable in variables)
+    return _Function(text, -(-count // rows.count), rows.warps, used, frozenset(writer.needs))
+
+
+def _parallel(loop: Loop) -> tuple[tuple[Variable, ...], Block]:
+    """The loops that hold nothing but one another, from the outside in, and the body of the last."""
+    variables = [loop.variable]
+    body = loop.body
+    while len(body) == 1 and isinstance(body[0], Loop):
+        variables.append(body[0].variable)
+        body = body[0].body
+    return tuple(variables), body
+
+
+def _rows(variables: Sequence[Variable], body: Block) -> Rows:
+    """How many rows a program computes at once, and how many elements of each."""
+    count = math.prod(variable.extent for variable in variables)
+    longest = max((loop.variable.extent for loop in _leaves(body)), default=0)
+    if not longest:
+        return Rows(min(POINTWISE, _power_of_two(count)), 0)
+    block = min(_power_of_two(longest), RESIDENT)
+    if variables and _neighbours_are_rows(variables[-1], body):
+        side_by_side = min(COLUMNS, _power_of_two(count))
+        return Rows(side_by_side, min(block, max(1, ROWS // side_by_side)))
+    return Rows(min(_power_of_two(count), max(1, ROWS // block)), block)
+
+
+def _is_far(body: Block) -> bool:
+    """Whether a place does not fit into four bytes."""
+    return any(max(-place.low, place.high) >= FAR for s in statements(body) for place in places(s))
+
+
+def _leaves(body: Block) -> Iterator[Loop]:
+    """The loops that hold no others."""
+    for statement in statements(body):
+        if isinstance(statement, Loop) and not any(isinstance(s, Loop) for s in statements(statement.body)):
+            yield statement
+
+
+def _neighbours_are_rows(row: Variable, body: Block) -> bool:
+    """Whether some array lies in memory so that the elements of one row are far from each other, and rows are near."""
+    for loop in _leaves(body):
+        for statement in statements(loop.body):
+            for expression in expressions(statement):
+                if isinstance(expression, Load):
+                    along, across = expression.place.factor(loop.variable), expression.place.factor(row)
+                    if across in (1, -1) and along not in (0, 1, -1):
+                        return True
+    return False
+
+
+def _power_of_two(count: int) -> int:
+    """The least power of two that is not less."""
+    return 1 << max(0, count - 1).bit_length()

@@ -1,0 +1,84 @@
+"""Triton functions of kernels compute what the graphs mean, as Triton's interpreter runs them."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from kernel_graphs import SMALL
+from random_graphs import graphs
+from recording import drawn
+from samples.sample import Sample
+from samples.table import SAMPLES
+from tracemill.compiler.backends.triton.kernel import is_in_triton, triton_kernel
+from tracemill.compiler.dtypes import is_inexact
+from tracemill.compiler.ir import Graph
+from tracemill.compiler.kernel import MOVES, REDUCTIONS, is_elementwise
+from tracemill.compiler.trace import evaluate
+
+if find_spec("triton") is None:
+    pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
+
+from triton_interpreter import run
+
+RELATIVE = {2: 1e-2, 4: 3e-6, 8: 1e-12}
+"""Libdevice is played by NumPy here, so the order of sums is all that differs."""
+
+
+def fits(graph: Graph) -> bool:
+    loops = MOVES | REDUCTIONS | {"iota"}
+    return all(is_elementwise(call) or call.op in loops for call in graph.calls) and is_in_triton(graph)
+
+
+FITTING = [sample for sample in SAMPLES if fits(sample.graph())]
+
+
+def assert_means_the_same(graph: Graph, inputs: list[np.ndarray], *, of_largest: float = 0.0) -> None:
+    found = run(triton_kernel(graph, "kernel"), inputs)
+    with np.errstate(all="ignore"):
+        expected = evaluate(graph, *inputs)
+    for x, y in zip(found, expected, strict=True):
+        assert x.dtype == y.dtype
+        if is_inexact(y.dtype):
+            ours, wanted = np.asarray(x, np.float64), np.asarray(y, np.float64)
+            largest = np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0)
+            relative = RELATIVE[y.dtype.itemsize]
+            steps = 2 * float(np.nextafter(np.zeros((), y.dtype), np.ones((), y.dtype)))
+            np.testing.assert_allclose(ours, wanted, relative, relative * of_largest * largest + steps)
+        else:
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("sample", FITTING, ids=[sample.id for sample in FITTING])
+def test_samples_give_what_they_mean(sample: Sample) -> None:
+    assert_means_the_same(sample.graph(), sample.arrays())
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", SMALL)
+def test_kernels_give_what_they_mean(name: str) -> None:
+    graph = SMALL[name]
+    if is_in_triton(graph):
+        assert_means_the_same(graph, drawn(graph, "real"), of_largest=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@settings(deadline=None)
+@given(graph=graphs(depth=0))
+def test_random_graphs_give_what_they_mean(graph: Graph) -> None:
+    if fits(graph):
+        assert_means_the_same(graph, drawn(graph, "real"), of_largest=0.1)
+
+
+def test_a_softmax_loads_its_row_once_and_computes_exponentials_once() -> None:
+    text = triton_kernel(SMALL["softmax"], "softmax").text
+    assert text.count("tl.load(") == 1
+    assert text.count("tl.exp(") == 1
+
+
+def test_what_all_rows_make_together_is_computed_before_what_needs_it() -> None:
+    kernel = triton_kernel(SMALL["whole"], "whole")
+    before, after = [launch for launch in kernel.launches if len(kernel.buffers) - 1 in launch.buffers]
+    assert before.programs == 1 < after.programs

@@ -1,0 +1,205 @@
+"""Triton's interpreter over NumPy memory: runs the functions of kernels without a GPU.
+
+What the interpreter of Triton 3.6 gets wrong is mended here: numbers of two bytes with eight bits of exponent, blocks
+made of one comparison, and the functions of libdevice, for which it has none.
+"""
+
+import linecache
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
+
+import numpy as np
+import scipy.special
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+from triton.runtime import interpreter
+from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
+
+from tracemill.compiler.backends.triton.kernel import TritonKernel
+from tracemill.compiler.dtypes import dtype_name
+
+Array = np.ndarray[Any, Any]
+
+
+class Memory:
+    """An array as the interpreter takes one: a pointer to memory that it reads and writes in place."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        name = dtype_name(array.dtype)
+        self.dtype = {"bool": "i1", "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}.get(
+            name, name
+        )
+
+    def data_ptr(self) -> int:
+        return self.array.ctypes.data
+
+    def untyped_storage(self) -> "Memory":
+        return self
+
+    def cpu(self) -> "Memory":
+        return self
+
+    def new_empty(self, *shape: Any, **options: Any) -> "Memory":
+        return Memory(self.array)
+
+    def set_(self, *layout: Any) -> None:
+        """The memory is the caller's own already."""
+
+    def copy_(self, other: "Memory") -> None:
+        """Results are where they belong."""
+
+    def storage_offset(self) -> int:
+        return 0
+
+    def size(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.array.shape
+        return shape
+
+    def stride(self) -> tuple[int, ...]:
+        return self.array.strides
+
+
+def run(kernel: TritonKernel, inputs: Sequence[Array]) -> list[Array]:
+    """The outputs of a kernel."""
+    inputs = [np.require(x, requirements=("C", "A")) for x in inputs]
+    others = [np.empty(t.shape, t.dtype) for t in kernel.buffers[len(inputs) :]]
+    memory = [Memory(array) for array in (*inputs, *others)]
+    functions = module(kernel.text)
+    with np.errstate(all="ignore"):
+        for launch in kernel.launches:
+            functions[launch.function][(launch.programs,)](*(memory[i] for i in launch.buffers))
+    return others[: kernel.outputs]
+
+
+def module(text: str) -> dict[str, Any]:
+    """The functions of a text; Triton reads their source again."""
+    name = f"<triton {abs(hash(text))}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    scope = {"__name__": name, "triton": triton, "tl": tl, "libdevice": libdevice}
+    exec(compile(text, name, "exec"), scope)
+    return scope
+
+
+# ---- numbers with eight bits of exponent in two bytes --------------------------------------------------
+
+_COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
+_binary_op, _unary_op = InterpreterBuilder.binary_op, InterpreterBuilder.unary_op
+_cast, _fp_to_fp = InterpreterBuilder.cast_impl, InterpreterBuilder.create_fp_to_fp
+
+
+def _is_bfloat(handle: Any) -> bool:
+    return bool(handle.dtype.scalar == tl.bfloat16)
+
+
+def _widened(handle: Any) -> Any:
+    if not _is_bfloat(handle):
+        return handle
+    return TensorHandle((handle.data.astype(np.uint32) << np.uint32(16)).view(np.float32), tl.float32)
+
+
+def _narrowed(x: Array) -> Any:
+    """To the nearest, ties to even."""
+    bits = np.ascontiguousarray(x, dtype=np.float32).view(np.uint32)
+    rounded = ((bits + ((bits >> np.uint32(16)) & np.uint32(1)) + np.uint32(0x7FFF)) >> np.uint32(16)).astype(
+        np.uint16
+    )
+    return TensorHandle(np.where(np.isnan(x), np.uint16(0x7FC0), rounded), tl.bfloat16)
+
+
+def _binary(self: Any, x: Any, y: Any, op: Any) -> Any:
+    if not _is_bfloat(x) or op in (np.bitwise_and, np.bitwise_or, np.bitwise_xor):
+        return _binary_op(self, x, y, op)
+    result = _binary_op(self, _widened(x), _widened(y), op)
+    return result if op in _COMPARISONS else _narrowed(result.data)
+
+
+def _unary(self: Any, x: Any, op: Any) -> Any:
+    return _narrowed(_unary_op(self, _widened(x), op).data) if _is_bfloat(x) else _unary_op(self, x, op)
+
+
+def _converted(self: Any, x: Any, dtype: Any) -> Any:
+    if _is_bfloat(x):
+        wide = _widened(x)
+        return wide if dtype.scalar == tl.float32 else _converted(self, wide, dtype)
+    if dtype.scalar == tl.bfloat16:
+        return _narrowed(x.data.astype(np.float32))
+    return _cast(self, x, dtype)
+
+
+def _between_floats(self: Any, x: Any, dtype: Any, rounding: Any) -> Any:
+    if _is_bfloat(x) or dtype.scalar == tl.bfloat16:
+        return _converted(self, x, dtype)
+    return _fp_to_fp(self, x, dtype, rounding)
+
+
+def _splat(self: Any, block: Any, x: Any) -> Any:
+    """A number as a block: of its own dtype, which for the result of a comparison is not the one that it names."""
+    return TensorHandle(
+        np.full(block.shape, np.ravel(x.data)[0], dtype=np.asarray(x.data).dtype), x.dtype.scalar
+    )
+
+
+_MENDED: dict[str, Callable[..., Any]] = {
+    "binary_op": _binary,
+    "unary_op": _unary,
+    "cast_impl": _converted,
+    "create_fp_to_fp": _between_floats,
+    "create_splat": _splat,
+}
+for _name, _method in _MENDED.items():
+    setattr(InterpreterBuilder, _name, _method)
+
+
+# ---- the functions of libdevice ------------------------------------------------------------------------
+
+
+def _log_gamma(x: Array) -> Array:
+    """SciPy's is infinite where the argument is very small; the limit there is −log|x|."""
+    return np.where(np.abs(x) < 1e-300, -np.log(np.abs(x)), scipy.special.gammaln(x))
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{
+        name: getattr(np, name)
+        for name in "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh".split()
+    },
+    **{
+        name: getattr(np, name)
+        for name in "sqrt cbrt floor ceil trunc rint fmod hypot copysign nextafter".split()
+    },
+    **{name: getattr(np, name) for name in "isnan isinf signbit".split()},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in "sin cos tan sinh cosh tanh tan2".split()},
+    **{name: getattr(scipy.special, name) for name in "erf erfc erfcx erfinv j0 j1 y0 y1".split()},
+    "lgamma": _log_gamma,
+    "tgamma": scipy.special.gamma,
+    "normcdfinv": scipy.special.ndtri,
+    "pow": np.power,
+}
+
+
+def _on_blocks(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*operands: Any) -> Any:
+        blocks = [x if isinstance(x, tl.tensor) else None for x in operands]
+        like = next(x for x in blocks if x is not None)
+        numbers = [x.handle.data if isinstance(x, tl.tensor) else getattr(x, "value", x) for x in operands]
+        with np.errstate(all="ignore"):
+            result = np.asarray(function(*(np.asarray(n, like.handle.data.dtype) for n in numbers)))
+        scalar = tl.int1 if result.dtype == np.bool_ else like.dtype
+        handle = TensorHandle(result.astype(interpreter._get_np_dtype(scalar)), scalar)
+        return tl.tensor(
+            handle,
+            tl.block_type(scalar, list(result.shape))
+            if result.shape != (1,) or isinstance(like.type, tl.block_type)
+            else scalar,
+        )
+
+    return call
+
+
+for _name, _function in _FUNCTIONS.items():
+    setattr(libdevice, _name, _on_blocks(_function))
