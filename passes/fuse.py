@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
 
 from ..compiler.in_place import in_place, kept_places
 from ..compiler.ir import Call, Graph, Param, called, graphs_in
@@ -10,8 +9,6 @@ from .fusion.kernels import fused_calls
 from .fusion.plan import Plan
 from .fusion.report import Report, report
 from .fusion.upstream import recompute_upstream
-
-NONE: Final[Mapping[int, int]] = {}
 
 
 def fuse(graph: Graph) -> Graph:
@@ -37,11 +34,11 @@ def fuse(graph: Graph) -> Graph:
     result only within the loops that both share. Graphs that calls hold are fused in turn; in the body of a loop, what
     writes to a part of what is carried stays alone, after all that reads it, so that it can do so in place.
     """
-    return _fused_graph(graph, {})
+    return _fused_graph(graph, None)
 
 
-def _fused_graph(graph: Graph, kept: Mapping[int, int]) -> Graph:
-    """`kept`: which output may lie where which input lay."""
+def _fused_graph(graph: Graph, kept: Mapping[int, int] | None) -> Graph:
+    """`kept`: which output may lie where which input lay, in a graph that a call holds; None for a program."""
     nested = tuple(_with_fused_graphs(call) for call in graph.calls)
     if any(a is not b for a, b in zip(nested, graph.calls, strict=True)):
         graph = replace(graph, calls=nested)
@@ -51,9 +48,9 @@ def _fused_graph(graph: Graph, kept: Mapping[int, int]) -> Graph:
     return replace(graph, calls=calls)
 
 
-def plan_fusion(graph: Graph, kept: Mapping[int, int] = NONE) -> Plan:
+def plan_fusion(graph: Graph, kept: Mapping[int, int] | None = None) -> Plan:
     """Which calls of a graph make kernels, without those of the graphs that they hold."""
-    return recompute_upstream(*in_place(graph, kept))
+    return recompute_upstream(*in_place(graph, kept or {}), is_held=kept is not None)
 
 
 def fusion_report(graph: Graph) -> Report:
@@ -67,12 +64,12 @@ def fusion_report(graph: Graph) -> Report:
       kernel_divide: reads 800_008 bytes, writes 800_000, saves 0: divide_1
       sum_1 → divide_1: serial: it would leave 1 parallel iterations of a large loop
     """
-    return _report(graph, NONE)
+    return _report(graph, None)
 
 
-def _report(graph: Graph, kept: Mapping[int, int]) -> Report:
+def _report(graph: Graph, kept: Mapping[int, int] | None) -> Report:
     nested = tuple(
-        _report(inner, kept_places(call).get(name, NONE))
+        _report(inner, kept_places(call).get(name, {}))
         for call in graph.calls
         if call.op != "kernel"
         for name, param in call.params.items()
@@ -85,13 +82,13 @@ def _with_fused_graphs(call: Call) -> Call:
     if call.op in ("kernel", "tiled") or not any(True for _ in called((call,))):
         return call
     kept = kept_places(call)
-    params = {name: _fused(param, kept.get(name, NONE)) for name, param in call.params.items()}
+    params = {name: _fused(param, kept.get(name, {})) for name, param in call.params.items()}
     if all(params[name] is call.params[name] for name in params):
         return call
     return replace(call, params=params)
 
 
-def _fused(param: Param, kept: Mapping[int, int] = NONE) -> Param:
+def _fused(param: Param, kept: Mapping[int, int]) -> Param:
     """A parameter with the graphs in it fused; itself if none changes."""
     if isinstance(param, Graph):
         return _fused_graph(param, kept)

@@ -26,17 +26,22 @@ def fused_calls(plan: Plan) -> tuple[Call, ...]:
             calls[unit.call] = None
             continue
         members = sorted(unit.calls, key=position.__getitem__)
-        if stays_calls(unit):
+        if stays_calls(unit, plan):
             calls.update(dict.fromkeys(members))
         else:
             calls[kernel_call(unit, members, names)] = None
     return tuple(calls)
 
 
-def stays_calls(group: Group) -> bool:
-    """Whether nothing is gained by a kernel: views of what is in memory, and a few operations on single numbers."""
+def stays_calls(group: Group, plan: Plan) -> bool:
+    """Whether nothing is gained by a kernel: views of what is in memory, and a few operations on single numbers.
+
+    In the step of a loop several of these are one kernel, so that C keeps what they hand on in registers.
+    """
     if group.is_view:
         return True
+    if plan.is_held and len(group.calls) > 1:
+        return False
     values = [value for call in group.calls for value in (*call.inputs, *call.outputs)]
     return all(value.ndim == 0 for value in values) and sum(map(operations, group.calls)) <= CHEAP_NUMBERS
 

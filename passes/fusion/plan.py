@@ -39,6 +39,8 @@ class Plan:
     """Why the call that makes a value is not in a unit that reads it."""
     overwritten: Mapping[Value, float] = field(default_factory=dict["Value", float])
     """The times of the calls that overwrite values."""
+    is_held: bool = False
+    """Whether a call holds the graph, such as a loop, which C may run without Python between its calls."""
 
     def is_readable(self, values: Iterable[Value], time: float) -> bool:
         """Whether none of the values is overwritten before this time."""
@@ -50,16 +52,22 @@ class Plan:
 
 
 def group_calls(
-    graph: Graph, *, overwritten: Mapping[Value, Call], again: frozenset[Value] = frozenset()
+    graph: Graph,
+    *,
+    overwritten: Mapping[Value, Call],
+    again: frozenset[Value] = frozenset(),
+    is_held: bool = False,
 ) -> Plan:
     """Group the calls of a graph; graphs that they hold are not looked at.
 
     What is `overwritten` is read by nothing after the call that overwrites it, which is in no kernel.
-    What is in `again` is computed by every kernel that needs it, if it can, whatever that costs.
+    What is in `again` is computed by every kernel that needs it, if it can, whatever that costs. `is_held`: whether
+    a call holds the graph.
     """
     planner = _Planner(graph, frozenset(overwritten.values()), again)
     times = {call: time for time, call in enumerate(graph.calls)}
     planner.plan.overwritten = {value: times[call] for value, call in overwritten.items()}
+    planner.plan.is_held = is_held
     for time in range(len(graph.calls) - 1, -1, -1):
         planner.place(time, graph.calls[time])
     return planner.plan

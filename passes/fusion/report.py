@@ -73,7 +73,7 @@ def report(plan: Plan, fused: Graph, nested: tuple[Report, ...]) -> Report:
 def _kernels(plan: Plan, names: Mapping[Value, str]) -> Iterator[FusedKernel]:
     position = {call: index for index, call in enumerate(plan.graph.calls)}
     for unit in plan.in_order():
-        if not isinstance(unit, Group) or stays_calls(unit):
+        if not isinstance(unit, Group) or stays_calls(unit, plan):
             continue
         members = sorted(unit.calls, key=position.__getitem__)
         kernel = kernel_call(unit, members, {})
@@ -94,7 +94,7 @@ def _not_fused(plan: Plan, names: Mapping[Value, str]) -> Iterator[NotFused]:
             for user in users:
                 consumer = names[user.outputs[0]] if user.outputs else user.op
                 yield NotFused(names[value], consumer, refusal.reason, refusal.number)
-        if isinstance(unit, Group) and stays_calls(unit):
+        if isinstance(unit, Group) and stays_calls(unit, plan):
             yield from _left_apart(unit, maker, names)
 
 

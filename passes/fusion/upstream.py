@@ -29,12 +29,18 @@ _BY_PRICE = (Reason.COSTLY, Reason.MORE_BYTES)
 """Why a value is stored that every kernel could compute for itself."""
 
 
-def recompute_upstream(graph: Graph, overwritten: Mapping[Value, Call]) -> Plan:
+def recompute_upstream(graph: Graph, overwritten: Mapping[Value, Call], *, is_held: bool) -> Plan:
     """The cheapest plan found: value by value, or with all that some kernels share computed by each of them.
 
-    What is `overwritten` is so by a call that is in no kernel, and read by none after it.
+    What is `overwritten` is so by a call that is in no kernel, and read by none after it; `is_held` as in `Plan`.
     """
-    best = _planned(graph, overwritten, frozenset())
+
+    def planned(again: frozenset[Value]) -> Plan:
+        plan = group_calls(graph, overwritten=overwritten, again=again, is_held=is_held)
+        merge_siblings(plan)
+        return plan
+
+    best = planned(frozenset())
     handed = list(_handed_over(best))
     if not handed:
         return best
@@ -46,17 +52,11 @@ def recompute_upstream(graph: Graph, overwritten: Mapping[Value, Call]) -> Plan:
             if upstream is None:
                 continue
             trial = again | upstream
-            plan = _planned(graph, overwritten, trial)
+            plan = planned(trial)
             if (found := _nanoseconds(plan)) < price:
                 best, price, again = plan, found, trial
                 break
     return best
-
-
-def _planned(graph: Graph, overwritten: Mapping[Value, Call], again: frozenset[Value]) -> Plan:
-    plan = group_calls(graph, overwritten=overwritten, again=again)
-    merge_siblings(plan)
-    return plan
 
 
 def _handed_over(plan: Plan) -> Iterator[Value]:
@@ -129,7 +129,7 @@ def _nbytes(values: list[Value]) -> int:
 
 def _nanoseconds(plan: Plan) -> float:
     """How long the kernels of a plan take, by the same rough costs that all of fusion believes in."""
-    kernels = [unit for unit in plan.units if isinstance(unit, Group) and not stays_calls(unit)]
+    kernels = [unit for unit in plan.units if isinstance(unit, Group) and not stays_calls(unit, plan)]
     moved = bytes_moved(replace(plan.graph, calls=fused_calls(plan)))
     computed = sum(operations(call) * size_of(call) for kernel in kernels for call in kernel.calls)
     repeated = sum(kernel.repeated for kernel in kernels)

@@ -104,6 +104,28 @@ def test_kernels_keep_the_meaning_of_random_graphs(graph: Graph) -> None:
     checked(graph, drawn(graph, "special"))
 
 
+# ---- single numbers ----------------------------------------------------------------------------------
+
+
+def newton(square: Any) -> Any:
+    return tm.while_loop(lambda x: abs(x * x - square) > 1e-12, lambda x: (x + square / x) / 2, square)
+
+
+def test_the_numbers_of_a_loop_s_step_are_one_kernel() -> None:
+    graph = fused(newton, ())
+    (loop,) = graph.calls
+    assert [ops(step) for step in called((loop,))] == [["kernel"], ["kernel"]]
+
+
+def test_a_few_numbers_outside_of_loops_are_left_to_python() -> None:
+    assert kernels(fused(lambda x: abs(x * x - 2.0) > 1e-12, ())) == []
+
+
+def test_a_single_operation_on_a_number_is_no_kernel_in_a_loop_either() -> None:
+    (loop,) = fused(lambda x: tm.fori_loop(0, 9, lambda i, x: x * 2.0, x), ()).calls
+    assert not any("kernel" in ops(step) for step in called((loop,)))
+
+
 # ---- one kernel --------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.source import print_function
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.trace import bind, bind_all, evaluate
+from tracemill.passes.fuse import fuse
 from tracemill.runtime.toolchain import Toolchain
 
 
@@ -114,6 +115,16 @@ def test_a_while_loop_runs_as_long_as_its_condition_holds(
     for steps in (0, 1, 2, 5):
         arrays = [np.array(steps), *np.random.default_rng(0).normal(size=(3, 4)), np.array(0)]
         assert_same(run(*arrays), evaluate(graph, *arrays))
+
+
+def test_each_graph_of_a_loop_over_numbers_is_one_function_around_one_kernel() -> None:
+    cond = recorded(
+        lambda a, x: fn.greater(fn.absolute(fn.subtract(fn.square(x), a)), 1e-12), "f64[]", "f64[]"
+    )
+    body = recorded(lambda a, x: (fn.multiply(fn.add(x, fn.divide(a, x)), 0.5),), "f64[]", "f64[]")
+    graph = recorded(lambda a: bind_all("while_loop", a, a, cond=cond, body=body, consts=1), "f64[]")
+    (function,) = c_functions({"newton": fuse(graph)}).values()
+    assert function.text.count("static void") == 5
 
 
 def test_a_loop_over_what_only_numpy_can_do_stays_a_loop_of_python() -> None:
