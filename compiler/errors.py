@@ -745,6 +745,37 @@ class CompilerError(BackendError):
     code = "E0609"
 
 
+class KernelError(BackendError):
+    """Triton does not compile a kernel, or compiles it in a form that Tracemill cannot launch.
+
+    >>> from tracemill.compiler.backends.triton.kernel import Launch, TritonKernel
+    >>> from tracemill.runtime.triton_build import build, target_named
+    >>> broken = TritonKernel("@triton.jit\\ndef f():\\n    tl.no()\\n", (Launch("f", 1, 4, ()),), (), 0)
+    >>> build(broken, target_named("cuda:sm_90"))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.KernelError: Triton does not compile f: ...
+
+    Fix: this is a fault of Tracemill, or of this version of Triton. Report it with the text of the kernel;
+    ``backend="auto"`` does without Triton.
+    """
+
+    code = "E0610"
+
+
+class CubinError(TracemillError, ValueError):
+    """Bytes that should be a cubin, the machine code of a kernel, are none.
+
+    >>> from tracemill.runtime.cubin import kernels_in
+    >>> kernels_in(b"MZ")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.CubinError: these 2 bytes are no cubin that can be read: they do not begin as ...
+
+    Fix: make the artifact or the cache entry that holds them anew.
+    """
+
+    code = "E0611"
+
+
 class CallbackLoopWarning(UserWarning):
     """A Python function that a mapped program calls runs once per example, in a loop.
 

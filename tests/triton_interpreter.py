@@ -5,22 +5,32 @@ made of one comparison, and the functions of libdevice, for which it has none.
 """
 
 import linecache
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
-
 import numpy as np
+import pytest
 import scipy.special
-import triton
-import triton.language as tl
-from triton.language.extra import libdevice
-from triton.runtime import interpreter
-from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
 from tracemill.compiler.backends.triton.kernel import TritonKernel
 from tracemill.compiler.dtypes import dtype_name
+
+
+@contextmanager
+def interpreting() -> Generator[None]:
+    """Tell Triton to interpret: it asks before its own functions are defined, and again when ours are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_INTERPRET", "1")
+        yield
+
+
+with interpreting():
+    import triton
+    import triton.language as tl
+    from triton.language.extra import libdevice
+    from triton.runtime import interpreter
+    from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
 Array = np.ndarray[Any, Any]
 
@@ -69,8 +79,8 @@ def run(kernel: TritonKernel, inputs: Sequence[Array]) -> list[Array]:
     inputs = [np.require(x, requirements=("C", "A")) for x in inputs]
     others = [np.empty(t.shape, t.dtype) for t in kernel.buffers[len(inputs) :]]
     memory = [Memory(array) for array in (*inputs, *others)]
-    functions = module(kernel.text)
-    with np.errstate(all="ignore"):
+    with interpreting(), np.errstate(all="ignore"):
+        functions = module(kernel.text)
         for launch in kernel.launches:
             functions[launch.function][(launch.programs,)](*(memory[i] for i in launch.buffers))
     return others[: kernel.outputs]

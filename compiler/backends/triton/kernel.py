@@ -30,8 +30,11 @@ from .writer import Rows, Writer
 POINTWISE = 1024
 """Elements of a block where each is computed by itself."""
 
-RESIDENT = 1 << 15
-"""A row of up to so many elements is held in registers as a whole."""
+RESIDENT = 1 << 17
+"""A row of up to so many bytes is held in registers as a whole."""
+
+STREAMED = 4096
+"""Longer rows are gathered so many elements at a time."""
 
 ROWS = 2048
 """Short rows are computed several at once: so many elements together."""
@@ -251,7 +254,9 @@ def _rows(variables: Sequence[Variable], body: Block) -> Rows:
     longest = max((loop.variable.extent for loop in _leaves(body)), default=0)
     if not longest:
         return Rows(min(POINTWISE, _power_of_two(count)), 0)
-    block = min(_power_of_two(longest), RESIDENT)
+    block = _power_of_two(longest)
+    if block * _widest(body) > RESIDENT:
+        block = STREAMED
     if variables and _neighbours_are_rows(variables[-1], body):
         side_by_side = min(COLUMNS, _power_of_two(count))
         return Rows(side_by_side, min(block, max(1, ROWS // side_by_side)))
@@ -261,6 +266,13 @@ def _rows(variables: Sequence[Variable], body: Block) -> Rows:
 def _is_far(body: Block) -> bool:
     """Whether a place does not fit into four bytes."""
     return any(max(-place.low, place.high) >= FAR for s in statements(body) for place in places(s))
+
+
+def _widest(body: Block) -> int:
+    """The bytes of the widest numbers that are loaded or gathered."""
+    dtypes = [a.dtype for s in statements(body) if isinstance(s, Begin) for a in s.accumulators]
+    dtypes += [e.dtype for s in statements(body) for e in expressions(s) if isinstance(e, Load)]
+    return max((dtype.itemsize for dtype in dtypes), default=1)
 
 
 def _leaves(body: Block) -> Iterator[Loop]:

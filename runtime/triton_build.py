@@ -1,0 +1,146 @@
+"""Compiling Triton functions for a GPU, which need not be there."""
+
+import linecache
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from ..compiler.backends.triton.kernel import Launch, TritonKernel
+from ..compiler.backends.triton.types import pointer_type
+from ..compiler.errors import ArgumentValueError, BackendError, KernelError, MissingPackageError
+from .cubin import KernelFacts, kernels_in
+
+ALIGNED: Final = 16
+"""Arrays begin at multiples of so many bytes, which lets a thread load four numbers at once."""
+
+_POINTER: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What kernels are compiled for: ``cuda`` with 90 for compute capability 9.0, or ``hip`` with ``gfx942``."""
+
+    platform: str
+    architecture: int | str
+
+    @property
+    def threads_of_a_warp(self) -> int:
+        return 32 if self.platform == "cuda" else 64
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltKernel:
+    """One Triton function in machine code."""
+
+    name: str
+    code: bytes
+    """A cubin, or AMD's form of the same."""
+    assembly: str
+    """PTX, or AMD's own."""
+    warps: int
+    shared_bytes: int
+    """Memory of a block that its launch has to ask for."""
+    facts: KernelFacts | None
+    """What the cubin says; None on other platforms."""
+
+
+def target_named(name: str) -> Target:
+    """``cuda:sm_90`` and ``hip:gfx942`` as targets.
+
+    Raises:
+        ArgumentValueError: the name is none of these forms.
+
+    >>> target_named("cuda:sm_90")
+    Target(platform='cuda', architecture=90)
+    """
+    platform, _, architecture = name.partition(":")
+    if platform == "cuda" and architecture.startswith("sm_") and architecture[3:].isdecimal():
+        return Target(platform, int(architecture[3:]))
+    if platform == "hip" and architecture.startswith("gfx"):
+        return Target(platform, architecture)
+    raise ArgumentValueError(f"a target is written as cuda:sm_90 or hip:gfx942, not {name!r}")
+
+
+def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
+    """Compile the functions of a kernel, in the order of its launches.
+
+    Raises:
+        MissingPackageError: Triton is not installed.
+        BackendError: Triton is set to interpret what it should compile.
+        KernelError: Triton refuses a function, or its parameters do not lie where they should.
+    """
+    functions = _functions(kernel.text)
+    return tuple(_built(functions[launch.function], launch, kernel, target) for launch in kernel.launches)
+
+
+def _functions(text: str) -> Mapping[str, Any]:
+    """The functions of a text of ours. Triton reads their lines again, from where tracebacks look for them."""
+    try:
+        import triton
+        import triton.language as tl
+        from triton import knobs
+        from triton.language.extra import libdevice
+    except ImportError as error:
+        raise MissingPackageError(
+            "compiling for GPUs needs Triton: pip install 'tracemill[gpu]', on Linux"
+        ) from error
+    if knobs.runtime.interpret:
+        raise BackendError("TRITON_INTERPRET is set, so that Triton compiles nothing: unset it")
+    name = f"<triton {sha256(text.encode()).hexdigest()[:16]}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    scope: dict[str, Any] = {"__name__": name, "triton": triton, "tl": tl, "libdevice": libdevice}
+    exec(compile(text, name, "exec"), scope)
+    return scope
+
+
+def _built(function: Any, launch: Launch, kernel: TritonKernel, target: Target) -> BuiltKernel:
+    import triton
+    from triton import knobs
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    types = [pointer_type(kernel.buffers[number].dtype) for number in launch.buffers]
+    source = ASTSource(
+        function,
+        signature=dict(zip(function.arg_names, types, strict=True)),
+        constexprs={},
+        attrs={(number,): [["tt.divisibility", ALIGNED]] for number in range(len(types))},
+    )
+    options = {"num_warps": launch.warps, "enable_fp_fusion": False}
+    if target.platform == "cuda":
+        options["enable_reflect_ftz"] = False
+    with tempfile.TemporaryDirectory(prefix="tracemill-") as folder, knobs.cache.scope():
+        knobs.cache.dir = os.path.join(folder, "triton")
+        try:
+            found = triton.compile(
+                source,
+                target=GPUTarget(target.platform, target.architecture, target.threads_of_a_warp),
+                options=options,
+            )
+        except Exception as error:
+            first = next(
+                (line for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__
+            )
+            raise KernelError(f"Triton does not compile {launch.function}: {first}") from error
+    assembly = found.asm["ptx" if target.platform == "cuda" else "amdgcn"]
+    code = found.asm["cubin" if target.platform == "cuda" else "hsaco"]
+    facts = None
+    if target.platform == "cuda":
+        facts = kernels_in(code)[found.metadata.name]
+        _check_layout(launch, facts, len(types))
+    return BuiltKernel(
+        found.metadata.name, code, assembly, found.metadata.num_warps, found.metadata.shared, facts
+    )
+
+
+def _check_layout(launch: Launch, facts: KernelFacts, pointers: int) -> None:
+    """Arguments are pointers, one behind the other, and so are the two that Triton adds for memory of its own."""
+    wanted = tuple((_POINTER * number, _POINTER) for number in range(pointers + 2))
+    if facts.parameters != wanted:
+        raise KernelError(
+            f"the parameters of {launch.function} lie at {facts.parameters}, not at {wanted}: this version of Triton"
+            " passes arguments in another way than Tracemill does"
+        )

@@ -1,0 +1,85 @@
+"""Kernels are compiled for GPUs that are not here: they fit into registers and load several numbers at once."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tracemill as tm
+from tracemill.runtime.cubin import kernels_in
+from tracemill.runtime.triton_build import target_named
+
+TESTS = Path(__file__).resolve().parent.parent
+TARGETS = ("cuda:sm_80", "cuda:sm_90", "cuda:sm_100", "hip:gfx942")
+NAMES = (
+    "softmax",
+    "softmax of long rows",
+    "layer_norm",
+    "pulls",
+    "nearest",
+    "columns",
+    "whole",
+    "stencil",
+    "found",
+)
+
+needs_triton = pytest.mark.skipif(
+    find_spec("triton") is None, reason="Triton is not installed; it is for Linux on x86"
+)
+
+
+def built(target: str, *names: str) -> dict[str, list[dict[str, Any]]]:
+    variables = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, str(TESTS / "triton_facts.py"), target, *names],
+        env={**variables, "PYTHONPATH": f"{TESTS / '.root'}{os.pathsep}{TESTS}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout)
+    return found
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_kernels_stay_in_registers(target: str) -> None:
+    for name, kernels in built(target, *NAMES).items():
+        for kernel in kernels:
+            if target.startswith("hip"):
+                assert not any(kernel["spilled"]), (name, kernel)
+            else:
+                assert kernel["local"] == 0, (name, kernel)
+                assert kernel["threads"] == 32 * kernel["warps"]
+                assert kernel["registers"] * kernel["threads"] <= 65536, (name, kernel)
+
+
+@needs_triton
+@pytest.mark.slow
+def test_rows_that_are_multiples_of_four_are_loaded_and_stored_several_numbers_at_once() -> None:
+    for kernels in built("cuda:sm_90", "softmax", "layer_norm").values():
+        for kernel in kernels:
+            assert kernel["wide loads"] > 0
+            assert kernel["wide stores"] > 0
+
+
+@given(st.binary(max_size=300))
+def test_bytes_that_are_no_cubin_are_said_to_be_none(content: bytes) -> None:
+    for start in (b"", b"\x7fELF\x02\x01\x01"):
+        with pytest.raises(tm.errors.CubinError):
+            kernels_in(start + content)
+
+
+@pytest.mark.parametrize("name", ["cuda", "cuda:90", "cuda:sm_", "hip:90", "sm_90", "cpu"])
+def test_a_target_that_is_none_is_named(name: str) -> None:
+    with pytest.raises(tm.errors.ArgumentValueError, match="cuda:sm_90 or hip:gfx942"):
+        target_named(name)

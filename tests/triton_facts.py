@@ -1,0 +1,42 @@
+"""Compiles kernels for GPUs that are not here, and prints what the machine code is like, as JSON.
+
+A program of its own: where Triton's interpreter is loaded, nothing can be compiled.
+"""
+
+import json
+import re
+import sys
+
+from kernel_graphs import LARGE, SMALL
+from tracemill.compiler.backends.triton.kernel import triton_kernel
+from tracemill.runtime.triton_build import BuiltKernel, build, target_named
+
+
+def facts(kernel: BuiltKernel) -> dict[str, object]:
+    found: dict[str, object] = {
+        "name": kernel.name,
+        "warps": kernel.warps,
+        "shared": kernel.shared_bytes,
+        "wide loads": len(re.findall(r"ld\.global\S*\.v[24]\S*|global_load_dwordx4", kernel.assembly)),
+        "wide stores": len(re.findall(r"st\.global\S*\.v[24]\S*|global_store_dwordx4", kernel.assembly)),
+    }
+    if kernel.facts is not None:
+        found |= {
+            "registers": kernel.facts.registers,
+            "local": kernel.facts.local_bytes,
+            "threads": kernel.facts.threads,
+            "parameters": len(kernel.facts.parameters),
+        }
+    else:
+        found["spilled"] = [int(n) for n in re.findall(r"[vs]gpr_spill_count:\s*(\d+)", kernel.assembly)]
+    return found
+
+
+def main(target: str, *names: str) -> None:
+    graphs = {**{f"small {name}": graph for name, graph in SMALL.items()}, **LARGE}
+    built = {name: build(triton_kernel(graphs[name], "kernel"), target_named(target)) for name in names}
+    print(json.dumps({name: [facts(kernel) for kernel in kernels] for name, kernels in built.items()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
