@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ...affine import Variable
 from ...ir import ArrayType, Constant, Graph
@@ -14,7 +14,6 @@ from ...loops.nest import (
     Buffer,
     Choose,
     Let,
-    Load,
     Local,
     Loop,
     Result,
@@ -22,28 +21,12 @@ from ...loops.nest import (
 )
 from ...loops.walk import accumulated, expressions, places, statements
 from ..python_text import wrapped
+from .blocks import rows_of
 from .definitions import definitions
 from .expression import is_spelled
+from .splitting import parallel, split
 from .types import has_type
-from .writer import Rows, Writer
-
-POINTWISE = 1024
-"""Elements of a block where each is computed by itself."""
-
-RESIDENT = 1 << 17
-"""A row of up to so many bytes is held in registers as a whole."""
-
-STREAMED = 4096
-"""Longer rows are gathered so many elements at a time."""
-
-ROWS = 2048
-"""Short rows are computed several at once: so many elements together."""
-
-FAR = 1 << 31
-"""From here on a place needs whole numbers of eight bytes."""
-
-COLUMNS = 64
-"""So many sums side by side, where neighbours in memory belong to different ones."""
+from .writer import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +69,14 @@ def is_in_triton(graph: Graph) -> bool:
 def triton_kernel(graph: Graph, name: str) -> TritonKernel:
     """The Triton functions, called after `name`, that compute the outputs of a kernel's graph."""
     nest = lower(graph, ("tl", "triton", "libdevice", name), plain=True)
-    stages = list(_stages(nest.body))
+    body, parts = split(nest.body)
+    stages = list(_stages(body))
     kept = {local for stage in stages for local in stage.given}
     scratch = {
         local: Buffer(f"{local.name}_kept", local.dtype, 1) for local in sorted(kept, key=lambda x: x.name)
     }
-    buffers = [*nest.inputs, *nest.outputs, *scratch.values()]
+    between = [*parts, *scratch.values()]
+    buffers = [*nest.inputs, *nest.outputs, *between]
     functions: list[str] = []
     launches: list[Launch] = []
     needs: set[str] = set()
@@ -103,7 +88,7 @@ def triton_kernel(graph: Graph, name: str) -> TritonKernel:
         launches.append(Launch(title, function.programs, function.warps, function.buffers))
     types = [
         *(value.type for value in (*graph.inputs, *graph.outputs)),
-        *(ArrayType(buffer.dtype, (1,)) for buffer in scratch.values()),
+        *(ArrayType(buffer.dtype, (buffer.size,)) for buffer in between),
     ]
     return TritonKernel(
         "\n\n".join([*definitions(needs), *functions]), tuple(launches), tuple(types), len(graph.outputs)
@@ -221,8 +206,8 @@ def _function(name: str, stage: _Stage, buffers: Sequence[Buffer], scratch: dict
     if stage.is_parallel:
         *before, loop = stage.body
         assert isinstance(loop, Loop)
-        ahead, (variables, inner) = tuple(before), _parallel(loop)
-    rows = replace(_rows(variables, inner), is_far=_is_far(stage.body))
+        ahead, (variables, inner) = tuple(before), parallel(loop)
+    rows = rows_of(variables, inner)
     writer = Writer(rows)
     for local in stage.given:
         writer.restore(local, scratch[local])
@@ -236,64 +221,3 @@ def _function(name: str, stage: _Stage, buffers: Sequence[Buffer], scratch: dict
     text = "\n".join(["@triton.jit", *head, *writer.lines, ""])
     count = math.prod(variable.extent for variable in variables)
     return _Function(text, -(-count // rows.count), rows.warps, used, frozenset(writer.needs))
-
-
-def _parallel(loop: Loop) -> tuple[tuple[Variable, ...], Block]:
-    """The loops that hold nothing but one another, from the outside in, and the body of the last."""
-    variables = [loop.variable]
-    body = loop.body
-    while len(body) == 1 and isinstance(body[0], Loop):
-        variables.append(body[0].variable)
-        body = body[0].body
-    return tuple(variables), body
-
-
-def _rows(variables: Sequence[Variable], body: Block) -> Rows:
-    """How many rows a program computes at once, and how many elements of each."""
-    count = math.prod(variable.extent for variable in variables)
-    longest = max((loop.variable.extent for loop in _leaves(body)), default=0)
-    if not longest:
-        return Rows(min(POINTWISE, _power_of_two(count)), 0)
-    block = _power_of_two(longest)
-    if block * _widest(body) > RESIDENT:
-        block = STREAMED
-    if variables and _neighbours_are_rows(variables[-1], body):
-        side_by_side = min(COLUMNS, _power_of_two(count))
-        return Rows(side_by_side, min(block, max(1, ROWS // side_by_side)))
-    return Rows(min(_power_of_two(count), max(1, ROWS // block)), block)
-
-
-def _is_far(body: Block) -> bool:
-    """Whether a place does not fit into four bytes."""
-    return any(max(-place.low, place.high) >= FAR for s in statements(body) for place in places(s))
-
-
-def _widest(body: Block) -> int:
-    """The bytes of the widest numbers that are loaded or gathered."""
-    dtypes = [a.dtype for s in statements(body) if isinstance(s, Begin) for a in s.accumulators]
-    dtypes += [e.dtype for s in statements(body) for e in expressions(s) if isinstance(e, Load)]
-    return max((dtype.itemsize for dtype in dtypes), default=1)
-
-
-def _leaves(body: Block) -> Iterator[Loop]:
-    """The loops that hold no others."""
-    for statement in statements(body):
-        if isinstance(statement, Loop) and not any(isinstance(s, Loop) for s in statements(statement.body)):
-            yield statement
-
-
-def _neighbours_are_rows(row: Variable, body: Block) -> bool:
-    """Whether some array lies in memory so that the elements of one row are far from each other, and rows are near."""
-    for loop in _leaves(body):
-        for statement in statements(loop.body):
-            for expression in expressions(statement):
-                if isinstance(expression, Load):
-                    along, across = expression.place.factor(loop.variable), expression.place.factor(row)
-                    if across in (1, -1) and along not in (0, 1, -1):
-                        return True
-    return False
-
-
-def _power_of_two(count: int) -> int:
-    """The least power of two that is not less."""
-    return 1 << max(0, count - 1).bit_length()

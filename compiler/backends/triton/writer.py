@@ -33,6 +33,7 @@ from ...loops.nest import (
 )
 from ...loops.walk import accumulated, statements
 from ...text import location_text
+from .blocks import Rows
 from .expression import expression as elementwise
 from .expression import functions_in
 from .literals import triton_literal
@@ -52,29 +53,6 @@ ROW, ALONG = "row", "along"
 """The axes of a block: which row, and where in it."""
 
 _NO_PLACE = "9223372036854775807"
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The block of a program: `count` rows, of each `block` elements at once; 0 if the rows are single elements."""
-
-    count: int
-    block: int
-    is_far: bool = False
-    """Whether places need whole numbers of eight bytes."""
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether blocks have one axis."""
-        return self.count == 1 or self.block == 0
-
-    @property
-    def warps(self) -> int:
-        """How many warps compute it."""
-        elements = self.count * max(1, self.block)
-        return next(
-            warps for warps, most in ((4, 2048), (8, 8192), (16, 16384), (32, 1 << 62)) if elements <= most
-        )
 
 
 @dataclass(frozen=True, slots=True)

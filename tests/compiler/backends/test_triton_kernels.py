@@ -82,3 +82,9 @@ def test_what_all_rows_make_together_is_computed_before_what_needs_it() -> None:
     kernel = triton_kernel(SMALL["whole"], "whole")
     before, after = [launch for launch in kernel.launches if len(kernel.buffers) - 1 in launch.buffers]
     assert before.programs == 1 < after.programs
+
+
+@pytest.mark.parametrize("name", ["long sum", "long columns", "long rows", "long truth"])
+def test_long_reductions_of_few_rows_are_shared_among_programs(name: str) -> None:
+    parts, rest = triton_kernel(SMALL[name], "kernel").launches
+    assert parts.programs > rest.programs

@@ -1,0 +1,102 @@
+"""Which elements a program computes: rows, and how many elements of each at once."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...affine import Variable
+from ...loops.nest import Begin, Block, Load, Loop
+from ...loops.walk import expressions, places, statements
+
+POINTWISE = 1024
+"""Elements of a block where each is computed by itself."""
+
+RESIDENT = 1 << 17
+"""A row of up to so many bytes is held in registers as a whole."""
+
+STREAMED = 4096
+"""Longer rows are gathered so many elements at a time."""
+
+ROWS = 2048
+"""Short rows are computed several at once: so many elements together."""
+
+FAR = 1 << 31
+"""From here on a place needs whole numbers of eight bytes."""
+
+COLUMNS = 64
+"""So many sums side by side, where neighbours in memory belong to different ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The block of a program: `count` rows, of each `block` elements at once; 0 if the rows are single elements."""
+
+    count: int
+    block: int
+    is_far: bool = False
+    """Whether places need whole numbers of eight bytes."""
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether blocks have one axis."""
+        return self.count == 1 or self.block == 0
+
+    @property
+    def warps(self) -> int:
+        """How many warps compute it."""
+        elements = self.count * max(1, self.block)
+        return next(
+            warps for warps, most in ((4, 2048), (8, 8192), (16, 16384), (32, 1 << 62)) if elements <= most
+        )
+
+
+def rows_of(variables: Sequence[Variable], body: Block) -> Rows:
+    """How many rows a program computes at once, and how many elements of each."""
+    count = math.prod(variable.extent for variable in variables)
+    longest = max((loop.variable.extent for loop in _leaves(body)), default=0)
+    is_far = _is_far(body)
+    if not longest:
+        return Rows(min(POINTWISE, _power_of_two(count)), 0, is_far)
+    block = _power_of_two(longest)
+    if block * _widest(body) > RESIDENT:
+        block = STREAMED
+    if variables and neighbours_are_rows(variables[-1], body):
+        side_by_side = min(COLUMNS, _power_of_two(count))
+        return Rows(side_by_side, min(block, max(1, ROWS // side_by_side)), is_far)
+    return Rows(min(_power_of_two(count), max(1, ROWS // block)), block, is_far)
+
+
+def _is_far(body: Block) -> bool:
+    """Whether a place does not fit into four bytes."""
+    return any(max(-place.low, place.high) >= FAR for s in statements(body) for place in places(s))
+
+
+def _widest(body: Block) -> int:
+    """The bytes of the widest numbers that are loaded or gathered."""
+    dtypes = [a.dtype for s in statements(body) if isinstance(s, Begin) for a in s.accumulators]
+    dtypes += [e.dtype for s in statements(body) for e in expressions(s) if isinstance(e, Load)]
+    return max((dtype.itemsize for dtype in dtypes), default=1)
+
+
+def _leaves(body: Block) -> Iterator[Loop]:
+    """The loops that hold no others."""
+    for statement in statements(body):
+        if isinstance(statement, Loop) and not any(isinstance(s, Loop) for s in statements(statement.body)):
+            yield statement
+
+
+def neighbours_are_rows(row: Variable, body: Block) -> bool:
+    """Whether some array lies in memory so that the elements of one row are far from each other, and rows are near."""
+    for loop in _leaves(body):
+        for statement in statements(loop.body):
+            for expression in expressions(statement):
+                if isinstance(expression, Load):
+                    along, across = expression.place.factor(loop.variable), expression.place.factor(row)
+                    if across in (1, -1) and along not in (0, 1, -1):
+                        return True
+    return False
+
+
+def _power_of_two(count: int) -> int:
+    """The least power of two that is not less."""
+    return 1 << max(0, count - 1).bit_length()
