@@ -157,7 +157,7 @@ SMALL: dict[str, Graph] = {
     "empty": recorded(lambda x: (fn.sum_(x, (0,)), fn.exp(x), bind("all", fn.greater(x, 0), axes=(0,))), "f64[0, 3]"),
     "single": recorded(softmax, "f64[1, 1]"),
     "long sum": recorded(lambda x: fn.sum_(fn.sin(x), (0, 1)), "f32[300, 300]"),
-    "long columns": recorded(lambda x: (bind("max", x, axes=(0,)), fn.divide(fn.sum_(x, (0,)), 3)), "f32[7001, 30]"),
+    "long columns": recorded(lambda x: (bind("max", x, axes=(0,)), fn.divide(fn.sum_(x, (0,)), 3)), "f64[7001, 30]"),
     "long rows": recorded(lambda x: bind("min", x, axes=(1,)), "f64[2, 40003]"),
     "long truth": recorded(lambda x: bind("any", fn.greater(x, 4), axes=(1,)), "f64[2, 40003]"),
 }  # fmt: skip
