@@ -1,42 +1,24 @@
-"""Loop nests as Triton: a loop over programs, blocks of elements where C has loops, and masks where blocks end."""
+"""Loop nests as Triton: statements on blocks of elements where C has loops, and what blocks of numbers come to."""
 
-import math
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
-from ...affine import Affine, Variable
-from ...dtypes import kind
-from ...ir import Call, Location
+from ...affine import Affine
 from ...loops.nest import (
     Accumulate,
     Accumulator,
-    Apply,
     Begin,
-    Between,
     Block,
     Buffer,
     Choose,
-    Clamped,
-    Condition,
-    Expression,
-    Fold,
     Let,
-    Literal,
     Load,
     Local,
     Loop,
-    Position,
-    Result,
     Statement,
     Store,
 )
 from ...loops.walk import accumulated, statements
-from ...text import location_text
-from .blocks import Rows
-from .expression import expression as elementwise
-from .expression import functions_in
-from .literals import triton_literal
+from .elements import ALONG, ROW, Elements, Guard
 from .reductions import (
     SEARCHES,
     combined,
@@ -48,152 +30,12 @@ from .reductions import (
 )
 from .types import triton_type
 
-INDENT = "    "
-ROW, ALONG = "row", "along"
-"""The axes of a block: which row, and where in it."""
-
 _NO_PLACE = "9223372036854775807"
 
 
-@dataclass(frozen=True, slots=True)
-class _Guard:
-    """A condition under which elements are needed, or under which they are not."""
-
-    conditions: tuple[Condition, ...]
-    text: str
-
-    @property
-    def variables(self) -> frozenset[Variable]:
-        return frozenset[Variable]().union(*(condition.place.variables for condition in self.conditions))
-
-
 @dataclass(slots=True)
-class Writer:
+class Writer(Elements):
     """Writes the statements of one function."""
-
-    rows: Rows
-    lines: list[str] = field(default_factory=list[str])
-    buffers: set[Buffer] = field(default_factory=set[Buffer])
-    needs: set[str] = field(default_factory=set[str])
-    depth: int = 1
-    shown: Location | None = None
-    axes: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
-    """Along which axes of the block a name differs; those that are the same everywhere are left out."""
-    names_of: dict[Variable, str] = field(default_factory=dict[Variable, str])
-    masks: dict[Variable, str] = field(default_factory=dict[Variable, str])
-    """Of each variable that runs beyond its range: where it does not."""
-    known: dict[str, str] = field(default_factory=dict[str, str])
-    """What has been computed, by its text."""
-    same: dict[str, str] = field(default_factory=dict[str, str])
-    """Locals that are equal to earlier ones."""
-    guards: list[_Guard] = field(default_factory=list[_Guard])
-    begun: set[Accumulator] = field(default_factory=set[Accumulator])
-    """Accumulators that have gathered nothing yet, and have no variable."""
-    names: set[str] = field(default_factory=set[str])
-    blocks: set[Variable] = field(default_factory=set[Variable])
-    """Variables of whose values there is a block now."""
-    gatherers: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
-    streamed: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
-    """Those that gather into blocks now."""
-    leaf: Variable | None = None
-    """The variable of the loop whose turns are a block now."""
-
-    # ---- lines and names -------------------------------------------------------------------------------
-
-    def line(self, text: str) -> None:
-        self.lines.append(f"{INDENT * self.depth}{text}")
-
-    @contextmanager
-    def indented(self, head: str) -> Generator[None]:
-        """A block of Python; what is computed in it is not known after it."""
-        self.line(head)
-        self.depth += 1
-        known, blocks, names = dict(self.known), set(self.blocks), dict(self.names_of)
-        yield
-        self.known, self.blocks, self.names_of = known, blocks, names
-        self.depth -= 1
-
-    def comment(self, call: Call | None) -> None:
-        """The user's line, where it changes."""
-        if call is not None and call.location is not None and call.location != self.shown:
-            self.shown = call.location
-            self.line(f"# {location_text(call.location)}")
-
-    def claim(self, wanted: str) -> str:
-        name, number = wanted, 1
-        while name in self.names:
-            number += 1
-            name = f"{wanted}_{number}"
-        self.names.add(name)
-        return name
-
-    def called(self, text: str) -> str:
-        self.needs |= functions_in(text)
-        return text
-
-    def named(self, wanted: str, text: str, axes: frozenset[str]) -> str:
-        """The name of a block, which is computed here unless it has been before."""
-        if text in self.known:
-            return self.known[text]
-        name = self.claim(wanted)
-        self.line(f"{name} = {text}")
-        self.known[text] = name
-        self.axes[name] = axes
-        return name
-
-    # ---- programs and blocks ---------------------------------------------------------------------------
-
-    def programs(self, variables: Sequence[Variable]) -> None:
-        """The rows of this program, as the variables of loops that hold one another."""
-        if not variables:
-            return
-        count, size = math.prod(v.extent for v in variables), self.rows.count
-        number = f"tl.program_id(0){self.wide}"
-        if size > 1:
-            number = f"{number} * {size} + tl.arange(0, {size}){'' if self.rows.is_flat else '[:, None]'}"
-        axes = frozenset({ROW}) if size > 1 else frozenset[str]()
-        if len(variables) == 1:
-            first = self.counter(variables[0], number, axes)
-            limit = variables[0].high + 1
-        else:
-            first, limit = self.claim("row"), count
-            self.line(f"{first} = {number}")
-            for position, variable in enumerate(variables):
-                inner = math.prod(v.extent for v in variables[position + 1 :])
-                turn = first if inner == 1 else f"{first} // {inner}"
-                self.counter(variable, turn if position == 0 else f"{turn} % {variable.extent}", axes)
-        if count % size:
-            mask = self.claim(f"{first}_in")
-            self.line(f"{mask} = {first} < {limit}")
-            self.masks |= dict.fromkeys(variables, mask)
-
-    def counter(self, variable: Variable, number: str, axes: frozenset[str]) -> str:
-        """What a variable is called, which has these values."""
-        name = self.names_of[variable] = self.claim(variable.name)
-        self.axes[name] = axes
-        self.line(f"{name} = {f'{variable.low} + ' if variable.low else ''}{number}")
-        return name
-
-    def along(self, variable: Variable, first: str) -> None:
-        """A block of the values of a loop's variable."""
-        size = self.size(variable)
-        number = f"tl.arange(0, {size}){'' if self.rows.is_flat else '[None, :]'}{self.wide}"
-        name = self.names_of[variable] = self.claim(variable.name)
-        self.axes[name] = frozenset({ALONG})
-        self.line(f"{name} = {number if first == '0' else f'{first} + {number}'}")
-        self.masks.pop(variable, None)
-        if variable.extent % size:
-            mask = self.masks[variable] = self.claim(f"{name}_in")
-            self.line(f"{mask} = {name} < {variable.high + 1}")
-
-    def size(self, variable: Variable) -> int:
-        """How many values of a variable make a block."""
-        return min(self.rows.block, 1 << max(0, variable.extent - 1).bit_length())
-
-    @property
-    def wide(self) -> str:
-        """What makes whole numbers large enough for all places."""
-        return ".to(tl.int64)" if self.rows.is_far else ""
 
     # ---- statements --------------------------------------------------------------------------------------
 
@@ -233,10 +75,10 @@ class Writer:
     def choose(self, choice: Choose) -> None:
         axes = frozenset[str]().union(*(self.axes_of_place(c.place) for c in choice.conditions))
         holds = self.named("holds", " & ".join(map(self.condition, choice.conditions)), axes)
-        self.guards.append(_Guard(choice.conditions, holds))
+        self.guards.append(Guard(choice.conditions, holds))
         self.statements(choice.then_body)
         then = self.text(choice.then)
-        self.guards[-1] = _Guard(choice.conditions, f"({holds} == 0)")
+        self.guards[-1] = Guard(choice.conditions, f"({holds} == 0)")
         self.statements(choice.else_body)
         otherwise = self.text(choice.otherwise)
         self.guards.pop()
@@ -258,154 +100,7 @@ class Writer:
         """Take a number that an earlier function left."""
         self.give(local, self.load(Load(buffer, Affine(0))), frozenset())
 
-    # ---- expressions -------------------------------------------------------------------------------------
-
-    def text(self, expression: Expression) -> str:
-        """An expression: a name, a number, or what is computed of such."""
-        match expression:
-            case Local():
-                return self.same.get(expression.name, expression.name)
-            case Literal():
-                return triton_literal(expression.constant.array)
-            case Position():
-                return f"tl.cast({self.place(expression.place)}, {triton_type(expression.dtype)})"
-            case Load():
-                text = self.load(expression)
-                return self.named(expression.buffer.name, text, self.axes_of(expression))
-            case Apply():
-                found = elementwise(expression.call, [self.text(operand) for operand in expression.operands])
-                self.needs |= found.needs
-                return found.text
-            case Clamped():
-                return self.clamped(expression)
-            case Fold():
-                return self.folded(expression)
-            case Result():
-                return self.result(expression)
-
-    def load(self, load: Load) -> str:
-        self.buffers.add(load.buffer)
-        masks = self.masks_of(load.place)
-        allowed = load.place.variables
-        left_out = False
-        for guard in self.guards:
-            if guard.variables <= allowed:
-                masks.append(guard.text)
-            else:
-                left_out = True
-        if left_out and not (load.place.low >= 0 and load.place.high < load.buffer.size):
-            place = self.place(load.place)
-            masks.append(f"({place} >= 0) & ({place} < {load.buffer.size})")
-        mask = f", mask={' & '.join(masks)}, other=0" if masks else ""
-        return f"tl.load({self.pointer(load.buffer, load.place)}{mask})"
-
-    def pointer(self, buffer: Buffer, place: Affine) -> str:
-        text = self.place(place)
-        return f"{buffer.name}_ptr + {text}" if text != "0" else f"{buffer.name}_ptr"
-
-    def masks_of(self, place: Affine) -> list[str]:
-        """Where the block of a place lies within the ranges of its variables."""
-        return sorted({self.masks[variable] for variable in place.variables if variable in self.masks})
-
-    def place(self, place: Affine) -> str:
-        """An index expression; its quotients are of numbers that are not negative."""
-        for variable in place.variables:
-            name = self.name_of(variable)
-            if name != variable.name:
-                place = place.at(variable, Affine(0, ((replace(variable, name=name), 1),)))
-        return str(place).replace(" / ", " // ")
-
-    def name_of(self, variable: Variable) -> str:
-        """A counter, or an index that was read from an array."""
-        return self.names_of.get(variable) or self.same.get(variable.name, variable.name)
-
-    def condition(self, condition: Condition) -> str:
-        place = self.place(condition.place)
-        if not isinstance(condition, Between):
-            return f"(({place}) % {condition.step} == 0)"
-        above = [] if condition.place.low >= condition.low else [f"({place} >= {condition.low})"]
-        below = [] if condition.place.high < condition.high else [f"({place} < {condition.high})"]
-        return " & ".join([*above, *below])
-
-    def clamped(self, expression: Clamped) -> str:
-        number = self.text(expression.number)
-        if kind(expression.number.dtype) == "u":
-            return f"tl.where({number} > {expression.last}, {expression.last}, {number}).to(tl.int64)"
-        wide = f"{number}.to(tl.int64)"
-        return f"tl.minimum(tl.maximum({wide}, 0), {expression.last})"
-
-    def folded(self, fold: Fold) -> str:
-        """A few numbers as one."""
-        wide, dtype = gathered_dtype(fold.dtype), fold.dtype
-        texts = [self.text(operand) for operand in fold.operands]
-        if wide != dtype:
-            texts = [f"{text}.to({triton_type(wide)})" for text in texts]
-        total = texts[0]
-        for text in texts[1:]:
-            total = f"({combined(fold.op, dtype, total, text)})"
-        return f"{total}.to({triton_type(dtype)})" if wide != dtype else total
-
-    def result(self, result: Result) -> str:
-        accumulator = result.accumulator
-        if accumulator in self.begun:
-            self.declare(accumulator)
-        if accumulator.op in SEARCHES:
-            return f"{self.gatherer(accumulator)}_at"
-        wide, dtype, name = gathered_dtype(accumulator.dtype), accumulator.dtype, self.gatherer(accumulator)
-        return f"{name}.to({triton_type(dtype)})" if wide != dtype else name
-
-    def axes_of(self, expression: Expression) -> frozenset[str]:
-        """Along which axes of the block an expression differs."""
-        match expression:
-            case Local():
-                return self.axes[self.same.get(expression.name, expression.name)]
-            case Literal():
-                return frozenset()
-            case Position() | Load():
-                return self.axes_of_place(expression.place)
-            case Apply() | Fold():
-                return frozenset[str]().union(*map(self.axes_of, expression.operands))
-            case Clamped():
-                return self.axes_of(expression.number)
-            case Result():
-                return self.axes.get(self.gatherer(expression.accumulator), frozenset())
-
-    def axes_of_place(self, place: Affine) -> frozenset[str]:
-        names = map(self.name_of, place.variables)
-        return frozenset[str]().union(*(self.axes.get(name, frozenset()) for name in names))
-
-    # ---- reductions ----------------------------------------------------------------------------------------
-
-    def declare(self, accumulator: Accumulator) -> None:
-        """A variable that has gathered nothing yet."""
-        self.begun.discard(accumulator)
-        name = self.gatherer(accumulator)
-        self.fill(accumulator, name, self.row_shape())
-        self.is_of_rows(accumulator, name)
-
-    def gatherer(self, accumulator: Accumulator) -> str:
-        """The variable that holds what an accumulator has gathered."""
-        if accumulator not in self.gatherers:
-            self.gatherers[accumulator] = self.claim(accumulator.name.replace("_so_far", ""))
-        return self.gatherers[accumulator]
-
-    def is_of_rows(self, accumulator: Accumulator, name: str) -> None:
-        """Note that a variable holds one number per row."""
-        axes = frozenset({ROW}) if self.rows.count > 1 else frozenset[str]()
-        self.axes[name] = axes
-        if accumulator.op in SEARCHES:
-            self.axes[f"{name}_at"] = axes
-
-    def fill(self, accumulator: Accumulator, name: str, shape: str) -> None:
-        type = triton_type(gathered_dtype(accumulator.dtype))
-        self.line(f"{name} = tl.full({shape}, {neutral(accumulator)}, {type})")
-        if accumulator.op in SEARCHES:
-            self.line(f"{name}_at = tl.full({shape}, 0, tl.int64)")
-
-    def row_shape(self) -> str:
-        if self.rows.count == 1:
-            return "()"
-        return f"({self.rows.count},)" if self.rows.is_flat else f"({self.rows.count}, 1)"
+    # ---- reductions --------------------------------------------------------------------------------------
 
     def accumulate(self, statement: Accumulate) -> None:
         accumulator, value = statement.accumulator, self.text(statement.expression)
