@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from .ir import Call, Graph, Value
+from .op import has_effect
 
 _PLACING = frozenset({"dynamic_update_slice", "update_slice"})
 
@@ -115,12 +116,19 @@ def _chain(graph: Graph, output: int) -> _Chain | None:
 
 
 def _ordered(calls: Sequence[Call], before: Mapping[Call, Set[Call]]) -> Sequence[Call] | None:
-    """The calls in an order near to the given one, what is `before` a call before it; None if there is none."""
+    """The calls in an order near to the given one, what is `before` a call before it; None if there is none.
+
+    Those that have effects, such as to print, stay in their order.
+    """
     maker = {value: call for call in calls for value in call.outputs}
+    effects = [call for call in calls if has_effect(call)]
+    earlier = dict(zip(effects[1:], effects, strict=False))
     missing: dict[Call, int] = {}
     waiting: dict[Call, list[int]] = defaultdict(list)
     for number, call in enumerate(calls):
         needed = {maker[value] for value in call.inputs if value in maker} | before.get(call, set())
+        if call in earlier:
+            needed.add(earlier[call])
         missing[call] = len(needed)
         for other in needed:
             waiting[other].append(number)

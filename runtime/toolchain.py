@@ -199,8 +199,8 @@ def _commands() -> Iterator[list[str]]:
     """The compilers that are there, as absolute paths with their first arguments."""
     if os.name == "nt":
         return
-    named, usual = map(_setting, SETTINGS)
-    for command in [named] if named else [usual, *([name] for name in NAMES)]:
+    named = _setting("TRACEMILL_CC")
+    for command in [named] if named else [_setting("CC"), *([name] for name in NAMES)]:
         path = shutil.which(command[0]) if command else None
         if path is not None:
             yield [os.path.abspath(path), *command[1:]]

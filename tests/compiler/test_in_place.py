@@ -65,6 +65,17 @@ def test_what_overwrites_what_is_carried(name: str) -> None:
         assert all(made.get(v, -1) < place[call] for call in ordered.calls for v in call.inputs)
 
 
+def test_what_is_printed_stays_in_its_order() -> None:
+    def body(a: Value, i: Value) -> Value:
+        new = put(a, i, at(a, i))
+        bind_all("debug_print", new, text="new {}")
+        bind_all("debug_print", a, text="old {}")
+        return new
+
+    graph = recorded(body, EIGHT, "i64[]")
+    assert in_place(graph, {0: 0}) == (graph, {})
+
+
 def loop(body: Graph, length: int = 50) -> Graph:
     numbers = f"i64[{length}]"
     return recorded(

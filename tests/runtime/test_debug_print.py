@@ -108,6 +108,27 @@ def test_debug_print_prints_at_each_step_of_a_loop(transform: Any, capsys: Any) 
         assert capsys.readouterr().out.splitlines() == ["0.5", "0.5", "1.5"]
 
 
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_debug_print_prints_in_order_what_a_step_writes_to_and_what_it_was(
+    backend: str, capsys: Any, c_compiler: str
+) -> None:
+    def step(i: Any, x: Any) -> Any:
+        new = x.copy()
+        new[0] = x[0] + 1
+        tm.debug_print("new {}", new)
+        tm.debug_print("old {}", x)
+        return new
+
+    run: Any = tm.compile(lambda x: tm.fori_loop(0, 2, step, x), backend=backend)
+    run(np.array([1.0, 5.0, 6.0]))
+    assert capsys.readouterr().out.splitlines() == [
+        "new [2. 5. 6.]",
+        "old [1. 5. 6.]",
+        "new [3. 5. 6.]",
+        "old [2. 5. 6.]",
+    ]
+
+
 def test_debug_print_in_a_jvp_rule_prints_tangents_in_forward_mode(capsys: Any) -> None:
     f = tm.custom_rule(np.sin)
 

@@ -203,6 +203,14 @@ def test_a_setting_that_is_no_command_is_named(name: str, monkeypatch: pytest.Mo
         toolchain()
 
 
+def test_where_one_compiler_is_named_nothing_else_is_read(
+    c_compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CC", c_compiler)
+    monkeypatch.setenv("CC", "gcc 'with half a quotation")
+    assert toolchain().command == (c_compiler,)
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", "{", '{"stamp": 1}', '{"stamp": []}', '{"stamp": {}}', "[" * 100000]
 )
