@@ -23,6 +23,9 @@ ROWS = 2048
 FAR = 1 << 31
 """From here on a place needs whole numbers of eight bytes."""
 
+TILE = 32
+"""Rows and columns of a tile, where one array is read along the rows and another across."""
+
 COLUMNS = 64
 """So many sums side by side, where neighbours in memory belong to different ones."""
 
@@ -48,6 +51,17 @@ class Rows:
         return next(
             warps for warps, most in ((4, 2048), (8, 8192), (16, 16384), (32, 1 << 62)) if elements <= most
         )
+
+
+def crossing(variables: Sequence[Variable], body: Block) -> Variable | None:
+    """The loop variable along which an array lies that is read across by the last one, where nothing is gathered."""
+    if len(variables) < 2 or any(isinstance(s, Loop) for s in statements(body)):
+        return None
+    *others, last = variables
+    for variable in reversed(others):
+        if min(variable.extent, last.extent) >= TILE and _is_read_across(variable, last, body):
+            return variable
+    return None
 
 
 def rows_of(variables: Sequence[Variable], body: Block) -> Rows:
@@ -87,14 +101,13 @@ def _leaves(body: Block) -> Iterator[Loop]:
 
 def neighbours_are_rows(row: Variable, body: Block) -> bool:
     """Whether some array lies in memory so that the elements of one row are far from each other, and rows are near."""
-    for loop in _leaves(body):
-        for statement in statements(loop.body):
-            for expression in expressions(statement):
-                if isinstance(expression, Load):
-                    along, across = expression.place.factor(loop.variable), expression.place.factor(row)
-                    if across in (1, -1) and along not in (0, 1, -1):
-                        return True
-    return False
+    return any(_is_read_across(row, loop.variable, loop.body) for loop in _leaves(body))
+
+
+def _is_read_across(row: Variable, along: Variable, body: Block) -> bool:
+    """Whether the elements of an array are neighbours by `row`, and far from each other by `along`."""
+    loads = (e for s in statements(body) for e in expressions(s) if isinstance(e, Load))
+    return any(e.place.factor(row) in (1, -1) and e.place.factor(along) not in (0, 1, -1) for e in loads)
 
 
 def _power_of_two(count: int) -> int:

@@ -129,12 +129,23 @@ class Elements:
 
     # ---- programs and blocks ---------------------------------------------------------------------------
 
-    def programs(self, variables: Sequence[Variable]) -> None:
-        """The rows of this program, as the variables of loops that hold one another."""
+    def programs(self, variables: Sequence[Variable], column: Variable | None = None) -> int:
+        """The rows of this program, as the variables of loops that hold one another; and its part of the columns.
+
+        Gives how many programs share the columns of a row.
+        """
         if not variables:
-            return
-        count, size = math.prod(v.extent for v in variables), self.rows.count
+            return 1
+        count, size, tiles = math.prod(v.extent for v in variables), self.rows.count, 1
         number = f"tl.program_id(0){self.wide}"
+        if column is not None:
+            width = self.size(column)
+            tiles = -(-column.extent // width)
+            program = self.claim("program")
+            self.line(f"{program} = {number}")
+            number = f"{program} // {tiles}"
+            first = f"{column.low} + " if column.low else ""
+            self.along(column, f"{first}{program} % {tiles} * {width}")
         if size > 1:
             number = f"{number} * {size} + tl.arange(0, {size}){'' if self.rows.is_flat else '[:, None]'}"
         axes = frozenset({ROW}) if size > 1 else frozenset[str]()
@@ -152,6 +163,7 @@ class Elements:
             mask = self.claim(f"{first}_in")
             self.line(f"{mask} = {first} < {limit}")
             self.masks |= dict.fromkeys(variables, mask)
+        return tiles
 
     def counter(self, variable: Variable, number: str, axes: frozenset[str]) -> str:
         """What a variable is called, which has these values."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...affine import Variable
 from ...ir import ArrayType, Constant, Graph
@@ -21,7 +21,7 @@ from ...loops.nest import (
 )
 from ...loops.walk import accumulated, expressions, places, statements
 from ..python_text import wrapped
-from .blocks import rows_of
+from .blocks import TILE, crossing, rows_of
 from .definitions import definitions
 from .expression import is_spelled
 from .splitting import parallel, split
@@ -207,11 +207,15 @@ def _function(name: str, stage: _Stage, buffers: Sequence[Buffer], scratch: dict
         *before, loop = stage.body
         assert isinstance(loop, Loop)
         ahead, (variables, inner) = tuple(before), parallel(loop)
-    rows = rows_of(variables, inner)
+    rows, column = rows_of(variables, inner), None
+    if (row := crossing(variables, inner)) is not None:
+        rows = replace(rows, count=TILE, block=TILE)
+        *others, column = variables
+        variables = (*(v for v in others if v is not row), row)
     writer = Writer(rows)
     for local in stage.given:
         writer.restore(local, scratch[local])
-    writer.programs(variables)
+    tiles = writer.programs(variables, column)
     writer.statements(ahead)
     writer.statements(inner)
     for local in stage.kept:
@@ -220,4 +224,4 @@ def _function(name: str, stage: _Stage, buffers: Sequence[Buffer], scratch: dict
     head = wrapped(f"def {name}(", [f"{buffers[i].name}_ptr" for i in used], "):", indent=0)
     text = "\n".join(["@triton.jit", *head, *writer.lines, ""])
     count = math.prod(variable.extent for variable in variables)
-    return _Function(text, -(-count // rows.count), rows.warps, used, frozenset(writer.needs))
+    return _Function(text, -(-count // rows.count) * tiles, rows.warps, used, frozenset(writer.needs))

@@ -88,3 +88,9 @@ def test_what_all_rows_make_together_is_computed_before_what_needs_it() -> None:
 def test_long_reductions_of_few_rows_are_shared_among_programs(name: str) -> None:
     parts, rest = triton_kernel(SMALL[name], "kernel").launches
     assert parts.programs > rest.programs
+
+
+def test_transposes_run_in_tiles() -> None:
+    kernel = triton_kernel(SMALL["turned"], "kernel")
+    assert [launch.programs for launch in kernel.launches] == [2 * 3]
+    assert kernel.text.count("tl.arange(0, 32)") == 2
