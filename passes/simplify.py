@@ -1,7 +1,8 @@
 """Algebra that keeps every value: each rule has a name and is one function from a call to what replaces it.
 
 Rules are exact for NaN, infinities and −0. Only the sign and payload of a NaN may change, which IEEE 754
-leaves open for arithmetic, and the order in which products of matrices and scattered sums are summed.
+leaves open for arithmetic, the order in which products of matrices and scattered sums are summed, and sums of one
+number many times, which are that number times how many: at least as accurate.
 """
 
 from collections import Counter

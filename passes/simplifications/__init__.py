@@ -1,5 +1,5 @@
 """The rules of `simplify`, by what they are about. Importing this package fills their table."""
 
-from . import arithmetic, conversion, gathering, layout, logic, products, scattering
+from . import arithmetic, conversion, gathering, layout, logic, products, reductions, scattering
 
-__all__ = ["arithmetic", "conversion", "gathering", "layout", "logic", "products", "scattering"]
+__all__ = ["arithmetic", "conversion", "gathering", "layout", "logic", "products", "reductions", "scattering"]

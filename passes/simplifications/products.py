@@ -1,45 +1,12 @@
-"""Sums and products over one entry, and products of matrices that are transposed."""
+"""Products of matrices over one entry, and of matrices that are transposed."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from ...compiler.functions import add, dot, multiply, reshape, sum_, transpose
+from ...compiler.functions import dot, multiply, reshape, transpose
 from ...compiler.ir import Value
 from ...compiler.trace import bind
 from .rule import Site, rule
-
-
-@rule("sum over axes of length 1 → reshape", "sum")
-def _sum_of_one(site: Site) -> Value | None:
-    """NumPy's sum of −0 is 0, hence the + 0 where no other axis is summed."""
-    (x,), axes = site.inputs, site.params["axes"]
-    ones = [axis for axis in axes if x.shape[axis] == 1]
-    if not ones:
-        return None
-    kept = [axis for axis in range(x.ndim) if axis not in ones]
-    rest = [kept.index(axis) for axis in axes if axis not in ones]
-    dropped = reshape(x, tuple(x.shape[axis] for axis in kept))
-    return sum_(dropped, rest) if rest else add(dropped, 0)
-
-
-@rule("max over axes of length 1 → reshape", "prod", "max", "min", "any", "all")
-def _extremum_of_one(site: Site) -> Value | None:
-    (x,), axes = site.inputs, site.params["axes"]
-    return reshape(x, site.type.shape) if all(x.shape[axis] == 1 for axis in axes) else None
-
-
-@rule("sum of transposed x → transposed sum of x", "sum", "prod", "max", "min", "any", "all")
-def _reduced_transpose(site: Site) -> Value | None:
-    inner = site.made_by(site.inputs[0], "transpose")
-    if inner is None:
-        return None
-    order: Any = inner.params["axes"]
-    axes = site.params["axes"]
-    left = [at for axis, at in enumerate(order) if axis not in axes]
-    reduced = bind(
-        site.op, inner.inputs[0], **{**site.params, "axes": tuple(sorted(order[axis] for axis in axes))}
-    )
-    return transpose(reduced, [sorted(left).index(at) for at in left])
 
 
 @rule("dot of transposes → dot along other axes", "dot")

@@ -240,6 +240,21 @@ CASES = (
          lambda x: call("max", x, axes=(1,)), ("f32[17, 1]",), "reshape"),
     Case("max over axes of length 1 → reshape",
          lambda x: call("prod", x, axes=(1,)), ("f32[17, 1]",), "reshape"),
+    Case("sum of repeated x → repeated sum of x · how many",
+         lambda x: fn.sum_(fn.broadcast_to(x, (2, 17)), (0,)), (V,), "add multiply"),
+    Case("sum of repeated x → repeated sum of x · how many",
+         lambda x: fn.sum_(fn.broadcast_to(x, (7, 300, 12)), (1,)), ("i8[12]",), "multiply reshape broadcast_to"),
+    Case("sum of repeated x → repeated sum of x · how many",
+         lambda x: fn.sum_(fn.broadcast_to(x, (300, 12)), (0, 1)), ("u8[12]",), "sum multiply"),
+    Case("sum of repeated x → repeated sum of x · how many",
+         lambda x: fn.sum_(fn.broadcast_to(x, (4096, 3, 5)), (0, 1, 2)), ("f32[3, 1]",), "reshape sum multiply",
+         "integers"),
+    Case("sum of repeated x → repeated sum of x · how many",
+         lambda x: call("max", fn.broadcast_to(x, (2, 17)), axes=(0,)), (V,)),
+    Case("sum of repeated x → repeated sum of x · how many",
+         lambda x: call("min", fn.broadcast_to(x, (4, 3, 5)), axes=(1, 2)), ("f32[3, 1]",), "reshape min broadcast_to"),
+    Case("sum of repeated x → repeated sum of x · how many",
+         lambda x: call("any", fn.broadcast_to(x, (3, 2)), axes=(0,)), ("bool[2]",)),
     Case("sum of transposed x → transposed sum of x", lambda x: fn.sum_(fn.transpose(x, (1, 0)), (0,)), (M,), "sum",
          "integers"),
     Case("sum of transposed x → transposed sum of x",
@@ -318,6 +333,17 @@ UNCHANGED = {
     "0 − x is 0 at 0": (lambda x: fn.subtract(0, x), V),
     "1/3 is not exact": (lambda x: fn.divide(x, 3), V),
     "1/2¹²⁷ is no normal number": (lambda x: fn.divide(x, 2.0**127), V),
+    "∞ times a complex number of entries has NaN": (
+        lambda x: fn.sum_(fn.broadcast_to(x, (2, 49)), (0,)),
+        "c64[49]",
+    ),
+    "2049 is no number of f16": (lambda x: fn.sum_(fn.broadcast_to(x, (2049, 17)), (0,)), "f16[17]"),
+    "100 000 is no number of f16": (lambda x: fn.sum_(fn.broadcast_to(x, (100_000, 17)), (0,)), "f16[17]"),
+    "a product of equal numbers": (
+        lambda x: call("prod", fn.broadcast_to(x, (2, 17)), axes=(0,)),
+        V,
+    ),
+    "∞ times 0 entries is NaN": (lambda x: fn.sum_(fn.broadcast_to(x, (0, 17)), (0,)), V),
     "f64 as f32 as f64 rounds": (lambda x: convert(x, "f32", "f64"), "f64[17]"),
     "i64 as f64 as i64 rounds": (lambda x: convert(x, "f64", "i64"), "i64[12]"),
     "i8 as u8 as i16 wraps": (lambda x: convert(x, "u8", "i16"), "i8[12]"),
@@ -410,6 +436,14 @@ def test_small_powers_are_within_2_ulp_wherever_they_overflow_or_vanish(
     np.testing.assert_array_equal(np.isinf(fast), np.isinf(slow))
     finite = np.isfinite(slow)
     assert np.all(np.abs(fast[finite] - slow[finite]) <= 2 * np.spacing(np.abs(slow[finite])))
+
+
+@pytest.mark.parametrize("name", ["f32", "f64"])
+def test_a_sum_of_equal_numbers_is_rounded_once(name: str) -> None:
+    graph = recorded(lambda x: fn.sum_(fn.broadcast_to(x, (999, 50)), (0,)), f"{name}[50]")
+    x = np.random.default_rng(0).normal(size=50).astype(dtype_named(name))
+    (total,) = evaluate(simplify(graph), x)
+    np.testing.assert_array_equal(total, (np.longdouble(999) * x).astype(x.dtype))
 
 
 def test_every_rule_has_a_case() -> None:

@@ -1,0 +1,75 @@
+"""Reductions over one entry, over entries that are all the same, and of what is transposed."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...compiler.dtypes import DType, kind
+from ...compiler.functions import add, broadcast_to, constant, multiply, reshape, sum_, transpose
+from ...compiler.ir import Value
+from ...compiler.trace import bind
+from .rule import Site, rule
+
+
+@rule("sum over axes of length 1 → reshape", "sum")
+def _sum_of_one(site: Site) -> Value | None:
+    """NumPy's sum of −0 is 0, hence the + 0 where no other axis is summed."""
+    (x,), axes = site.inputs, site.params["axes"]
+    ones = [axis for axis in axes if x.shape[axis] == 1]
+    if not ones:
+        return None
+    kept = [axis for axis in range(x.ndim) if axis not in ones]
+    rest = [kept.index(axis) for axis in axes if axis not in ones]
+    dropped = reshape(x, tuple(x.shape[axis] for axis in kept))
+    return sum_(dropped, rest) if rest else add(dropped, 0)
+
+
+@rule("max over axes of length 1 → reshape", "prod", "max", "min", "any", "all")
+def _extremum_of_one(site: Site) -> Value | None:
+    (x,), axes = site.inputs, site.params["axes"]
+    return reshape(x, site.type.shape) if all(x.shape[axis] == 1 for axis in axes) else None
+
+
+@rule("sum of transposed x → transposed sum of x", "sum", "prod", "max", "min", "any", "all")
+def _reduced_transpose(site: Site) -> Value | None:
+    inner = site.made_by(site.inputs[0], "transpose")
+    if inner is None:
+        return None
+    order: Any = inner.params["axes"]
+    axes = site.params["axes"]
+    left = [at for axis, at in enumerate(order) if axis not in axes]
+    reduced = bind(
+        site.op, inner.inputs[0], **{**site.params, "axes": tuple(sorted(order[axis] for axis in axes))}
+    )
+    return transpose(reduced, [sorted(left).index(at) for at in left])
+
+
+@rule("sum of repeated x → repeated sum of x · how many", "sum", "prod", "max", "min", "any", "all")
+def _reduced_repetition(site: Site) -> Value | None:
+    """A sum has one rounding instead of many, if the dtype has the number of entries that are the same."""
+    (x,), axes = site.inputs, site.params["axes"]
+    inner = site.made_by(x, "broadcast_to")
+    if inner is None or not x.type.size:
+        return None
+    (once,) = inner.inputs
+    shape = (1,) * (x.ndim - once.ndim) + once.shape
+    count = math.prod(x.shape[axis] for axis in axes if shape[axis] == 1)
+    factor = None
+    if count > 1 and site.op in ("sum", "prod"):
+        factor = _number_of(x.dtype, count) if site.op == "sum" else None
+        if factor is None:
+            return None
+    reduced = bind(site.op, reshape(once, shape), axes=axes)
+    if factor is not None:
+        reduced = multiply(reduced, factor)
+    return broadcast_to(reduced, site.type.shape)
+
+
+def _number_of(dtype: DType, count: int) -> Value | None:
+    """By what a sum of so many equal numbers is a multiple of one; None if that is no number of the dtype."""
+    if kind(dtype) not in "iuf":  # complex infinities would become NaN
+        return None
+    with np.errstate(over="ignore"):
+        number = np.asarray(count).astype(dtype)  # integers wrap, as their sum does
+    return constant(number, dtype) if kind(dtype) != "f" or float(number) == count else None
