@@ -115,7 +115,7 @@ register(
         batch=_where_batch,
         spelling={
             "numpy": "np.where({0}, {1}, {2})",
-            "c": "({0} ? {1} : {2})",
+            "c": "tm_where_{r}({0}, {1}, {2})",
             "triton": "tl.where({0}, {1}, {2})",
         },
         effect=None,
