@@ -1,7 +1,7 @@
 """Along which axis a graph can be cut into tiles, so that one part after the other is computed in the cache."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -117,7 +117,17 @@ def _along(graph: Graph, largest: Value, axis: int) -> Tiling | None:
         return None  # nothing that the tiles are given is cut: all would compute the same
     inside = {*cut.axes, *folded}
     outside = sum(_made_bytes(call) for call in graph.calls if call.outputs[0] not in inside)
-    return Tiling(length, cut.axes, folded, frozenset(late), cut.row_bytes, cut.pieces, outside)
+    return Tiling(length, cut.axes, folded, _after(graph, inside), cut.row_bytes, cut.pieces, outside)
+
+
+def _after(graph: Graph, inside: Set[Value]) -> frozenset[Value]:
+    """What is computed outside of the tiles from what they make."""
+    after: set[Value] = set()
+    for call in graph.calls:
+        (output,) = call.outputs
+        if output not in inside and any(value in inside or value in after for value in call.inputs):
+            after.add(output)
+    return frozenset(after)
 
 
 def _cut(graph: Graph, roots: Iterable[tuple[Value, int]]) -> _Cut:
