@@ -53,14 +53,17 @@ class Rows:
         )
 
 
-def crossing(variables: Sequence[Variable], body: Block) -> Variable | None:
-    """The loop variable along which an array lies that is read across by the last one, where nothing is gathered."""
+def tiled(variables: Sequence[Variable], body: Block) -> tuple[tuple[Variable, ...], Variable] | None:
+    """Rows and columns, where an array lies along the last of the row's variables and is read across by the columns.
+
+    None where all arrays are read the same way, or the body gathers numbers.
+    """
     if len(variables) < 2 or any(isinstance(s, Loop) for s in statements(body)):
         return None
     *others, last = variables
     for variable in reversed(others):
         if min(variable.extent, last.extent) >= TILE and _is_read_across(variable, last, body):
-            return variable
+            return (*(v for v in others if v is not variable), variable), last
     return None
 
 

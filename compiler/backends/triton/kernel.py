@@ -21,7 +21,7 @@ from ...loops.nest import (
 )
 from ...loops.walk import accumulated, expressions, places, statements
 from ..python_text import wrapped
-from .blocks import TILE, crossing, rows_of
+from .blocks import TILE, rows_of, tiled
 from .definitions import definitions
 from .expression import is_spelled
 from .splitting import parallel, split
@@ -208,10 +208,9 @@ def _function(name: str, stage: _Stage, buffers: Sequence[Buffer], scratch: dict
         assert isinstance(loop, Loop)
         ahead, (variables, inner) = tuple(before), parallel(loop)
     rows, column = rows_of(variables, inner), None
-    if (row := crossing(variables, inner)) is not None:
+    if (tile := tiled(variables, inner)) is not None:
         rows = replace(rows, count=TILE, block=TILE)
-        *others, column = variables
-        variables = (*(v for v in others if v is not row), row)
+        variables, column = tile
     writer = Writer(rows)
     for local in stage.given:
         writer.restore(local, scratch[local])
