@@ -265,7 +265,7 @@ def test_needed_functions_stand_once_and_after_what_they_call() -> None:
 
 
 def test_a_function_that_no_file_and_no_op_defines_is_refused() -> None:
-    with pytest.raises(InternalError, match="there is no C function tm_nothing"):
+    with pytest.raises(InternalError, match="there is no function tm_nothing"):
         source_of({"tm_nothing_f64"})
 
 
