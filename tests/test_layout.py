@@ -23,6 +23,7 @@ SLOW = {"click", "filelock", "ml_dtypes", "platformdirs", "rich", "sympy"}  # wo
 NAMELESS = re.compile(r"_?(base|common|core|helpers?|misc|utils?|new_.*|.*_impl|(.*_)?v\d+)")
 
 C_FUNCTIONS = ROOT / "compiler" / "backends" / "c" / "functions"
+TRITON_FUNCTIONS = ROOT / "compiler" / "backends" / "triton" / "functions"
 DIGITS_LICENCE = "tools/data/DIGITS-LICENSE.txt"
 
 TOP = ast.Module | ast.ClassDef | ast.If | ast.Try | ast.With  # their bodies run when a module is imported
@@ -231,6 +232,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
     data = {f"tracemill/{name}" for name in ("py.typed", "tools/data/digits.npz", DIGITS_LICENCE)}
     assert {name.split("/")[0] for name in names - metadata} == {"tracemill"}
     data |= {f"tracemill/{shown(file)}" for file in C_FUNCTIONS.glob("*.h")}
+    data |= {f"tracemill/{shown(file)}" for file in TRITON_FUNCTIONS.glob("*.triton")}
     assert names - metadata == modules | data
     licences = {name.split("/licenses/")[1] for name in metadata if "/licenses/" in name}
     assert licences == {"LICENSE", DIGITS_LICENCE}

@@ -27,6 +27,8 @@ header      an expression that calls a function of our header
 —           not elementwise, so that it is written by its kernel
 none        no such rule: not linear in any input, or for the reason below"""
 
+NOT_SPELLED = "neither has it complex numbers, nor all special functions"
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -76,6 +78,8 @@ def _spelled(op: Op, backend: str) -> str:
         return DECOMPOSED
     if op.spelling is None:
         return BY_KERNEL
+    if backend not in op.spelling:
+        return f"none: {NOT_SPELLED}"
     return HEADER if "tm_" in op.spelling[backend] else YES
 
 

@@ -68,7 +68,7 @@ def _transpose_of_outer_product(site: Site) -> Value | None:
     """Where both factors are smaller than the product: it is then made in the order in which it is wanted."""
     (product,) = site.inputs
     inner = site.made_by(product, "multiply")
-    if inner is None or not site.used_once(product):
+    if inner is None or not site.used_once(product) or not product.type.size:
         return None
     if any(2 * factor.type.size > product.type.size for factor in inner.inputs):
         return None

@@ -468,6 +468,11 @@ def test_rules_apply_to_what_other_rules_leave_behind() -> None:
     assert ops(after) == ["subtract"]
 
 
+def test_rules_that_move_transposes_do_not_undo_each_other_on_empty_arrays() -> None:
+    graph = recorded(lambda x, y: fn.transpose(fn.multiply(x, y), (1, 0)), "f32[2, 0]", "f32[2, 0]")
+    assert simplify(graph).outputs[0].shape == (0, 2)
+
+
 def test_nested_graphs_are_simplified_too() -> None:
     inner = recorded(lambda x: fn.negative(fn.negative(x)), V)
     after = simplify(recorded(lambda x: bind("call", x, graph=inner), V))

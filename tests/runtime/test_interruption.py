@@ -23,13 +23,14 @@ import numpy as np
 import tracemill as tm
 
 def send(number):
-    timer = threading.Timer(0.1, os.kill, (os.getpid(), number))
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
     timer.start()
     return timer
 
-def in_c(f):
+# Compiled before any signal is sent.
+def in_c(f, x=1.0):
     compiled = tm.compile(f, backend="c")
-    compiled.lower(1.0).compile()
+    compiled.lower(x).compile()
     return compiled
 """
 
@@ -50,7 +51,7 @@ endless = {
     ),
 }
 for name, f in endless.items():
-    f = in_c(f)
+    f = in_c(f, np.array(1.0))
     for _ in range(2):
         x = np.array(1.0)
         timer = send(signal.SIGINT)
@@ -96,7 +97,7 @@ def steps(x, length):
     return tm.scan(lambda s, _: (np.sin(s) + x, None), x, length=length)[0]
 
 short, long = (in_c(lambda x, n=n: steps(x, n)) for n in (10, 12_000_000))
-expected = long(0.5)
+expected, of_short = long(0.5), short(0.25)
 handled = []
 
 def handler(number, frame):
@@ -106,15 +107,16 @@ signal.signal(signal.SIGALRM, handler)
 signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
 assert long(0.5) == expected
 signal.setitimer(signal.ITIMER_REAL, 0)
-assert handled and set(handled) == {short(0.25)}
+assert handled and set(handled) == {of_short}
 
 def fails(number, frame):
     raise ValueError("the handler's")
 
 signal.signal(signal.SIGALRM, fails)
+endless = in_c(lambda x: steps(x, 10**15))
 timer = send(signal.SIGALRM)
 try:
-    in_c(lambda x: steps(x, 10**15))(0.5)
+    endless(0.5)
 except ValueError as error:
     print(error)
 timer.join()
@@ -125,7 +127,7 @@ for thread in threads:
     thread.start()
 timer = send(signal.SIGALRM)
 try:
-    in_c(lambda x: steps(x, 10**15))(0.5)
+    endless(0.5)
 except ValueError as error:
     print(error, "in the main thread")
 for thread in (*threads, timer):
