@@ -22,6 +22,8 @@ import os, signal, sys, threading, time
 import numpy as np
 import tracemill as tm
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a program in the background does not have
+
 def send(number):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
     timer.start()

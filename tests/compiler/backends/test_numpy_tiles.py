@@ -129,6 +129,7 @@ def test_what_tiles_make_and_others_need_is_computed_before_those() -> None:
         np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
 
 
+@each_program
 @pytest.mark.parametrize("tile_bytes", [500, 1200])
 def test_a_program_in_tiles_gives_what_it_means(name: str, tile_bytes: int) -> None:
     function, inputs = PROGRAMS[name]
