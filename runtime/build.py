@@ -160,7 +160,10 @@ def print_program(
     python = print_module(optimised, library=library, donated=donated, check=check)
     if not library.functions:
         return Source(python)
-    return Source(python, print_source(optimised.name, library.functions), library.function_by_call)
+    by_call = library.function_by_call
+    beside_products = any(call.op == "dot" and call not in by_call for call in optimised.calls)
+    text = print_source(optimised.name, library.functions, beside_products=beside_products)
+    return Source(python, text, by_call)
 
 
 def memory_of(optimised: Graph, target: Target, donated: Sequence[int] = ()) -> MemoryUse:

@@ -27,6 +27,9 @@ ANYWHERE: Final = 1.0
 SHARED: Final = 50_000
 """Nanoseconds of work from which on a loop is shared between threads."""
 
+BESIDE_PRODUCTS: Final = 500_000
+"""The same in programs whose matrix products NumPy computes: the threads of its BLAS still wait on the cores then."""
+
 CHUNK: Final = 25_000
 """Nanoseconds of work that are worth handing to a thread."""
 

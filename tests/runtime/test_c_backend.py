@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -286,6 +286,22 @@ def test_cached_programs_run_on_their_own(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-I", path], capture_output=True, text=True, check=False)
     assert done.stdout.startswith("ok: max difference"), done.stderr
     assert default_cache().verify() == []
+
+
+def test_short_kernels_between_products_of_numpy_leave_it_the_cores() -> None:
+    def may_share(f: Callable[[Any], Any], size: int) -> list[str]:
+        text = tm.compile(f, backend="c").lower(np.ones((size, size))).c_source
+        return re.findall(r"tm_function f = \{[^;]*types, (\d)", text or "")
+
+    def hidden(x: Any) -> Any:
+        return np.tanh(np.exp(x) - 1)
+
+    def between(x: Any) -> Any:
+        return hidden(x @ x) @ x
+
+    assert may_share(hidden, 300) == ["1"]
+    assert may_share(between, 300) == ["0"]
+    assert may_share(between, 2000) == ["1"]
 
 
 # ---- several processes -------------------------------------------------------------------------------

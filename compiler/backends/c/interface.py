@@ -163,11 +163,12 @@ tm_object *tracemill_functions(tm_object *self, long header, const int *threads,
 """
 
 
-def print_wrappers(functions: Sequence[CFunction]) -> str:
+def print_wrappers(functions: Sequence[CFunction], shared: int = SHARED) -> str:
     """The end of a C text: what makes its `functions` callable from Python, and exports them.
 
     A wrapper takes the inputs and then the outputs, as arrays. Inputs may lie in memory in any way, and those without
-    axes be numbers. It gives None, and `TypeError` for what does not fit.
+    axes be numbers. It gives None, and `TypeError` for what does not fit. Functions of `shared` nanoseconds of work
+    or more may use several threads.
     """
     types = types_of(functions)
     most = max(len(f.inputs) + len(f.outputs) for f in functions)
@@ -179,7 +180,7 @@ def print_wrappers(functions: Sequence[CFunction]) -> str:
         _braced("static tm_type tm_types[] =", table),
         PYTHON if any(CALL in f.text for f in functions) else RUN,
         WRAPPER,
-        *(_wrapper(function, types) for function in functions),
+        *(_wrapper(function, types, shared) for function in functions),
         _braced("static tm_method tm_methods[] =", methods),
         EXPORT.replace(
             "$blas", "tm_blas = blas" if any(blas_text(f.text) for f in functions) else "(void)blas"
@@ -209,11 +210,11 @@ def _braced(head: str, rows: Sequence[str]) -> str:
     return "\n".join([f"{head} {{", *(f"    {row}," for row in rows), "};\n"])
 
 
-def _wrapper(f: CFunction, types: Sequence[ArrayType]) -> str:
+def _wrapper(f: CFunction, types: Sequence[ArrayType], shared: int) -> str:
     arrays = (*f.inputs, *f.outputs)
     places = ", ".join(str(types.index(type)) for type in arrays)
     data = ", ".join([*(f"data[{place}]" for place in range(len(arrays))), "threads"])
-    flags = f"{int(f.work >= SHARED)}, {int(f.work >= RELEASING)}"
+    flags = f"{int(f.work >= shared)}, {int(f.work >= RELEASING)}"
     sizes = f"{len(f.inputs)}, {len(arrays)}"
     return f"""\
 static void {f.name}_run(void **data, long threads)

@@ -7,6 +7,7 @@ from typing import Final
 
 from ...ir import Call, called
 from ...kernel import is_loop_call
+from ...loops.work import BESIDE_PRODUCTS, SHARED
 from ...nested_graphs import graph_of
 from ...trace import bind_all
 from .blas import blas_text
@@ -36,13 +37,15 @@ INCLUDES: Final = {
 """Headers, and what only texts that need one contain."""
 
 
-def print_source(name: str, functions: Sequence[CFunction]) -> str:
+def print_source(name: str, functions: Sequence[CFunction], *, beside_products: bool = False) -> str:
     """A C text that stands on its own: the functions, and what makes them callable from Python.
 
-    The same functions give the same text, byte by byte.
+    The same functions give the same text, byte by byte. `beside_products` says that NumPy computes products of
+    matrices between their calls.
     """
+    shared = BESIDE_PRODUCTS if beside_products else SHARED
     header = f"// {name}: C functions made by Tracemill for the Python module of that name.\n"
-    return "\n".join([header, functions_text(functions), folded_lines(print_wrappers(functions))])
+    return "\n".join([header, functions_text(functions), folded_lines(print_wrappers(functions, shared))])
 
 
 def functions_text(functions: Sequence[CFunction]) -> str:
