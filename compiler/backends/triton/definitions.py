@@ -22,9 +22,8 @@ def definitions(names: Iterable[str]) -> list[str]:
         if name in found:
             return
         text = definition(name)
-        for needed in sorted(functions_in(text) | _passed(text) - {name}):
-            if needed != name:
-                add(needed)
+        for needed in sorted((functions_in(text) | _passed(text)) - {name}):
+            add(needed)
         found[name] = text
 
     for name in sorted(names):

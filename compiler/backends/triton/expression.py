@@ -40,13 +40,13 @@ def expression(call: Call, operands: Sequence[str]) -> TritonExpression:
     """What an elementwise call computes, given texts for its operands, which should be names or numbers."""
     spelling = _spelling(call)
     operand, result = call.inputs[0].dtype, call.outputs[0].dtype
-    texts, computed = list(operands), operand
+    texts = list(operands)
     widens = _is_half(operand) and call.op not in ("where", "bitcast", "convert")
     if widens:
         texts = [f"{text}.to({_WIDE})" for text in texts]
     fields = {
         **{name: int(param) for name, param in call.params.items() if isinstance(param, int)},
-        "t": "f32" if widens else dtype_name(computed),
+        "t": "f32" if widens else dtype_name(operand),
         "r": dtype_name(result),
         "type": triton_type(operand),
         "result": triton_type(result),
