@@ -1,21 +1,66 @@
 """The meaning in NumPy of an op that NumPy itself lacks, traced on one element: what a backend writes as a function."""
 
 import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import optree
 
 from ..dtypes import DType
 from ..errors import InternalError
-from ..ir import ArrayType
+from ..ir import ArrayType, Call, Constant, Value
 from ..op import all_ops
 from ..program import Argument, Program, trace
 from ..trace import not_recording
 
 
-def meaning_on_elements(spelled: str, dtype: DType) -> Program:
-    """The calls that compute an op on elements of a dtype; `spelled` is its name and its integer params: ``sinc_0``."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A meaning in the language of a backend."""
+
+    operands: Sequence[str]
+    """What the parameters of the function are called; they have the dtype of the elements."""
+    statements: Sequence[str]
+    result: str
+    dtype: DType
+    """Of the result."""
+
+
+def written(
+    spelled: str,
+    dtype: DType,
+    literal: Callable[[Any], str],
+    statement: Callable[[Call, str, Sequence[str]], str],
+) -> Written:
+    """An op on elements of a dtype; `spelled` is its name and its integer params: ``sinc_0``.
+
+    ``literal(array)`` writes a number, ``statement(call, name, operands)`` what gives the result of a call a name.
+    """
+    program = _traced(spelled, dtype)
+    graph, count = program.graph, len(program.arguments)
+    texts: dict[Value, str] = dict(zip(graph.inputs[:count], graph.input_names, strict=False))
+    for value, number in zip(graph.inputs[count:], program.captured, strict=True):
+        texts[value] = literal(np.asarray(number))
+
+    def text_of(value: Value) -> str:
+        return literal(value.array) if isinstance(value, Constant) else texts[value]
+
+    statements: list[str] = []
+    for position, call in enumerate(graph.calls, start=1):
+        (output,) = call.outputs
+        texts[output] = f"v{position}"
+        statements.append(statement(call, texts[output], [text_of(operand) for operand in call.inputs]))
+    (result,) = graph.outputs
+    return Written(
+        [texts[value] for value in graph.inputs[:count]], statements, text_of(result), result.dtype
+    )
+
+
+def _traced(spelled: str, dtype: DType) -> Program:
+    """The calls that compute an op on elements."""
     op, numbers = _op_and_params(spelled)
     meaning = all_ops()[op].numpy
     names = list(inspect.signature(meaning).parameters)

@@ -3,11 +3,11 @@
 Such a meaning computes every case and chooses, so its C has no branches and runs on vectors.
 """
 
-import numpy as np
+from collections.abc import Sequence
 
 from ...dtypes import DType
-from ...ir import Constant, Value
-from ..traced_meaning import meaning_on_elements
+from ...ir import Call
+from ..traced_meaning import written
 from .expression import expression
 from .literals import c_literal
 from .types import c_type
@@ -15,22 +15,11 @@ from .types import c_type
 
 def meaning_text(name: str, spelled: str, dtype: DType) -> str:
     """The C function `name` of operands of a dtype; `spelled` is the op's name and its integer params: ``sinc_0``."""
-    program = meaning_on_elements(spelled, dtype)
-    graph, count = program.graph, len(program.arguments)
-    texts: dict[Value, str] = dict(zip(graph.inputs[:count], graph.input_names, strict=False))
-    for value, number_of_params in zip(graph.inputs[count:], program.captured, strict=True):
-        texts[value] = c_literal(np.asarray(number_of_params))
+    meaning = written(spelled, dtype, c_literal, _statement)
+    arguments = ", ".join(f"{c_type(dtype)} {operand}" for operand in meaning.operands)
+    opening = f"static inline {c_type(meaning.dtype)} {name}({arguments})"
+    return "\n".join([opening, "{", *meaning.statements, f"    return {meaning.result};", "}\n"])
 
-    def text_of(value: Value) -> str:
-        return c_literal(value.array) if isinstance(value, Constant) else texts[value]
 
-    lines: list[str] = []
-    for number, call in enumerate(graph.calls, start=1):
-        (output,) = call.outputs
-        texts[output] = f"v{number}"
-        element = expression(call, [text_of(operand) for operand in call.inputs])
-        lines.append(f"    const {c_type(output.dtype)} v{number} = {element.text};")
-    (result,) = graph.outputs
-    arguments = ", ".join(f"{c_type(value.dtype)} {texts[value]}" for value in graph.inputs[:count])
-    opening = f"static inline {c_type(result.dtype)} {name}({arguments})"
-    return "\n".join([opening, "{", *lines, f"    return {text_of(result)};", "}\n"])
+def _statement(call: Call, name: str, operands: Sequence[str]) -> str:
+    return f"    const {c_type(call.outputs[0].dtype)} {name} = {expression(call, operands).text};"
