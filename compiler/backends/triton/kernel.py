@@ -44,12 +44,20 @@ class Launch:
 class TritonKernel:
     """A kernel as Triton functions that run one after another."""
 
-    text: str
+    functions: tuple[str, ...]
+    """The text of each."""
+    needs: frozenset[str]
+    """Functions of ours that they call, see `definitions`."""
     launches: tuple[Launch, ...]
     buffers: tuple[ArrayType, ...]
     """Inputs, outputs, and what functions leave for later ones."""
     outputs: int
     """How many of them are outputs."""
+
+    @property
+    def text(self) -> str:
+        """The functions, behind the definitions of what they call."""
+        return "\n\n".join([*definitions(self.needs), *self.functions])
 
 
 def is_in_triton(graph: Graph) -> bool:
@@ -90,9 +98,7 @@ def triton_kernel(graph: Graph, name: str) -> TritonKernel:
         *(value.type for value in (*graph.inputs, *graph.outputs)),
         *(ArrayType(buffer.dtype, (buffer.size,)) for buffer in between),
     ]
-    return TritonKernel(
-        "\n\n".join([*definitions(needs), *functions]), tuple(launches), tuple(types), len(graph.outputs)
-    )
+    return TritonKernel(tuple(functions), frozenset(needs), tuple(launches), tuple(types), len(graph.outputs))
 
 
 # ---- stages --------------------------------------------------------------------------------------------
