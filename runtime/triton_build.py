@@ -3,20 +3,27 @@
 import linecache
 import os
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
-from ..compiler.backends.triton.kernel import Launch, TritonKernel
+from ..compiler.backends.triton.kernel import TritonKernel
+from ..compiler.backends.triton.program import TritonProgram
 from ..compiler.backends.triton.types import pointer_type
 from ..compiler.errors import ArgumentValueError, BackendError, KernelError, MissingPackageError
+from ..compiler.ir import ArrayType
 from .cubin import KernelFacts, kernels_in
 
 ALIGNED: Final = 16
 """Arrays begin at multiples of so many bytes, which lets a thread load four numbers at once."""
 
 _POINTER: Final = 8
+
+_knobs_lock = threading.Lock()
+"""Triton's settings belong to the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,8 @@ class BuiltKernel:
     warps: int
     shared_bytes: int
     """Memory of a block that its launch has to ask for."""
+    scratch_bytes: int
+    """Memory of each program that its launch has to give."""
     facts: KernelFacts | None
     """What the cubin says; None on other platforms."""
 
@@ -64,6 +73,15 @@ def target_named(name: str) -> Target:
     raise ArgumentValueError(f"a target is written as cuda:sm_90 or hip:gfx942, not {name!r}")
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A Triton function as it is compiled: the types of the arrays that it is given, and how many warps run it."""
+
+    name: str
+    types: tuple[ArrayType, ...]
+    warps: int
+
+
 def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
     """Compile the functions of a kernel, in the order of its launches.
 
@@ -72,8 +90,37 @@ def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
         BackendError: Triton is set to interpret what it should compile.
         KernelError: Triton refuses a function, or its parameters do not lie where they should.
     """
-    functions = _functions(kernel.text)
-    return tuple(_built(functions[launch.function], launch, kernel, target) for launch in kernel.launches)
+    sources = [
+        Source(launch.function, tuple(kernel.buffers[i] for i in launch.buffers), launch.warps)
+        for launch in kernel.launches
+    ]
+    return _build(kernel.text, sources, target)
+
+
+def build_program(program: TritonProgram, target: Target) -> dict[str, BuiltKernel]:
+    """Compile the functions that a program launches, by their names. Raises as `build` does."""
+    sources = {
+        step.function: Source(step.function, tuple(slot.type for slot in step.slots), step.warps)
+        for step in program.plan.launches
+    }
+    return dict(zip(sources, _build(program.text, list(sources.values()), target), strict=True))
+
+
+def _build(text: str, sources: Sequence[Source], target: Target) -> tuple[BuiltKernel, ...]:
+    """Compile functions of a text, several at a time."""
+    if not sources:
+        return ()
+    functions = _functions(text)
+    from triton import knobs
+
+    with (
+        _knobs_lock,
+        tempfile.TemporaryDirectory(prefix="tracemill-") as folder,
+        knobs.cache.scope(),
+        ThreadPoolExecutor(min(len(sources), os.cpu_count() or 1)) as pool,
+    ):
+        knobs.cache.dir = folder
+        return tuple(pool.map(lambda source: _built(functions[source.name], source, target), sources))
 
 
 def _functions(text: str) -> Mapping[str, Any]:
@@ -96,51 +143,45 @@ def _functions(text: str) -> Mapping[str, Any]:
     return scope
 
 
-def _built(function: Any, launch: Launch, kernel: TritonKernel, target: Target) -> BuiltKernel:
+def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
     import triton
-    from triton import knobs
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    types = [pointer_type(kernel.buffers[number].dtype) for number in launch.buffers]
-    source = ASTSource(
+    types = [pointer_type(type.dtype) for type in source.types]
+    asked = ASTSource(
         function,
         signature=dict(zip(function.arg_names, types, strict=True)),
         constexprs={},
         attrs={(number,): [["tt.divisibility", ALIGNED]] for number in range(len(types))},
     )
-    options = {"num_warps": launch.warps, "enable_fp_fusion": False}
+    options = {"num_warps": source.warps, "enable_fp_fusion": False}
     if target.platform == "cuda":
         options["enable_reflect_ftz"] = False
-    with tempfile.TemporaryDirectory(prefix="tracemill-") as folder, knobs.cache.scope():
-        knobs.cache.dir = os.path.join(folder, "triton")
-        try:
-            found = triton.compile(
-                source,
-                target=GPUTarget(target.platform, target.architecture, target.threads_of_a_warp),
-                options=options,
-            )
-        except Exception as error:
-            first = next(
-                (line for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__
-            )
-            raise KernelError(f"Triton does not compile {launch.function}: {first}") from error
+    gpu = GPUTarget(target.platform, target.architecture, target.threads_of_a_warp)
+    try:
+        found = triton.compile(asked, target=gpu, options=options)
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        first = lines[-1] if lines else type(error).__name__
+        raise KernelError(f"Triton does not compile {source.name}: {first}") from error
     assembly = found.asm["ptx" if target.platform == "cuda" else "amdgcn"]
     code = found.asm["cubin" if target.platform == "cuda" else "hsaco"]
     facts = None
     if target.platform == "cuda":
         facts = kernels_in(code)[found.metadata.name]
-        _check_layout(launch, facts, len(types))
+        _check_layout(source.name, facts, len(types))
+    about = found.metadata
     return BuiltKernel(
-        found.metadata.name, code, assembly, found.metadata.num_warps, found.metadata.shared, facts
+        about.name, code, assembly, about.num_warps, about.shared, about.global_scratch_size, facts
     )
 
 
-def _check_layout(launch: Launch, facts: KernelFacts, pointers: int) -> None:
+def _check_layout(name: str, facts: KernelFacts, pointers: int) -> None:
     """Arguments are pointers, one behind the other, and so are the two that Triton adds for memory of its own."""
     wanted = tuple((_POINTER * number, _POINTER) for number in range(pointers + 2))
     if facts.parameters != wanted:
         raise KernelError(
-            f"the parameters of {launch.function} lie at {facts.parameters}, not at {wanted}: this version of Triton"
+            f"the parameters of {name} lie at {facts.parameters}, not at {wanted}: this version of Triton"
             " passes arguments in another way than Tracemill does"
         )

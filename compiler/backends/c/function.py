@@ -1,10 +1,9 @@
 """`CFunction`: the C text of one function on arrays, and what its caller has to know; `COptions`: how C is written."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...ir import ArrayType, Call, exact
-from ...op import has_effect
+from ...ir import ArrayType
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +46,3 @@ class CFunction:
 def copying(type: ArrayType) -> int:
     """Nanoseconds that it takes to copy an array, estimated."""
     return type.nbytes // 16
-
-
-def function_key(call: Call) -> Hashable:
-    """Equal for calls that one C function computes: of the same op, parameters and types.
-
-    Of a call with an effect the key is its own.
-    """
-    if has_effect(call):
-        return call
-    types = tuple([value.type for value in (*call.inputs, *call.outputs)])
-    return call.op, types, tuple([(name, exact(param)) for name, param in sorted(call.params.items())])

@@ -4,13 +4,14 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ...call_key import call_key
 from ...ir import Call, Constant, Graph, Location, Value
 from ...loops.work import SHARED
 from ...memory_plan import Block, place_blocks
 from ...naming import Naming, constant_key
 from ...text import call_text, location_text
 from ..python_text import Names
-from .function import CFunction, copying, function_key
+from .function import CFunction, copying
 from .layout import comment_line, comment_lines
 from .literals import MOST_CONSTANTS, c_array
 from .names import variable_name
@@ -66,7 +67,7 @@ def graph_function(
         if call.op in RENAMES:
             functions.append(None)
             continue
-        key = function_key(call)
+        key = call_key(call)
         function = printed.get(key) or function_of(call, f"{name}_{call.op}_{number + 1}")
         if function is None:
             return None

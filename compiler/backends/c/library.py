@@ -5,10 +5,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ...call_key import call_key
 from ...ir import Call, Graph
 from ..python_text import Names
 from .flags import USUAL_FLAGS
-from .function import CFunction, function_key
+from .function import CFunction
 
 PrintFunction: TypeAlias = Callable[[Call, str], CFunction | None]
 """``print_function(call, name)``: the C function that computes a call; None if NumPy's statements do it."""
@@ -29,7 +30,7 @@ class CLibrary:
     def function_of(self, call: Call, names: Names) -> CFunction | None:
         """The C function for a call, with a name like its op or its kernel among `names`; None if there is none."""
         if call not in self._of_call:
-            key = function_key(call)
+            key = call_key(call)
             if key not in self._of_key:
                 self._of_key[key] = self._print(call, names)
             self._of_call[call] = self._of_key[key]

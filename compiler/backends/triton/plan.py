@@ -40,6 +40,11 @@ class LaunchStep:
     slots: tuple[Slot, ...]
     """The function's arguments."""
 
+    @property
+    def touched(self) -> tuple[Slot, ...]:
+        """The arrays that it reads or writes."""
+        return self.slots
+
     def __str__(self) -> str:
         arguments = ", ".join(slot.name for slot in self.slots)
         return f"launch {self.function}[{self.programs:_} × {self.warps} warps]({arguments})"
@@ -51,6 +56,11 @@ class CopyStep:
 
     source: Slot
     target: Slot
+
+    @property
+    def touched(self) -> tuple[Slot, ...]:
+        """The arrays that it reads or writes."""
+        return self.source, self.target
 
     def __str__(self) -> str:
         return f"copy {self.source.name} to {self.target.name}  # {show_bytes(self.source.type.nbytes)}"
@@ -65,9 +75,14 @@ class HostStep:
     outputs: tuple[Slot, ...]
 
     @property
+    def touched(self) -> tuple[Slot, ...]:
+        """The arrays that it reads or writes."""
+        return (*self.inputs, *self.outputs)
+
+    @property
     def bytes_copied(self) -> int:
         """What moves between the device and the host."""
-        return sum(slot.type.nbytes for slot in (*self.inputs, *self.outputs))
+        return sum(slot.type.nbytes for slot in self.touched)
 
     @property
     def ops(self) -> tuple[str, ...]:
