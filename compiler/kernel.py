@@ -41,9 +41,19 @@ def is_loop_call(call: Call) -> bool:
     """Whether a loop nest can compute the call: kernels hold nothing else."""
     if any(_is_half(value.type.dtype) for value in (*call.inputs, *call.outputs)):
         return False  # C has no such arithmetic: NumPy computes it
-    if call.op == "power" and call.inputs[0].dtype.kind == "i" and not _is_natural(call.inputs[1]):
-        return False  # NumPy raises an error where an exponent is negative
+    if not is_natural_power(call):
+        return False
     return is_elementwise(call) or call.op in MOVES or call.op in REDUCTIONS or call.op == "iota"
+
+
+def is_natural_power(call: Call) -> bool:
+    """Whether a call is no power of integers, or one of which no exponent is negative, as a constant shows.
+
+    NumPy raises an error where one is.
+    """
+    if call.op != "power" or call.inputs[0].dtype.kind != "i":
+        return True
+    return _is_natural(call.inputs[1])
 
 
 def _is_natural(value: Value) -> bool:

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 from ..compiler.in_place import in_place, kept_places
 from ..compiler.ir import Call, Graph, Param, called, graphs_in
+from .fusion.cost import CPU, Costs
 from .fusion.kernels import fused_calls
 from .fusion.plan import Plan
 from .fusion.report import Report, report
 from .fusion.upstream import recompute_upstream
 
 
-def fuse(graph: Graph) -> Graph:
+def fuse(graph: Graph, costs: Costs = CPU) -> Graph:
     """Replace elementwise calls, moves and reductions by calls of `kernel`, which hold graphs of them.
 
     Before, for ``x: f64[1000, 100]``::
@@ -33,27 +34,30 @@ def fuse(graph: Graph) -> Graph:
     that costs less than to store it. What is expensive is computed once; a reduction is followed by what uses its
     result only within the loops that both share. Graphs that calls hold are fused in turn; in the body of a loop, what
     writes to a part of what is carried stays alone, after all that reads it, so that it can do so in place.
+
+    What costs less, and what a kernel can hold, is a matter of the target, whose `costs` these are.
     """
-    return _fused_graph(graph, None)
+    return _fused_graph(graph, costs, None)
 
 
-def _fused_graph(graph: Graph, kept: Mapping[int, int] | None) -> Graph:
+def _fused_graph(graph: Graph, costs: Costs, kept: Mapping[int, int] | None) -> Graph:
     """`kept`: which output may lie where which input lay, in a graph that a call holds; None for a program."""
-    nested = tuple(_with_fused_graphs(call) for call in graph.calls)
+    nested = tuple(_with_fused_graphs(call, costs) for call in graph.calls)
     if any(a is not b for a, b in zip(nested, graph.calls, strict=True)):
         graph = replace(graph, calls=nested)
-    calls = fused_calls(plan_fusion(graph, kept))
+    calls = fused_calls(plan_fusion(graph, costs, kept))
     if len(calls) == len(graph.calls) and all(a is b for a, b in zip(calls, graph.calls, strict=True)):
         return graph
     return replace(graph, calls=calls)
 
 
-def plan_fusion(graph: Graph, kept: Mapping[int, int] | None = None) -> Plan:
+def plan_fusion(graph: Graph, costs: Costs = CPU, kept: Mapping[int, int] | None = None) -> Plan:
     """Which calls of a graph make kernels, without those of the graphs that they hold."""
-    return recompute_upstream(*in_place(graph, kept or {}), is_held=kept is not None)
+    ordered, overwritten = in_place(graph, kept or {})
+    return recompute_upstream(ordered, costs, overwritten, is_held=kept is not None)
 
 
-def fusion_report(graph: Graph) -> Report:
+def fusion_report(graph: Graph, costs: Costs = CPU) -> Report:
     """What `fuse` makes of a graph that has no kernels yet: which kernels, and why not others. Print it.
 
     >>> import numpy as np, tracemill as tm
@@ -64,35 +68,35 @@ def fusion_report(graph: Graph) -> Report:
       kernel_divide: reads 800_008 bytes, writes 800_000, saves 0: divide_1
       sum_1 → divide_1: serial: it would leave 1 parallel iterations of a large loop
     """
-    return _report(graph, None)
+    return _report(graph, costs, None)
 
 
-def _report(graph: Graph, kept: Mapping[int, int] | None) -> Report:
+def _report(graph: Graph, costs: Costs, kept: Mapping[int, int] | None) -> Report:
     nested = tuple(
-        _report(inner, kept_places(call).get(name, {}))
+        _report(inner, costs, kept_places(call).get(name, {}))
         for call in graph.calls
         if call.op != "kernel"
         for name, param in call.params.items()
         for inner in graphs_in(param)
     )
-    return report(plan_fusion(graph, kept), _fused_graph(graph, kept), nested)
+    return report(plan_fusion(graph, costs, kept), _fused_graph(graph, costs, kept), nested)
 
 
-def _with_fused_graphs(call: Call) -> Call:
+def _with_fused_graphs(call: Call, costs: Costs) -> Call:
     if call.op in ("kernel", "tiled") or not any(True for _ in called((call,))):
         return call
     kept = kept_places(call)
-    params = {name: _fused(param, kept.get(name, {})) for name, param in call.params.items()}
+    params = {name: _fused(param, costs, kept.get(name, {})) for name, param in call.params.items()}
     if all(params[name] is call.params[name] for name in params):
         return call
     return replace(call, params=params)
 
 
-def _fused(param: Param, kept: Mapping[int, int]) -> Param:
+def _fused(param: Param, costs: Costs, kept: Mapping[int, int]) -> Param:
     """A parameter with the graphs in it fused; itself if none changes."""
     if isinstance(param, Graph):
-        return _fused_graph(param, kept)
+        return _fused_graph(param, costs, kept)
     if isinstance(param, tuple):
-        items = tuple(_fused(item, kept) for item in param)
+        items = tuple(_fused(item, costs, kept) for item in param)
         return param if all(a is b for a, b in zip(items, param, strict=True)) else items
     return param

@@ -8,7 +8,9 @@ import re
 import sys
 
 from kernel_graphs import LARGE, SMALL
-from tracemill.compiler.backends.triton.kernel import triton_kernel
+from step_graphs import STEPS
+from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
+from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.runtime.triton_build import BuiltKernel, build, target_named
 
 
@@ -32,9 +34,18 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
     return found
 
 
-def main(target: str, *names: str) -> None:
+def kernel_named(name: str) -> TritonKernel:
+    if name in STEPS:
+        (call,) = STEPS[name].calls
+        kernel = step_kernel(call, "step")
+        assert kernel is not None
+        return kernel
     graphs = {**{f"small {name}": graph for name, graph in SMALL.items()}, **LARGE}
-    built = {name: build(triton_kernel(graphs[name], "kernel"), target_named(target)) for name in names}
+    return triton_kernel(graphs[name], "kernel")
+
+
+def main(target: str, *names: str) -> None:
+    built = {name: build(kernel_named(name), target_named(target)) for name in names}
     print(json.dumps({name: [facts(kernel) for kernel in kernels] for name, kernels in built.items()}))
 
 

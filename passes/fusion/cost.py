@@ -1,29 +1,56 @@
-"""What fusion believes that things cost, in nanoseconds of one thread: rough, but the same for all backends."""
+"""What fusion believes that things cost on a target: rough, but the same for all programs."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
-from ...compiler.additions import additions
+from ...compiler.additions import OPERATION, additions
 from ...compiler.ir import Call, Constant, Value
 from ...compiler.kernel import is_loop_call
 from ...compiler.memory_plan import VIEWS
 
-LAUNCH: Final = 250.0
-"""Calling one more kernel, and making its output."""
 
-BYTES_PER_NANOSECOND: Final = 8.0
-"""What one core reads or writes beside its caches."""
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What things cost on a target, in nanoseconds."""
 
-SMALL: Final = 1 << 15
-"""Up to so many elements one thread is as fast as several."""
+    launch: float
+    """Calling one more kernel, and making its output."""
+    bytes_per_nanosecond: float
+    """What is read or written beside the caches."""
+    operation: float
+    """An addition of two numbers, if all are busy with such."""
+    small: int
+    """Up to so many elements it does not matter how many compute them."""
+    parallel: int
+    """So many outer iterations keep all busy."""
+    brief: int
+    """Loops of so few elements need not run in parallel."""
+    held: int
+    """Fewer bytes than these may stay in memory for longer than without fusion."""
+    can_compute: Callable[[Call], bool]
+    """Whether a kernel can hold a call."""
 
-PARALLEL: Final = 16
-"""So many outer iterations keep all threads busy."""
+    def is_fusible(self, call: Call) -> bool:
+        """Whether the call may be part of a kernel."""
+        if call.op == "concatenate" and len(call.inputs) > PARTS:
+            return False
+        if call.op == "power" and call.inputs[0].dtype.kind == "i" and not is_number(call.inputs[1]):
+            return False  # that no exponent is negative is known of those alone that the kernel holds
+        return self.can_compute(call)
 
-BRIEF: Final = 64
-"""Loops of so few elements need not run in parallel."""
 
-HELD: Final = 1 << 20
-"""Fewer bytes than these may stay in memory for longer than without fusion."""
+CPU: Final = Costs(
+    launch=250.0,
+    bytes_per_nanosecond=8.0,
+    operation=OPERATION,
+    small=1 << 15,
+    parallel=16,
+    brief=64,
+    held=1 << 20,
+    can_compute=is_loop_call,
+)
+"""Of one thread, which reads past its caches: kernels are loops in C."""
 
 LARGEST: Final = 256
 """More calls in one loop help nobody: the compiler runs out of registers, and of time."""
@@ -41,15 +68,6 @@ PARTS: Final = 8
 def operations(call: Call) -> float:
     """How many additions one element of the result costs: nothing where it is only another view of memory."""
     return 0.0 if call.op in VIEWS else additions(call)
-
-
-def is_fusible(call: Call) -> bool:
-    """Whether the call may be part of a kernel."""
-    if call.op == "concatenate" and len(call.inputs) > PARTS:
-        return False
-    if call.op == "power" and call.inputs[0].dtype.kind == "i" and not is_number(call.inputs[1]):
-        return False  # that no exponent is negative is known of those alone that the kernel holds
-    return is_loop_call(call)
 
 
 def is_number(value: Value) -> bool:

@@ -11,23 +11,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Final, NamedTuple
 
-from ...compiler.additions import OPERATION
 from ...compiler.ir import Call, Value
 from ...compiler.kernel import is_elementwise
 from .alignment import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
-from .cost import (
-    BRIEF,
-    BYTES_PER_NANOSECOND,
-    LARGEST,
-    LAUNCH,
-    PARALLEL,
-    SHARED_TURNS,
-    SMALL,
-    TURNS,
-    is_number,
-    is_view,
-    operations,
-)
+from .cost import LARGEST, SHARED_TURNS, TURNS, Costs, is_number, is_view, operations
 from .reasons import Reason, Refusal
 
 WRITTEN_OUT = 4
@@ -98,6 +85,7 @@ class Group:
     """Calls that run as one kernel, at the time of the call that it was begun for."""
 
     time: float
+    costs: Costs
     largest: Call
     """The one with loops of its own, the root or a reduction, that goes over most elements."""
     calls: dict[Call, None] = field(default_factory=dict[Call, None])
@@ -120,11 +108,11 @@ class Group:
     """Whether all calls are views, which need no kernel if what they show is in memory."""
 
     @staticmethod
-    def begun(time: float, call: Call) -> "Group":
+    def begun(time: float, call: Call, costs: Costs) -> "Group":
         """A group with `call` as its root: its result is stored."""
         (output,) = call.outputs
         nest = Nest(None, 0, size_of(call))
-        group = Group(time, call, stored=[output], work=nest.size)
+        group = Group(time, costs, call, stored=[output], work=nest.size)
         group._enter(call, {nest: Place(rank(output), {LOOPS: nest.size})})
         return group
 
@@ -133,6 +121,7 @@ class Group:
         if len(self.calls) >= LARGEST:
             return Refusal(Reason.TOO_LARGE, len(self.calls) + 1)
         (output,) = call.outputs
+        costs = self.costs
         places = self._places(output)
         misplaced = [place for place in places.values() if place.aligned < rank(output)]
         if store and (refusal := self._refuse_storing(call, misplaced)):
@@ -142,8 +131,11 @@ class Group:
         times = max((place.times for place in misplaced), default=output.type.size)
         starts = {nest.start for nest in places} if rank(output) else set[int]()
         times += max(len(starts) - 1, 0) * output.type.size
-        extra = max(times - output.type.size, 0) * operations(call) * OPERATION
-        if extra and self.repeated + extra > LAUNCH + 2 * output.type.nbytes / BYTES_PER_NANOSECOND:
+        extra = max(times - output.type.size, 0) * operations(call) * costs.operation
+        if (
+            extra
+            and self.repeated + extra > costs.launch + 2 * output.type.nbytes / costs.bytes_per_nanosecond
+        ):
             return Refusal(Reason.RECOMPUTED, times / max(output.type.size, 1))
         return Fit(places, None, extra)
 
@@ -168,13 +160,13 @@ class Group:
             return Refusal(Reason.NOT_ALIGNED, output.type.size)
         outer = common_prefix([counted(value.shape) for value in (output, *self.stored)])
         iterations = prod(outer)
-        if iterations < PARALLEL and self.work + size_of(call) > SMALL:
+        if iterations < self.costs.parallel and self.work + size_of(call) > self.costs.small:
             return Refusal(Reason.SERIAL, iterations)
         return None
 
     def _fit_reduction(self, call: Call, places: Places, misplaced: Sequence[Place]) -> Fit | Refusal:
         (output,) = call.outputs
-        size = size_of(call)
+        size, costs = size_of(call), self.costs
         if misplaced:
             times = max(place.times for place in misplaced) / max(output.type.size, 1)
             return Refusal(Reason.RECOMPUTED, times)
@@ -182,9 +174,9 @@ class Group:
         if loops < rank(output):
             return Refusal(Reason.RECOMPUTED, len(places))
         around = max(nest.size for nest in places)
-        if not in_order(call) and around > output.type.size and self.work + size > SMALL:
+        if not in_order(call) and around > output.type.size and self.work + size > costs.small:
             return Refusal(Reason.STRIDED, size)
-        if output.type.size < PARALLEL and around > BRIEF and self.work + size > SMALL:
+        if output.type.size < costs.parallel and around > costs.brief and self.work + size > costs.small:
             return Refusal(Reason.SERIAL, output.type.size)
         shared = outer_axes(call)
         turn = 1 + max(nest.turn for nest in places)

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from math import floor, inf
 from typing import TypeAlias
 
-from ...compiler.additions import OPERATION
 from ...compiler.ir import Call, Graph, Value
-from .cost import BYTES_PER_NANOSECOND, HELD, LAUNCH, is_fusible, is_number, is_view, operations
+from .cost import Costs, is_number, is_view, operations
 from .group import Fit, Group
 from .reasons import Reason, Refusal
 
@@ -32,6 +31,7 @@ class Plan:
     """The kernels and other calls of a graph, and why what they hand to each other is not fused."""
 
     graph: Graph
+    costs: Costs
     units: list[Unit] = field(default_factory=list["Unit"])
     users: dict[Value, dict[Unit, None]] = field(default_factory=dict["Value", "dict[Unit, None]"])
     """Who reads a value from memory."""
@@ -53,6 +53,7 @@ class Plan:
 
 def group_calls(
     graph: Graph,
+    costs: Costs,
     *,
     overwritten: Mapping[Value, Call],
     again: frozenset[Value] = frozenset(),
@@ -64,7 +65,7 @@ def group_calls(
     What is in `again` is computed by every kernel that needs it, if it can, whatever that costs. `is_held`: whether
     a call holds the graph.
     """
-    planner = _Planner(graph, frozenset(overwritten.values()), again)
+    planner = _Planner(graph, costs, frozenset(overwritten.values()), again)
     times = {call: time for time, call in enumerate(graph.calls)}
     planner.plan.overwritten = {value: times[call] for value, call in overwritten.items()}
     planner.plan.is_held = is_held
@@ -74,8 +75,9 @@ def group_calls(
 
 
 class _Planner:
-    def __init__(self, graph: Graph, alone: frozenset[Call], always: frozenset[Value]) -> None:
-        self.plan = Plan(graph)
+    def __init__(self, graph: Graph, costs: Costs, alone: frozenset[Call], always: frozenset[Value]) -> None:
+        self.plan = Plan(graph, costs)
+        self.costs = costs
         self.alone = alone
         """Calls that are in no kernel, although they could be."""
         self.always = always
@@ -92,7 +94,7 @@ class _Planner:
     def place(self, time: int, call: Call) -> None:
         """Put a call into kernels, or begin one, or leave it alone. All that uses its results has been placed."""
         self.time = time
-        if call in self.alone or not is_fusible(call):
+        if call in self.alone or not self.costs.is_fusible(call):
             self._leave(time, call)
             self.next_step = time
         elif is_view(call):
@@ -147,8 +149,8 @@ class _Planner:
             return Refusal(Reason.MORE_BYTES, sum(read) - stored)
         after = (use.call.outputs[0] for group in groups for use in group.reads[value])
         spent = operations(call) + max(self.again.get(result, 0.0) for result in after)
-        costs = (len(groups) - 1) * value.type.size * spent * OPERATION
-        saves = (stored - sum(read)) / BYTES_PER_NANOSECOND + LAUNCH
+        costs = (len(groups) - 1) * value.type.size * spent * self.costs.operation
+        saves = (stored - sum(read)) / self.costs.bytes_per_nanosecond + self.costs.launch
         if costs > saves:
             return Refusal(Reason.COSTLY, costs - saves)
         self.again[value] = spent
@@ -194,7 +196,7 @@ class _Planner:
         if not self.plan.is_readable(call.inputs, group.time):
             return Refusal(Reason.OVERWRITTEN, call.outputs[0].type.nbytes)
         growth = self._held_until(group.time, call) - call.outputs[0].type.nbytes
-        if growth > HELD and not is_view(call):
+        if growth > self.costs.held and not is_view(call):
             return Refusal(Reason.MEMORY, growth)
         return group.fit(call, store=store)
 
@@ -214,7 +216,7 @@ class _Planner:
         self._reads(call, group)
 
     def _begin(self, time: int, call: Call) -> None:
-        group = Group.begun(time, call)
+        group = Group.begun(time, call, self.costs)
         self.plan.units.append(group)
         self._reads(call, group)
 
@@ -236,7 +238,7 @@ class _Planner:
         call = self.producer.get(value)
         while call is not None and call.op in _COPYING:
             call = self.producer.get(call.inputs[0])
-        return call is not None and is_fusible(call) and not is_view(call)
+        return call is not None and self.costs.is_fusible(call) and not is_view(call)
 
 
 _COPYING = frozenset({"reshape", "slice"})

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ...compiler.ir import Call, Graph, Value, called
 from ...compiler.naming import Naming
-from .cost import is_fusible, is_number, is_view, operations
+from .cost import Costs, is_number, is_view, operations
 from .group import Group
 from .kernels import kernel_call, stays_calls
 from .plan import Plan, Unit
@@ -88,9 +88,11 @@ def _not_fused(plan: Plan, names: Mapping[Value, str]) -> Iterator[NotFused]:
     maker = {value: call for call in plan.graph.calls for value in call.outputs}
     for unit in plan.in_order():
         for value, users in _operands(unit).items():
-            if value not in maker or not (is_fusible(maker[value]) or _could_be_fused(unit)):
+            if value not in maker or not (
+                plan.costs.is_fusible(maker[value]) or _could_be_fused(unit, plan.costs)
+            ):
                 continue
-            refusal = plan.refusals.get((value, unit)) or _evident(value, maker[value], unit)
+            refusal = plan.refusals.get((value, unit)) or _evident(value, maker[value], unit, plan.costs)
             for user in users:
                 consumer = names[user.outputs[0]] if user.outputs else user.op
                 yield NotFused(names[value], consumer, refusal.reason, refusal.number)
@@ -115,14 +117,14 @@ def _operands(unit: Unit) -> dict[Value, dict[Call, None]]:
     return {value: {unit.call: None} for value in unit.call.inputs if not is_number(value)}
 
 
-def _could_be_fused(unit: Unit) -> bool:
-    return isinstance(unit, Group) or is_fusible(unit.call)
+def _could_be_fused(unit: Unit, costs: Costs) -> bool:
+    return isinstance(unit, Group) or costs.is_fusible(unit.call)
 
 
-def _evident(value: Value, maker: Call, unit: Unit) -> Refusal:
+def _evident(value: Value, maker: Call, unit: Unit, costs: Costs) -> Refusal:
     """Why a pair that was never asked about is not fused."""
     if is_view(maker) or (unit.is_view if isinstance(unit, Group) else is_view(unit.call)):
         return Refusal(Reason.VIEW, value.type.size)
-    if isinstance(unit, Group) and is_fusible(maker):
+    if isinstance(unit, Group) and costs.is_fusible(maker):
         return Refusal(Reason.STORED, value.type.nbytes)
     return Refusal(Reason.LIBRARY_CALL, value.type.nbytes)

@@ -4,7 +4,7 @@ from math import prod
 
 from ...compiler.ir import Call, Shape, Value
 from .alignment import common_prefix, counted, is_reduction, reduced_axes, reduces_last_axes
-from .cost import LARGEST, PARALLEL, SMALL
+from .cost import LARGEST
 from .group import Group, size_of
 from .plan import Plan
 
@@ -90,14 +90,14 @@ def _fit_together(first: Group, second: Group) -> bool:
     (shape, axes), (other_shape, other_axes) = _space(first), _space(second)
     if shape != other_shape:
         return False
-    if first.work + second.work <= SMALL:
+    if first.work + second.work <= first.costs.small:
         return True
     shapes = [counted(value.shape) for value in (*first.stored, *second.stored)]
     if axes != other_axes:
         return False
     if all(shape == shapes[0] for shape in shapes):
         return True
-    return prod(common_prefix(shapes)) >= PARALLEL
+    return prod(common_prefix(shapes)) >= first.costs.parallel
 
 
 def _space(group: Group) -> tuple[Shape, tuple[int, ...]]:

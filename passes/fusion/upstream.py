@@ -8,10 +8,9 @@ numbers each, are faster than one that stores five arrays of pairs for two other
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from ...compiler.additions import OPERATION
 from ...compiler.ir import Call, Graph, Value
 from .alignment import is_reduction
-from .cost import BYTES_PER_NANOSECOND, LARGEST, LAUNCH, is_fusible, operations
+from .cost import LARGEST, Costs, operations
 from .group import Group, size_of
 from .kernels import fused_calls, stays_calls
 from .plan import Plan, group_calls
@@ -29,14 +28,16 @@ _BY_PRICE = (Reason.COSTLY, Reason.MORE_BYTES)
 """Why a value is stored that every kernel could compute for itself."""
 
 
-def recompute_upstream(graph: Graph, overwritten: Mapping[Value, Call], *, is_held: bool) -> Plan:
+def recompute_upstream(
+    graph: Graph, costs: Costs, overwritten: Mapping[Value, Call], *, is_held: bool
+) -> Plan:
     """The cheapest plan found: value by value, or with all that some kernels share computed by each of them.
 
     What is `overwritten` is so by a call that is in no kernel, and read by none after it; `is_held` as in `Plan`.
     """
 
     def planned(again: frozenset[Value]) -> Plan:
-        plan = group_calls(graph, overwritten=overwritten, again=again, is_held=is_held)
+        plan = group_calls(graph, costs, overwritten=overwritten, again=again, is_held=is_held)
         merge_siblings(plan)
         return plan
 
@@ -46,9 +47,9 @@ def recompute_upstream(graph: Graph, overwritten: Mapping[Value, Call], *, is_he
         return best
     producer = {value: call for call in graph.calls for value in call.outputs}
     price, again = _nanoseconds(best), frozenset[Value]()
-    for values in _connected(handed, producer)[:ATTEMPTS]:
+    for values in _connected(handed, producer, costs)[:ATTEMPTS]:
         for through_sums in (True, False):
-            upstream = _upstream(values, producer, through_sums=through_sums)
+            upstream = _upstream(values, producer, costs, through_sums=through_sums)
             if upstream is None:
                 continue
             trial = again | upstream
@@ -73,21 +74,23 @@ def _handed_over(plan: Plan) -> Iterator[Value]:
 
 
 def _upstream(
-    values: list[Value], producer: dict[Value, Call], *, through_sums: bool
+    values: list[Value], producer: dict[Value, Call], costs: Costs, *, through_sums: bool
 ) -> frozenset[Value] | None:
     """The values and all that they are computed from by loops; None if that is too much for one of the kernels."""
-    cones = [_cone(value, producer, through_sums=through_sums) for value in values]
+    cones = [_cone(value, producer, costs, through_sums=through_sums) for value in values]
     return None if any(cone is None for cone in cones) else frozenset[Value]().union(*filter(None, cones))
 
 
-def _cone(value: Value, producer: dict[Value, Call], *, through_sums: bool) -> set[Value] | None:
+def _cone(
+    value: Value, producer: dict[Value, Call], costs: Costs, *, through_sums: bool
+) -> set[Value] | None:
     """A value and all that it is computed from by loops; None if no kernel can hold so many calls."""
     found: set[Value] = set()
     waiting = [value]
     while waiting:
         value = waiting.pop()
         call = producer.get(value)
-        if value in found or call is None or not is_fusible(call):
+        if value in found or call is None or not costs.is_fusible(call):
             continue
         if is_reduction(call) and not through_sums:
             continue
@@ -98,7 +101,7 @@ def _cone(value: Value, producer: dict[Value, Call], *, through_sums: bool) -> s
     return found
 
 
-def _connected(values: list[Value], producer: dict[Value, Call]) -> list[list[Value]]:
+def _connected(values: list[Value], producer: dict[Value, Call], costs: Costs) -> list[list[Value]]:
     """The values in sets that have calls upstream in common, the large ones, those with most bytes first."""
     members: dict[int, list[Value]] = {}
     owner: dict[Value, int] = {}
@@ -112,7 +115,7 @@ def _connected(values: list[Value], producer: dict[Value, Call]) -> list[list[Va
         return number
 
     for number, value in enumerate(values):
-        cone = _cone(value, producer, through_sums=False)
+        cone = _cone(value, producer, costs, through_sums=False)
         if cone is None:
             continue
         joined = sorted({number_of(other) for other in cone if other in owner})
@@ -133,4 +136,6 @@ def _nanoseconds(plan: Plan) -> float:
     moved = bytes_moved(replace(plan.graph, calls=fused_calls(plan)))
     computed = sum(operations(call) * size_of(call) for kernel in kernels for call in kernel.calls)
     repeated = sum(kernel.repeated for kernel in kernels)
-    return moved / BYTES_PER_NANOSECOND + computed * OPERATION + repeated + len(kernels) * LAUNCH
+    costs = plan.costs
+    spent = moved / costs.bytes_per_nanosecond + computed * costs.operation + repeated
+    return spent + len(kernels) * costs.launch

@@ -27,7 +27,7 @@ from tracemill.compiler.trace import bind_all, evaluate
 from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.fuse import fuse, fusion_report
 from tracemill.passes.fusion import upstream
-from tracemill.passes.fusion.cost import LARGEST, SHARED_TURNS, TURNS, is_fusible, is_view, operations
+from tracemill.passes.fusion.cost import CPU, LARGEST, SHARED_TURNS, TURNS, Costs, is_view, operations
 from tracemill.passes.fusion.group import Group
 from tracemill.passes.fusion.kernels import CHEAP_NUMBERS
 from tracemill.passes.fusion.plan import Plan, group_calls
@@ -79,9 +79,9 @@ def assert_complete(graph: Graph) -> None:
             assert all(map(is_loop_call, kernel.calls))
             continue
         is_number = all(value.ndim == 0 for value in (*call.inputs, *call.outputs))
-        assert not is_fusible(call) or is_view(call) or (is_number and operations(call) <= CHEAP_NUMBERS), (
-            call.op
-        )
+        assert (
+            not CPU.is_fusible(call) or is_view(call) or (is_number and operations(call) <= CHEAP_NUMBERS)
+        ), call.op
         for nested in called((call,)) if call.op != "tiled" else ():  # tiles have been fused before
             assert_complete(nested)
 
@@ -423,8 +423,8 @@ def test_plans_for_long_chains_try_only_what_a_kernel_can_hold(monkeypatch: pyte
 
     tried: list[int] = []
 
-    def counted(graph: Graph, **options: Any) -> Plan:
-        plan = group_calls(graph, **options)
+    def counted(graph: Graph, costs: Costs, **options: Any) -> Plan:
+        plan = group_calls(graph, costs, **options)
         tried.append(sum(len(unit.calls) for unit in plan.units if isinstance(unit, Group)))
         return plan
 
@@ -510,6 +510,6 @@ def test_every_pair_is_in_one_kernel_or_has_a_reason(graph: Graph) -> None:
     apart = {(pair.producer, pair.consumer) for pair in report.not_fused}
     for call in graph.calls:
         for value in call.inputs:
-            if value in names and is_fusible(call):
+            if value in names and CPU.is_fusible(call):
                 pair = names[value], names[call.outputs[0]]
                 assert pair in apart or any(kernel.issuperset(pair) for kernel in together)

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tracemill as tm
+from step_graphs import STEPS
 from tracemill.runtime.cubin import kernels_in
 from tracemill.runtime.triton_build import target_named
 
@@ -28,6 +29,7 @@ NAMES = (
     "whole",
     "stencil",
     "found",
+    *STEPS,
 )
 
 needs_triton = pytest.mark.skipif(

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...affine import Variable
-from ...ir import ArrayType, Constant, Graph
-from ...kernel import is_elementwise
+from ...ir import ArrayType, Call, Constant, Graph
+from ...kernel import MOVES, REDUCTIONS, is_elementwise, is_natural_power
 from ...loops.lower import lower
 from ...loops.nest import (
     Begin,
@@ -60,16 +60,21 @@ class TritonKernel:
         return "\n\n".join([*definitions(self.needs), *self.functions])
 
 
+def can_compute(call: Call) -> bool:
+    """Whether a kernel can hold a call: a loop nest of Triton computes it."""
+    if not all(has_type(value.dtype) for value in (*call.inputs, *call.outputs)):
+        return False
+    if is_elementwise(call):
+        return is_spelled(call) and is_natural_power(call)
+    return call.op in MOVES or call.op in REDUCTIONS or call.op == "iota"
+
+
 def is_in_triton(graph: Graph) -> bool:
     """Whether Triton can compute all that the graph of a kernel holds."""
-    values = (
-        *graph.inputs,
-        *graph.outputs,
-        *(v for call in graph.calls for v in (*call.inputs, *call.outputs)),
-    )
+    values = (*graph.inputs, *graph.outputs, *(v for call in graph.calls for v in call.inputs))
     return (
-        all(has_type(value.dtype) for value in values)
-        and all(is_spelled(call) for call in graph.calls if is_elementwise(call))
+        all(map(can_compute, graph.calls))
+        and all(has_type(value.dtype) for value in values)
         and not any(isinstance(v, Constant) and v.type.size > 1 for v in values)
     )
 

@@ -5,10 +5,14 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from recording import drawn
 from samples.sample import Sample
 from samples.table import SAMPLES
+from step_graphs import STEPS
+from tracemill.compiler.backends.triton.kernel import TritonKernel
 from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.compiler.dtypes import is_inexact
+from tracemill.compiler.ir import Graph
 from tracemill.compiler.trace import evaluate
 
 if find_spec("triton") is None:
@@ -16,30 +20,45 @@ if find_spec("triton") is None:
 
 from triton_interpreter import run
 
-RELATIVE = {2: 1e-2, 4: 3e-6, 8: 1e-12}
-"""By the size of a number: the order of sums is what differs."""
+Array = np.ndarray
+
+TOLERANCES = {2: 1e-2, 4: 3e-6, 8: 1e-12}
+"""By the bytes of a number: how far it may lie from the meaning's, as the order of sums differs."""
 
 
-def has_step(sample: Sample) -> bool:
-    calls = sample.graph().calls
-    return len(calls) == 1 and step_kernel(calls[0], "step") is not None
+def kernel_of(graph: Graph) -> TritonKernel | None:
+    return step_kernel(graph.calls[0], "step") if len(graph.calls) == 1 else None
 
 
-STEPS = [sample for sample in SAMPLES if has_step(sample)]
+COVERED = [sample for sample in SAMPLES if kernel_of(sample.graph()) is not None]
+
+
+def assert_means_the_same(graph: Graph, inputs: list[Array]) -> None:
+    kernel = kernel_of(graph)
+    assert kernel is not None
+    found = run(kernel, inputs)
+    with np.errstate(all="ignore"):
+        expected = evaluate(graph, *inputs)
+    for ours, wanted in zip(found, expected, strict=True):
+        assert ours.dtype == wanted.dtype
+        if is_inexact(wanted.dtype):
+            tolerance = TOLERANCES[wanted.dtype.itemsize]
+            np.testing.assert_allclose(
+                ours.astype(np.float64), wanted.astype(np.float64), tolerance, tolerance
+            )
+            zeros = wanted == 0
+            np.testing.assert_array_equal(np.signbit(ours)[zeros], np.signbit(wanted)[zeros])
+        else:
+            np.testing.assert_array_equal(ours, wanted)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("sample", STEPS, ids=[sample.id for sample in STEPS])
+@pytest.mark.parametrize("sample", COVERED, ids=[sample.id for sample in COVERED])
 def test_samples_give_what_they_mean(sample: Sample) -> None:
-    graph = sample.graph()
-    kernel = step_kernel(graph.calls[0], "step")
-    assert kernel is not None
-    found, inputs = run(kernel, sample.arrays()), sample.arrays()
-    with np.errstate(all="ignore"):
-        expected = evaluate(graph, *inputs)
-    for x, y in zip(found, expected, strict=True):
-        assert (x.dtype, x.shape) == (y.dtype, y.shape)
-        if is_inexact(y.dtype):
-            np.testing.assert_allclose(x.astype(np.float64), y.astype(np.float64), RELATIVE[y.dtype.itemsize])
-        else:
-            np.testing.assert_array_equal(x, y)
+    assert_means_the_same(sample.graph(), sample.arrays())
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_of_several_programs_give_what_they_mean(name: str) -> None:
+    assert_means_the_same(STEPS[name], drawn(STEPS[name], "real"))

@@ -1,17 +1,25 @@
-"""Triton functions of the calls that are no loop nests: products."""
+"""Triton functions of the calls that are no loop nests: products, random bits."""
 
 from collections.abc import Callable
 
 from ....ir import Call
 from ..kernel import TritonKernel
+from ..types import has_type
 from .products import dot
+from .random import random_bits
+from .step_writer import nothing
 
 _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
     "dot": dot,
+    "random_bits": random_bits,
 }
 
 
 def step_kernel(call: Call, name: str) -> TritonKernel | None:
     """The Triton functions, called after `name`, that compute a call; None where NumPy does it."""
     step = _STEPS.get(call.op)
-    return None if step is None else step(call, name)
+    if step is None or not all(has_type(value.dtype) for value in (*call.inputs, *call.outputs)):
+        return None
+    if not any(value.type.size for value in call.outputs):
+        return nothing(call)
+    return step(call, name)

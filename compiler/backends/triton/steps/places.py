@@ -1,0 +1,34 @@
+"""Where elements lie, as texts of Triton: index expressions of names that count."""
+
+from ....affine import Affine, Variable, flattened, of, unflattened
+from ....ir import Shape
+from ....loops.moves import aligned
+from ..blocks import FAR
+
+
+def counting(name: str, count: int) -> Affine:
+    """A name in a text whose values are the numbers below `count`.
+
+    >>> place_text(counting("row", 6) // 2 * 3), place_text(counting("row", 1))
+    ('3 * (row // 2)', '0')
+    """
+    return of(Variable(name, 0, count - 1))
+
+
+def broadcast_place(shape: Shape, to: Shape, number: Affine) -> Affine:
+    """The place in an operand of `shape`, broadcast to `to`, of the element with this number there.
+
+    >>> place_text(broadcast_place((3, 1), (3, 4), counting("i", 12)))
+    'i // 4'
+    """
+    return flattened(aligned(unflattened(number, to), shape), shape)
+
+
+def place_text(place: Affine) -> str:
+    """An index expression in Triton, whose quotients are of numbers that are not negative."""
+    return str(place).replace(" / ", " // ")
+
+
+def wide(count: int) -> str:
+    """What makes whole numbers large enough to count so many places."""
+    return ".to(tl.int64)" if count >= FAR else ""

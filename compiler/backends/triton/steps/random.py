@@ -1,0 +1,81 @@
+"""Random bits: each program computes blocks of Philox 4×32-10, which give four words each."""
+
+import math
+from string import Template
+from typing import Any
+
+from ....ir import Call
+from ..kernel import TritonKernel
+from .places import broadcast_place, counting, place_text, wide
+from .step_writer import StepWriter
+
+BLOCKS = 512
+"""So many blocks of four words are computed by a program."""
+
+_RANDOM_BITS = Template("""\
+@triton.jit
+def $name(key_ptr, counter_ptr, out_ptr):
+    first = tl.program_id(0)$wide * $blocks
+    block = tl.minimum(first + tl.arange(0, $blocks), $last_block)
+    stream = block // $per_stream
+    key = key_ptr + $key
+    counter = counter_ptr + $counter
+    start = tl.load(counter).to(tl.uint64) | (tl.load(counter + 1).to(tl.uint64) << 32)
+    count = start + (block % $per_stream).to(tl.uint64)
+    top0 = tl.broadcast_to(tl.load(counter + 2), ($blocks,))
+    top1 = tl.broadcast_to(tl.load(counter + 3), ($blocks,))
+    key0 = tl.load(key)
+    key1 = tl.load(key + 1)
+    a, b, c, d = tm_philox(count.to(tl.uint32), (count >> 32).to(tl.uint32), top0, top1, key0, key1)
+$joined
+    at = first * $per_block + tl.arange(0, $numbers)
+$stored
+""")
+
+_WORDS = f"    numbers = tl.reshape(tl.join(tl.join(a, c), tl.join(b, d)), ({4 * BLOCKS},))"
+_PAIRS = f"""\
+    low = a.to(tl.uint64) | (b.to(tl.uint64) << 32)
+    high = c.to(tl.uint64) | (d.to(tl.uint64) << 32)
+    numbers = tl.reshape(tl.join(low, high), ({2 * BLOCKS},))"""
+
+_IN_STREAMS = Template("""\
+    within = at % $padded
+    tl.store(out_ptr + at // $padded * $size + within, numbers, mask=(at < $total) & (within < $size))""")
+_IN_A_ROW = Template("""\
+    if first + $blocks <= $full_blocks:  # without a mask several numbers are stored at once
+        tl.store(out_ptr + at, numbers)
+    else:
+        tl.store(out_ptr + at, numbers, mask=at < $size)""")
+
+
+def random_bits(call: Call, name: str) -> TritonKernel:
+    """The kernel of a call of ``random_bits``."""
+    params: Any = call.params
+    key, counter = call.inputs
+    (out,) = call.outputs
+    is_wide = params["dtype"].itemsize == 8
+    size, per_block = math.prod(params["shape"]), 2 if is_wide else 4
+    lead = out.shape[: out.ndim - len(params["shape"])]
+    streams, per_stream = math.prod(lead), -(-size // per_block)
+    blocks, stream = streams * per_stream, counting("stream", streams)
+    texts = {
+        "wide": wide(blocks * per_block),
+        "blocks": BLOCKS,
+        "last_block": blocks - 1,
+        "per_stream": per_stream,
+        "key": place_text(broadcast_place(key.shape[:-1], lead, stream) * 2),
+        "counter": place_text(broadcast_place(counter.shape[:-1], lead, stream) * 4),
+        "joined": _PAIRS if is_wide else _WORDS,
+        "numbers": per_block * BLOCKS,
+        "per_block": per_block,
+    }
+    if streams == 1 or size % per_block == 0:
+        stored = _IN_A_ROW.substitute(
+            blocks=BLOCKS, full_blocks=streams * size // per_block, size=streams * size
+        )
+    else:
+        stored = _IN_STREAMS.substitute(padded=per_block * per_stream, size=size, total=blocks * per_block)
+    writer = StepWriter(call)
+    writer.function(_RANDOM_BITS.substitute(texts, name=name, stored=stored))
+    writer.launch(name, -(-blocks // BLOCKS), 4, (0, 1, writer.output(0)))
+    return writer.kernel()

@@ -1,0 +1,56 @@
+"""A step as it is written: functions from templates, one after another, and the memory that they share."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ....dtypes import DType
+from ....ir import ArrayType, Call
+from ..expression import functions_in
+from ..kernel import Launch, TritonKernel
+
+
+@dataclass(slots=True)
+class StepWriter:
+    """The functions of one call so far."""
+
+    call: Call
+    scratch: list[ArrayType] = field(default_factory=list[ArrayType])
+    texts: list[str] = field(default_factory=list[str])
+    launches: list[Launch] = field(default_factory=list[Launch])
+
+    def input(self, number: int) -> int:
+        """Which buffer an input is."""
+        return number
+
+    def output(self, number: int) -> int:
+        """Which buffer an output is."""
+        return len(self.call.inputs) + number
+
+    def memory(self, dtype: DType, size: int) -> int:
+        """A buffer that functions leave for later ones."""
+        self.scratch.append(ArrayType(dtype, (size,)))
+        return len(self.call.inputs) + len(self.call.outputs) + len(self.scratch) - 1
+
+    def function(self, text: str) -> None:
+        """Add a function, which launches run."""
+        self.texts.append(text)
+
+    def launch(self, function: str, programs: int, warps: int, buffers: Iterable[int]) -> None:
+        """Run a function, after all that have been launched before."""
+        self.launches.append(Launch(function, programs, warps, tuple(buffers)))
+
+    def kernel(self) -> TritonKernel:
+        needs = frozenset[str]().union(*map(functions_in, self.texts))
+        values = (*self.call.inputs, *self.call.outputs)
+        return TritonKernel(
+            tuple(self.texts),
+            needs,
+            tuple(self.launches),
+            (*(value.type for value in values), *self.scratch),
+            len(self.call.outputs),
+        )
+
+
+def nothing(call: Call) -> TritonKernel:
+    """The kernel of a call whose results have no elements."""
+    return StepWriter(call).kernel()

@@ -1,0 +1,18 @@
+"""What things cost on a GPU, where Triton makes the kernels."""
+
+from typing import Final
+
+from ...compiler.backends.triton.kernel import can_compute
+from .cost import Costs
+
+GPU: Final = Costs(
+    launch=2500.0,
+    bytes_per_nanosecond=4000.0,
+    operation=1 / 20_000,
+    small=1 << 13,
+    parallel=64,
+    brief=1 << 15,
+    held=1 << 26,
+    can_compute=can_compute,
+)
+"""Of a large one as a whole: memory is slow beside arithmetic, and starting a kernel takes as long as reading 10 MB."""
