@@ -26,6 +26,31 @@ def layer_norm(x: Value, gain: Value) -> tuple[Value, ...]:
     return fn.multiply(fn.divide(centred, fn.sqrt(fn.add(fn.reshape(variance, (rows, 1)), 1e-5))), gain), mean
 
 
+def layer_norm_gradient(x: Value, gain: Value, g: Value) -> tuple[Value, ...]:
+    """Of input, gain and bias: each row needs sums over itself, gain and bias need sums over all rows."""
+    rows, columns = x.shape
+    centred = fn.subtract(x, fn.reshape(fn.divide(fn.sum_(x, (1,)), columns), (rows, 1)))
+    variance = fn.divide(fn.sum_(fn.square(centred), (1,)), columns)
+    scale = fn.reshape(bind("reciprocal", fn.sqrt(fn.add(variance, 1e-5))), (rows, 1))
+    normal, scaled = fn.multiply(centred, scale), fn.multiply(g, gain)
+    mean = fn.reshape(fn.divide(fn.sum_(scaled, (1,)), columns), (rows, 1))
+    along = fn.reshape(fn.divide(fn.sum_(fn.multiply(scaled, normal), (1,)), columns), (rows, 1))
+    rest = fn.subtract(fn.subtract(scaled, mean), fn.multiply(normal, along))
+    return fn.multiply(rest, scale), fn.sum_(fn.multiply(g, normal), (0,)), fn.sum_(g, (0,))
+
+
+def losses(x: Value, y: Value) -> tuple[Value, ...]:
+    """Their mean and the largest, of images with three axes, and how far each row is off."""
+    off = fn.sum_(fn.square(fn.subtract(x, y)), (2,))
+    return fn.divide(fn.sum_(fn.sqrt(off), (0, 1)), 7), off, bind("max", off, axes=(0, 1))
+
+
+def relu_gradient(x: Value, g: Value) -> tuple[Value, ...]:
+    """Of a relu and of the bias before it."""
+    passed = fn.multiply(g, fn.convert(fn.greater(x, 0), x.dtype))
+    return passed, fn.sum_(passed, (0,))
+
+
 def pulls(p: Value, m: Value) -> Value:
     n = p.shape[0]
     d = fn.subtract(fn.reshape(p, (1, n, 3)), fn.reshape(p, (n, 1, 3)))
@@ -109,6 +134,9 @@ LARGE: dict[str, Graph] = {
     "softmax": recorded(softmax, "f32[300, 700]"),
     "softmax of long rows": recorded(softmax, "f64[3, 30000]"),
     "layer_norm": recorded(layer_norm, "f32[500, 300]", "f32[300]"),
+    "layer_norm gradient": recorded(layer_norm_gradient, "f32[600, 300]", "f32[300]", "f32[600, 300]"),
+    "losses": recorded(losses, "f32[20, 30, 300]", "f32[20, 30, 300]"),
+    "relu gradient": recorded(relu_gradient, "f32[2000, 128]", "f32[2000, 128]"),
     "pulls": recorded(pulls, "f64[600, 3]", "f64[600]"),
     "kernel sums": recorded(kernel_sums, "f32[300, 9]", "f32[333, 9]"),
     "kernel sums of doubles": recorded(kernel_sums, "f64[70, 16]", "f64[500, 16]"),
@@ -140,6 +168,16 @@ SMALL: dict[str, Graph] = {
     "softmax": recorded(softmax, "f32[5, 70]"),
     "softmax of long rows": recorded(softmax, "f64[2, 40000]"),
     "layer_norm": recorded(layer_norm, "f32[9, 30]", "f32[30]"),
+    "layer_norm gradient": recorded(layer_norm_gradient, "f32[11, 300]", "f32[300]", "f32[11, 300]"),
+    "layer_norm gradient of doubles": recorded(layer_norm_gradient, "f64[301, 6]", "f64[6]", "f64[301, 6]"),
+    "losses": recorded(losses, "f32[3, 7, 30]", "f32[3, 7, 30]"),
+    "losses of points": recorded(losses, "f64[30, 70, 3]", "f64[30, 70, 3]"),
+    "losses of long rows": recorded(losses, "f64[1, 4, 40001]", "f64[1, 4, 40001]"),
+    "relu gradient": recorded(relu_gradient, "f32[130, 40]", "f32[130, 40]"),
+    "relu gradient of images": recorded(relu_gradient, "f32[9, 5, 40]", "f32[9, 5, 40]"),
+    "columns of long rows": recorded(columns, "f64[5, 20000]"),
+    "columns of integers": recorded(columns, "i16[70, 33]"),
+    "short columns": recorded(columns, "f16[70, 33]"),
     "pulls": recorded(pulls, "f64[20, 3]", "f64[20]"),
     "kernel sums": recorded(kernel_sums, "f32[30, 9]", "f32[33, 9]"),
     "nearest": recorded(nearest, "f32[30, 16]", "f32[20, 16]"),

@@ -154,11 +154,14 @@ class Loops:
 
     # ---- loops -----------------------------------------------------------------------------------------
 
-    def loops(self, extents: Sequence[int], body: Callable[[Index], None], *, tiles: bool = False) -> int:
+    def loops(
+        self, extents: Sequence[int], body: Callable[[Index], None], *, tiles: bool = False, apart: int = 0
+    ) -> int:
         """Nested loops in the current scope, as few as will do; the level from which on what they gather is known.
 
-        Axes that are only used together, one after the other in memory, share a loop. With `tiles`, two loops run in
-        tiles if what is near in memory along one of them is far along the other.
+        Axes that are only used together, one after the other in memory, share a loop, but the first `apart` of them
+        with none of the others. With `tiles`, two loops run in tiles if what is near in memory along one of them is far
+        along the other.
         """
         groups = [[extent] for extent in extents if extent != 1]
 
@@ -166,7 +169,8 @@ class Loops:
             places = iter(index)
             body(tuple(ZERO if extent == 1 else next(places) for extent in extents))
 
-        groups = next((trial for trial in _merged(groups) if self.is_flat(trial, turn)), groups)
+        apart = sum(extent != 1 for extent in extents[:apart])
+        groups = next((trial for trial in _merged(groups, apart) if self.is_flat(trial, turn)), groups)
         row = self.crossing(groups, turn) if tiles else None
         return self.nested(groups, turn, ()) if row is None else self.tiled(groups, row, turn)
 
@@ -336,8 +340,14 @@ def run_across(loads: Sequence[Affine], across: Variable, along: Variable) -> bo
     return votes > 0
 
 
-def _merged(groups: Sequence[Sequence[int]]) -> Iterator[list[list[int]]]:
-    """The groups with two or more neighbours made one, most first."""
+def _merged(groups: Sequence[Sequence[int]], apart: int = 0) -> Iterator[list[list[int]]]:
+    """The groups with two or more neighbours made one, most first; none of the first `apart` with one of the others."""
+    if 0 < apart < len(groups):
+        before, behind = [*map(list, groups[:apart])], [*map(list, groups[apart:])]
+        yield from (
+            [*outer, *inner] for outer in (*_merged(before), before) for inner in (*_merged(behind), behind)
+        )
+        return
     for length in range(len(groups), 1, -1):
         for start in range(len(groups) - length, -1, -1):
             inner = [extent for group in groups[start : start + length] for extent in group]

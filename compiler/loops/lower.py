@@ -57,19 +57,21 @@ LARGEST_ROWS: Final = 1 << 17
 """Bytes of all rows in the body of a loop: they lie on the stack, and should stay in a core's cache."""
 
 
-def lower(graph: Graph, reserved: Sequence[str] = (), *, plain: bool = False) -> Nest:
+def lower(graph: Graph, reserved: Sequence[str] = (), *, plain: bool = False, rows: int = 0) -> Nest:
     """The loop nest that computes the outputs of a kernel's graph. Names are identifiers other than `reserved`.
 
     A `plain` nest is for who computes blocks of elements at once: each loop stands as it is, neither in tiles nor in
-    pieces; each result of a reduction is gathered by a loop of its own; and nothing is left in rows.
+    pieces; each result of a reduction is gathered by a loop of its own; and nothing is left in rows. With `rows`, first
+    axes of as many entries share no loop with those behind them.
     """
-    return _Lowering(graph, reserved, plain).nest()
+    return _Lowering(graph, reserved, plain, rows).nest()
 
 
 class _Lowering(Loops):
-    def __init__(self, graph: Graph, reserved: Sequence[str], plain: bool) -> None:
+    def __init__(self, graph: Graph, reserved: Sequence[str], plain: bool, rows: int) -> None:
         super().__init__(reserved, plain)
         self.graph = graph
+        self.rows = rows
         self.makers = {output: call for call in graph.calls for output in call.outputs}
         self.stems = _stems(graph)
         self.inputs = {
@@ -435,10 +437,14 @@ class _Lowering(Loops):
         if short and not self.is_flat([[*shape]], store):
             level = self.loops(shape[:-1], written_out)
         else:
-            level = self.loops(shape, store, tiles=not self.plain)
+            level = self.loops(shape, store, tiles=not self.plain, apart=self.row_axes(shape))
         if value in self.slow and not self.plain:
             self.slow_outputs[value] = buffer
             self.homes[buffer.name] = self.root, level
+
+    def row_axes(self, shape: Shape) -> int:
+        """How many axes of an output the rows are."""
+        return next((n for n in range(len(shape)) if math.prod(shape[:n]) == self.rows), 0)
 
 
 def _reduced_axes(call: Call) -> Shape:

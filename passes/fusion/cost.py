@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...compiler.additions import OPERATION, additions
-from ...compiler.ir import Call, Constant, Value
+from ...compiler.ir import Call, Constant, Graph, Value
 from ...compiler.kernel import is_loop_call
 from ...compiler.memory_plan import VIEWS
 
@@ -30,6 +30,9 @@ class Costs:
     """Fewer bytes than these may stay in memory for longer than without fusion."""
     can_compute: Callable[[Call], bool]
     """Whether a kernel can hold a call."""
+    goes_over_rows_once: Callable[[Graph], bool] | None
+    """Whether the graph of a kernel computes rows and gathers over all of them, and its kernel does both at once; None
+    where no kernel does."""
 
     def is_fusible(self, call: Call) -> bool:
         """Whether the call may be part of a kernel."""
@@ -49,6 +52,7 @@ CPU: Final = Costs(
     brief=64,
     held=1 << 20,
     can_compute=is_loop_call,
+    goes_over_rows_once=None,
 )
 """Of one thread, which reads past its caches: kernels are loops in C."""
 

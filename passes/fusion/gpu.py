@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ...compiler.backends.triton.kernel import can_compute
+from ...compiler.backends.triton.kernel import can_compute, goes_over_rows_once
 from .cost import Costs
 
 GPU: Final = Costs(
@@ -14,5 +14,6 @@ GPU: Final = Costs(
     brief=1 << 15,
     held=1 << 26,
     can_compute=can_compute,
+    goes_over_rows_once=goes_over_rows_once,
 )
 """Of a large one as a whole: memory is slow beside arithmetic, and starting a kernel takes as long as reading 10 MB."""

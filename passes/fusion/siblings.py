@@ -2,10 +2,11 @@
 
 from math import prod
 
-from ...compiler.ir import Call, Shape, Value
+from ...compiler.ir import Call, Shape, Value, called
 from .alignment import common_prefix, counted, is_reduction, reduced_axes, reduces_last_axes
 from .cost import LARGEST
 from .group import Group, size_of
+from .kernels import kernel_call
 from .plan import Plan
 
 ATTEMPTS = 4
@@ -21,6 +22,7 @@ class _Merger:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.producer = {value: call for call in plan.graph.calls for value in call.outputs}
+        self.outputs = set(plan.graph.outputs)
         self.made: dict[Value, float] = {}
         for unit in plan.units:
             stored = unit.stored if isinstance(unit, Group) else unit.call.outputs
@@ -31,8 +33,18 @@ class _Merger:
         for users in list(self.plan.users.values()):
             if len(users) > 1:
                 self._merge_among([unit for unit in users if isinstance(unit, Group)])
+        if self.plan.costs.goes_over_rows_once is not None:
+            self._merge_with_makers()
         if self.gone:
             self.plan.units = [unit for unit in self.plan.units if unit not in self.gone]
+
+    def _merge_with_makers(self) -> None:
+        """Let what gathers over all rows do so where the rows are made."""
+        for maker in [unit for unit in self.plan.units if isinstance(unit, Group)]:
+            for value in list(maker.stored):
+                users = [unit for unit in self.plan.users.get(value, ()) if isinstance(unit, Group)]
+                if users and maker not in self.gone:
+                    self._merge_among([maker, *users])
 
     def _merge_among(self, groups: list[Group]) -> None:
         kept: list[Group] = []
@@ -45,7 +57,10 @@ class _Merger:
         time = self._time(first, second)
         if time is None or not self.plan.is_readable((*first.reads, *second.reads), time):
             return False
-        if not _fit_together(first, second):
+        is_independent = not any(value in second.reads for value in first.stored)
+        if not (is_independent and _fit_together(first, second)) and not self._goes_over_rows_once(
+            first, second
+        ):
             return False
         first.time = time
         first.calls.update(second.calls)
@@ -57,6 +72,8 @@ class _Merger:
         for value, uses in second.reads.items():
             del self.plan.users[value][second]
             if value in self.producer and self.producer[value] in first.calls:
+                if not self._is_needed(value):
+                    first.stored.remove(value)
                 continue
             self.plan.users[value][first] = None
             first.reads.setdefault(value, []).extend(uses)
@@ -68,20 +85,50 @@ class _Merger:
         self.gone.add(second)
         return True
 
+    def _goes_over_rows_once(self, first: Group, second: Group) -> bool:
+        """Whether one of them computes rows, the other gathers over all rows, and one kernel can do both."""
+        is_one_pass = first.costs.goes_over_rows_once
+        if is_one_pass is None or first.is_view or second.is_view:
+            return False
+        if not any(map(_gathers_over_rows, (*first.calls, *second.calls))):
+            return False
+        calls = {**first.calls, **second.calls}
+        if len(calls) > LARGEST:
+            return False
+        members = [call for call in self.plan.graph.calls if call in calls]
+        both = Group(first.time, first.costs, first.largest, calls, [*first.stored, *second.stored])
+        (graph,) = called((kernel_call(both, members, {}),))
+        return is_one_pass(graph)
+
+    def _is_needed(self, value: Value) -> bool:
+        """Whether anything but the kernel that makes it needs a value."""
+        return value in self.outputs or bool(self.plan.users.get(value))
+
     def _time(self, first: Group, second: Group) -> float | None:
-        """When both can run; None if one needs the other, or if memory would be held for longer than it is worth."""
-        shared = sum(value.type.nbytes for value in first.reads if value in second.reads)
-        if max((self.made.get(value, -1) for value in second.reads), default=-1) < first.time:
+        """When both can run; None if they cannot, or if memory would be held for longer than it is worth.
+
+        What the first makes and the second reads does not count.
+        """
+        shared = sum(value.type.nbytes for value in (*first.reads, *first.stored) if value in second.reads)
+        if (
+            max((self.made.get(v, -1) for v in second.reads if v not in first.stored), default=-1)
+            < first.time
+        ):
             early = sum(value.type.nbytes for value in second.stored)
             return first.time if early <= shared else None
-        if min(map(self._needed_at, first.stored)) > second.time:
+        if min(self._needed_at(value, besides=second) for value in first.stored) > second.time:
             late = sum(value.type.nbytes for value in first.reads) - shared
             return second.time if late <= shared else None
         return None
 
-    def _needed_at(self, value: Value) -> float:
+    def _needed_at(self, value: Value, besides: Group) -> float:
         users = self.plan.users.get(value, ())
-        return min((unit.time for unit in users), default=len(self.plan.graph.calls))
+        return min((unit.time for unit in users if unit is not besides), default=len(self.plan.graph.calls))
+
+
+def _gathers_over_rows(call: Call) -> bool:
+    """Whether a reduction goes over the first axes."""
+    return is_reduction(call) and all(dim == 1 for dim in call.inputs[0].shape[: min(reduced_axes(call))])
 
 
 def _fit_together(first: Group, second: Group) -> bool:

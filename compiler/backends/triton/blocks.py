@@ -38,6 +38,8 @@ class Rows:
     block: int
     is_far: bool = False
     """Whether places need whole numbers of eight bytes."""
+    arrays: int = 1
+    """How many blocks registers hold throughout."""
 
     @property
     def is_flat(self) -> bool:
@@ -47,7 +49,7 @@ class Rows:
     @property
     def warps(self) -> int:
         """How many warps compute it."""
-        elements = self.count * max(1, self.block)
+        elements = self.arrays * self.count * max(1, self.block)
         return next(
             warps for warps, most in ((4, 2048), (8, 8192), (16, 16384), (32, 1 << 62)) if elements <= most
         )

@@ -81,6 +81,8 @@ class Elements:
     gatherers: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
     streamed: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
     """Those that gather into blocks now."""
+    row_mask: str = ""
+    """Where rows are within their range, if some are not."""
     leaf: Variable | None = None
     """The variable of the loop whose turns are a block now."""
 
@@ -136,7 +138,7 @@ class Elements:
         """
         if not variables:
             return 1
-        count, size, tiles = math.prod(v.extent for v in variables), self.rows.count, 1
+        size, tiles = self.rows.count, 1
         number = f"tl.program_id(0){self.wide}"
         if column is not None:
             width = self.size(column)
@@ -146,8 +148,14 @@ class Elements:
             number = f"{program} // {tiles}"
             first = f"{column.low} + " if column.low else ""
             self.along(column, f"{first}{program} % {tiles} * {width}")
+        self.turn(variables, f"{number} * {size}" if size > 1 else number)
+        return tiles
+
+    def turn(self, variables: Sequence[Variable], number: str) -> None:
+        """The rows from one on, as the variables of loops that hold one another."""
+        count, size = math.prod(v.extent for v in variables), self.rows.count
         if size > 1:
-            number = f"{number} * {size} + tl.arange(0, {size}){'' if self.rows.is_flat else '[:, None]'}"
+            number = f"{number} + tl.arange(0, {size}){'' if self.rows.is_flat else '[:, None]'}"
         axes = frozenset({ROW}) if size > 1 else frozenset[str]()
         if len(variables) == 1:
             first = self.counter(variables[0], number, axes)
@@ -160,10 +168,9 @@ class Elements:
                 turn = first if inner == 1 else f"{first} // {inner}"
                 self.counter(variable, turn if position == 0 else f"{turn} % {variable.extent}", axes)
         if count % size:
-            mask = self.claim(f"{first}_in")
+            mask = self.row_mask = self.claim(f"{first}_in")
             self.line(f"{mask} = {first} < {limit}")
             self.masks |= dict.fromkeys(variables, mask)
-        return tiles
 
     def counter(self, variable: Variable, number: str, axes: frozenset[str]) -> str:
         """What a variable is called, which has these values."""

@@ -1,30 +1,23 @@
 """The Triton functions of a kernel: which loops become programs of a grid, and which become blocks."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from ...affine import Variable
 from ...ir import ArrayType, Call, Constant, Graph
 from ...kernel import MOVES, REDUCTIONS, is_elementwise, is_natural_power
 from ...loops.lower import lower
-from ...loops.nest import (
-    Begin,
-    Block,
-    Buffer,
-    Choose,
-    Let,
-    Local,
-    Loop,
-    Result,
-    Statement,
-)
-from ...loops.walk import accumulated, expressions, places, statements
+from ...loops.nest import Block, Buffer, Local, Loop
 from ..python_text import wrapped
 from .blocks import TILE, rows_of, tiled
 from .definitions import definitions
 from .expression import is_spelled
+from .gathering import Gathering
+from .over_rows import OverRows, over_rows
 from .splitting import parallel, split
+from .stages import Stage, stages_of
 from .types import has_type
 from .writer import Writer
 
@@ -60,6 +53,9 @@ class TritonKernel:
         return "\n\n".join([*definitions(self.needs), *self.functions])
 
 
+_TAKEN: Final = ("tl", "triton", "libdevice")
+
+
 def can_compute(call: Call) -> bool:
     """Whether a kernel can hold a call: a loop nest of Triton computes it."""
     if not all(has_type(value.dtype) for value in (*call.inputs, *call.outputs)):
@@ -79,123 +75,92 @@ def is_in_triton(graph: Graph) -> bool:
     )
 
 
+def goes_over_rows_once(graph: Graph) -> bool:
+    """Whether a kernel computes rows, gathers over all of them, and does so in one pass."""
+    halves = over_rows(graph)
+    return halves is not None and halves.is_resident() and _in_one_pass(halves, "kernel") is not None
+
+
 def triton_kernel(graph: Graph, name: str) -> TritonKernel:
     """The Triton functions, called after `name`, that compute the outputs of a kernel's graph."""
-    nest = lower(graph, ("tl", "triton", "libdevice", name), plain=True)
+    halves = over_rows(graph)
+    if halves is None:
+        return _kernel_of_loops(graph, name)
+    rows = _in_one_pass(halves, f"{name}_rows") if halves.is_resident() else None
+    if rows is None:
+        if not halves.has_sums_of_rows:
+            return _kernel_of_loops(graph, name)
+        rows = _kernel_of_loops(halves.rows, f"{name}_rows")
+    first = len(graph.inputs) + len(halves.rows.outputs) - len(halves.gathered)
+    parts = rows.buffers[first : first + len(halves.gathered)]
+    return _joined(halves, rows, _kernel_of_loops(halves.rest(parts), f"{name}_rest"))
+
+
+def _kernel_of_loops(graph: Graph, name: str) -> TritonKernel:
+    """The functions of a graph's loops: each computes what needs nothing of the same or later ones."""
+    nest = lower(graph, (*_TAKEN, name), plain=True)
     body, parts = split(nest.body)
-    stages = list(_stages(body))
+    stages = list(stages_of(body))
     kept = {local for stage in stages for local in stage.given}
     scratch = {
         local: Buffer(f"{local.name}_kept", local.dtype, 1) for local in sorted(kept, key=lambda x: x.name)
     }
     between = [*parts, *scratch.values()]
     buffers = [*nest.inputs, *nest.outputs, *between]
-    functions: list[str] = []
-    launches: list[Launch] = []
-    needs: set[str] = set()
-    for number, stage in enumerate(stages, start=1):
-        title = name if len(stages) == 1 else f"{name}_{number}"
-        function = _function(title, stage, buffers, scratch)
-        functions.append(function.text)
-        needs |= function.needs
-        launches.append(Launch(title, function.programs, function.warps, function.buffers))
-    types = [
-        *(value.type for value in (*graph.inputs, *graph.outputs)),
-        *(ArrayType(buffer.dtype, (buffer.size,)) for buffer in between),
+    functions = [
+        _function(name if len(stages) == 1 else f"{name}_{number}", stage, buffers, scratch)
+        for number, stage in enumerate(stages, start=1)
     ]
-    return TritonKernel(tuple(functions), frozenset(needs), tuple(launches), tuple(types), len(graph.outputs))
+    return _kernel(functions, graph, [ArrayType(buffer.dtype, (buffer.size,)) for buffer in between])
 
 
-# ---- stages --------------------------------------------------------------------------------------------
+def _in_one_pass(halves: OverRows, name: str) -> TritonKernel | None:
+    """What goes over the rows as one function, whose programs leave what they gather; None if it is not one loop."""
+    graph = halves.rows
+    nest = lower(graph, (*_TAKEN, name), plain=True, rows=halves.count)
+    stages = list(stages_of(nest.body))
+    if len(stages) != 1 or not stages[0].is_parallel:
+        return None
+    given = nest.outputs[len(nest.outputs) - len(halves.gathered) :]
+    *ahead, loop = stages[0].body
+    assert isinstance(loop, Loop)
+    calls = dict(zip(given, halves.gathered, strict=True))
+    gathering = Gathering.of(tuple(ahead), loop, halves.count, calls)
+    if gathering is None:
+        return None
+    parts = halves.parts(gathering.programs)
+    left = {
+        buffer: Buffer(buffer.name, type.dtype, type.size) for buffer, type in zip(given, parts, strict=True)
+    }
+    writer = gathering.written(left)
+    buffers = [*nest.inputs, *(left.get(buffer, buffer) for buffer in nest.outputs)]
+    function = _finished(name, writer, buffers, gathering.programs)
+    kernel = _kernel([function], graph, [])
+    first = len(kernel.buffers) - len(parts)
+    return replace(kernel, buffers=(*kernel.buffers[:first], *parts))
 
 
-@dataclass(slots=True)
-class _Stage:
-    """What one function computes: one loop over programs, or what a single program does."""
-
-    body: Block
-    is_parallel: bool
-    given: tuple[Local, ...] = ()
-    """What it needs of the stages before."""
-    kept: list[Local] = field(default_factory=list[Local])
-    """What later stages need of it."""
-
-
-def _stages(body: Block) -> Iterator[_Stage]:
-    """The outermost statements, cut where one needs what all programs before have gathered together."""
-    free: dict[Local, Statement] = {}
-    gathered: set[Local] = set()
-    stages: list[_Stage] = []
-    alone: list[Statement] = []
-
-    def close() -> None:
-        if alone:
-            stages.append(_Stage(tuple(alone), is_parallel=False))
-            alone.clear()
-
-    for statement in body:
-        if isinstance(statement, Loop) and set(accumulated((statement,))) <= _begun((statement,)):
-            if _needed((statement,)) & gathered:
-                close()
-            stages.append(_Stage((statement,), is_parallel=True))
-        elif isinstance(statement, (Let, Choose)) and not _gathers(statement, gathered):
-            free[statement.local] = statement
-        else:
-            if isinstance(statement, (Let, Choose)):
-                gathered.add(statement.local)
-            alone.append(statement)
-    close()
-    for stage in stages:
-        own = _defined(stage.body)
-        stage.given = tuple(sorted((_with_free(stage.body, free) & gathered) - own, key=lambda x: x.name))
-        stage.body = (*_ahead(stage.body, free), *stage.body)
-    for stage in stages:
-        stage.kept = [x for x in _defined(stage.body) if any(x in other.given for other in stages)]
-        stage.kept.sort(key=lambda x: x.name)
-        yield stage
-
-
-def _begun(body: Block) -> set[object]:
-    return {a for s in statements(body) if isinstance(s, Begin) for a in s.accumulators}
-
-
-def _needed(body: Block) -> set[Local]:
-    """The locals that statements use, and those that their places are made of."""
-    found: set[Local] = set()
-    for statement in statements(body):
-        found.update(e for e in expressions(statement) if isinstance(e, Local))
-    return found
-
-
-def _defined(body: Block) -> set[Local]:
-    return {s.local for s in statements(body) if isinstance(s, (Let, Choose))}
-
-
-def _gathers(statement: Let | Choose, gathered: set[Local]) -> bool:
-    """Whether a statement needs what all turns of a loop before it have gathered."""
-    inner = list(statements((statement,)))
-    has_result = any(isinstance(e, Result) for s in inner for e in expressions(s))
-    return has_result or bool(_needed((statement,)) & gathered)
-
-
-def _ahead(body: Block, free: dict[Local, Statement]) -> list[Statement]:
-    """The statements that compute what a body needs and every program computes by itself, in order."""
-    wanted = _with_free(body, free)
-    return [statement for local, statement in free.items() if local in wanted]
-
-
-def _with_free(body: Block, free: dict[Local, Statement]) -> set[Local]:
-    wanted = _needed(body)
-    by_name = {local.name: local for local in free}
-    while True:
-        ahead = [free[local] for local in wanted if local in free]
-        more = wanted | _needed(tuple(ahead))
-        for statement in statements((*body, *ahead)):
-            for place in places(statement):
-                more |= {by_name[v.name] for v in place.variables if v.name in by_name}
-        if more == wanted:
-            return wanted
-        wanted = more
+def _joined(halves: OverRows, rows: TritonKernel, rest: TritonKernel) -> TritonKernel:
+    """Both halves, one after the other: what the first leaves for the second lies behind the outputs."""
+    graph, parts = halves.graph, len(halves.gathered)
+    given, made = len(graph.inputs), len(graph.outputs)
+    types = [value.type for value in (*graph.inputs, *graph.outputs)]
+    early = [given + place for place, value in enumerate(graph.outputs) if value in halves.early]
+    behind = [given + place for place, value in enumerate(graph.outputs) if value not in halves.early]
+    shared = [len(types) + number for number in range(parts)]
+    types += rows.buffers[given + len(early) :][:parts]
+    launches: list[Launch] = []
+    for kernel, places in (
+        (rows, [*range(given), *early, *shared]),
+        (rest, [*range(given), *shared, *behind]),
+    ):
+        scratch = kernel.buffers[len(places) :]
+        places += range(len(types), len(types) + len(scratch))
+        types += scratch
+        launches += (replace(x, buffers=tuple(places[i] for i in x.buffers)) for x in kernel.launches)
+    return TritonKernel(
+        (*rows.functions, *rest.functions), rows.needs | rest.needs, tuple(launches), tuple(types), made
+    )
 
 
 # ---- functions -----------------------------------------------------------------------------------------
@@ -204,13 +169,11 @@ def _with_free(body: Block, free: dict[Local, Statement]) -> set[Local]:
 @dataclass(frozen=True, slots=True)
 class _Function:
     text: str
-    programs: int
-    warps: int
-    buffers: tuple[int, ...]
+    launch: Launch
     needs: frozenset[str]
 
 
-def _function(name: str, stage: _Stage, buffers: Sequence[Buffer], scratch: dict[Local, Buffer]) -> _Function:
+def _function(name: str, stage: Stage, buffers: Sequence[Buffer], scratch: dict[Local, Buffer]) -> _Function:
     ahead: Block = ()
     variables: tuple[Variable, ...] = ()
     inner = stage.body
@@ -230,8 +193,24 @@ def _function(name: str, stage: _Stage, buffers: Sequence[Buffer], scratch: dict
     writer.statements(inner)
     for local in stage.kept:
         writer.keep(local, scratch[local])
+    count = math.prod(variable.extent for variable in variables)
+    return _finished(name, writer, buffers, -(-count // rows.count) * tiles)
+
+
+def _finished(name: str, writer: Writer, buffers: Sequence[Buffer], programs: int) -> _Function:
     used = tuple(i for i, buffer in enumerate(buffers) if buffer in writer.buffers)
     head = wrapped(f"def {name}(", [f"{buffers[i].name}_ptr" for i in used], "):", indent=0)
     text = "\n".join(["@triton.jit", *head, *writer.lines, ""])
-    count = math.prod(variable.extent for variable in variables)
-    return _Function(text, -(-count // rows.count) * tiles, rows.warps, used, frozenset(writer.needs))
+    return _Function(text, Launch(name, programs, writer.rows.warps, used), frozenset(writer.needs))
+
+
+def _kernel(functions: Sequence[_Function], graph: Graph, scratch: Sequence[ArrayType]) -> TritonKernel:
+    types = (*(value.type for value in (*graph.inputs, *graph.outputs)), *scratch)
+    needs = frozenset[str]().union(*(function.needs for function in functions))
+    return TritonKernel(
+        tuple(function.text for function in functions),
+        needs,
+        tuple(function.launch for function in functions),
+        types,
+        len(graph.outputs),
+    )

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from kernel_graphs import SMALL
+from kernel_graphs import LARGE, SMALL
 from random_graphs import graphs
 from recording import drawn
 from samples.sample import Sample
 from samples.table import SAMPLES
-from tracemill.compiler.backends.triton.kernel import is_in_triton, triton_kernel
+from tracemill.compiler.backends.triton.kernel import goes_over_rows_once, is_in_triton, triton_kernel
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.kernel import MOVES, REDUCTIONS, is_elementwise
@@ -88,6 +88,25 @@ def test_what_all_rows_make_together_is_computed_before_what_needs_it() -> None:
 def test_long_reductions_of_few_rows_are_shared_among_programs(name: str) -> None:
     parts, rest = triton_kernel(SMALL[name], "kernel").launches
     assert parts.programs > rest.programs
+
+
+@pytest.mark.parametrize("name", ["layer_norm gradient", "columns", "relu gradient"])
+def test_rows_and_sums_over_all_of_them_are_computed_in_one_pass(name: str) -> None:
+    graph = LARGE[name]
+    kernel = triton_kernel(graph, "kernel")
+    assert goes_over_rows_once(graph)
+    rows, rest = kernel.launches
+    inputs = range(len(graph.inputs))
+    assert [buffer for buffer in inputs if buffer in rows.buffers] == list(inputs)
+    assert not any(buffer in rest.buffers for buffer in inputs)
+    loads = [line for line in kernel.functions[0].splitlines() if "tl.load(" in line]
+    assert len(loads) == len(inputs)
+
+
+def test_rows_that_registers_cannot_hold_leave_what_they_give_to_sums_over_them() -> None:
+    graph = SMALL["columns of long rows"]
+    assert not goes_over_rows_once(graph)
+    assert len(triton_kernel(graph, "kernel").launches) == 3
 
 
 def test_transposes_run_in_tiles() -> None:
