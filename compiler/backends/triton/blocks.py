@@ -12,7 +12,10 @@ POINTWISE = 1024
 """Elements of a block where each is computed by itself."""
 
 RESIDENT = 1 << 17
-"""A row of up to so many bytes is held in registers as a whole."""
+"""A row of up to so many bytes, of all arrays that it is made of, is held in registers as a whole."""
+
+WORD = 4
+"""Bytes of a register: shorter numbers are computed in as many."""
 
 STREAMED = 4096
 """Longer rows are gathered so many elements at a time."""
@@ -77,7 +80,7 @@ def rows_of(variables: Sequence[Variable], body: Block) -> Rows:
     if not longest:
         return Rows(min(POINTWISE, _power_of_two(count)), 0, is_far)
     block = _power_of_two(longest)
-    if block * _widest(body) > RESIDENT:
+    if block * _row_bytes(variables, body) > RESIDENT:
         block = STREAMED
     if variables and neighbours_are_rows(variables[-1], body):
         side_by_side = min(COLUMNS, _power_of_two(count))
@@ -90,11 +93,16 @@ def _is_far(body: Block) -> bool:
     return any(max(-place.low, place.high) >= FAR for s in statements(body) for place in places(s))
 
 
-def _widest(body: Block) -> int:
-    """The bytes of the widest numbers that are loaded or gathered."""
-    dtypes = [a.dtype for s in statements(body) if isinstance(s, Begin) for a in s.accumulators]
-    dtypes += [e.dtype for s in statements(body) for e in expressions(s) if isinstance(e, Load)]
-    return max((dtype.itemsize for dtype in dtypes), default=1)
+def _row_bytes(variables: Sequence[Variable], body: Block) -> int:
+    """The bytes of an element of a row: of all that is loaded there for one row alone, and of what is gathered."""
+    gathered = [a.dtype.itemsize for s in statements(body) if isinstance(s, Begin) for a in s.accumulators]
+    loads = {e for loop in _leaves(body) for e in _loads(loop.body) if loop.variable in e.place.variables}
+    own = {e for e in loads if e.place.variables.intersection(variables)} if variables else loads
+    return max(WORD, *gathered, sum(max(WORD, e.dtype.itemsize) for e in own), 0)
+
+
+def _loads(body: Block) -> Iterator[Load]:
+    return (e for s in statements(body) for e in expressions(s) if isinstance(e, Load))
 
 
 def _leaves(body: Block) -> Iterator[Loop]:
@@ -111,8 +119,9 @@ def neighbours_are_rows(row: Variable, body: Block) -> bool:
 
 def _is_read_across(row: Variable, along: Variable, body: Block) -> bool:
     """Whether the elements of an array are neighbours by `row`, and far from each other by `along`."""
-    loads = (e for s in statements(body) for e in expressions(s) if isinstance(e, Load))
-    return any(e.place.factor(row) in (1, -1) and e.place.factor(along) not in (0, 1, -1) for e in loads)
+    return any(
+        e.place.factor(row) in (1, -1) and e.place.factor(along) not in (0, 1, -1) for e in _loads(body)
+    )
 
 
 def _power_of_two(count: int) -> int:

@@ -15,7 +15,10 @@ from .types import triton_type
 from .writer import Writer
 
 PROGRAMS: Final = 256
-"""So many programs keep a GPU busy, each with rows of its own: fewer leave less for who adds up what they leave."""
+"""So many programs keep a GPU busy that gather columns: their registers are full."""
+
+BRIEF: Final = 2048
+"""So many that gather single numbers: more hide how long loads take, fewer leave less to be added up behind them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +62,13 @@ class Gathering:
             accumulator = Accumulator(f"{call.op}_of_rows", call.op, buffer.dtype, count, call)
             buffers[buffer], columns[accumulator] = accumulator, column
         gathered = _gathered(body, buffers, variables)
-        return Gathering(ahead, variables, gathered, replace(rows, arrays=2), columns, buffers)
+        return Gathering(ahead, variables, gathered, replace(rows, arrays=1 + len(columns)), columns, buffers)
 
     @property
     def programs(self) -> int:
         count = math.prod(variable.extent for variable in self.variables)
-        return min(PROGRAMS, -(-count // self.rows.count))
+        most = BRIEF if all(column is None for column in self.columns.values()) else PROGRAMS
+        return min(most, -(-count // self.rows.count))
 
     def written(self, parts: Mapping[Buffer, Buffer]) -> Writer:
         """The lines of the function; where what programs gather is left, for each buffer that is not stored."""
