@@ -1,44 +1,65 @@
-"""Sums of products in Triton."""
+"""Sums of products in Triton: by tensor cores, one after another, or as sums like any other."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Final
 
-from ....dtypes import FLOAT32, kind
-from ....functions import convert, multiply, reshape, sum_, transpose
-from ....ir import Call, Graph, Value
-from ....trace import Builder, recording
+from ....additions import FUNCTION, additions
+from ....ir import Call, Graph
+from ....kernel import is_elementwise
 from ..kernel import TritonKernel, triton_kernel
 from ..types import has_type
+from .product import Product, behind_parts, in_parts, product_in, product_of, with_sums
+from .tile import tile_of_elements, tile_of_matrices
+from .tiled_product import by_elements, by_matrices
+
+SHORT: Final = 4
+"""Sums of up to so many products are written out."""
+
+SMALL: Final = 16
+"""Matrices with no more rows and columns than this are multiplied several at once."""
 
 
 def dot(call: Call, name: str) -> TritonKernel | None:
     """The Triton functions of a call of ``dot``; None for complex numbers, which Triton lacks."""
-    if not has_type(call.inputs[0].dtype):
-        return None
-    return triton_kernel(as_sum(call), name)
+    return product_kernel(product_of(call), name) if has_type(call.inputs[0].dtype) else None
 
 
-def as_sum(call: Call) -> Graph:
-    """The graph of a product as what it means: products of elements, added up. Numbers of two bytes are widened."""
-    axes: Any = call.params
-    x, y = (Value(value.type) for value in call.inputs)
-    batch_x, batch_y = axes.get("batch_x", ()), axes.get("batch_y", ())
-    free_x = [axis for axis in range(x.ndim) if axis not in (*batch_x, *axes["contract_x"])]
-    free_y = [axis for axis in range(y.ndim) if axis not in (*batch_y, *axes["contract_y"])]
-    batch = [x.shape[axis] for axis in batch_x]
-    rows, columns = [x.shape[axis] for axis in free_x], [y.shape[axis] for axis in free_y]
-    length = [x.shape[axis] for axis in axes["contract_x"]]
-    out = len(batch) + len(rows) + len(columns)
-    with recording(Builder()) as builder:
-        left = transpose(x, (*batch_x, *free_x, *axes["contract_x"]))
-        right = transpose(y, (*batch_y, *free_y, *axes["contract_y"]))
-        left = reshape(left, (*batch, *rows, *(1 for _ in columns), *length))
-        right = reshape(right, (*batch, *(1 for _ in rows), *columns, *length))
-        is_half = kind(x.dtype) == "f" and x.dtype.itemsize == 2
-        if is_half:
-            left, right = convert(left, FLOAT32), convert(right, FLOAT32)
-        total = multiply(left, right)
-        if length:
-            total = sum_(total, tuple(range(out, out + len(length))))
-        if is_half:
-            total = convert(total, x.dtype)
-    return Graph("product", (x, y), tuple(builder.calls), (total,))
+def product_kernel(graph: Graph, name: str) -> TritonKernel:
+    """The Triton functions of a kernel that holds a product, and what is made of its operands and of its elements."""
+    product = product_in(graph)
+    is_thin = min(product.rows, product.columns) == 1  # and takes as long as to read it
+    if is_thin or product.length <= SHORT or not product.type.size:
+        return triton_kernel(with_sums(graph), name)
+    parts = 1
+    if product.dtype.kind in "iu" or max(product.rows, product.columns, product.length) <= SMALL:
+        tile, make = tile_of_elements(product.batch, product.rows, product.columns), by_elements
+    else:
+        tile, make = tile_of_matrices(product, is_long=_is_long(product.tail)), by_matrices
+        parts = tile.parts
+    whole = make(product, tile, name) if parts == 1 else None
+    if whole is not None:
+        return whole
+    sums = make(in_parts(product, parts), tile, f"{name}_1")
+    if sums is None:
+        return triton_kernel(with_sums(graph), name)
+    return _in_turn(sums, triton_kernel(behind_parts(product, parts), f"{name}_2"))
+
+
+def _is_long(tail: Graph) -> bool:
+    """Whether what is made of each element needs many registers."""
+    return sum(additions(call) for call in tail.calls if is_elementwise(call)) > FUNCTION
+
+
+def _in_turn(first: TritonKernel, second: TritonKernel) -> TritonKernel:
+    """Both, where the output of the first is the last input of the second, and they share the others."""
+    inputs, outputs = len(first.buffers) - 1, second.outputs
+    places = (*range(inputs), inputs + outputs, *range(inputs, inputs + outputs))
+    places = (*places, *range(len(places), len(second.buffers)))
+    launches = (
+        *(replace(x, buffers=tuple(places[number] for number in x.buffers)) for x in first.launches),
+        *(replace(x, buffers=tuple(places[number] for number in x.buffers)) for x in second.launches),
+    )
+    buffers = tuple(second.buffers[places.index(number)] for number in range(len(places)))
+    return TritonKernel(
+        first.functions + second.functions, first.needs | second.needs, launches, buffers, outputs
+    )

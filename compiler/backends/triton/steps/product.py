@@ -1,0 +1,189 @@
+"""The parts of a kernel that holds a product: how its operands are made, and what is made of its elements."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ....dtypes import FLOAT32, DType, kind
+from ....functions import convert, multiply, reshape, sum_, transpose
+from ....ir import ArrayType, Call, Graph, Shape, Value
+from ....trace import Builder, inline, recording
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A batch of products of two matrices."""
+
+    batch: int
+    rows: int
+    columns: int
+    length: int
+    type: ArrayType
+    """What it is in the program."""
+    left: Graph
+    """From the kernel's inputs to the left matrices: ``[batch, rows, length]``."""
+    right: Graph
+    """The right ones: ``[batch, length, columns]``."""
+    tail: Graph
+    """From the kernel's inputs, and the product behind them, to the outputs."""
+
+    @property
+    def dtype(self) -> DType:
+        """Of what is multiplied."""
+        return self.left.outputs[0].dtype
+
+
+def has_product(graph: Graph) -> bool:
+    """Whether the graph of a kernel holds a product of matrices."""
+    return any(call.op == "dot" for call in graph.calls)
+
+
+def product_of(call: Call) -> Graph:
+    """The graph of a kernel that computes a product and nothing else."""
+    x, y = (Value(value.type) for value in call.inputs)
+    out = Value(call.outputs[0].type)
+    product = Call("dot", (x, y), dict(call.params), (out,), call.location)
+    return Graph("product", (x, y), (product,), (out,), ("x", "y"))
+
+
+def product_in(graph: Graph) -> Product:
+    """The product that a kernel's graph holds, and what stands before and behind it."""
+    (call,) = (call for call in graph.calls if call.op == "dot")
+    (x, y), (out,), axes = call.inputs, call.outputs, _axes(call)
+    narrow_x, narrow_y = (_before_widening(graph, operand) for operand in (x, y))
+    if narrow_x.dtype == narrow_y.dtype:
+        x, y = narrow_x, narrow_y  # their products are exact in four bytes, where tensor cores add them up
+    batch, rows, columns, length = (
+        math.prod(shape) for shape in (axes.batch, axes.rows, axes.columns, axes.length)
+    )
+    left = _operand(graph, x, (*axes.batch_x, *axes.free_x, *axes.contract_x), (batch, rows, length))
+    right = _operand(graph, y, (*axes.batch_y, *axes.contract_y, *axes.free_y), (batch, length, columns))
+    tail = Graph(
+        "tail",
+        (*graph.inputs, out),
+        _made_of(graph, graph.outputs, (out,)),
+        graph.outputs,
+        (*graph.input_names, "product"),
+    )
+    return Product(batch, rows, columns, length, out.type, left, right, tail)
+
+
+def with_sums(graph: Graph) -> Graph:
+    """The graph of a kernel with its product as what it means: products of elements, added up.
+
+    Numbers of two bytes are widened before.
+    """
+    env: dict[Value, Value] = {}
+    with recording(Builder()) as builder:
+        for call in graph.calls:
+            given = tuple(env.get(value, value) for value in call.inputs)
+            builder.location = call.location
+            if call.op == "dot":
+                env[call.outputs[0]] = _sum_of_products(call, *given)
+            else:
+                env.update(zip(call.outputs, builder.emit(call.op, given, call.params), strict=True))
+    outputs = tuple(env.get(value, value) for value in graph.outputs)
+    return Graph(graph.name, graph.inputs, tuple(builder.calls), outputs, graph.input_names)
+
+
+def in_parts(product: Product, parts: int) -> Product:
+    """The product whose sums are left in parts: ``[parts, …]``, to be added up."""
+    dtype = total_dtype(product.dtype)
+    given = Value(ArrayType(dtype, (parts, *product.type.shape)))
+    tail = Graph("tail", (*product.tail.inputs[:-1], given), (), (given,), product.tail.input_names)
+    return replace(product, type=ArrayType(dtype, product.type.shape), tail=tail)
+
+
+def behind_parts(product: Product, parts: int) -> Graph:
+    """From the kernel's inputs, and the parts of the product's sums behind them, to the outputs."""
+    *others, _ = (Value(value.type) for value in product.tail.inputs)
+    (sums,) = in_parts(product, parts).tail.outputs
+    with recording(Builder()) as builder:
+        total = convert(sum_(sums, (0,)), product.type.dtype)
+        outputs = inline(product.tail, (*others, total))
+    return Graph("tail", (*others, sums), tuple(builder.calls), outputs, product.tail.input_names)
+
+
+def total_dtype(dtype: DType) -> DType:
+    """In which dtype products are added up."""
+    return FLOAT32 if kind(dtype) == "f" and dtype.itemsize == 2 else dtype
+
+
+# ---- axes ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Axes:
+    """The axes of the operands by what they are for, and how long they are."""
+
+    batch_x: Shape
+    batch_y: Shape
+    free_x: Shape
+    free_y: Shape
+    contract_x: Shape
+    contract_y: Shape
+    batch: Shape
+    rows: Shape
+    columns: Shape
+    length: Shape
+
+
+def _axes(call: Call) -> _Axes:
+    params: Any = call.params
+    x, y = (value.shape for value in call.inputs)
+    batch_x, batch_y = params.get("batch_x", ()), params.get("batch_y", ())
+    contract_x, contract_y = params["contract_x"], params["contract_y"]
+    free_x = tuple(axis for axis in range(len(x)) if axis not in (*batch_x, *contract_x))
+    free_y = tuple(axis for axis in range(len(y)) if axis not in (*batch_y, *contract_y))
+
+    def along(shape: Shape, axes: Sequence[int]) -> Shape:
+        return tuple(shape[axis] for axis in axes)
+
+    lengths = along(x, batch_x), along(x, free_x), along(y, free_y), along(x, contract_x)
+    return _Axes(batch_x, batch_y, free_x, free_y, contract_x, contract_y, *lengths)
+
+
+def _sum_of_products(call: Call, x: Value, y: Value) -> Value:
+    axes = _axes(call)
+    left = transpose(x, (*axes.batch_x, *axes.free_x, *axes.contract_x))
+    right = transpose(y, (*axes.batch_y, *axes.free_y, *axes.contract_y))
+    left = reshape(left, (*axes.batch, *axes.rows, *(1 for _ in axes.columns), *axes.length))
+    right = reshape(right, (*axes.batch, *(1 for _ in axes.rows), *axes.columns, *axes.length))
+    wide = total_dtype(x.dtype)
+    total = multiply(convert(left, wide), convert(right, wide))
+    out = call.outputs[0].ndim
+    if axes.length:
+        total = sum_(total, tuple(range(out, out + len(axes.length))))
+    return convert(total, x.dtype)
+
+
+# ---- parts of graphs -------------------------------------------------------------------------------------
+
+
+def _operand(graph: Graph, value: Value, axes: Shape, shape: Shape) -> Graph:
+    """From the kernel's inputs to an operand as matrices."""
+    with recording(Builder()) as builder:
+        matrices = reshape(transpose(value, axes), shape)
+    calls = (*_made_of(graph, (value,), ()), *builder.calls)
+    return Graph("operand", graph.inputs, calls, (matrices,), graph.input_names)
+
+
+def _made_of(graph: Graph, wanted: Sequence[Value], known: Sequence[Value]) -> tuple[Call, ...]:
+    """The calls that compute values, given known ones."""
+    needed, found = set(wanted) - set(known), list[Call]()
+    for call in reversed(graph.calls):
+        if needed.intersection(call.outputs):
+            found.append(call)
+            needed |= set(call.inputs) - set(known)
+    return tuple(reversed(found))
+
+
+def _before_widening(graph: Graph, value: Value) -> Value:
+    """The numbers of two bytes that a value is made of, with all bits of theirs in four."""
+    maker = next((call for call in graph.calls if value in call.outputs), None)
+    if maker is None or maker.op != "convert" or value.dtype != FLOAT32:
+        return value
+    source = maker.inputs[0]
+    return source if kind(source.dtype) == "f" and source.dtype.itemsize == 2 else value
+

@@ -1,0 +1,225 @@
+"""Products of matrices as Triton functions: each program computes a tile, and what is made of its elements."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....affine import Affine, Variable, of
+from ....ir import Graph
+from ....loops.lower import lower
+from ....loops.nest import Buffer, Block, Choose, Let, Load, Loop, Nest, Statement, Store
+from ....loops.walk import at_value, expressions, statements
+from ...python_text import wrapped
+from ..blocks import FAR, Rows
+from ..elements import ALONG, ROW
+from ..kernel import Launch, TritonKernel
+from ..types import triton_type
+from ..writer import Writer
+from .product import Product, total_dtype
+from .tile import Tile
+
+TOGETHER = 8
+"""So many rows of tiles are computed column by column: programs that run at the same time share operands then."""
+
+_NAMES = "tl triton libdevice program part batch tile group row_tile column_tile row column k k_down step total product"
+
+
+def by_matrices(product: Product, tile: Tile, name: str) -> TritonKernel | None:
+    """Tiles of matrices, which tensor cores multiply where the GPU has them for the dtype.
+
+    None where operands or outputs are not made element by element.
+    """
+    writing = _Writing.of(product, tile, name)
+    k, k_down = (Variable(name, 0, product.length - 1) for name in ("k", "k_down"))
+    first, last = "0", str(product.length)
+    if tile.parts > 1:
+        size = -(-product.length // (tile.parts * tile.depth)) * tile.depth
+        first, last = f"part * {size}", f"tl.minimum(part * {size} + {size}, {product.length})"
+    with writing.writer.indented(f"for step in range({first}, {last}, {tile.depth}):"):
+        writing.block(k, f"step + tl.arange(0, {tile.depth})[None, :]", ALONG, tile.depth)
+        writing.block(k_down, f"step + tl.arange(0, {tile.depth})[:, None]", ROW, tile.depth)
+        left = writing.operand(product.left, writing.left(k), k, (tile.rows, tile.depth))
+        right = writing.operand(product.right, writing.right(k_down), k_down, (tile.depth, tile.columns))
+        writing.writer.line(f'total = tl.dot({left}, {right}, total, input_precision="ieee")')
+    return None if left is None or right is None else writing.kernel()
+
+
+def by_elements(product: Product, tile: Tile, name: str) -> TritonKernel | None:
+    """Products of a column and a row, added up one after another: of whole numbers, or of many small matrices.
+
+    None where operands or outputs are not made element by element.
+    """
+    writing = _Writing.of(product, tile, name)
+    k, wide = Variable("k", 0, product.length - 1), total_dtype(product.dtype)
+    with writing.writer.indented(f"for k in range(0, {product.length}):"):
+        writing.writer.names_of[k], writing.writer.axes["k"] = "k", frozenset()
+        left = writing.operand(product.left, writing.left(k), k)
+        right = writing.operand(product.right, writing.right(k), k)
+        widened = f".to({triton_type(wide)})" if product.dtype != wide else ""
+        writing.writer.line(f"total += {left}{widened} * {right}{widened}")
+    return None if left is None or right is None else writing.kernel()
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """A function being written, and which elements its programs compute."""
+
+    name: str
+    product: Product
+    tile: Tile
+    writer: Writer
+    programs: int
+    part: Affine
+    batch: Affine
+    row: Affine
+    column: Affine
+
+    @classmethod
+    def of(cls, product: Product, tile: Tile, name: str) -> "_Writing":
+        """Begin a function: find the program's tile, and let its sums be 0."""
+        values = (*product.tail.inputs, *product.tail.outputs)
+        writer = Writer(Rows(tile.rows, tile.columns, max(value.type.size for value in values) >= FAR))
+        writer.names.update(_NAMES.split(), (name,))
+        rows_of_all = product.rows < tile.rows and tile.depth == 1
+        batch = 1 if rows_of_all else product.batch
+        row = Variable("row", 0, product.rows * product.batch // batch - 1)
+        column = Variable("column", 0, product.columns - 1)
+        down, across = -(-row.extent // tile.rows), -(-column.extent // tile.columns)
+        writer.line(f"program = tl.program_id(0){writer.wide}")
+        part = _turn(writer, "part", tile.parts, batch * down * across)
+        matrix = _turn(writer, "batch", batch, down * across)
+        writing = cls(
+            name, product, tile, writer, tile.parts * batch * down * across, part,
+            of(row) // product.rows if rows_of_all else matrix,
+            of(row) % product.rows,
+            of(column),
+        )  # fmt: skip
+        _find_tile(writer, down, across)
+        writing.block(row, f"row_tile * {tile.rows} + tl.arange(0, {tile.rows})[:, None]", ROW, tile.rows)
+        columns = f"column_tile * {tile.columns} + tl.arange(0, {tile.columns})[None, :]"
+        writing.block(column, columns, ALONG, tile.columns)
+        dtype = triton_type(total_dtype(product.dtype))
+        writer.line(f"total = tl.zeros(({tile.rows}, {tile.columns}), {dtype})")
+        return writing
+
+    def left(self, k: Variable) -> Affine:
+        """The place of an element of the left matrices."""
+        return (self.batch * self.product.rows + self.row) * self.product.length + of(k)
+
+    def right(self, k: Variable) -> Affine:
+        """The place of an element of the right matrices."""
+        return (self.batch * self.product.length + of(k)) * self.product.columns + self.column
+
+    @property
+    def result(self) -> Affine:
+        """The place of an element of the product."""
+        batch = self.part * self.product.batch + self.batch
+        return (batch * self.product.rows + self.row) * self.product.columns + self.column
+
+    def block(self, variable: Variable, text: str, axis: str, size: int) -> None:
+        """Let a variable have a block of values, of which those beyond its range are masked."""
+        name = self.writer.names_of[variable] = variable.name
+        self.writer.axes[name] = frozenset({axis})
+        self.writer.line(f"{name} = {text}")
+        if variable.extent % size:
+            mask = self.writer.masks[variable] = f"{name}_in"
+            self.writer.line(f"{mask} = {name} < {variable.extent}")
+
+    def operand(
+        self, graph: Graph, place: Affine, k: Variable, shape: tuple[int, int] | None = None
+    ) -> str | None:
+        """The block of an operand, with zeros behind the end of the sum."""
+        body = _elements(lower(graph, _NAMES.split(), plain=True), place)
+        if not body or not isinstance(store := body[-1], Store):
+            return None
+        self.writer.statements(body[:-1])
+        text, axes = self.writer.text(store.expression), self.writer.axes_of(store.expression)
+        is_masked = isinstance(store.expression, Load) and k in store.expression.place.variables
+        if k in self.writer.masks and not is_masked:
+            text, axes = f"tl.where({self.writer.masks[k]}, {text}, 0)", axes | self.writer.axes[k.name]
+        return text if shape is None or len(axes) == len(shape) else f"tl.broadcast_to({text}, {shape})"
+
+    def kernel(self) -> TritonKernel | None:
+        """The function, with what it makes of the product behind its sums."""
+        nest = lower(self.product.tail, _NAMES.split(), plain=True)
+        body = _elements(nest, self.result)
+        *inputs, product = nest.inputs
+        if body is None or not all(map(self.is_here, _loads(body, product))):
+            return None
+        writer, total = self.writer, "total"
+        if product.dtype != total_dtype(self.product.dtype):
+            total = "product"
+            writer.line(f"product = total.to({triton_type(product.dtype)})")
+        writer.known[writer.load(Load(product, self.result))] = total
+        writer.axes[total] = frozenset({ROW, ALONG})
+        writer.statements(body)
+        buffers = [buffer.name for buffer in (*inputs, *nest.outputs)]
+        used = {buffer.name for buffer in writer.buffers}
+        arguments = tuple(number for number, buffer in enumerate(buffers) if buffer in used)
+        head = wrapped(f"def {self.name}(", [f"{buffers[number]}_ptr" for number in arguments], "):", indent=0)
+        text = "\n".join(["@triton.jit", *head, *writer.lines, ""])
+        launch = Launch(self.name, self.programs, self.tile.warps, arguments)
+        tail = self.product.tail
+        types = tuple(value.type for value in (*tail.inputs[:-1], *tail.outputs))
+        return TritonKernel((text,), frozenset(writer.needs), (launch,), types, len(tail.outputs))
+
+    def is_here(self, load: Load) -> bool:
+        """Whether it loads that element of the product that the program has at that place."""
+        return load.place == self.result
+
+
+# ---- which tile ------------------------------------------------------------------------------------------
+
+
+def _turn(writer: Writer, name: str, count: int, size: int) -> Affine:
+    """The number of a program's part or matrix, of which each has `size` programs."""
+    variable = Variable(name, 0, count - 1)
+    if count > 1:
+        writer.line(f"{name} = program // {size}")
+        writer.line(f"program = program % {size}")
+        writer.names_of[variable], writer.axes[name] = name, frozenset()
+    return of(variable)
+
+
+def _find_tile(writer: Writer, down: int, across: int) -> None:
+    """The row and the column of a program's tile: column by column, a few rows at once."""
+    if across == 1 or down <= TOGETHER:
+        writer.line(f"row_tile = program % {down}")
+        writer.line(f"column_tile = program // {down}")
+        return
+    size, height = TOGETHER * across, str(TOGETHER)
+    writer.line(f"group = program // {size}")
+    if down % TOGETHER:
+        height = "group_rows"
+        writer.line(f"group_rows = tl.minimum({down} - group * {TOGETHER}, {TOGETHER})")
+    writer.line(f"row_tile = group * {TOGETHER} + program % {size} % {height}")
+    writer.line(f"column_tile = program % {size} // {height}")
+
+
+# ---- elements --------------------------------------------------------------------------------------------
+
+
+def _elements(nest: Nest, place: Affine) -> Block | None:
+    """The statements that compute the elements at a place, in row-major order, of the outputs of a nest."""
+    sizes = {buffer.size for buffer in nest.outputs}
+    if len(sizes) != 1 or nest.constants:
+        return None
+    body = tuple(_at(nest.body, place, *sizes))
+    return body if all(isinstance(s, (Let, Choose, Store)) for s in body) else None
+
+
+def _at(body: Block, place: Affine, size: int) -> Iterator[Statement]:
+    """The statements of loops that count through `size` elements, for the one at a place."""
+    for statement in body:
+        if isinstance(statement, Loop):
+            inner = size // statement.variable.extent
+            turn = at_value(statement.body, statement.variable, place // inner)
+            yield from _at(turn, place % inner, inner)
+        else:
+            yield statement
+
+
+def _loads(body: Block, buffer: Buffer) -> Iterator[Load]:
+    for statement in statements(body):
+        for expression in expressions(statement):
+            if isinstance(expression, Load) and expression.buffer is buffer:
+                yield expression
