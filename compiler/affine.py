@@ -165,22 +165,37 @@ class Affine:
         whole, rest = self._split(divisor)
         if rest.low >= 0 and rest.high < divisor:
             return whole
-        step = gcd(divisor, *(factor for _, factor in rest.terms))
-        dividend, divisor = _divided(rest, step), divisor // step
-        if dividend.constant == 0 and len(dividend.terms) == 1:
-            atom, factor = dividend.terms[0]
+        high, _, step = rest._apart(divisor)
+        divisor //= step
+        if high.constant == 0 and len(high.terms) == 1:
+            atom, factor = high.terms[0]
             if isinstance(atom, Quotient) and factor == 1:
-                dividend, divisor = atom.dividend, atom.divisor * divisor
-        return whole + Affine(0, ((Quotient(dividend, divisor), 1),))
+                high, divisor = atom.dividend, atom.divisor * divisor
+        if high.low >= 0 and high.high < divisor:
+            return whole
+        return whole + Affine(0, ((Quotient(high, divisor), 1),))
 
     def __mod__(self, divisor: int) -> "Affine":
         """What the quotient rounded down leaves."""
         _, rest = self._split(divisor)
         if rest.low >= 0 and rest.high < divisor:
             return rest
-        step = gcd(divisor, *(factor for _, factor in rest.terms))
-        remainder = Remainder(_divided(rest, step), divisor // step)
-        return Affine(rest.constant % step, ((remainder, step),))
+        high, low, step = rest._apart(divisor)
+        return low + Affine(0, ((Remainder(high, divisor // step), step),))
+
+    def _apart(self, divisor: int) -> tuple["Affine", "Affine", int]:
+        """``high, low, step``: ``self = high · step + low``, ``0 ≤ low < step``, and the step divides the divisor.
+
+        The quotient depends on ``high`` alone; with the largest such step that has no more terms than it needs.
+        """
+        terms = sorted(self.terms, key=lambda term: -gcd(term[1], divisor))
+        for count in range(1, len(terms) + 1):
+            step = gcd(divisor, *(factor for _, factor in terms[:count]))
+            low = _collected(self.constant % step, terms[count:])
+            if low.low >= 0 and low.high < step:
+                high = _collected(self.constant // step, [(a, f // step) for a, f in terms[:count]])
+                return high, low, step
+        raise AssertionError("all terms together leave a constant, which is below the step")
 
     def _split(self, divisor: int) -> tuple["Affine", "Affine"]:
         """``whole, rest`` with ``self = whole · divisor + rest``: terms that the divisor divides leave no rest.
@@ -191,11 +206,6 @@ class Affine:
         rest = _collected(self.constant, [(atom, f) for atom, f in self.terms if f % divisor])
         below = rest.low // divisor
         return Affine(below, tuple(whole)), rest - below * divisor
-
-
-def _divided(sum: Affine, step: int) -> Affine:
-    """The quotient rounded down by a number that divides all factors."""
-    return Affine(sum.constant // step, tuple((atom, factor // step) for atom, factor in sum.terms))
 
 
 ZERO = Affine(0)

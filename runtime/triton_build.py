@@ -21,6 +21,8 @@ ALIGNED: Final = 16
 """Arrays begin at multiples of so many bytes, which lets a thread load four numbers at once."""
 
 _POINTER: Final = 8
+_STAGES_OF_AMD: Final = 2
+"""More do not fit: the processors of AMD's GPUs have 64 KiB of shared memory."""
 
 _knobs_lock = threading.Lock()
 """Triton's settings belong to the process."""
@@ -75,11 +77,12 @@ def target_named(name: str) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A Triton function as it is compiled: the types of the arrays that it is given, and how many warps run it."""
+    """A Triton function as it is compiled: the types of its arrays, and how it runs, as in `Launch`."""
 
     name: str
     types: tuple[ArrayType, ...]
     warps: int
+    stages: int
 
 
 def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
@@ -91,7 +94,7 @@ def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
         KernelError: Triton refuses a function, or its parameters do not lie where they should.
     """
     sources = [
-        Source(launch.function, tuple(kernel.buffers[i] for i in launch.buffers), launch.warps)
+        Source(launch.function, tuple(kernel.buffers[i] for i in launch.buffers), launch.warps, launch.stages)
         for launch in kernel.launches
     ]
     return _build(kernel.text, sources, target)
@@ -100,7 +103,7 @@ def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
 def build_program(program: TritonProgram, target: Target) -> dict[str, BuiltKernel]:
     """Compile the functions that a program launches, by their names. Raises as `build` does."""
     sources = {
-        step.function: Source(step.function, tuple(slot.type for slot in step.slots), step.warps)
+        step.function: Source(step.function, tuple(slot.type for slot in step.slots), step.warps, step.stages)
         for step in program.plan.launches
     }
     return dict(zip(sources, _build(program.text, list(sources.values()), target), strict=True))
@@ -155,7 +158,8 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
         constexprs={},
         attrs={(number,): [["tt.divisibility", ALIGNED]] for number in range(len(types))},
     )
-    options = {"num_warps": source.warps, "enable_fp_fusion": False}
+    stages = source.stages if target.platform == "cuda" else min(source.stages, _STAGES_OF_AMD)
+    options = {"num_warps": source.warps, "num_stages": stages, "enable_fp_fusion": False}
     if target.platform == "cuda":
         options["enable_reflect_ftz"] = False
     gpu = GPUTarget(target.platform, target.architecture, target.threads_of_a_warp)

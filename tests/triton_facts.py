@@ -7,11 +7,16 @@ import json
 import re
 import sys
 
+import product_graphs
 from kernel_graphs import LARGE, SMALL
 from step_graphs import STEPS
 from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
 from tracemill.compiler.backends.triton.steps import step_kernel
+from tracemill.compiler.backends.triton.steps.products import product_kernel
 from tracemill.runtime.triton_build import BuiltKernel, build, target_named
+
+MULTIPLIES = (r"wgmma.mma_async", r"tcgen05.mma", r"mma.sync", r"v_mfma")
+"""What multiplies matrices, by the generation of the GPU."""
 
 
 def facts(kernel: BuiltKernel) -> dict[str, object]:
@@ -22,6 +27,7 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
         "wide loads": len(re.findall(r"ld\.global\S*\.v[24]\S*|global_load_dwordx4", kernel.assembly)),
         "wide stores": len(re.findall(r"st\.global\S*\.v[24]\S*|global_store_dwordx4", kernel.assembly)),
     }
+    found |= {name: len(re.findall(name, kernel.assembly)) for name in MULTIPLIES}
     if kernel.facts is not None:
         found |= {
             "registers": kernel.facts.registers,
@@ -40,6 +46,8 @@ def kernel_named(name: str) -> TritonKernel:
         kernel = step_kernel(call, "step")
         assert kernel is not None
         return kernel
+    if name.startswith("product of "):
+        return product_kernel(product_graphs.LARGE[name.removeprefix("product of ")], "kernel")
     graphs = {**{f"small {name}": graph for name, graph in SMALL.items()}, **LARGE}
     return triton_kernel(graphs[name], "kernel")
 

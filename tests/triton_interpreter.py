@@ -99,6 +99,7 @@ def module(text: str) -> dict[str, Any]:
 
 _COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 _binary_op, _unary_op = InterpreterBuilder.binary_op, InterpreterBuilder.unary_op
+_create_dot = InterpreterBuilder.create_dot
 _cast, _fp_to_fp = InterpreterBuilder.cast_impl, InterpreterBuilder.create_fp_to_fp
 
 
@@ -154,12 +155,17 @@ def _splat(self: Any, block: Any, x: Any) -> Any:
     )
 
 
+def _dot(self: Any, x: Any, y: Any, *others: Any) -> Any:
+    return _create_dot(self, _widened(x), _widened(y), *others)
+
+
 _MENDED: dict[str, Callable[..., Any]] = {
     "binary_op": _binary,
     "unary_op": _unary,
     "cast_impl": _converted,
     "create_fp_to_fp": _between_floats,
     "create_splat": _splat,
+    "create_dot": _dot,
 }
 for _name, _method in _MENDED.items():
     setattr(InterpreterBuilder, _name, _method)

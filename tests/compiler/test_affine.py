@@ -58,6 +58,13 @@ def test_arithmetic_means_what_it_says(
     assert value((x // divisor) % 3 + x % divisor * factor, values) == a // divisor % 3 + a % divisor * factor
 
 
+def test_a_quotient_depends_on_no_more_than_it_must() -> None:
+    row, k = Variable("row", 0, 511), Variable("k", 0, 63)
+    place = of(N) * 32768 + of(row) * 64 + of(k)
+    assert place // (8 * 32768) == of(N) // 8
+    assert place % (8 * 32768) == of(N) % 8 * 32768 + of(row) * 64 + of(k)
+
+
 @given(x=sums(), values=assignments, divisor=st.integers(1, 24))
 def test_values_lie_in_the_range_that_is_promised(
     x: Affine, values: Mapping[Variable, int], divisor: int

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import product_graphs
 import tracemill as tm
 from step_graphs import STEPS
 from tracemill.runtime.cubin import kernels_in
@@ -72,6 +73,51 @@ def test_rows_that_are_multiples_of_four_are_loaded_and_stored_several_numbers_a
         for kernel in kernels:
             assert kernel["wide loads"] > 0
             assert kernel["wide stores"] > 0
+
+
+PRODUCTS = tuple(f"product of {name}" for name in product_graphs.LARGE)
+MULTIPLIES = {
+    "cuda:sm_80": "mma.sync",
+    "cuda:sm_90": "wgmma.mma_async",
+    "cuda:sm_100": "tcgen05.mma",
+    "hip:gfx942": "v_mfma",
+}
+SHARED = {"cuda:sm_80": 160, "cuda:sm_90": 227, "cuda:sm_100": 227, "hip:gfx942": 64}
+"""KiB of memory that the threads of a program may share."""
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_products_run_on_tensor_cores_within_registers_and_shared_memory(target: str) -> None:
+    found = built(target, *PRODUCTS)
+    for name, kernels in found.items():
+        for kernel in kernels:
+            assert not any(kernel["spilled"] if target.startswith("hip") else (kernel["local"],)), (
+                name,
+                kernel,
+            )
+            assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+    for name in (
+        "brain halves",
+        "halves",
+        "turned",
+        "odd",
+        "relu layer",
+        "gelu layer",
+        "widened",
+        "long",
+        "heads",
+    ):
+        assert found[f"product of {name}"][0][MULTIPLIES[target]] > 0, name
+
+
+@needs_triton
+@pytest.mark.slow
+def test_products_store_several_numbers_at_once_where_rows_are_multiples_of_eight() -> None:
+    for name, kernels in built("cuda:sm_90", *PRODUCTS).items():
+        if name not in ("product of odd", "product of vector"):
+            assert kernels[0]["wide stores"] > 0, name
 
 
 @given(st.binary(max_size=300))

@@ -31,6 +31,8 @@ class Launch:
     warps: int
     buffers: tuple[int, ...]
     """Which of the kernel's buffers are its arguments."""
+    stages: int = 3
+    """For so many turns of a loop at once it copies matrices into shared memory."""
 
 
 @dataclass(frozen=True, slots=True)

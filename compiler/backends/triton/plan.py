@@ -37,6 +37,8 @@ class LaunchStep:
     programs: int
     """How many: the grid has one axis."""
     warps: int
+    stages: int
+    """For so many turns of a loop at once it copies matrices into shared memory."""
     slots: tuple[Slot, ...]
     """The function's arguments."""
 

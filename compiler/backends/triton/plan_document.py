@@ -74,7 +74,7 @@ def _slots(slots: Sequence[Slot]) -> list[dict[str, Any]]:
 def _step(step: Step) -> dict[str, Any]:
     match step:
         case LaunchStep():
-            sizes = {"programs": step.programs, "warps": step.warps}
+            sizes = {"programs": step.programs, "warps": step.warps, "stages": step.stages}
             return {"step": "launch", "function": step.function, **sizes, "slots": _slots(step.slots)}
         case CopyStep():
             return {"step": "copy", "source": _slot(step.source), "target": _slot(step.target)}
@@ -98,7 +98,7 @@ def _read_slots(given: Any) -> tuple[Slot, ...]:
 def _read_step(given: Any, arrays: Mapping[str, Any]) -> Step:
     match given["step"]:
         case "launch":
-            sizes = _count(given["programs"]), _count(given["warps"])
+            sizes = _count(given["programs"]), _count(given["warps"]), _count(given["stages"])
             return LaunchStep(_text(given["function"]), *sizes, _read_slots(given["slots"]))
         case "copy":
             return CopyStep(_read_slot(given["source"]), _read_slot(given["target"]))

@@ -3,12 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from ....dtypes import FLOAT32, DType, kind
 from ....functions import convert, multiply, reshape, sum_, transpose
 from ....ir import ArrayType, Call, Graph, Shape, Value
+from ....kernel import is_elementwise
 from ....trace import Builder, inline, recording
+
+WIDE: Final = 16
+"""So many bytes are loaded at once, by one thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class Product:
     """The right ones: ``[batch, length, columns]``."""
     tail: Graph
     """From the kernel's inputs, and the product behind them, to the outputs."""
+    is_copied: bool
+    """Whether operands are copied from memory as they are, several numbers at once."""
 
     @property
     def dtype(self) -> DType:
@@ -66,7 +72,10 @@ def product_in(graph: Graph) -> Product:
         graph.outputs,
         (*graph.input_names, "product"),
     )
-    return Product(batch, rows, columns, length, out.type, left, right, tail)
+    is_copied = all(
+        math.prod(value.shape[-1:]) * value.dtype.itemsize % WIDE == 0 for value in (x, y)
+    ) and not any(is_elementwise(call) for operand in (left, right) for call in operand.calls)
+    return Product(batch, rows, columns, length, out.type, left, right, tail, is_copied)
 
 
 def with_sums(graph: Graph) -> Graph:
@@ -186,4 +195,3 @@ def _before_widening(graph: Graph, value: Value) -> Value:
         return value
     source = maker.inputs[0]
     return source if kind(source.dtype) == "f" and source.dtype.itemsize == 2 else value
-

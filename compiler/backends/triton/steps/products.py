@@ -3,12 +3,10 @@
 from dataclasses import replace
 from typing import Final
 
-from ....additions import FUNCTION, additions
 from ....ir import Call, Graph
-from ....kernel import is_elementwise
 from ..kernel import TritonKernel, triton_kernel
 from ..types import has_type
-from .product import Product, behind_parts, in_parts, product_in, product_of, with_sums
+from .product import behind_parts, in_parts, product_in, product_of, with_sums
 from .tile import tile_of_elements, tile_of_matrices
 from .tiled_product import by_elements, by_matrices
 
@@ -34,7 +32,7 @@ def product_kernel(graph: Graph, name: str) -> TritonKernel:
     if product.dtype.kind in "iu" or max(product.rows, product.columns, product.length) <= SMALL:
         tile, make = tile_of_elements(product.batch, product.rows, product.columns), by_elements
     else:
-        tile, make = tile_of_matrices(product, is_long=_is_long(product.tail)), by_matrices
+        tile, make = tile_of_matrices(product), by_matrices
         parts = tile.parts
     whole = make(product, tile, name) if parts == 1 else None
     if whole is not None:
@@ -43,11 +41,6 @@ def product_kernel(graph: Graph, name: str) -> TritonKernel:
     if sums is None:
         return triton_kernel(with_sums(graph), name)
     return _in_turn(sums, triton_kernel(behind_parts(product, parts), f"{name}_2"))
-
-
-def _is_long(tail: Graph) -> bool:
-    """Whether what is made of each element needs many registers."""
-    return sum(additions(call) for call in tail.calls if is_elementwise(call)) > FUNCTION
 
 
 def _in_turn(first: TritonKernel, second: TritonKernel) -> TritonKernel:

@@ -4,7 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from ....dtypes import DType
+from ....additions import additions
+from ....kernel import is_elementwise
+from .product import Product
 
 PROCESSORS: Final = 132
 """A GPU has about so many processors, each of which should have a tile."""
@@ -14,6 +16,9 @@ LEAST: Final = 16
 
 LONG: Final = 1024
 """A part of a sum has at least so many products: adding up the parts costs a launch, and reads what they leave."""
+
+LONG_TAIL: Final = 12
+"""What takes longer than so many additions for each element of a product needs registers of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,42 +36,59 @@ class Tile:
     """Sums are cut into so many parts, which programs of their own compute."""
 
 
-def tile_of_matrices(
-    batch: int, rows: int, columns: int, length: int, dtype: DType, *, has_long_tail: bool
-) -> Tile:
-    """The tile for operands of floating-point numbers.
+def tile_of_matrices(product: Product) -> Tile:
+    """The tile where floating-point numbers are multiplied, by tensor cores if there are any for the dtype.
 
-    A large tile reads its operands less often: one of 128 × 256 keeps the tensor cores of Hopper busy with numbers of
-    two bytes, at 144 KiB of shared memory in three stages, and its sums take half of the registers, which leaves too
-    few for a long expression on its elements. Wider numbers take half as much. Tiles are halved while they are fewer
-    than the processors; once they are small, their sums are cut into parts.
+    A large tile reads its operands less often. One of 128 × 256 keeps the tensor cores of Hopper busy with numbers of
+    two bytes: three stages take 144 KiB of shared memory, which Ampere has too, and the sums take half of the
+    registers. That leaves too few for a long expression of each element. Wider numbers get smaller tiles, and so do
+    operands that pass through registers on their way to shared memory. While there are fewer tiles than processors
+    they are halved, down to 64 × 64; then long sums are cut into parts.
     """
-    is_half = dtype.itemsize == 2
-    tall = min(128 if dtype.itemsize < 8 else 64, _power_of_two(rows))
-    wide = min(256 if is_half and tall == 128 and not has_long_tail else tall, _power_of_two(columns))
-    wide = max(wide, min(128 if dtype.itemsize < 8 else 64, _power_of_two(columns)))
+    size = product.dtype.itemsize
+    most = 128 if size < 8 and product.is_copied else 64
+    tall, wide = (min(most, _matrix_side(count)) for count in (product.rows, product.columns))
+    if size == 2 and tall == 128 < product.columns and not has_long_tail(product):
+        wide = 256
 
     def programs() -> int:
-        return batch * math.ceil(rows / tall) * math.ceil(columns / wide)
+        return product.batch * math.ceil(product.rows / tall) * math.ceil(product.columns / wide)
 
     while programs() < PROCESSORS and tall * wide > 64 * 64:
         tall, wide = (tall, wide // 2) if wide >= tall else (tall // 2, wide)
-    depth = {2: 64, 4: 32, 8: 16}[dtype.itemsize] * (2 if tall * wide <= 32 * 64 else 1)
-    depth = min(depth, _power_of_two(length))
-    parts = max(1, min(2 * PROCESSORS // programs(), length // LONG)) if programs() < PROCESSORS // 2 else 1
-    warps = 8 if tall * wide >= 128 * 128 else 4 if tall * wide >= 32 * 32 else 1
-    return Tile(tall, wide, depth, warps, 3 if tall * wide >= 128 * 128 else 4, parts)
+    parts = 1
+    if programs() <= PROCESSORS // 2:
+        parts = max(1, min(2 * PROCESSORS // programs(), product.length // LONG))
+    is_large, is_small = tall * wide >= 128 * 128, tall * wide <= 32 * 64
+    depth = min((256 if is_small else 128) // size, _matrix_side(product.length))
+    warps = 8 if is_large else 1 if tall * wide <= 16 * 32 else 4
+    return Tile(tall, wide, depth, warps, 3 if is_large else 4, parts)
 
 
-def tile_of_elements(rows: int, columns: int) -> Tile:
-    """The tile where each program adds up products of a column and a row, one after another, in registers."""
-    wide = min(64, _least_power_of_two(columns))
-    return Tile(min(4096 // wide, 1024, _least_power_of_two(rows)), wide)
+def has_long_tail(product: Product) -> bool:
+    """Whether what is made of each element of a product needs many registers."""
+    tail, size = product.tail, product.type.size
+    calls = sum(additions(call) for call in tail.calls if is_elementwise(call))
+    arrays = sum(value.type.size >= size for value in (*tail.inputs, *tail.outputs))
+    return calls > LONG_TAIL or arrays > 3
+
+
+def tile_of_elements(batch: int, rows: int, columns: int) -> Tile:
+    """The tile where products of a column and a row are added up one after another, in registers.
+
+    Small matrices are computed several at once, as if their rows were those of one.
+    """
+    wide = min(64, _power_of_two(columns))
+    tall = min(64, _power_of_two(rows))
+    if batch > 1:
+        tall = max(tall, min(1024 // wide, _power_of_two(batch * rows)))
+    return Tile(tall, wide)
+
+
+def _matrix_side(count: int) -> int:
+    return max(LEAST, _power_of_two(count))
 
 
 def _power_of_two(count: int) -> int:
-    return max(LEAST, _least_power_of_two(count))
-
-
-def _least_power_of_two(count: int) -> int:
+    """The least that is not less."""
     return 1 << max(0, count - 1).bit_length()

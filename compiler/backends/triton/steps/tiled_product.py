@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ....affine import Affine, Variable, of
 from ....ir import Graph
 from ....loops.lower import lower
-from ....loops.nest import Buffer, Block, Choose, Let, Load, Loop, Nest, Statement, Store
+from ....loops.nest import Block, Buffer, Choose, Let, Load, Loop, Nest, Statement, Store
 from ....loops.walk import at_value, expressions, statements
 from ...python_text import wrapped
 from ..blocks import FAR, Rows
@@ -128,7 +128,7 @@ class _Writing:
         self, graph: Graph, place: Affine, k: Variable, shape: tuple[int, int] | None = None
     ) -> str | None:
         """The block of an operand, with zeros behind the end of the sum."""
-        body = _elements(lower(graph, _NAMES.split(), plain=True), place)
+        body = _elements(lower(graph, _NAMES.split(), plain=True), place, graph.outputs[0].type.size)
         if not body or not isinstance(store := body[-1], Store):
             return None
         self.writer.statements(body[:-1])
@@ -141,8 +141,8 @@ class _Writing:
     def kernel(self) -> TritonKernel | None:
         """The function, with what it makes of the product behind its sums."""
         nest = lower(self.product.tail, _NAMES.split(), plain=True)
-        body = _elements(nest, self.result)
         *inputs, product = nest.inputs
+        body = _elements(nest, self.result, product.size)
         if body is None or not all(map(self.is_here, _loads(body, product))):
             return None
         writer, total = self.writer, "total"
@@ -155,9 +155,11 @@ class _Writing:
         buffers = [buffer.name for buffer in (*inputs, *nest.outputs)]
         used = {buffer.name for buffer in writer.buffers}
         arguments = tuple(number for number, buffer in enumerate(buffers) if buffer in used)
-        head = wrapped(f"def {self.name}(", [f"{buffers[number]}_ptr" for number in arguments], "):", indent=0)
+        head = wrapped(
+            f"def {self.name}(", [f"{buffers[number]}_ptr" for number in arguments], "):", indent=0
+        )
         text = "\n".join(["@triton.jit", *head, *writer.lines, ""])
-        launch = Launch(self.name, self.programs, self.tile.warps, arguments)
+        launch = Launch(self.name, self.programs, self.tile.warps, arguments, self.tile.stages)
         tail = self.product.tail
         types = tuple(value.type for value in (*tail.inputs[:-1], *tail.outputs))
         return TritonKernel((text,), frozenset(writer.needs), (launch,), types, len(tail.outputs))
@@ -183,8 +185,8 @@ def _turn(writer: Writer, name: str, count: int, size: int) -> Affine:
 def _find_tile(writer: Writer, down: int, across: int) -> None:
     """The row and the column of a program's tile: column by column, a few rows at once."""
     if across == 1 or down <= TOGETHER:
-        writer.line(f"row_tile = program % {down}")
-        writer.line(f"column_tile = program // {down}")
+        writer.line(f"row_tile = program % {down}" if down > 1 else "row_tile = 0")
+        writer.line(f"column_tile = program // {down}" if across > 1 else "column_tile = 0")
         return
     size, height = TOGETHER * across, str(TOGETHER)
     writer.line(f"group = program // {size}")
@@ -198,19 +200,18 @@ def _find_tile(writer: Writer, down: int, across: int) -> None:
 # ---- elements --------------------------------------------------------------------------------------------
 
 
-def _elements(nest: Nest, place: Affine) -> Block | None:
-    """The statements that compute the elements at a place, in row-major order, of the outputs of a nest."""
-    sizes = {buffer.size for buffer in nest.outputs}
-    if len(sizes) != 1 or nest.constants:
+def _elements(nest: Nest, place: Affine, size: int) -> Block | None:
+    """The statements that compute the elements of outputs of this size at a place, in row-major order."""
+    if nest.constants or any(buffer.size != size for buffer in nest.outputs):
         return None
-    body = tuple(_at(nest.body, place, *sizes))
+    body = tuple(_at(nest.body, place, size))
     return body if all(isinstance(s, (Let, Choose, Store)) for s in body) else None
 
 
 def _at(body: Block, place: Affine, size: int) -> Iterator[Statement]:
-    """The statements of loops that count through `size` elements, for the one at a place."""
+    """The statements of loops that count through `size` elements, for the one at a place; other loops as they are."""
     for statement in body:
-        if isinstance(statement, Loop):
+        if isinstance(statement, Loop) and size % statement.variable.extent == 0 < size:
             inner = size // statement.variable.extent
             turn = at_value(statement.body, statement.variable, place // inner)
             yield from _at(turn, place % inner, inner)

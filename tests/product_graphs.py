@@ -1,0 +1,132 @@
+"""Graphs of kernels that hold a product of matrices, with what is made of its operands and of its elements."""
+
+import numpy as np
+
+from recording import recorded
+from tracemill.compiler import functions as fn
+from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.trace import bind
+
+
+def matmul(x: Value, y: Value) -> Value:
+    return fn.dot(x, y, ((1,), (0,)))
+
+
+def left_turned(x: Value, y: Value) -> Value:
+    return fn.dot(x, y, ((0,), (0,)))
+
+
+def right_turned(x: Value, y: Value) -> Value:
+    return fn.dot(x, y, ((1,), (1,)))
+
+
+def batched(x: Value, y: Value) -> Value:
+    return fn.dot(x, y, ((2,), (1,)), ((0,), (0,)))
+
+
+def relu_layer(x: Value, weights: Value, bias: Value, residual: Value) -> Value:
+    return fn.add(fn.maximum(fn.add(matmul(x, weights), bias), 0), residual)
+
+
+def gelu(x: Value) -> Value:
+    return fn.multiply(fn.multiply(x, 0.5), fn.add(fn.elementwise("erf", fn.multiply(x, 0.5**0.5)), 1))
+
+
+def gelu_layer(x: Value, weights: Value, bias: Value) -> Value:
+    return gelu(fn.add(matmul(x, weights), bias))
+
+
+def two_results(x: Value, y: Value, scale: Value) -> tuple[Value, ...]:
+    product = matmul(x, y)
+    return product, fn.multiply(product, scale), fn.greater(product, 0)
+
+
+def of_layer(x: Value, weights: Value, bias: Value) -> Value:
+    """Of rows that have two axes, in a shape with another one."""
+    rows = fn.add(fn.dot(x, weights, ((2,), (0,))), bias)
+    return fn.reshape(rows, (*x.shape[:2], 2, weights.shape[1] // 2))
+
+
+def widened(x: Value, y: Value) -> Value:
+    return matmul(fn.convert(x, np.dtype(np.float32)), fn.convert(y, np.dtype(np.float32)))
+
+
+def of_scaled(x: Value, scale: Value, y: Value) -> Value:
+    return matmul(fn.exp(fn.multiply(x, scale)), fn.flip(y, (0,)))
+
+
+def turned_result(x: Value, y: Value) -> Value:
+    return fn.transpose(matmul(x, y), (1, 0))
+
+
+def row_sums(x: Value, y: Value) -> Value:
+    return fn.sum_(fn.square(matmul(x, y)), (1,))
+
+
+def of_sums(x: Value, y: Value) -> Value:
+    return matmul(bind("max", x, axes=(0,)), y)
+
+
+def heads(x: Value, y: Value) -> Value:
+    """Of ``[batch, position, head, feature]``, as attention has it."""
+    return fn.dot(x, y, ((3,), (3,)), ((0, 2), (0, 2)))
+
+
+SMALL: dict[str, Graph] = {
+    "halves": recorded(matmul, "f16[70, 40]", "f16[40, 90]"),
+    "brain halves": recorded(matmul, "bf16[64, 64]", "bf16[64, 128]"),
+    "singles": recorded(matmul, "f32[130, 33]", "f32[33, 17]"),
+    "doubles": recorded(matmul, "f64[67, 129]", "f64[129, 65]"),
+    "whole tiles": recorded(matmul, "f32[128, 96]", "f32[96, 64]"),
+    "bytes": recorded(matmul, "i8[70, 100]", "i8[100, 67]"),
+    "unsigned": recorded(matmul, "u64[5, 7]", "u64[7, 9]"),
+    "integers": recorded(right_turned, "i32[20, 30]", "i32[40, 30]"),
+    "left turned": recorded(left_turned, "f32[33, 70]", "f32[33, 50]"),
+    "right turned": recorded(right_turned, "f32[33, 70]", "f32[50, 70]"),
+    "turned result": recorded(turned_result, "f32[33, 70]", "f32[70, 50]"),
+    "batch": recorded(batched, "f32[3, 20, 30]", "f32[3, 30, 40]"),
+    "batch of small": recorded(batched, "f32[300, 3, 5]", "f32[300, 5, 7]"),
+    "batch of small halves": recorded(batched, "bf16[40, 16, 16]", "bf16[40, 16, 2]"),
+    "batch of vectors": recorded(batched, "f64[30, 1, 50]", "f64[30, 50, 40]"),
+    "heads": recorded(heads, "f32[2, 20, 3, 17]", "f32[2, 30, 3, 17]"),
+    "long": recorded(matmul, "f32[20, 5000]", "f32[5000, 17]"),
+    "long halves": recorded(matmul, "bf16[20, 4096]", "bf16[4096, 17]"),
+    "long layer": recorded(relu_layer, "f32[20, 3000]", "f32[3000, 17]", "f32[17]", "f32[20, 17]"),
+    "short": recorded(matmul, "f32[70, 3]", "f32[3, 50]"),
+    "nothing": recorded(matmul, "f32[70, 0]", "f32[0, 50]"),
+    "no rows": recorded(relu_layer, "f32[0, 20]", "f32[20, 30]", "f32[30]", "f32[0, 30]"),
+    "vector": recorded(matmul, "f32[70, 200]", "f32[200, 1]"),
+    "row": recorded(relu_layer, "f16[1, 200]", "f16[200, 70]", "f16[70]", "f16[1, 70]"),
+    "many tiles of rows": recorded(matmul, "f32[1300, 20]", "f32[20, 200]"),
+    "relu layer": recorded(relu_layer, "f32[50, 40]", "f32[40, 70]", "f32[70]", "f32[50, 70]"),
+    "relu layer of halves": recorded(relu_layer, "bf16[50, 40]", "bf16[40, 70]", "bf16[70]", "bf16[50, 70]"),
+    "relu layer of integers": recorded(relu_layer, "i16[50, 40]", "i16[40, 70]", "i16[70]", "i16[50, 70]"),
+    "gelu layer": recorded(gelu_layer, "f32[50, 40]", "f32[40, 70]", "f32[70]"),
+    "two results": recorded(two_results, "f32[50, 40]", "f32[40, 70]", "f32[]"),
+    "rows of two axes": recorded(of_layer, "f32[5, 7, 40]", "f32[40, 66]", "f32[66]"),
+    "widened": recorded(widened, "bf16[50, 40]", "bf16[40, 70]"),
+    "of scaled": recorded(of_scaled, "f32[50, 40]", "f32[40]", "f32[40, 70]"),
+    "squared": recorded(lambda x: matmul(x, x), "f32[40, 40]"),
+    "row sums": recorded(row_sums, "f32[50, 40]", "f32[40, 70]"),
+    "of sums": recorded(of_sums, "f32[6, 50, 40]", "f32[40, 70]"),
+}  # fmt: skip
+
+LARGE: dict[str, Graph] = {
+    "brain halves": recorded(matmul, "bf16[4096, 4096]", "bf16[4096, 4096]"),
+    "halves": recorded(right_turned, "f16[4096, 1024]", "f16[2048, 1024]"),
+    "turned": recorded(left_turned, "bf16[4096, 4096]", "bf16[4096, 4096]"),
+    "odd": recorded(matmul, "bf16[4097, 1001]", "bf16[1001, 4095]"),
+    "relu layer": recorded(relu_layer, "bf16[8192, 1024]", "bf16[1024, 4096]", "bf16[4096]", "bf16[8192, 4096]"),
+    "gelu layer": recorded(gelu_layer, "bf16[8192, 1024]", "bf16[1024, 4096]", "bf16[4096]"),
+    "widened": recorded(widened, "bf16[4096, 1024]", "bf16[1024, 4096]"),
+    "singles": recorded(matmul, "f32[4096, 1024]", "f32[1024, 4096]"),
+    "doubles": recorded(matmul, "f64[2048, 1024]", "f64[1024, 2048]"),
+    "integers": recorded(matmul, "i32[1024, 512]", "i32[512, 1024]"),
+    "small halves": recorded(matmul, "bf16[256, 512]", "bf16[512, 256]"),
+    "long": recorded(matmul, "bf16[256, 65536]", "bf16[65536, 256]"),
+    "few rows": recorded(matmul, "bf16[16, 4096]", "bf16[4096, 4096]"),
+    "batch": recorded(batched, "f32[1024, 32, 32]", "f32[1024, 32, 32]"),
+    "batch of small": recorded(batched, "f32[4096, 8, 8]", "f32[4096, 8, 8]"),
+    "vector": recorded(matmul, "bf16[8192, 8192]", "bf16[8192, 1]"),
+    "heads": recorded(heads, "bf16[2, 512, 16, 64]", "bf16[2, 512, 16, 64]"),
+}  # fmt: skip
