@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tracemill.runtime.debug_print import debug_print
     from tracemill.runtime.differentiate import jvp, linearize, vjp
     from tracemill.runtime.fori_loop import fori_loop
+    from tracemill.runtime.gpu.device_array import DeviceArray
+    from tracemill.runtime.gpu.device_put import device_put
     from tracemill.runtime.gradcheck import gradcheck, gradgradcheck
     from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
     from tracemill.runtime.hessian_diagonal import hessian_diag, laplacian
@@ -71,6 +73,8 @@ _HOMES = {
     "runtime.debug_print": ("debug_print",),
     "runtime.differentiate": ("jvp", "linearize", "vjp"),
     "runtime.fori_loop": ("fori_loop",),
+    "runtime.gpu.device_array": ("DeviceArray",),
+    "runtime.gpu.device_put": ("device_put",),
     "runtime.gradcheck": ("gradcheck", "gradgradcheck"),
     "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
     "runtime.hessian_diagonal": ("hessian_diag", "laplacian"),
@@ -110,6 +114,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CompiledFunction",
+    "DeviceArray",
     "Graph",
     "Interpreter",
     "Sparsity",
@@ -131,6 +136,7 @@ __all__ = [
     "custom_rule",
     "debug_print",
     "detect_anomaly",
+    "device_put",
     "errors",
     "fori_loop",
     "get_num_threads",

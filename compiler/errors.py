@@ -776,6 +776,120 @@ class CubinError(TracemillError, ValueError):
     code = "E0611"
 
 
+class NoDriverError(BackendError):
+    """Something is to run on a GPU, and NVIDIA's driver is not there, or does not start.
+
+    >>> import tracemill as tm
+    >>> from unittest.mock import patch
+    >>> from tracemill.runtime.gpu.driver import started
+    >>> with patch("cuda.bindings.driver.cuInit", side_effect=RuntimeError("libcuda.so.1 cannot be opened")):
+    ...     started()
+    Traceback (most recent call last):
+    tracemill.compiler.errors.NoDriverError: NVIDIA's driver is not there: libcuda.so.1 cannot be opened...
+
+    Fix: ``nvidia-smi`` shows whether the driver works. In a container, start it with its GPUs (``--gpus all``), since
+    the driver comes from outside. ``backend="auto"`` does without a GPU.
+    """
+
+    code = "E0612"
+
+
+class NoGpuError(BackendError):
+    """There is no GPU, or none of the number that is asked for.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.device_put(np.ones(3), device=1000)
+    Traceback (most recent call last):
+    tracemill.compiler.errors.NoGpuError: there is no GPU 1000: they are numbered from 0, and there ...
+
+    Fix: GPUs are numbered from 0. ``CUDA_VISIBLE_DEVICES`` hides those that it does not name.
+    """
+
+    code = "E0613"
+
+
+class GpuMemoryError(BackendError, MemoryError):
+    """The memory of the GPU is full.
+
+    >>> from tracemill.runtime.gpu.device import gpu
+    >>> gpu().allocate(1 << 50)
+    Traceback (most recent call last):
+    tracemill.compiler.errors.GpuMemoryError: 1125899906842624 bytes are wanted on cuda:0, of whose ...
+
+    Fix: delete arrays that are not needed any more, compute in chunks (``vmap(chunk_size=...)``), or keep less for
+    the backward pass (`checkpoint`). Other processes, and other libraries in this one, use the same memory:
+    ``nvidia-smi`` shows how much.
+    """
+
+    code = "E0614"
+
+
+class GpuCodeError(BackendError):
+    """The GPU, or its driver, does not run the machine code of a kernel: it was compiled for another one.
+
+    >>> from tracemill.runtime.gpu.device import gpu
+    >>> from tracemill.runtime.gpu.kernel import LoadedKernel
+    >>> LoadedKernel(gpu(), b"no machine code", "softmax", warps=4, shared_bytes=0, pointers=2)
+    Traceback (most recent call last):
+    tracemill.compiler.errors.GpuCodeError: cuda:0 does not run softmax: CUDA_ERROR_INVALID_IMAGE...
+
+    Fix: compile for the target that the message names. If the driver is older than the compiler of the code, update the
+    driver, or compile with an older Triton.
+    """
+
+    code = "E0615"
+
+
+class ForeignArrayError(TracemillError, ValueError):
+    """An array of another library on a GPU cannot be used where it lies: its elements do not lie one behind the other.
+
+    >>> import numpy as np, tracemill as tm
+    >>> class Columns:
+    ...     def __init__(self, x):
+    ...         self.__cuda_array_interface__ = {**x.__cuda_array_interface__, "strides": (8, 16)}
+    >>> tm.device_put(Columns(tm.device_put(np.ones((2, 2)))))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ForeignArrayError: Columns of shape (2, 2) and strides (8, 16) bytes is not contiguous...
+
+    Fix: let its library copy it first: ``x.contiguous()`` in torch, ``cupy.ascontiguousarray(x)`` in CuPy.
+    """
+
+    code = "E0616"
+
+
+class WrongDeviceError(TracemillError, ValueError):
+    """An array lies on another GPU than the one that is to compute with it.
+
+    >>> import numpy as np, tracemill as tm
+    >>> from tracemill.runtime.gpu.device import gpu
+    >>> gpu(1).require(tm.device_put(np.ones(3), device=0), "args[0]")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.WrongDeviceError: args[0] is f64[3] on cuda:0, and is needed on cuda:1...
+
+    Fix: copy it there, ``tm.device_put(x, device=1)``; arguments of one call must lie on one GPU.
+    """
+
+    code = "E0617"
+
+
+class GpuError(BackendError):
+    """NVIDIA's driver reports a failure. The message has its name, what it says of itself, and what was being done.
+
+    What a GPU computes runs later than it is asked for, so a failure of a kernel may be reported by a later call.
+
+    >>> from tracemill.runtime.gpu.driver import checked
+    >>> from cuda.bindings.driver import CUresult
+    >>> checked((CUresult.CUDA_ERROR_ECC_UNCORRECTABLE,), "copying from cuda:0")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.GpuError: copying from cuda:0: CUDA_ERROR_ECC_UNCORRECTABLE (214)...
+
+    Fix: after a kernel has failed, the GPU does nothing more for this process: start it again. If it fails again,
+    report the program; ``CUDA_LAUNCH_BLOCKING=1`` makes the call report it that caused it.
+    """
+
+    code = "E0618"
+
+
 class CallbackLoopWarning(UserWarning):
     """A Python function that a mapped program calls runs once per example, in a loop.
 

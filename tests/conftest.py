@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from stub_gpu import StubGpu, compiled, fresh
 from tracemill.runtime.toolchain import Toolchain, toolchain, working_toolchain
 
 
@@ -46,3 +47,17 @@ def c_toolchain(disk_cache_of_the_tests: None) -> Toolchain:
 def c_compiler(c_toolchain: Toolchain) -> str:
     """The path of that compiler."""
     return c_toolchain.command[0]
+
+
+@pytest.fixture(scope="session")
+def stub_library(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> StubGpu:
+    """A driver of GPUs that are not there, loaded for all that follows in this process."""
+    pytest.importorskip("cuda.bindings.driver", reason="cuda-bindings is not installed; it is for Linux")
+    return StubGpu(compiled(c_compiler, tmp_path_factory.mktemp("driver")))
+
+
+@pytest.fixture
+def stub_gpu(stub_library: StubGpu) -> Iterator[StubGpu]:
+    """That driver, with nothing opened yet: see `stub_gpu.py`."""
+    with fresh(stub_library) as stub:
+        yield stub

@@ -20,6 +20,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -182,6 +183,10 @@ def examples_of(module: ModuleType) -> list[doctest.DocTest]:
     return [test for test in doctest.DocTestFinder(exclude_empty=True).find(module) if test.examples]
 
 
+def needs_gpu(test: doctest.DocTest) -> bool:
+    return any("device_put" in example.source or "runtime.gpu" in example.source for example in test.examples)
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_what_a_page_shows_is_what_happens(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update_golden: bool
@@ -216,11 +221,18 @@ def test_files_that_a_page_names_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in library() if has_examples(name)])
-def test_the_examples_in_docstrings_work(name: str) -> None:
-    module = importlib.import_module(name)
+def test_the_examples_in_docstrings_work(name: str, request: pytest.FixtureRequest) -> None:
+    tests = examples_of(importlib.import_module(name))
+    if any(map(needs_gpu, tests)):
+        if working_toolchain() is None or find_spec("cuda") is None:
+            tests = [test for test in tests if not needs_gpu(test)]
+        else:
+            request.getfixturevalue("stub_gpu")
+    if not tests:
+        pytest.skip("no C compiler, or no cuda-bindings, for a GPU that is not there")
     report = io.StringIO()
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    for test in examples_of(module):
+    for test in tests:
         runner.run(test, out=report.write)
     assert runner.tries > 0
     assert not runner.failures, report.getvalue()

@@ -1,0 +1,314 @@
+"""A GPU: its context, the stream on which all of our work is queued, and the pool that memory comes from."""
+
+import gc
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+
+from ...compiler.dtypes import Array, DType
+from ...compiler.errors import GpuMemoryError, NoGpuError, TracemillError, WrongDeviceError
+from .driver import checked, driver, failure
+from .memory import LEGACY_STREAM, HasMemory, Memory
+
+if TYPE_CHECKING:
+    from .device_array import DeviceArray
+
+_STAGED: Final = 1 << 16
+"""Bytes up to which an array is copied on the host first, so that nobody waits for the GPU to read it."""
+
+_NON_BLOCKING: Final = 1
+_WITHOUT_TIME: Final = 2
+
+_devices: dict[int, "Device"] = {}
+_opening = threading.Lock()
+
+
+def gpu(ordinal: int = 0) -> "Device":
+    """The GPU of a number. It is opened once and stays open.
+
+    Raises:
+        MissingPackageError, NoDriverError: cuda-bindings, or NVIDIA's driver, is not there.
+        NoGpuError: there is no GPU of this number.
+    """
+    found = _devices.get(ordinal)
+    if found is not None:
+        return found
+    with _opening:
+        if ordinal not in _devices:
+            _devices[ordinal] = Device(ordinal)
+        return _devices[ordinal]
+
+
+class Device:
+    """One GPU. ``with device:`` keeps it for this thread, and makes its context the current one.
+
+    All work is queued on one stream, so it runs in the order in which it was asked for, whatever thread has asked.
+    Who queues several pieces of work that belong together does so inside of one ``with device:``. Every method enters
+    by itself; the lock is re-entrant.
+    """
+
+    def __init__(self, ordinal: int) -> None:
+        self._driver = driver()
+        count = checked(self._driver.cuDeviceGetCount(), "counting GPUs")
+        if not 0 <= ordinal < count:
+            raise NoGpuError(
+                f"there is no GPU {ordinal}: they are numbered from 0, and there {_counted(count)}"
+                " (CUDA_VISIBLE_DEVICES hides those that it does not name)"
+            )
+        self.ordinal = ordinal
+        self.name = f"cuda:{ordinal}"
+        self.driver_version: int = checked(
+            self._driver.cuDriverGetVersion(), "asking for the driver's version"
+        )
+        self.capability = (
+            self._attribute("COMPUTE_CAPABILITY_MAJOR"),
+            self._attribute("COMPUTE_CAPABILITY_MINOR"),
+        )
+        self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
+        self.shared_limit = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        self.cache_bytes = self._attribute("L2_CACHE_SIZE")
+        self._lock = threading.RLock()
+        self._context = checked(self._driver.cuDevicePrimaryCtxRetain(ordinal), f"opening {self.name}")
+        self._pool = checked(self._driver.cuDeviceGetDefaultMemPool(ordinal), f"opening {self.name}")
+        self._keep_freed_memory()
+        self._kept: deque[tuple[Any, object]] = deque()
+        with self:
+            self.stream = int(checked(self._driver.cuStreamCreate(_NON_BLOCKING), f"opening {self.name}"))
+
+    @property
+    def target(self) -> str:
+        """What kernels are compiled for, such as ``cuda:sm_90``."""
+        major, minor = self.capability
+        return f"cuda:sm_{major}{minor}"
+
+    def __repr__(self) -> str:
+        return f"<{self.name}, {self.target}>"
+
+    def __enter__(self) -> Self:
+        self._lock.acquire()
+        result = self._driver.cuCtxPushCurrent(self._context)
+        if result[0]:
+            self._lock.release()
+            raise failure(result[0], f"entering {self.name}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._driver.cuCtxPopCurrent()
+        self._lock.release()
+
+    # ---- memory ----------------------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Memory of at least one byte, at a multiple of 256, that holds anything.
+
+        Raises:
+            GpuMemoryError: the memory is full, even after unused arrays have been collected.
+        """
+        with self:
+            self._drop_finished()
+            result = self._driver.cuMemAllocAsync(max(nbytes, 1), self.stream)
+            if result[0] == self._driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+                self._gather_memory()
+                result = self._driver.cuMemAllocAsync(max(nbytes, 1), self.stream)
+            if result[0]:
+                raise self._full(result[0], nbytes)
+            return Memory(self, int(result[1]), nbytes)
+
+    def free(
+        self,
+        pointer: int,
+        readers: Collection[int | None] = (),
+        is_over: Callable[[], bool] = sys.is_finalizing,
+    ) -> None:
+        """Give memory back after all work that is queued on our stream, and on those of `readers`.
+
+        It is called when objects die, in any thread and at any place: so it takes no lock, and raises nothing.
+        """
+        if is_over():  # the driver takes all memory back when the process ends
+            return
+        self._driver.cuCtxPushCurrent(self._context)
+        if any(stream != LEGACY_STREAM for stream in readers):
+            self._driver.cuCtxSynchronize()  # their stream may be gone, so it cannot be asked
+        elif readers:
+            with suppress(TracemillError):
+                self._order(LEGACY_STREAM, self.stream)
+        self._driver.cuMemFreeAsync(pointer, self.stream)
+        self._driver.cuCtxPopCurrent()
+
+    def copy_in(self, array: Array, to: Memory | None = None) -> Memory:
+        """Copy a contiguous array to the GPU. It may be changed as soon as this returns."""
+        memory = self.allocate(array.nbytes) if to is None else to
+        if not array.nbytes:
+            return memory
+        is_small = array.nbytes <= _STAGED
+        source = array.copy() if is_small else array
+        with self:
+            self._do(
+                self._driver.cuMemcpyHtoDAsync(
+                    memory.pointer, source.ctypes.data, source.nbytes, self.stream
+                ),
+                "copying to",
+            )
+            if is_small:
+                self.keep(source)
+            else:
+                self.synchronize()
+        return memory
+
+    def copy_out(self, pointer: int, shape: tuple[int, ...], dtype: DType) -> Array:
+        """A new array on the host with what is at `pointer`, after all work that is queued."""
+        array: Array = np.empty(shape, dtype)
+        if array.nbytes:
+            with self:
+                self._do(
+                    self._driver.cuMemcpyDtoHAsync(array.ctypes.data, pointer, array.nbytes, self.stream),
+                    "copying from",
+                )
+                self.synchronize()
+        return array
+
+    def copy(self, to: int, source: int, nbytes: int) -> None:
+        """Copy between two places on this GPU."""
+        if nbytes:
+            with self:
+                self._do(self._driver.cuMemcpyDtoDAsync(to, source, nbytes, self.stream), "copying on")
+
+    def copy_from(self, source: HasMemory) -> Memory:
+        """Copy memory of another GPU to this one."""
+        memory = self.allocate(source.nbytes)
+        if not source.nbytes:
+            return memory
+        other = source.device
+        with other:
+            ready = self._recorded(other.stream)
+        with self:
+            self._do(self._driver.cuStreamWaitEvent(self.stream, ready, 0), "waiting on")
+            self._do(
+                self._driver.cuMemcpyPeerAsync(
+                    memory.pointer, self._context, source.pointer, other._context, source.nbytes, self.stream
+                ),
+                "copying to",
+            )
+            self.keep(source)
+            self._driver.cuEventDestroy(ready)
+        return memory
+
+    def zero(self, pointer: int, nbytes: int) -> None:
+        """Fill memory with zeros."""
+        if nbytes:
+            with self:
+                self._do(self._driver.cuMemsetD8Async(pointer, 0, nbytes, self.stream), "clearing memory of")
+
+    def require(self, array: "DeviceArray", what: str) -> None:
+        """`WrongDeviceError` unless an array lies on this GPU."""
+        if array.device is not self:
+            raise WrongDeviceError(
+                f"{what} is {array.type} on {array.device.name}, and is needed on {self.name}: copy it there,"
+                f" device_put(x, device={self.ordinal})"
+            )
+
+    # ---- order -----------------------------------------------------------------------------------------
+
+    def synchronize(self) -> None:
+        """Wait until all work that is queued is done.
+
+        Raises:
+            GpuError: some of it has failed.
+        """
+        with self:
+            self._do(self._driver.cuStreamSynchronize(self.stream), "waiting for")
+            self._drop_finished()
+
+    def wait_for(self, stream: int) -> None:
+        """Let what is queued on our stream from now on run after what is queued on another one."""
+        with self:
+            self._order(stream, self.stream)
+
+    def let_wait(self, stream: int) -> None:
+        """Let what is queued on another stream from now on run after what is queued on ours."""
+        with self:
+            self._order(self.stream, stream)
+
+    def keep(self, owner: object, is_over: Callable[[], bool] = sys.is_finalizing) -> None:
+        """Refer to an object until all work that is queued now is done.
+
+        Like `free` it is called when objects die, so it takes no lock, and raises nothing.
+        """
+        if is_over():
+            return
+        self._driver.cuCtxPushCurrent(self._context)
+        with suppress(TracemillError):  # after a failed kernel there is no work left
+            self._kept.append((self._recorded(self.stream), owner))
+        self._driver.cuCtxPopCurrent()
+
+    def _order(self, first: int, then: int) -> None:
+        if first != then:
+            event = self._recorded(first)
+            self._do(self._driver.cuStreamWaitEvent(then, event, 0), "waiting on")
+            self._driver.cuEventDestroy(event)
+
+    def _recorded(self, stream: int) -> Any:
+        event = checked(self._driver.cuEventCreate(_WITHOUT_TIME), f"making an event of {self.name}")
+        self._do(self._driver.cuEventRecord(event, stream), "marking a place in the work of")
+        return event
+
+    def _drop_finished(self) -> None:
+        """Let go of what was kept for work that is done by now."""
+        while self._kept and not self._driver.cuEventQuery(self._kept[0][0])[0]:
+            event, _ = self._kept.popleft()
+            self._driver.cuEventDestroy(event)
+
+    def discard(
+        self, destroy: Callable[[Any], object], handle: Any, is_over: Callable[[], bool] = sys.is_finalizing
+    ) -> None:
+        """Let the driver forget a module or a graph, once the work that is queued does not need it any more."""
+        if is_over():
+            return
+        self._driver.cuCtxPushCurrent(self._context)
+        self._driver.cuStreamSynchronize(self.stream)
+        destroy(handle)
+        self._driver.cuCtxPopCurrent()
+
+    # ---- the driver ------------------------------------------------------------------------------------
+
+    def _do(self, result: tuple[Any, ...], doing: str) -> None:
+        if result[0]:
+            raise failure(result[0], f"{doing} {self.name}")
+
+    def _attribute(self, name: str) -> int:
+        attribute = getattr(self._driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(
+            checked(self._driver.cuDeviceGetAttribute(attribute, self.ordinal), f"describing {self.name}")
+        )
+
+    def _keep_freed_memory(self) -> None:
+        """Memory that is given back stays in the pool, where the next array finds it at once."""
+        attribute = self._driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        most = self._driver.cuuint64_t(2**64 - 1)
+        checked(self._driver.cuMemPoolSetAttribute(self._pool, attribute, most), f"opening {self.name}")
+
+    def _gather_memory(self) -> None:
+        """Give back what is not needed: arrays in cycles of references, and pieces of the pool."""
+        gc.collect()
+        self.synchronize()
+        self._driver.cuMemPoolTrimTo(self._pool, 0)
+
+    def _full(self, status: Any, nbytes: int) -> Exception:
+        found = failure(status, f"allocating {nbytes} bytes on {self.name}")
+        result = self._driver.cuMemGetInfo()
+        if not isinstance(found, GpuMemoryError) or result[0]:
+            return found
+        return GpuMemoryError(
+            f"{nbytes} bytes are wanted on {self.name}, of whose {result[2]} bytes {result[1]} are free: delete arrays"
+            " that are not needed any more, compute in chunks (vmap(chunk_size=...)), or keep less for the backward"
+            " pass (checkpoint)"
+        )
+
+
+def _counted(count: int) -> str:
+    return "is 1" if count == 1 else f"are {count}"

@@ -1,0 +1,182 @@
+"""`DeviceArray`: an array in the memory of a GPU."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.dtypes import Array, DType
+from ...compiler.errors import ArgumentTypeError, ArgumentValueError, WrongDeviceError
+from ...compiler.ir import ArrayType
+from . import dlpack
+from .device import Device, gpu
+from .memory import LEGACY_STREAM, HasMemory, Memory
+
+_SHOWN: Final = 1 << 16
+"""Bytes up to which an array shows its values."""
+
+_WITHOUT_ORDER: Final = -1
+"""The stream by which a consumer of DLPack says that it takes care of the order itself."""
+
+
+class DeviceArray:
+    """An array in the memory of a GPU, in C order. `device_put` makes one; compiled programs return them.
+
+    It is no operand of NumPy: programs compiled for a GPU compute with it, and ``numpy()`` or ``np.asarray`` copy it to
+    the host. Through DLPack and ``__cuda_array_interface__`` it is handed to torch, CuPy, JAX and Numba without a copy:
+    ``torch.from_dlpack(x)``. Those may write to it.
+
+    Attributes:
+        shape: the lengths of the axes.
+        dtype: NumPy's, or that of ``ml_dtypes.bfloat16``.
+        device: the GPU.
+        pointer: the address of the first element, a multiple of 16.
+
+    >>> import numpy as np, tracemill as tm
+    >>> x = tm.device_put(np.array([1.0, 2.0, 3.0]))
+    >>> x
+    DeviceArray([1., 2., 3.], f64[3] on cuda:0)
+    >>> x.numpy()
+    array([1., 2., 3.])
+    """
+
+    __slots__ = ("__weakref__", "dtype", "memory", "pointer", "shape")
+
+    def __init__(self, memory: HasMemory, shape: tuple[int, ...], dtype: DType, offset: int = 0) -> None:
+        self.memory = memory
+        self.shape = shape
+        self.dtype = dtype
+        self.pointer = memory.pointer + offset
+
+    @property
+    def device(self) -> Device:
+        return self.memory.device
+
+    @property
+    def type(self) -> ArrayType:
+        """Dtype and shape, as the graph has them."""
+        return ArrayType(self.dtype, self.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return self.type.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def numpy(self) -> Array:
+        """A copy on the host, once all work that is queued is done."""
+        return self.device.copy_out(self.pointer, self.shape, self.dtype)
+
+    def copy(self) -> "DeviceArray":
+        """A copy on the same GPU."""
+        memory = self.device.allocate(self.nbytes)
+        self.device.copy(memory.pointer, self.pointer, self.nbytes)
+        return DeviceArray(memory, self.shape, self.dtype)
+
+    def item(self) -> Any:
+        """The only element, as Python's number.
+
+        Raises:
+            ArgumentValueError: there is not exactly one.
+        """
+        if self.size != 1:
+            raise ArgumentValueError(f"item() of {self.type}: only an array of one element is a number")
+        return self.numpy().item()
+
+    def __repr__(self) -> str:
+        kind = f"{self.type} on {self.device.name}"
+        if self.nbytes > _SHOWN:
+            return f"DeviceArray({kind})"
+        return f"DeviceArray({np.array2string(self.numpy(), separator=', ', prefix='DeviceArray(')}, {kind})"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentTypeError(f"len() of {self.type}: an array without axes has no length")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return on_device, (self.numpy(), self.device.ordinal)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ArgumentValueError(
+                f"{self.type} on {self.device.name}: NumPy cannot have it without a copy"
+            )
+        found = self.numpy()
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    # ---- to other libraries ----------------------------------------------------------------------------
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CUDA, self.device.ordinal
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The array for a library that works on `stream`, which waits for what is queued by now.
+
+        Raises:
+            ArgumentValueError: ``copy=False``, but the library wants it on the host.
+            WrongDeviceError: the library wants it on another GPU.
+        """
+        del max_version  # a producer may answer in version 0 of the standard
+        if dl_device is not None and dl_device[0] == dlpack.HOST:
+            if copy is False:
+                raise ArgumentValueError(
+                    f"{self.type} on {self.device.name}: the host cannot have it without a copy"
+                )
+            return self.numpy().__dlpack__()
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise WrongDeviceError(
+                f"{self.type} is on {self.device.name}, not on DLPack's device {dl_device}: copy it by device_put"
+            )
+        given = self.copy() if copy else self
+        if stream != _WITHOUT_ORDER:
+            self.device.let_wait(LEGACY_STREAM if stream is None else stream)
+        _shared(given.memory, None if stream == _WITHOUT_ORDER else stream or LEGACY_STREAM)
+        return dlpack.capsule(given.pointer, self.shape, self.dtype, self.device.ordinal, given.memory)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        _shared(self.memory, None)
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.pointer, False),
+            "strides": None,
+            "stream": self.device.stream,
+            "version": 3,
+        }
+
+
+def on_device(array: Array, ordinal: int) -> DeviceArray:
+    """An array of the host on a GPU."""
+    return DeviceArray(gpu(ordinal).copy_in(np.ascontiguousarray(array)), array.shape, array.dtype)
+
+
+def _shared(memory: HasMemory, stream: int | None) -> None:
+    """Remember who may still use memory of ours when we are done with it."""
+    if isinstance(memory, Memory):
+        memory.readers.add(stream)

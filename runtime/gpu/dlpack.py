@@ -1,0 +1,157 @@
+"""DLPack: a pointer, a shape and a dtype in a capsule, which array libraries hand each other without copies.
+
+The layouts are those of version 0 of the standard, ``DLManagedTensor`` in dlpack.h, which all libraries take and give.
+"""
+
+import ctypes
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ...compiler.dtypes import DType, dtype_named
+from ...compiler.errors import ForeignArrayError
+
+HOST: Final = 1
+CUDA: Final = 2
+CUDA_MANAGED: Final = 13
+"""Memory that moves between host and GPU by itself."""
+
+_FRESH: Final = b"dltensor"
+_USED: Final = b"used_dltensor"
+
+_KINDS: Final = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_BFLOAT: Final = 4
+_LETTERS: Final = {code: letter for letter, code in _KINDS.items()}
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = (("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+
+
+_Destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_IsValid", ctypes.pythonapi)
+)
+_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_pointer_at = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_SetName", ctypes.pythonapi)
+)
+
+
+# ---- ours, for others ----------------------------------------------------------------------------------
+
+_given: dict[int, object] = {}
+"""What others hold of ours, by the address of its structure: the structure, its shape, and who owns the memory."""
+
+
+def _delete(address: int) -> None:
+    _given.pop(address, None)
+
+
+def _destroy(capsule: int) -> None:
+    """Python drops a capsule. If nobody has taken what it holds, nobody else will delete that."""
+    if _is_valid(capsule, _FRESH):
+        _delete(_pointer_at(capsule, _FRESH))
+
+
+_deleter, _destructor = _Deleter(_delete), _Destructor(_destroy)
+
+
+def capsule(pointer: int, shape: tuple[int, ...], dtype: DType, ordinal: int, owner: object) -> Any:
+    """A capsule with an array in C order on GPU `ordinal`. `owner` lives as long as somebody uses it."""
+    sizes = (ctypes.c_int64 * len(shape))(*shape)
+    strides = (ctypes.c_int64 * len(shape))(
+        *(int(np.prod(shape[axis + 1 :], dtype=np.int64)) for axis in range(len(shape)))
+    )
+    code = _BFLOAT if dtype.name == "bfloat16" else _KINDS[dtype.kind]
+    tensor = _Tensor(pointer, CUDA, ordinal, len(shape), code, dtype.itemsize * 8, 1, sizes, strides, 0)
+    managed = _Managed(tensor, None, ctypes.cast(_deleter, ctypes.c_void_p))
+    address = ctypes.addressof(managed)
+    _given[address] = (managed, sizes, strides, owner)
+    return _new_capsule(address, _FRESH, ctypes.cast(_destructor, ctypes.c_void_p))
+
+
+# ---- others', for us -----------------------------------------------------------------------------------
+
+
+class Borrowed:
+    """What another library has given: it is told when this object dies."""
+
+    __slots__ = ("_address", "_managed")
+
+    def __init__(self, address: int) -> None:
+        self._address = address
+        self._managed = _Managed.from_address(address)
+
+    def __del__(self) -> None:
+        if self._managed.deleter:
+            _Deleter(self._managed.deleter)(self._address)
+
+
+class Layout(NamedTuple):
+    """An array in somebody's memory."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    """In bytes; None is C order."""
+    dtype: DType
+    owner: object
+
+
+def taken(given: Any, name: str) -> Layout:
+    """The array in a capsule, which is used up by this. `name` is that of the library's class in messages.
+
+    Raises:
+        ForeignArrayError: its dtype is none that NumPy has.
+    """
+    address = _pointer_of(given, _FRESH)
+    _rename(given, _USED)
+    owner = Borrowed(address)
+    tensor = owner._managed.tensor
+    dtype = _dtype(tensor.code, tensor.bits, tensor.lanes, name)
+    shape = tuple(tensor.shape[: tensor.ndim])
+    strides = (
+        tuple(stride * dtype.itemsize for stride in tensor.strides[: tensor.ndim]) if tensor.strides else None
+    )
+    return Layout((tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, owner)
+
+
+def _dtype(code: int, bits: int, lanes: int, name: str) -> DType:
+    if lanes == 1 and code == _BFLOAT and bits == 16:
+        return dtype_named("bf16")
+    try:
+        if lanes == 1 and code in _LETTERS:
+            return np.dtype(f"{_LETTERS[code]}{bits // 8}")
+    except TypeError:  # such as floating-point numbers of 8 bits
+        pass
+    raise ForeignArrayError(
+        f"{name} has elements of DLPack's type {code} with {bits} bits and {lanes} lanes, which is no dtype of NumPy:"
+        " convert it in its library"
+    )

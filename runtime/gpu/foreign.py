@@ -1,0 +1,122 @@
+"""Arrays that other libraries have on a GPU, as ours, where they lie."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...compiler.dtypes import is_supported
+from ...compiler.errors import ForeignArrayError
+from . import dlpack
+from .device import Device, gpu
+from .device_array import DeviceArray
+from .driver import driver
+
+if TYPE_CHECKING:
+    from .dlpack import Layout
+
+_HOST: Final = (np.ndarray, np.generic, bool, int, float, complex)
+_ALIGNED: Final = 16
+"""What kernels expect of every pointer."""
+
+
+class ForeignMemory:
+    """Memory that belongs to somebody else, who may have it back once our work with it is done."""
+
+    __slots__ = ("__weakref__", "device", "nbytes", "owner", "pointer")
+
+    def __init__(self, device: Device, pointer: int, nbytes: int, owner: object) -> None:
+        self.device = device
+        self.pointer = pointer
+        self.nbytes = nbytes
+        self.owner = owner
+
+    def __del__(self) -> None:
+        self.device.keep(self.owner)
+
+
+def foreign(x: object) -> DeviceArray | None:
+    """An array that another library has on a GPU, as one of ours that shares its memory; None if `x` is none.
+
+    Work that its library has queued is waited for, on the GPU. Its owner lives until our work with it is done. What
+    does not begin at a multiple of 16 bytes is copied, on the GPU, as kernels load four numbers at once.
+
+    Raises:
+        ForeignArrayError: its elements do not lie one behind the other in C order, its dtype is none of ours, or its
+            library does not give it.
+    """
+    if isinstance(x, DeviceArray):
+        return x
+    if isinstance(x, _HOST):
+        return None
+    where = getattr(x, "__dlpack_device__", None)
+    if where is not None:
+        kind, ordinal = where()
+        if kind not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
+            return None
+        device = gpu(ordinal)
+        return _array(_by_dlpack(x, device), device, type(x).__name__)
+    interface = getattr(x, "__cuda_array_interface__", None)
+    if interface is None:
+        return None
+    return _by_interface(x, interface)
+
+
+def _by_dlpack(x: Any, device: Device) -> "Layout":
+    name = type(x).__name__
+    try:
+        capsule = x.__dlpack__(stream=device.stream)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ForeignArrayError(f"{name} does not give its memory by DLPack: {error}") from error
+    return dlpack.taken(capsule, name)
+
+
+def _by_interface(x: object, interface: dict[str, Any]) -> DeviceArray:
+    name = type(x).__name__
+    pointer = interface["data"][0] or 0
+    if interface.get("mask") is not None:
+        raise ForeignArrayError(f"{name} has a mask, which arrays here have not: fill it in its library")
+    device = _device_at(pointer, name)
+    if interface.get("stream") is not None:
+        device.wait_for(interface["stream"])
+    layout = dlpack.Layout(
+        pointer, tuple(interface["shape"]), interface.get("strides"), np.dtype(interface["typestr"]), x
+    )
+    return _array(layout, device, name)
+
+
+def _device_at(pointer: int, name: str) -> Device:
+    """The GPU on which a pointer points."""
+    if not pointer:  # of an empty array
+        return gpu()
+    found = driver()
+    ordinal = found.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    with gpu():
+        result = found.cuPointerGetAttribute(ordinal, pointer)
+    if result[0]:
+        raise ForeignArrayError(f"{name} points to {pointer:#x}, which is no memory of a GPU")
+    return gpu(int(result[1]))
+
+
+def _array(layout: "Layout", device: Device, name: str) -> DeviceArray:
+    pointer, shape, strides, dtype, owner = layout
+    if not is_supported(dtype):
+        raise ForeignArrayError(f"{name} has dtype {dtype}, which programs here do not compute with")
+    if not _is_contiguous(shape, strides, dtype.itemsize):
+        raise ForeignArrayError(
+            f"{name} of shape {shape} and strides {strides} bytes is not contiguous: its elements must lie one behind"
+            " the other in C order. Copy it first, x.contiguous() in torch, ascontiguousarray(x) in CuPy"
+        )
+    memory = ForeignMemory(device, pointer, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize, owner)
+    array = DeviceArray(memory, shape, dtype)
+    return array if pointer % _ALIGNED == 0 else array.copy()
+
+
+def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> bool:
+    if strides is None or 0 in shape:
+        return True
+    expected = itemsize
+    for length, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True

@@ -1,0 +1,121 @@
+"""Kernels in machine code, loaded onto a GPU, and their launches."""
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ...compiler.errors import GpuCodeError, InternalError
+from .device import Device
+from .driver import checked, driver, failure
+
+_WARP: Final = 32
+_SHARED_AT_FIRST: Final = 48 << 10
+"""Bytes of shared memory that a block gets without asking for more."""
+
+_OWN: Final = 2
+"""Triton adds two pointers to every kernel's: memory of its own, and that of its profiler."""
+
+
+class LoadedKernel:
+    """One function of machine code on one GPU. Its parameters are pointers, and the two that Triton adds.
+
+    Args:
+        device: the GPU.
+        code: a cubin.
+        name: the function in it.
+        warps: how many groups of 32 threads a program has.
+        shared_bytes: the shared memory of a program.
+        pointers: how many arguments it has.
+        scratch_bytes: memory that Triton wants of us, for each program.
+
+    Raises:
+        GpuCodeError: the code is for another kind of GPU, or the driver is too old for it.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        code: bytes,
+        name: str,
+        *,
+        warps: int,
+        shared_bytes: int,
+        pointers: int,
+        scratch_bytes: int = 0,
+    ) -> None:
+        self._module: Any = None
+        self.device = device
+        self.name = name
+        self.threads = warps * _WARP
+        self.shared_bytes = shared_bytes
+        self.pointers = pointers
+        self.scratch_bytes = scratch_bytes
+        if shared_bytes > device.shared_limit:
+            raise GpuCodeError(
+                f"{device.name} does not run {name}: it needs {shared_bytes} bytes of shared memory, of which a program"
+                f" gets {device.shared_limit} on {device.target}"
+            )
+        found = driver()
+        doing = f"loading {name}"
+        with device:
+            result = found.cuModuleLoadData(code)
+            if result[0]:
+                raise _refused(result[0], device, name)
+            self._module = result[1]
+            self.function = checked(found.cuModuleGetFunction(self._module, name.encode()), doing)
+            if shared_bytes > _SHARED_AT_FIRST:
+                most = found.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                checked(found.cuFuncSetAttribute(self.function, most, shared_bytes), doing)
+
+    def __del__(self) -> None:
+        if self._module is not None:
+            self.device.discard(driver().cuModuleUnload, self._module)
+
+    def prepare(self, programs: int, pointers: Sequence[int]) -> "PreparedLaunch":
+        """A launch that can be made many times. Its pointers can be changed in between."""
+        return PreparedLaunch(self, programs, pointers)
+
+    def launch(self, stream: int, programs: int, pointers: Sequence[int]) -> None:
+        """Queue one run of so many programs on a stream. Inside of ``with device:``, as all launches."""
+        self.prepare(programs, pointers)(stream)
+
+
+class PreparedLaunch:
+    """A kernel on a grid, and its parameters where the driver reads them: ``launch.pointers[1] = x`` changes one.
+
+    Calling it queues it on a stream, inside of ``with device:``. As the block is one, only one thread at a time may
+    change and launch it; that lock is enough. An empty grid is no launch.
+    """
+
+    __slots__ = ("_addresses", "_kernel", "_launch", "_scratch", "_shape", "_where", "pointers", "programs")
+
+    def __init__(self, kernel: LoadedKernel, programs: int, pointers: Sequence[int]) -> None:
+        count = kernel.pointers
+        if len(pointers) != count:
+            raise InternalError(f"{kernel.name} takes {count} pointers, not {len(pointers)}")
+        scratch = kernel.device.allocate(programs * kernel.scratch_bytes) if kernel.scratch_bytes else None
+        self._kernel, self._scratch, self.programs = kernel, scratch, programs
+        self.pointers = (ctypes.c_uint64 * (count + _OWN))(*pointers, scratch.pointer if scratch else 0, 0)
+        start, size = ctypes.addressof(self.pointers), ctypes.sizeof(ctypes.c_uint64)
+        self._addresses = (ctypes.c_void_p * (count + _OWN))(*(start + size * i for i in range(count + _OWN)))
+        self._where = ctypes.addressof(self._addresses)
+        self._shape = (kernel.function, programs, 1, 1, kernel.threads, 1, 1, kernel.shared_bytes)
+        self._launch = driver().cuLaunchKernel
+
+    def __call__(self, stream: int) -> None:
+        if not self.programs:
+            return
+        result = self._launch(*self._shape, stream, self._where, 0)
+        if result[0]:
+            raise failure(result[0], f"launching {self._kernel.name} on {self._kernel.device.name}")
+
+
+def _refused(status: Any, device: Device, name: str) -> Exception:
+    found = failure(status, f"{device.name} does not run {name}")
+    if not isinstance(found, GpuCodeError):
+        return found
+    version = device.driver_version
+    return GpuCodeError(
+        f"{found.message}. {device.name} is a {device.target}, and its driver knows CUDA {version // 1000}."
+        f"{version % 1000 // 10}: the code must be compiled for that target, by no newer release of ptxas"
+    )

@@ -1,0 +1,278 @@
+"""GPUs that are not there: a driver whose device memory is host memory, in the process of the tests.
+
+The fixture ``stub_gpu`` compiles `stub_libcuda.c` and loads it under the name of NVIDIA's driver; cuda-bindings takes a
+library of that name which is loaded already. So all of ``tracemill.runtime.gpu`` runs as it is, and tests see what it
+asks of the driver:
+
+    def test_a_kernel_runs(stub_gpu: StubGpu) -> None:
+        def double(programs: int, x: int, out: int) -> None:
+            stub_gpu.array(out, (4,), np.float32)[:] = 2 * stub_gpu.array(x, (4,), np.float32)
+
+        stub_gpu.kernels["double"] = double
+        code = machine_code(double=2)  # or a cubin that Triton made
+        ...
+        stub_gpu.launches  # what has been launched: names, grids, streams, pointers
+
+Work that is queued is done as late as possible: when somebody waits for it, at ``stub_gpu.run()``, or at once where
+``stub_gpu.be_eager()`` was called. A kernel computes when a Python function stands under its name in
+``kernels``, such as one that calls Triton's interpreter. Memory holds 0xCD before it is written, and after it is freed.
+"""
+
+import ctypes
+import struct
+import subprocess
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tracemill.compiler.dtypes import Array
+from tracemill.compiler.errors import CubinError
+from tracemill.runtime.cubin import kernels_in
+from tracemill.runtime.gpu import device as devices
+from tracemill.runtime.gpu.driver import driver
+
+SOURCE: Final = Path(__file__).with_name("stub_libcuda.c")
+MEMORY: Final = 1 << 28
+"""Bytes of each GPU."""
+
+INVALID_IMAGE: Final = 200
+NO_BINARY_FOR_GPU: Final = 209
+
+_OnLoad = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_void_p, ctypes.c_int)
+_OnFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_long, ctypes.c_char_p)
+_OnLaunch = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_char_p,
+    ctypes.c_uint,
+    ctypes.c_uint,
+    ctypes.c_uint,
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.POINTER(ctypes.c_uint64),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A kernel that has run."""
+
+    name: str
+    programs: int
+    threads: int
+    shared_bytes: int
+    stream: int
+    device: int
+    pointers: tuple[int, ...]
+    """Arguments, without the two that Triton adds."""
+    scratch: int
+
+
+class StubGpu:
+    """Up to four GPUs of `MEMORY` bytes. At first there are two, of compute capability 9.0."""
+
+    def __init__(self, library: Path) -> None:
+        self.library = str(library)
+        self._library = ctypes.CDLL(self.library, ctypes.RTLD_GLOBAL)
+        self._library.stub_used.restype = ctypes.c_size_t
+        self._library.stub_calls.restype = self._library.stub_bad_frees.restype = ctypes.c_long
+        self.launches: list[Launched] = []
+        self.failures: list[Exception] = []
+        """What kernels have raised. The fixture raises the first of them at the end of the test."""
+        self.kernels: dict[str, Callable[..., None]] = {}
+        self._images: list[dict[str, int]] = []
+        self._listeners = (_OnLoad(self._load), _OnFunction(self._function), _OnLaunch(self._launch))
+        self._capabilities = dict[int, tuple[int, int]]()
+
+    def reset(self, devices: int = 2) -> None:
+        """Everything as at first, but for memory that is still in use."""
+        self._library.stub_reset(devices, ctypes.c_size_t(MEMORY))
+        self._library.stub_listen(*self._listeners)
+        self.launches.clear()
+        self.failures.clear()
+        self.kernels.clear()
+        self._capabilities.clear()
+
+    # ---- what is set -----------------------------------------------------------------------------------
+
+    def describe(
+        self, device: int = 0, capability: tuple[int, int] = (9, 0), driver_version: int = 13000
+    ) -> None:
+        """What a GPU is, for those who open it from now on."""
+        self._capabilities[device] = capability
+        self._library.stub_describe(device, *capability, driver_version)
+
+    def fail(self, function: str, result: int) -> None:
+        """Let the next call of a function of the driver, ``cuMemAllocAsync``, give an error and do nothing."""
+        self._library.stub_fail(function.encode(), result)
+
+    def be_eager(self) -> None:
+        """Work is done at once from now on."""
+        self._library.stub_be_eager(1)
+
+    def run(self) -> None:
+        """Let all GPUs do what is queued on our streams."""
+        for device in devices._devices.values():
+            device.synchronize()
+
+    @contextmanager
+    def counting(self, function: str) -> Generator[Callable[[], int]]:
+        """Count the calls of a function of the driver."""
+        self._library.stub_count(function.encode())
+        yield lambda: int(self._library.stub_calls())
+
+    def quiet(self) -> None:
+        """Launches compute nothing and are not listed, which takes no time."""
+        self._library.stub_listen(*self._listeners[:2], None)
+
+    # ---- what is asked ---------------------------------------------------------------------------------
+
+    def used(self, device: int = 0) -> int:
+        """Bytes that are allocated."""
+        return int(self._library.stub_used(device))
+
+    @property
+    def bad_frees(self) -> int:
+        """How often memory was freed that was not there."""
+        return int(self._library.stub_bad_frees())
+
+    @property
+    def contexts(self) -> int:
+        """How many contexts this thread has entered and not left."""
+        return int(self._library.stub_depth())
+
+    @staticmethod
+    def array(pointer: int, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Memory of a GPU as an array."""
+        content = np.dtype(dtype)
+        count = int(np.prod(shape, dtype=np.int64)) * content.itemsize
+        memory = memoryview((ctypes.c_byte * count).from_address(pointer))
+        return np.frombuffer(memory, content).reshape(shape)
+
+    # ---- what the driver asks --------------------------------------------------------------------------
+
+    def _load(self, image: int, device: int) -> int:
+        content = _content(image)
+        try:
+            found = {name: len(facts.parameters) for name, facts in kernels_in(content).items()}
+        except CubinError:
+            return -INVALID_IMAGE
+        major, minor = self._capabilities.get(device, (9, 0))
+        if _architecture(content) != 10 * major + minor:
+            return -NO_BINARY_FOR_GPU
+        self._images.append(found)
+        return len(self._images)
+
+    def _function(self, module: int, name: bytes) -> int:
+        return self._images[module - 1].get(name.decode(), -1)
+
+    def _launch(
+        self,
+        name: bytes,
+        programs: int,
+        threads: int,
+        shared: int,
+        stream: int,
+        device: int,
+        count: int,
+        parameters: Any,
+    ) -> None:
+        *pointers, scratch, _ = parameters[:count]
+        launched = Launched(
+            name.decode(), programs, threads, shared, stream or 0, device, tuple(pointers), scratch
+        )
+        self.launches.append(launched)
+        if launched.name in self.kernels:
+            try:
+                self.kernels[launched.name](programs, *pointers)
+            except Exception as error:
+                self.failures.append(error)  # the driver cannot pass it on
+
+
+def compiled(compiler: str, folder: Path) -> Path:
+    """The driver's library, made by a C compiler."""
+    library = folder / "libcuda.so.1"
+    flags = "-std=c11 -O1 -Wall -Wextra -Werror -shared -fPIC -pthread -Wl,-soname,libcuda.so.1".split()
+    subprocess.run([compiler, *flags, str(SOURCE), "-o", str(library), "-ldl"], check=True)
+    return library
+
+
+@contextmanager
+def fresh(stub: StubGpu) -> Generator[StubGpu]:
+    """The driver as at first, with GPUs that are not opened yet."""
+    stub.reset()
+    devices._devices.clear()
+    driver()
+    yield stub
+    stub.run()
+    devices._devices.clear()
+    if stub.failures:
+        raise stub.failures[0]
+
+
+# ---- machine code that holds nothing --------------------------------------------------------------------
+
+_HEADER: Final = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
+_SECTION: Final = struct.Struct("<IIQQQQIIQQ")
+
+
+def machine_code(architecture: int = 90, /, **functions: int) -> bytes:
+    """A cubin for an architecture, of functions with so many pointers as arguments, and the two of Triton's."""
+    names = b"\0.names\0"
+    sections = [(0, b""), (1, b"")]
+    for name, pointers in functions.items():
+        for section, content in (
+            (f".text.{name}", b""),
+            (f".nv.info.{name}", b"".join(map(_parameter, range(pointers + 2)))),
+        ):
+            sections.append((len(names), content))
+            names += section.encode() + b"\0"
+    sections[1] = (1, names)
+    body, table = b"", b""
+    for name_at, content in sections:
+        table += _SECTION.pack(name_at, 0, 0, 0, _HEADER.size + len(body), len(content), 0, 0, 0, 0)
+        body += content
+    start = _HEADER.size + len(body)
+    header = (
+        b"\x7fELF",
+        2,
+        1,
+        2,
+        190,
+        1,
+        0,
+        0,
+        start,
+        architecture,
+        64,
+        0,
+        0,
+        _SECTION.size,
+        len(sections),
+        1,
+    )
+    return _HEADER.pack(*header) + body + table
+
+
+def _parameter(number: int) -> bytes:
+    return struct.pack("<BBHIHHI", 4, 0x17, 12, 0, number, 8 * number, 8 << 18)
+
+
+def _content(image: int) -> bytes:
+    """The bytes of a file that lies in memory: its table of sections is its end."""
+    start = ctypes.string_at(image, 4)
+    if start != b"\x7fELF":
+        return start
+    header = _HEADER.unpack(ctypes.string_at(image, _HEADER.size))
+    end: int = header[8] + header[13] * header[14]
+    return ctypes.string_at(image, end)
+
+
+def _architecture(content: bytes) -> int:
+    """Of the flags: their lowest byte up to CUDA 12, the next one since."""
+    flags: int = _HEADER.unpack_from(content)[9]
+    return flags & 0xFF if flags & 0xFF > 1 else flags >> 8 & 0xFF
