@@ -172,7 +172,8 @@ _binary("fmin", *_ignoring_nan("less"), "tm_fmin_{t}({0}, {1})", "tm_fmin({0}, {
 _binary("copysign", lambda out, x, y: multiply(sign(x), sign(out)), None, "copysign{f}({0}, {1})",
         "libdevice.copysign({0}, {1})", kinds="f", doc="The magnitude of x with the sign of y.")  # fmt: skip
 _binary("nextafter", lambda out, x, y: 1, None, "tm_nextafter_{t}({0}, {1})", "libdevice.nextafter({0}, {1})",
-        kinds="f", doc="The next floating-point number from x towards y.")  # fmt: skip
+        kinds="f", doc="The next floating-point number from x towards y.",
+        triton_f16="tm_nextafter_in_bits({0}, {1})", triton_bf16="tm_nextafter_in_bits({0}, {1})")  # fmt: skip
 _binary("heaviside", None, lambda out, x, y: where(equal(x, 0), constant(1, y.dtype), zeros_like(y)),
         "tm_heaviside_{t}({0}, {1})", "tm_heaviside({0}, {1})", kinds="f",
         doc="0 below 0, 1 above, y at 0.")  # fmt: skip
@@ -202,7 +203,8 @@ _unary("trunc", None, "trunc{f}({0})", "libdevice.trunc({0})", kinds="biuf", doc
 _unary("rint", None, "rint{f}({0})", "libdevice.rint({0})", kinds="fc", doc="The nearest integer, ties to even.",
        c_complex="tm_rint_{t}({0})")  # fmt: skip
 _unary("spacing", None, "tm_spacing_{t}({0})", "tm_spacing({0})", kinds="f",
-       doc="The distance to the next floating-point number away from 0.")  # fmt: skip
+       doc="The distance to the next floating-point number away from 0.",
+       triton_f16="tm_spacing_in_bits({0})", triton_bf16="tm_spacing_in_bits({0})")  # fmt: skip
 
 
 def _jvp_absolute(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value]) -> Value:

@@ -201,7 +201,7 @@ register(
         jvp=_jvp_gammainc,
         transpose=not_linear,
         batch=batch_elementwise("gammainc"),
-        spelling={"c": "tm_gammainc_{t}({0}, {1}, {upper})"},
+        spelling={"c": "tm_gammainc_{t}({0}, {1}, {upper})", "triton": "tm_gammainc({0}, {1}, {upper})"},
         effect=None,
         doc="The regularised incomplete gamma function P(a, x), or with `upper` its complement Q(a, x).",
     )
@@ -215,7 +215,7 @@ register(
         jvp=_jvp_betainc,
         transpose=not_linear,
         batch=batch_elementwise("betainc"),
-        spelling={"c": "tm_betainc_{t}({0}, {1}, {2})"},
+        spelling={"c": "tm_betainc_{t}({0}, {1}, {2})", "triton": "tm_betainc({0}, {1}, {2})"},
         effect=None,
         doc="The regularised incomplete beta function I(a, b, x) for a, b > 0.",
     )

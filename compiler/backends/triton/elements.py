@@ -26,8 +26,8 @@ from ...loops.nest import (
 from ...text import location_text
 from .blocks import Rows
 from .expression import expression as elementwise
-from .expression import functions_in
-from .literals import triton_literal
+from .expression import functions_in, takes_bare
+from .literals import bare_literal, triton_literal
 from .reductions import (
     SEARCHES,
     combined,
@@ -208,14 +208,14 @@ class Elements:
             case Local():
                 return self.same.get(expression.name, expression.name)
             case Literal():
-                return triton_literal(expression.constant.array)
+                return bare_literal(expression.constant.array)
             case Position():
                 return f"tl.cast({self.place(expression.place)}, {triton_type(expression.dtype)})"
             case Load():
                 text = self.load(expression)
                 return self.named(expression.buffer.name, text, self.axes_of(expression))
             case Apply():
-                found = elementwise(expression.call, [self.text(operand) for operand in expression.operands])
+                found = elementwise(expression.call, self.operands(expression))
                 self.needs |= found.needs
                 return found.text
             case Clamped():
@@ -224,6 +224,17 @@ class Elements:
                 return self.folded(expression)
             case Result():
                 return self.result(expression)
+
+    def operands(self, applied: Apply) -> list[str]:
+        """The operands of an elementwise call; not all of them are numbers of Python."""
+        is_known = [isinstance(operand, Literal) for operand in applied.operands]
+        bare = takes_bare(applied.call, is_known)
+        return [
+            triton_literal(operand.constant.array)
+            if isinstance(operand, Literal) and not is_bare
+            else self.text(operand)
+            for operand, is_bare in zip(applied.operands, bare, strict=True)
+        ]
 
     def load(self, load: Load) -> str:
         self.buffers.add(load.buffer)
@@ -279,7 +290,9 @@ class Elements:
     def folded(self, fold: Fold) -> str:
         """A few numbers as one."""
         wide, dtype = gathered_dtype(fold.dtype), fold.dtype
-        texts = [self.text(operand) for operand in fold.operands]
+        first, *others = fold.operands
+        start = triton_literal(first.constant.array) if isinstance(first, Literal) else self.text(first)
+        texts = [start, *map(self.text, others)]
         if wide != dtype:
             texts = [f"{text}.to({triton_type(wide)})" for text in texts]
         total = texts[0]

@@ -12,8 +12,8 @@ from ...op import lookup
 from .types import has_type, triton_type
 
 _KINDS: Final = {"b": "bool", "i": "int", "u": "int", "f": "real"}
-_NEIGHBOURS: Final = frozenset({"nextafter", "spacing"})
-"""About the next number of a dtype: those of two bytes would have to be counted in their bits."""
+_OF_TWO_BYTES: Final = frozenset({"bitcast", "convert", "nextafter", "spacing", "where"})
+"""Ops that take numbers of two bytes as they are."""
 
 _WIDE: Final = "tl.float32"
 """In which numbers of two bytes are computed, as NumPy does."""
@@ -31,8 +31,6 @@ def is_spelled(call: Call) -> bool:
     """Whether Triton has the op for these dtypes."""
     spelling = lookup(call.op).spelling
     values = (*call.inputs, *call.outputs)
-    if call.op in _NEIGHBOURS and _is_half(call.inputs[0].dtype):
-        return False
     return spelling is not None and "triton" in spelling and all(has_type(value.dtype) for value in values)
 
 
@@ -41,7 +39,7 @@ def expression(call: Call, operands: Sequence[str]) -> TritonExpression:
     spelling = _spelling(call)
     operand, result = call.inputs[0].dtype, call.outputs[0].dtype
     texts = list(operands)
-    widens = _is_half(operand) and call.op not in ("where", "bitcast", "convert")
+    widens = _is_half(operand) and call.op not in _OF_TWO_BYTES
     if widens:
         texts = [f"{text}.to({_WIDE})" for text in texts]
     fields = {
@@ -55,6 +53,14 @@ def expression(call: Call, operands: Sequence[str]) -> TritonExpression:
     if widens and _is_half(result):
         text = f"{text}.to({triton_type(result)})"
     return TritonExpression(text, functions_in(text))
+
+
+def takes_bare(call: Call, is_known: Sequence[bool]) -> list[bool]:
+    """Which operands may be numbers of Python, given which are known: ours are functions of blocks."""
+    spelling = _spelling(call)
+    if "tm_" in spelling or ".to(" in spelling or all(is_known):
+        return [False] * len(is_known)
+    return [call.op != "where" or position > 0 for position in range(len(is_known))]
 
 
 def _is_half(dtype: Any) -> bool:

@@ -14,13 +14,22 @@ _BARE: Final = frozenset({"bool", "i32", "f32"})
 
 def triton_literal(number: np.ndarray[Any, Any]) -> str:
     """An array of one element as an expression of its dtype."""
+    return f"tl.full((), {_python_number(number)}, {triton_type(number.dtype)})"
+
+
+def bare_literal(number: np.ndarray[Any, Any]) -> str:
+    """The same, for where a number of Python is taken for one of the dtype of another operand, or of memory."""
+    text = _python_number(number)
+    if dtype_name(number.dtype) not in _BARE or text == str(-(2**31)):
+        return triton_literal(number)
+    return text if not text.startswith("-") else f"({text})"
+
+
+def _python_number(number: np.ndarray[Any, Any]) -> str:
     name, element = dtype_name(number.dtype), number[()]
     if name == "bool":
         return str(bool(element))
-    text = _real(float(element), name) if kind(number.dtype) == "f" else str(int(element))
-    if name in _BARE and text != str(-(2**31)):
-        return text if not text.startswith("-") else f"({text})"
-    return f"tl.full((), {text}, {triton_type(number.dtype)})"
+    return _real(float(element), name) if kind(number.dtype) == "f" else str(int(element))
 
 
 def _real(number: float, name: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...dtypes import FLOAT32, DType, kind
 from ...loops.nest import Accumulator
-from .literals import triton_literal
+from .literals import bare_literal
 from .types import triton_type
 
 SEARCHES: Final = frozenset({"argmax", "argmin"})
@@ -33,8 +33,8 @@ def neutral(accumulator: Accumulator) -> str:
         if kind(dtype) == "f":
             return '-float("inf")' if op == "max" else 'float("inf")'
         limits = np.iinfo(dtype)
-        return triton_literal(np.asarray(limits.min if op == "max" else limits.max, dtype))
-    return triton_literal(np.asarray(op in ("prod", "all")).astype(dtype))
+        return bare_literal(np.asarray(limits.min if op == "max" else limits.max, dtype))
+    return bare_literal(np.asarray(op in ("prod", "all")).astype(dtype))
 
 
 def combined(op: str, dtype: DType, x: str, y: str) -> str:
