@@ -750,7 +750,8 @@ class KernelError(BackendError):
 
     >>> from tracemill.compiler.backends.triton.kernel import Launch, TritonKernel
     >>> from tracemill.runtime.triton_build import build, target_named
-    >>> broken = TritonKernel("@triton.jit\\ndef f():\\n    tl.no()\\n", (Launch("f", 1, 4, ()),), (), 0)
+    >>> text = "@triton.jit\\ndef f():\\n    tl.no()\\n"
+    >>> broken = TritonKernel((text,), frozenset(), (Launch("f", 1, 4, ()),), (), 0)
     >>> build(broken, target_named("cuda:sm_90"))
     Traceback (most recent call last):
     tracemill.compiler.errors.KernelError: Triton does not compile f: ...

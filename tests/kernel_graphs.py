@@ -126,6 +126,11 @@ def turned(x: Value, y: Value) -> Value:
     return fn.add(fn.transpose(x, (1, 0)), y)
 
 
+def weighted(x: Value) -> Value:
+    weights = fn.constant(np.linspace(-1, 1, x.type.size).reshape(x.shape).astype(x.dtype))
+    return fn.add(fn.multiply(x, weights), fn.slice_(weights, (0, 3), (x.shape[0], 4)))
+
+
 def number(x: Value) -> tuple[Value, ...]:
     return fn.square(x), x, x, fn.constant(np.array([1.5, 2.5, np.nan, -0.0, np.inf, 7.0]))
 
@@ -193,6 +198,7 @@ SMALL: dict[str, Graph] = {
     "counted": recorded(counted, "f64[6, 30]"),
     "turned": recorded(turned, "f32[70, 40]", "f32[40, 70]"),
     "turned images": recorded(lambda x: fn.square(fn.transpose(x, (0, 3, 1, 2))), "f32[2, 10, 5, 34]"),
+    "weighted": recorded(weighted, "f32[9, 30]"),
     "empty": recorded(lambda x: (fn.sum_(x, (0,)), fn.exp(x), bind("all", fn.greater(x, 0), axes=(0,))), "f64[0, 3]"),
     "single": recorded(softmax, "f64[1, 1]"),
     "long sum": recorded(lambda x: fn.sum_(fn.sin(x), (0, 1)), "f32[300, 300]"),

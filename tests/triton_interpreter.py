@@ -76,9 +76,10 @@ class Memory:
 
 def run(kernel: TritonKernel, inputs: Sequence[Array]) -> list[Array]:
     """The outputs of a kernel."""
-    inputs = [np.require(x, requirements=("C", "A")) for x in inputs]
-    others = [np.empty(t.shape, t.dtype) for t in kernel.buffers[len(inputs) :]]
-    memory = [Memory(array) for array in (*inputs, *others)]
+    given = [*inputs, *(constant.array for constant in kernel.constants)]
+    given = [np.require(x, requirements=("C", "A")) for x in given]
+    others = [np.empty(t.shape, t.dtype) for t in kernel.buffers[len(given) :]]
+    memory = [Memory(array) for array in (*given, *others)]
     with interpreting(), np.errstate(all="ignore"):
         functions = module(kernel.text)
         for launch in kernel.launches:

@@ -12,6 +12,7 @@ from ...loops.lower import lower
 from ...loops.nest import Block, Buffer, Local, Loop
 from ..python_text import wrapped
 from .blocks import TILE, rows_of, tiled
+from .constants import with_constants_as_inputs
 from .definitions import definitions
 from .expression import is_spelled
 from .gathering import Gathering
@@ -45,9 +46,11 @@ class TritonKernel:
     """Functions of ours that they call, see `definitions`."""
     launches: tuple[Launch, ...]
     buffers: tuple[ArrayType, ...]
-    """Inputs, outputs, and what functions leave for later ones."""
+    """Inputs, constants, outputs, and what functions leave for later ones."""
     outputs: int
     """How many of them are outputs."""
+    constants: tuple[Constant, ...] = ()
+    """The arrays that the functions read besides the inputs."""
 
     @property
     def text(self) -> str:
@@ -70,21 +73,24 @@ def can_compute(call: Call) -> bool:
 def is_in_triton(graph: Graph) -> bool:
     """Whether Triton can compute all that the graph of a kernel holds."""
     values = (*graph.inputs, *graph.outputs, *(v for call in graph.calls for v in call.inputs))
-    return (
-        all(map(can_compute, graph.calls))
-        and all(has_type(value.dtype) for value in values)
-        and not any(isinstance(v, Constant) and v.type.size > 1 for v in values)
-    )
+    return all(map(can_compute, graph.calls)) and all(has_type(value.dtype) for value in values)
 
 
 def goes_over_rows_once(graph: Graph) -> bool:
     """Whether a kernel computes rows, gathers over all of them, and does so in one pass."""
+    graph, _ = with_constants_as_inputs(graph)
     halves = over_rows(graph)
     return halves is not None and halves.is_resident() and _in_one_pass(halves, "kernel") is not None
 
 
 def triton_kernel(graph: Graph, name: str) -> TritonKernel:
     """The Triton functions, called after `name`, that compute the outputs of a kernel's graph."""
+    graph, constants = with_constants_as_inputs(graph)
+    return replace(_kernel_of_arrays(graph, name), constants=constants)
+
+
+def _kernel_of_arrays(graph: Graph, name: str) -> TritonKernel:
+    """The functions of a graph whose arrays are all inputs."""
     halves = over_rows(graph)
     if halves is None:
         return _kernel_of_loops(graph, name)

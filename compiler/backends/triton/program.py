@@ -157,7 +157,7 @@ class _Planner:
                 host.append(call)
                 continue
             self._close(host, place)
-            self.tasks.append(_Task((call,), operands(call), call.outputs, kernel))
+            self.tasks.append(_Task((call,), (*operands(call), *kernel.constants), call.outputs, kernel))
         self._close(host, len(self.graph.calls))
 
     def _close(self, host: list[Call], end: int) -> None:

@@ -26,12 +26,12 @@ from tracemill.compiler.backends.c.expression import POWERS, expression
 from tracemill.compiler.backends.c.literals import c_literal
 from tracemill.compiler.backends.c.names import variable_name
 from tracemill.compiler.backends.c.types import c_type, element_type
-from tracemill.compiler.dtypes import Array, DType, dtype_name, dtype_named, real_dtype
-from tracemill.compiler.errors import DTypeError, InternalError
+from tracemill.compiler.dtypes import Array, dtype_named
+from tracemill.compiler.errors import InternalError
 from tracemill.compiler.functions import constant
 from tracemill.compiler.ir import ArrayType, Call, Value
 from tracemill.compiler.kernel import is_loop_call
-from tracemill.compiler.op import Op, all_ops, lookup
+from tracemill.compiler.op import all_ops, lookup
 from tracemill.compiler.trace import Builder, bind, recording
 from tracemill.runtime.toolchain import toolchain
 
@@ -42,6 +42,7 @@ GROUPS = [
     for kind in sorted({call.inputs[-1].dtype.kind for call in CALLS if lookup(call.op).family == family})
 ]
 """The calls of a group are compiled together."""
+
 
 def loop_of(call: Call, name: str = "") -> tuple[str, frozenset[str]]:
     """A C function that computes the call element by element."""

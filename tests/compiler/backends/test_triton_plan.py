@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from recording import recorded
+from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.triton.plan import CopyStep, HostStep, LaunchStep, Plan, Region
 from tracemill.compiler.backends.triton.plan_document import arrays_of, document, plan_of
 from tracemill.compiler.backends.triton.program import triton_program
@@ -43,6 +45,14 @@ def test_what_has_no_kernel_is_computed_by_numpy_in_one_step() -> None:
     assert step.ops[0] == "qr"
     assert [slot.region for slot in step.touched] == [Region.INPUT, Region.OUTPUT]
     assert "NumPy; copies 144 B" in str(plan)
+
+
+def test_large_constants_are_arrays_of_the_program_that_kernels_read() -> None:
+    graph = recorded(lambda x: fn.multiply(x, fn.constant(TABLE)), "f64[100]")
+    plan = triton_program(run(graph, (fuse,))).plan
+    (step,) = plan.launches
+    assert [slot.region for slot in step.slots] == [Region.INPUT, Region.CONSTANT, Region.OUTPUT]
+    assert [constant.array.tolist() for constant in plan.constants] == [TABLE.tolist()]
 
 
 def test_reshapes_are_other_names_of_the_same_memory() -> None:
