@@ -14,8 +14,20 @@ def bits(shape: Shape, dtype: DType, *types: str) -> Graph:
     return recorded(lambda key, counter: bind("random_bits", key, counter, shape=shape, dtype=dtype), *types)
 
 
+def running(op: str, type: str, axis: int, *, reverse: bool = False) -> Graph:
+    return recorded(lambda x: bind(op, x, axis=axis, reverse=reverse), type)
+
+
 STEPS: dict[str, Graph] = {
     "random words": bits((9001,), U32, "u32[2]", "u32[4]"),
     "random pairs": bits((83, 7), U64, "u32[3, 1, 2]", "u32[5, 4]"),
     "random streams": bits((3,), U32, "u32[1999, 2]", "u32[4]"),
+    "running sum of rows": running("cumsum", "f32[37, 512]", 1),
+    "running sum of columns": running("cumsum", "f64[301, 83]", 0),
+    "running sum back": running("cumsum", "f64[3, 20001]", 1, reverse=True),
+    "running sum in parts": running("cumsum", "f64[1, 50021]", 1),
+    "running product in parts": running("cumprod", "i16[70, 100, 5]", 1, reverse=True),
+    "running maximum": running("cummax", "f64[3, 5003]", 1),
+    "running minimum": running("cummin", "bool[257]", 0),
+    "running log-sum": running("cumlogsumexp", "f32[4099]", 0),
 }

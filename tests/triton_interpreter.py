@@ -1,7 +1,7 @@
 """Triton's interpreter over NumPy memory: runs the functions of kernels without a GPU.
 
 What the interpreter of Triton 3.6 gets wrong is mended here: numbers of two bytes with eight bits of exponent, blocks
-made of one comparison, and the functions of libdevice, for which it has none.
+made of one comparison, and the functions of libdevice, for which it has none. What is slow is made fast.
 """
 
 import linecache
@@ -170,6 +170,51 @@ _MENDED: dict[str, Callable[..., Any]] = {
 }
 for _name, _method in _MENDED.items():
     setattr(InterpreterBuilder, _name, _method)
+
+
+# ---- reductions and scans by functions of ours ---------------------------------------------------------
+
+
+def _joined(self: Any, before: Sequence[Any], now: Sequence[Any]) -> list[Any]:
+    joined = self.combine_fn.fn(*before, *now)
+    return list(joined) if isinstance(joined, tuple) else [joined]
+
+
+def _scanned(self: Any, input: Sequence[Any]) -> list[Any]:
+    """In doubling steps: the interpreter's own takes one element after another, 35 ms for a thousand."""
+    axis, shape = self.axis, input[0].handle.data.shape
+    length, at = shape[axis], np.indices(shape)[axis]
+    step = 1
+    while step < length:
+        before = [self.to_tensor(np.roll(x.handle.data, step, axis), x.dtype) for x in input]
+        joined = _joined(self, before, input)
+        input = [
+            self.to_tensor(np.where(at < step, x.handle.data, y.handle.data), x.dtype)
+            for x, y in zip(input, joined, strict=True)
+        ]
+        step *= 2
+    return list(input)
+
+
+def _reduced(self: Any, input: Sequence[Any]) -> list[Any]:
+    """Neighbours in pairs, then these in pairs."""
+    axis = self.axis
+    while input[0].handle.data.shape[axis] > 1:
+        early, late = (
+            [
+                self.to_tensor(x.handle.data[(slice(None),) * axis + (slice(i, None, 2),)], x.dtype)
+                for x in input
+            ]
+            for i in range(2)
+        )
+        input = _joined(self, early, late)
+    if self.keep_dims:
+        return list(input)
+    return [self.to_tensor(np.squeeze(x.handle.data, axis), x.dtype) for x in input]
+
+
+interpreter.ScanOps.generic_scan = _scanned
+interpreter.ReduceOps.generic_reduce = _reduced
 
 
 # ---- the functions of libdevice ------------------------------------------------------------------------

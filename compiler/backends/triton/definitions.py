@@ -10,7 +10,7 @@ from ...errors import InternalError
 from .expression import functions_in
 from .meaning import meaning_text
 
-_FILES = ("incomplete", "integers", "random", "reals", "reductions")
+_FILES = ("cumulative", "incomplete", "integers", "random", "reals", "reductions")
 _DEFINED = re.compile(r"^def (tm_\w+)\(", re.MULTILINE)
 
 
@@ -22,18 +22,13 @@ def definitions(names: Iterable[str]) -> list[str]:
         if name in found:
             return
         text = definition(name)
-        for needed in sorted((functions_in(text) | _passed(text)) - {name}):
+        for needed in sorted(functions_in(text) - {name}):
             add(needed)
         found[name] = text
 
     for name in sorted(names):
         add(name)
     return list(found.values())
-
-
-def _passed(text: str) -> frozenset[str]:
-    """Our functions that are handed to a reduction of Triton's."""
-    return frozenset(re.findall(r"\b(tm_\w+)[,)]", text))
 
 
 def definition(name: str) -> str:

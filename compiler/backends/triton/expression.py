@@ -82,9 +82,9 @@ def _spelling(call: Call) -> str:
     return next(spelling[key] for key in keys if key in spelling)
 
 
-_CALLED: Final = re.compile(r"\b(tm_\w*)\(")
+_CALLED: Final = re.compile(r"\b(tm_\w+)[(,)]")
 
 
 def functions_in(text: str) -> frozenset[str]:
-    """Our functions that a text calls."""
+    """Our functions that a text calls, or hands to a reduction of Triton's."""
     return frozenset(_CALLED.findall(text))

@@ -1,15 +1,21 @@
-"""Triton functions of the calls that are no loop nests: products, random bits."""
+"""Triton functions of the calls that are no loop nests: products, running sums, random bits."""
 
 from collections.abc import Callable
 
 from ....ir import Call
 from ..kernel import TritonKernel
 from ..types import has_type
+from .cumulative import cumulative
 from .products import dot
 from .random import random_bits
 from .step_writer import nothing
 
 _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
+    "cumlogsumexp": cumulative,
+    "cummax": cumulative,
+    "cummin": cumulative,
+    "cumprod": cumulative,
+    "cumsum": cumulative,
     "dot": dot,
     "random_bits": random_bits,
 }

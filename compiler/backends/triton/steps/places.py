@@ -15,6 +15,15 @@ def counting(name: str, count: int) -> Affine:
     return of(Variable(name, 0, count - 1))
 
 
+def counting_block(name: str, count: int) -> Affine:
+    """The same, where the name is that of a block: it stays one where a single value counts.
+
+    >>> place_text(counting_block("row", 1))
+    'row'
+    """
+    return counting(name, max(2, count))
+
+
 def broadcast_place(shape: Shape, to: Shape, number: Affine) -> Affine:
     """The place in an operand of `shape`, broadcast to `to`, of the element with this number there.
 
