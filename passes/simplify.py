@@ -8,6 +8,7 @@ number many times, which are that number times how many: at least as accurate.
 from collections import Counter
 from collections.abc import Mapping
 
+from ..compiler.errors import InternalError
 from ..compiler.ir import Graph, Param, Value
 from ..compiler.op import lookup
 from .remove_dead_code import remove_dead_code
@@ -64,15 +65,23 @@ class _Simplifier(Rewriter):
     def replace(
         self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
     ) -> tuple[Value, ...] | None:
+        before = len(self.calls), len(self.fired)
         for name, replace in CONTROL_FLOW.get(op, ()):
             results = replace(inputs, params)
             if results is not None:
                 self.fired.append(name)
                 return results
+            self._check_declined(name, op, before)
         site = Site(op, inputs, params, self.producer, self.uses)
         for name, function in rules_for(op):
             found = function(site)
             if found is not None:
                 self.fired.append(name)
                 return (found,)
+            self._check_declined(name, op, before)
         return None
+
+    def _check_declined(self, name: str, op: str, before: tuple[int, int]) -> None:
+        """A rule that does not fit must leave nothing behind: the walks would never end."""
+        if (len(self.calls), len(self.fired)) != before:
+            raise InternalError(f"the rule '{name}' has recorded calls, and then does not replace {op}")

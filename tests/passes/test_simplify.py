@@ -13,11 +13,12 @@ from recording import assert_same, drawn, ops, recorded
 from samples.sample import Domain, Points
 from tracemill.compiler import functions as fn
 from tracemill.compiler.dtypes import INT64, dtype_named
+from tracemill.compiler.errors import InternalError
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.trace import bind, evaluate
 from tracemill.passes.remove_dead_code import remove_dead_code
 from tracemill.passes.simplifications.elementwise import EVERY_ELEMENTWISE
-from tracemill.passes.simplifications.rule import RULES
+from tracemill.passes.simplifications.rule import RULES, Site
 from tracemill.passes.simplify import simplify
 
 
@@ -471,6 +472,24 @@ def test_rules_apply_to_what_other_rules_leave_behind() -> None:
 def test_rules_that_move_transposes_do_not_undo_each_other_on_empty_arrays() -> None:
     graph = recorded(lambda x, y: fn.transpose(fn.multiply(x, y), (1, 0)), "f32[2, 0]", "f32[2, 0]")
     assert simplify(graph).outputs[0].shape == (0, 2)
+
+
+@pytest.mark.parametrize("recorded_first", ["sin", "multiply"])
+def test_a_rule_that_records_calls_and_then_declines_is_named(
+    recorded_first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it records is dead, but another rule that replaces it, as `x * 1`, would fire in each walk for ever."""
+
+    def undecided(site: Site) -> Value | None:
+        (x,) = site.inputs
+        bind(recorded_first, x) if recorded_first == "sin" else fn.multiply(x, 1)
+        return None
+
+    monkeypatch.setitem(RULES, "cosh", [("cosh x → ?", undecided)])
+    with pytest.raises(
+        InternalError, match=r"the rule 'cosh x → \?' has recorded calls.*does not replace cosh"
+    ):
+        simplify(recorded(unary("cosh"), "f64[3]"))
 
 
 def test_nested_graphs_are_simplified_too() -> None:
