@@ -19,8 +19,10 @@ from .functions import (
     greater,
     imag,
     less,
+    less_equal,
     log,
     logical_and,
+    logical_or,
     maximum,
     minimum,
     multiply,
@@ -85,7 +87,9 @@ def _reciprocal(x: Value) -> Value | None:
 
 @register_decomposition("clip")
 def _clip(x: Value, low: Value, high: Value) -> Value:
-    return minimum(maximum(x, low), high)
+    """NaN if any is."""
+    raised = where(logical_or(less_equal(low, x), elementwise("not_equal", x, x)), x, low)
+    return where(logical_or(less_equal(raised, high), elementwise("not_equal", raised, raised)), raised, high)
 
 
 @register_decomposition("sign")

@@ -67,19 +67,26 @@ def clip(
     """``minimum(maximum(a, low), high)``; a bound that is None, or beyond an integer dtype's range, does nothing."""
     low = next((bound for bound in (a_min, min) if bound is not NO_VALUE), None)
     high = next((bound for bound in (a_max, max) if bound is not NO_VALUE), None)
-    x = as_array(a)
+    x: Any = as_array(a)
     if x.dtype.kind in "iu":
         low = None if type(low) is int and low <= np.iinfo(x.dtype).min else low
         high = None if type(high) is int and high >= np.iinfo(x.dtype).max else high
     if low is None and high is None:
         return apply(np.positive, x, out=out, **kwargs)
-    if x.dtype.kind == "f":  # on the bound the derivative is 1, as with two of them; maximum would share it
+    if x.dtype.kind == "f" and (low is None or high is None):
+        if _is_zero(high if low is None else low) and x.dtype != np.float16:
+            x = np.add(x, 0.0)  # with one bound NumPy takes the maximum, where a −0 becomes the bound
+        # On the bound the derivative is 1, as with two of them; maximum would share it.
         low, high = -np.inf if low is None else low, np.inf if high is None else high
     if low is None:
         return apply(np.minimum, x, high, out=out, **kwargs)
     if high is None:
         return apply(np.maximum, x, low, out=out, **kwargs)
     return apply(np._core.umath.clip, x, low, high, out=out, **kwargs)  # type: ignore[attr-defined]
+
+
+def _is_zero(bound: Any) -> bool:
+    return isinstance(bound, int | float | np.number) and bound == 0 and not np.signbit(bound)
 
 
 @implements(np.nan_to_num)

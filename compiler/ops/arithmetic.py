@@ -242,7 +242,9 @@ elementwise(
 
 
 def _clip(x: Any, low: Any, high: Any) -> Any:
-    return np.minimum(np.maximum(x, low), high)
+    if x.dtype == np.float16 or np.ndim(low) == np.ndim(high) == 0:
+        return np.clip(x, low, high)
+    return np.minimum(high, np.maximum(low, x))
 
 
 def _inside(out: Value, x: Value, low: Value, high: Value) -> Value:
@@ -260,8 +262,8 @@ def _above(out: Value, x: Value, low: Value, high: Value) -> Value:
 
 elementwise(
     "clip", 3, _clip, derivatives=(_inside, _below, _above), kinds="biuf",
-    spelling={"numpy": "np.minimum(np.maximum({0}, {1}), {2})", "c": "tm_clip_{t}({0}, {1}, {2})",
+    spelling={"numpy": "np.minimum({2}, np.maximum({1}, {0}))", "c": "tm_clip_{t}({0}, {1}, {2})",
               "c_bool": "(({0} | {1}) & {2})", "triton": "tm_clip({0}, {1}, {2})",
               "triton_bool": "(({0} | {1}) & {2})"},
-    family=FAMILY, doc="minimum(maximum(x, low), high), with derivative 1 on the bounds.",
+    family=FAMILY, doc="x where it lies between its bounds, on them too, where the derivative is 1; else the bound.",
 )  # fmt: skip

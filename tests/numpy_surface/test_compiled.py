@@ -7,7 +7,7 @@ import optree
 import pytest
 
 import tracemill as tm
-from numpy_surface.differential import assert_same, run_numpy
+from numpy_surface.differential import assert_same, run_numpy, run_traced
 from samples.numpy_functions import CHAPTERS, Use, arguments_of, uses_of
 from tracemill.compiler.dtypes import Array
 
@@ -39,3 +39,50 @@ def test_a_use_mapped_over_a_batch_gives_what_a_loop_gives(use: Use) -> None:
     rows = [run_numpy(leaves, *[batch[i].copy() for batch in batches]) for i in range(2)]
     mapped = tm.vmap(leaves)(*batches)
     assert_same([np.stack(pair) for pair in zip(*rows, strict=True)], mapped, rtol=1e-12)
+
+
+LIMITS = [
+    (0.0, 1.0),
+    (-0.0, 1.0),
+    (-1.0, 0.0),
+    (-1.0, -0.0),
+    (2.0, 1.0),
+    (0.0, None),
+    (None, 0.0),
+    (np.nan, 1.0),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("backend", ["interpreted", "numpy", "c"])
+def test_clipping_to_numbers_keeps_the_zeros_that_numpy_keeps(
+    backend: str, dtype: Any, request: pytest.FixtureRequest
+) -> None:
+    """Where −0 meets a bound of 0, it stays, but with one bound it becomes that: NumPy takes the maximum then."""
+    x = np.resize(np.array([-0.0, 0.0, -np.inf, np.nan, 0.5, 3.0, -3.0], dtype), 50)
+
+    def clipped(x: Any) -> list[Any]:
+        return [np.clip(x, low, high) for low, high in LIMITS]
+
+    if backend == "interpreted":
+        found = run_traced(clipped, x)
+    else:
+        if backend == "c":
+            request.getfixturevalue("c_toolchain")
+        found = tm.compile(clipped, backend=backend)(x)
+    assert_same(run_numpy(clipped, x), found)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_clipping_to_arrays_keeps_a_number_between_its_bounds(
+    backend: str, request: pytest.FixtureRequest
+) -> None:
+    """A zero also if the bound is another one: NumPy's choice depends on how its arrays lie."""
+    if backend == "c":
+        request.getfixturevalue("c_toolchain")
+    x, zeros, ones = np.array([0.0, -0.0] * 5), np.array([-0.0, 0.0] * 5), np.ones(10)
+    lower, upper = tm.compile(lambda *xs: (np.clip(*xs), np.clip(xs[0], -xs[2], xs[1])), backend=backend)(
+        x, zeros, ones
+    )
+    np.testing.assert_array_equal(np.signbit(lower), np.signbit(x))
+    np.testing.assert_array_equal(np.signbit(upper), np.signbit(x))

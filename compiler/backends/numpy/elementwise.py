@@ -42,23 +42,20 @@ def _clip(call: Call, scope: Scope, target: str | None) -> list[str]:
     """By the method where it gives the same bits: its loops are vectors, those of `np.maximum` with a number not."""
     x, low, high = (scope.array(value) for value in call.inputs)
     name = scope.name(call)
-    if _is_ordered(call):
+    if _keeps_zeros(call):
         return assigned(name, f"{x}.clip", [low, high, *([f"out={target}"] if target else [])])
     if target is None:
-        return assigned(name, "np.minimum", [f"np.maximum({x}, {low})", high])
+        return assigned(name, "np.minimum", [high, f"np.maximum({low}, {x})"])
     return [
-        *assigned(name, "np.maximum", [x, low, f"out={target}"]),
-        f"    np.minimum({name}, {high}, out={name})",
+        *assigned(name, "np.maximum", [low, x, f"out={target}"]),
+        f"    np.minimum({high}, {name}, out={name})",
     ]
 
 
-def _is_ordered(call: Call) -> bool:
-    """Whether no operand can be equal to a bound but for its sign: the method keeps a −0 where a bound is 0."""
-    bounds = call.inputs[1:]
-    if call.outputs[0].dtype.kind in "iu":
-        return True
-    is_plain = call.outputs[0].dtype.name in ("float32", "float64")
-    return is_plain and all(isinstance(bound, Constant) and bool(bound.array.all()) for bound in bounds)
+def _keeps_zeros(call: Call) -> bool:
+    """Whether the method keeps a −0 of `x` where a bound is 0: with arrays as bounds that depends on their strides."""
+    x, low, high = call.inputs
+    return x.dtype.kind in "iu" or x.dtype.name == "float16" or low.ndim == high.ndim == 0
 
 
 @form("convert", into=True)

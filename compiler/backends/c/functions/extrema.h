@@ -46,9 +46,10 @@ static inline REAL tm_fmin_REAL(REAL x, REAL y)
     return y != y ? x : smaller;
 }
 
+// On a tie x stays, and so does -0 on a bound of 0.
 static inline REAL tm_clip_REAL(REAL x, REAL low, REAL high)
 {
-    return tm_minimum_REAL(tm_maximum_REAL(x, low), high);
+    return tm_minimum_REAL(high, tm_maximum_REAL(low, x));
 }
 
 static inline INT tm_clip_INT(INT x, INT low, INT high)
