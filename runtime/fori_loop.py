@@ -8,16 +8,14 @@ import optree
 
 from ..compiler.dtypes import INT64
 from ..compiler.errors import TransformTypeError
-from ..compiler.functions import add, iota
 from ..compiler.ir import ArrayType
-from ..compiler.nested_graphs import graph_of
 from ..compiler.program import Argument, describe, is_array_like, leaf_type
 from ..compiler.traced_array import is_traced, located
 from ..compiler.tracing import current_trace
 from .carry import Carry
 from .nested_function import NestedFunction
 from .scan import Slices, run_loop
-from .transform import require_function, run
+from .transform import require_function
 from .trees import structure
 from .while_loop import run_while
 
@@ -70,14 +68,13 @@ def _is_known(bound: Any) -> bool:
 def _counted(where: str, lo: int, hi: int, body: Callable[[Any, Any], Any], carry: Carry) -> list[Any]:
     length = max(hi - lo, 0)
     number = Argument(ArrayType(INT64, ()), "i", int, is_scalar=True)
-    numbers = run(graph_of("numbers", (), lambda: [add(iota(length, INT64), lo)]), [])
     tree = optree.treespec_tuple(
         [optree.treespec_tuple([structure(0), carry.tree]), structure({})], namespace=carry.tree.namespace
     )
     step = carry.settle(
         lambda: NestedFunction(where, body, tree, [number, *carry.arguments()]), lambda step: step.tree
     )
-    last, _ = run_loop(step, carry, Slices(numbers, [number], length), {}, None, slices_first=True)
+    last, _ = run_loop(step, carry, Slices([], [], length), {}, None, first=lo)
     return last
 
 

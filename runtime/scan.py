@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
+import numpy as np
 import optree
 
 from ..compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
+from ..compiler.functions import add
 from ..compiler.ir import ArrayType, Value
 from ..compiler.nested_graphs import graph_of
 from ..compiler.options import flag
@@ -145,31 +147,40 @@ def run_loop(
     loop: dict[str, Any],
     every: int | None,
     *,
-    slices_first: bool = False,
+    first: int | None = None,
 ) -> tuple[list[Any], list[Any]]:
     """Run or record the loop: the leaves of the last carry, and the stacked ones.
 
-    The step takes ``(carry, slices)``, or the other way round with `slices_first`.
+    The step takes ``(carry, slices)``; where it counts, from `first` on, ``(number, carry, slices)``.
     """
     count = len(carry.leaves)
     outside = Outside.of(step)
-    inputs = [*outside.read.values(), *carry.initial(), *outside.written.values(), *slices.leaves]
+    counter = [] if first is None else [np.int64(first)]
+    inputs = [*outside.read.values(), *carry.initial(), *outside.written.values(), *counter, *slices.leaves]
     types = [leaf_type(x, step.where) for x in inputs]
-    consts, carried = len(outside.read), count + len(outside.written)
+    consts, kept = len(outside.read), count + len(outside.written)
+    carried = kept + len(counter)
     out_types = [*carry.types, *(result.type for result in step.results[count:])]
 
     def body(*values: Value) -> list[Value]:
-        mine, xs = values[consts : consts + count], values[consts + carried :]
-        now = outside.values(values[:consts], values[consts + count : consts + carried])
-        results, new = step.record_as([*xs, *mine] if slices_first else [*mine, *xs], now, out_types)
-        return [*results[:count], *map(new.__getitem__, outside.written), *results[count:]]
+        mine, number = values[consts : consts + count], values[consts + kept : consts + carried]
+        now = outside.values(values[:consts], values[consts + count : consts + kept])
+        results, new = step.record_as([*number, *mine, *values[consts + carried :]], now, out_types)
+        following = [add(i, 1) for i in number]
+        return [*results[:count], *map(new.__getitem__, outside.written), *following, *results[count:]]
 
     read, written = outside.names()
     graph = graph_of(
         step.program.graph.name,
         [*types[: consts + carried], *(argument.type for argument in slices.arguments)],
         body,
-        [*read, *carry.paths, *written, *(argument.name for argument in slices.arguments)],
+        [
+            *read,
+            *carry.paths,
+            *written,
+            *["i" for _ in counter],
+            *(argument.name for argument in slices.arguments),
+        ],
     )
 
     def record(*values: Value) -> Sequence[Value]:
@@ -180,7 +191,7 @@ def run_loop(
         return scan_in_blocks(graph, values, (consts, carried), slices.length, every, **loop)
 
     outputs = run(graph_of("scan", types, record), inputs)
-    for array, new in zip(outside.written.values(), outputs[count:carried], strict=True):
+    for array, new in zip(outside.written.values(), outputs[count:kept], strict=True):
         overwrite(array, new)
     last = [result.returned(x) for result, x in zip(step.results, outputs[:count], strict=False)]
     return last, outputs[carried:]

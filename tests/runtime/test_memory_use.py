@@ -82,3 +82,10 @@ def test_what_fuse_does_is_shown() -> None:
     fusion = tm.compile(normalised).lower(X).fusion
     assert len(fusion.kernels) == 1
     assert fusion.bytes_after == 2 * X.nbytes
+
+
+def test_a_loop_over_a_range_keeps_no_list_of_its_numbers() -> None:
+    steps = 100_000
+    count = tm.compile(lambda x: tm.fori_loop(3, 3 + steps, lambda i, c: c + i, x), backend="numpy")
+    assert count(0.0) == sum(range(3, 3 + steps))
+    assert allocated(lambda: count(0.0)) < steps
