@@ -162,7 +162,8 @@ class StubGpu:
         except CubinError:
             return -INVALID_IMAGE
         major, minor = self._capabilities.get(device, (9, 0))
-        if _architecture(content) != 10 * major + minor:
+        wanted_major, wanted_minor = divmod(_architecture(content), 10)
+        if wanted_major != major or wanted_minor > minor:
             return -NO_BINARY_FOR_GPU
         self._images.append(found)
         return len(self._images)
@@ -273,6 +274,7 @@ def _content(image: int) -> bytes:
 
 
 def _architecture(content: bytes) -> int:
-    """Of the flags: their lowest byte up to CUDA 12, the next one since."""
+    """In the flags it is the lowest byte, or in files of a newer form the one after that."""
     flags: int = _HEADER.unpack_from(content)[9]
-    return flags & 0xFF if flags & 0xFF > 1 else flags >> 8 & 0xFF
+    lowest = flags & 0xFF
+    return lowest if lowest >= 50 else flags >> 8 & 0xFF

@@ -404,9 +404,9 @@ PUBLIC CUresult cuDeviceGetDefaultMemPool(Device **pool, int device)
 
 PUBLIC CUresult cuMemPoolSetAttribute(Device *pool, int attribute, void *value)
 {
-    (void)pool, (void)value;
+    (void)pool;
     STARTED;
-    return attribute == 4 ? SUCCESS : INVALID_VALUE;
+    return attribute == 4 && *(uint64_t *)value == UINT64_MAX ? SUCCESS : INVALID_VALUE;  // 4: what the pool keeps
 }
 
 PUBLIC CUresult cuMemPoolTrimTo(Device *pool, size_t bytes)

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import scipy.special
 
-from tracemill.compiler.backends.triton.kernel import TritonKernel
+from stub_gpu import StubGpu
+from tracemill.compiler.backends.triton.kernel import Launch, TritonKernel
 from tracemill.compiler.dtypes import dtype_name
 
 
@@ -85,6 +86,27 @@ def run(kernel: TritonKernel, inputs: Sequence[Array]) -> list[Array]:
         for launch in kernel.launches:
             functions[launch.function][(launch.programs,)](*(memory[i] for i in launch.buffers))
     return others[: kernel.outputs]
+
+
+def on_stub(kernel: TritonKernel) -> dict[str, Callable[..., None]]:
+    """The functions of a kernel for ``StubGpu.kernels``: they compute on the memory that their pointers point to."""
+    with interpreting():
+        functions = module(kernel.text)
+
+    def called(launch: Launch) -> Callable[..., None]:
+        types = [kernel.buffers[number] for number in launch.buffers]
+
+        def compute(programs: int, *pointers: int) -> None:
+            memory = [
+                Memory(StubGpu.array(pointer, type.shape, type.dtype))
+                for pointer, type in zip(pointers, types, strict=True)
+            ]
+            with interpreting(), np.errstate(all="ignore"):
+                functions[launch.function][(programs,)](*memory)
+
+        return compute
+
+    return {launch.function: called(launch) for launch in kernel.launches}
 
 
 def module(text: str) -> dict[str, Any]:

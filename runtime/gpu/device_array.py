@@ -21,8 +21,8 @@ _WITHOUT_ORDER: Final = -1
 class DeviceArray:
     """An array in the memory of a GPU, in C order. `device_put` makes one; compiled programs return them.
 
-    It is no operand of NumPy: programs compiled for a GPU compute with it, and ``numpy()`` or ``np.asarray`` copy it to
-    the host. Through DLPack and ``__cuda_array_interface__`` it is handed to torch, CuPy, JAX and Numba without a copy:
+    Programs compiled for a GPU compute with it. ``numpy()`` copies it to the host, and NumPy's functions do so, too.
+    Through DLPack and ``__cuda_array_interface__`` it is handed to torch, CuPy, JAX and Numba without a copy:
     ``torch.from_dlpack(x)``. Those may write to it.
 
     Attributes:
