@@ -8,6 +8,7 @@ from ..compiler.ir import Call, Graph, Param, called, graphs_in
 from .fusion.cost import CPU, Costs
 from .fusion.kernels import fused_calls
 from .fusion.plan import Plan
+from .fusion.products import with_products
 from .fusion.report import Report, report
 from .fusion.upstream import recompute_upstream
 
@@ -35,6 +36,8 @@ def fuse(graph: Graph, costs: Costs = CPU) -> Graph:
     result only within the loops that both share. Graphs that calls hold are fused in turn; in the body of a loop, what
     writes to a part of what is carried stays alone, after all that reads it, so that it can do so in place.
 
+    On targets that compute products of matrices in kernels, what is made of each element of one is in its kernel.
+
     What costs less, and what a kernel can hold, is a matter of the target, whose `costs` these are.
     """
     return _fused_graph(graph, costs, None)
@@ -46,9 +49,9 @@ def _fused_graph(graph: Graph, costs: Costs, kept: Mapping[int, int] | None) -> 
     if any(a is not b for a, b in zip(nested, graph.calls, strict=True)):
         graph = replace(graph, calls=nested)
     calls = fused_calls(plan_fusion(graph, costs, kept))
-    if len(calls) == len(graph.calls) and all(a is b for a, b in zip(calls, graph.calls, strict=True)):
-        return graph
-    return replace(graph, calls=calls)
+    if len(calls) != len(graph.calls) or any(a is not b for a, b in zip(calls, graph.calls, strict=True)):
+        graph = replace(graph, calls=calls)
+    return with_products(graph) if costs.holds_products else graph
 
 
 def plan_fusion(graph: Graph, costs: Costs = CPU, kept: Mapping[int, int] | None = None) -> Plan:

@@ -97,7 +97,7 @@ SMALL: dict[str, Graph] = {
     "no rows": recorded(relu_layer, "f32[0, 20]", "f32[20, 30]", "f32[30]", "f32[0, 30]"),
     "vector": recorded(matmul, "f32[70, 200]", "f32[200, 1]"),
     "row": recorded(relu_layer, "f16[1, 200]", "f16[200, 70]", "f16[70]", "f16[1, 70]"),
-    "many tiles of rows": recorded(matmul, "f32[1300, 20]", "f32[20, 200]"),
+    "many tiles of rows": recorded(matmul, "f32[577, 20]", "f32[20, 65]"),
     "relu layer": recorded(relu_layer, "f32[50, 40]", "f32[40, 70]", "f32[70]", "f32[50, 70]"),
     "relu layer of halves": recorded(relu_layer, "bf16[50, 40]", "bf16[40, 70]", "bf16[70]", "bf16[50, 70]"),
     "relu layer of integers": recorded(relu_layer, "i16[50, 40]", "i16[40, 70]", "i16[70]", "i16[50, 70]"),
@@ -108,7 +108,7 @@ SMALL: dict[str, Graph] = {
     "of scaled": recorded(of_scaled, "f32[50, 40]", "f32[40]", "f32[40, 70]"),
     "squared": recorded(lambda x: matmul(x, x), "f32[40, 40]"),
     "row sums": recorded(row_sums, "f32[50, 40]", "f32[40, 70]"),
-    "of sums": recorded(of_sums, "f32[6, 50, 40]", "f32[40, 70]"),
+    "of sums": recorded(of_sums, "f32[6, 9, 12]", "f32[12, 10]"),
 }  # fmt: skip
 
 LARGE: dict[str, Graph] = {

@@ -47,7 +47,9 @@ def kernel_named(name: str) -> TritonKernel:
         assert kernel is not None
         return kernel
     if name.startswith("product of "):
-        return product_kernel(product_graphs.LARGE[name.removeprefix("product of ")], "kernel")
+        kernel = product_kernel(product_graphs.LARGE[name.removeprefix("product of ")], "kernel")
+        assert kernel is not None
+        return kernel
     graphs = {**{f"small {name}": graph for name, graph in SMALL.items()}, **LARGE}
     return triton_kernel(graphs[name], "kernel")
 

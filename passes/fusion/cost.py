@@ -30,6 +30,8 @@ class Costs:
     """Fewer bytes than these may stay in memory for longer than without fusion."""
     can_compute: Callable[[Call], bool]
     """Whether a kernel can hold a call."""
+    holds_products: bool
+    """Whether a kernel can hold a product of matrices, and what is made of each of its elements."""
     goes_over_rows_once: Callable[[Graph], bool] | None
     """Whether the graph of a kernel computes rows and gathers over all of them, and its kernel does both at once; None
     where no kernel does."""
@@ -52,6 +54,7 @@ CPU: Final = Costs(
     brief=64,
     held=1 << 20,
     can_compute=is_loop_call,
+    holds_products=False,
     goes_over_rows_once=None,
 )
 """Of one thread, which reads past its caches: kernels are loops in C."""

@@ -14,6 +14,7 @@ GPU: Final = Costs(
     brief=1 << 15,
     held=1 << 26,
     can_compute=can_compute,
+    holds_products=True,
     goes_over_rows_once=goes_over_rows_once,
 )
 """Of a large one as a whole: memory is slow beside arithmetic, and starting a kernel takes as long as reading 10 MB."""

@@ -1,6 +1,6 @@
 """From a plan to calls: every group becomes a call of `kernel` that holds a graph."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...compiler.ir import Call, Graph, Value
 from ...compiler.kernel import MOVES, REDUCTIONS
@@ -18,8 +18,7 @@ CHEAP_NUMBERS = 8.0
 def fused_calls(plan: Plan) -> tuple[Call, ...]:
     """The calls of the graph, those that are grouped as calls of `kernel`."""
     position = {call: index for index, call in enumerate(plan.graph.calls)}
-    names = {value: call.op for call in plan.graph.calls for value in call.outputs}
-    names.update(zip(plan.graph.inputs, plan.graph.input_names, strict=True))
+    names = names_of(plan.graph)
     calls: dict[Call, None] = {}
     for unit in plan.in_order():
         if not isinstance(unit, Group):
@@ -29,8 +28,15 @@ def fused_calls(plan: Plan) -> tuple[Call, ...]:
         if stays_calls(unit, plan):
             calls.update(dict.fromkeys(members))
         else:
-            calls[kernel_call(unit, members, names)] = None
+            calls[kernel_call(members, unit.stored, names)] = None
     return tuple(calls)
+
+
+def names_of(graph: Graph) -> dict[Value, str]:
+    """What kernels call their inputs."""
+    names = {value: call.op for call in graph.calls for value in call.outputs}
+    names.update(zip(graph.inputs, graph.input_names, strict=True))
+    return names
 
 
 def stays_calls(group: Group, plan: Plan) -> bool:
@@ -46,8 +52,8 @@ def stays_calls(group: Group, plan: Plan) -> bool:
     return all(value.ndim == 0 for value in values) and sum(map(operations, group.calls)) <= CHEAP_NUMBERS
 
 
-def kernel_call(group: Group, members: list[Call], names: Mapping[Value, str]) -> Call:
-    """The call of a kernel that computes what a group stores, by `members`: its calls in order."""
+def kernel_call(members: Sequence[Call], stored: Iterable[Value], names: Mapping[Value, str]) -> Call:
+    """The call of a kernel that computes what is to be stored, by calls in order."""
     inside: dict[Value, Value] = {}
     taken: dict[Value, str] = {}
     calls: list[Call] = []
@@ -61,7 +67,7 @@ def kernel_call(group: Group, members: list[Call], names: Mapping[Value, str]) -
         inputs = tuple([inside.get(operand, operand) for operand in call.inputs])
         calls.append(Call(call.op, inputs, call.params, (inside[value],), call.location))
     made = {value: place for place, call in enumerate(members) for value in call.outputs}
-    stored = tuple(sorted(group.stored, key=made.__getitem__))
+    stored = tuple(sorted(stored, key=made.__getitem__))
     graph = Graph(
         kernel_name(members),
         tuple(inside[value] for value in taken),
@@ -75,7 +81,7 @@ def kernel_call(group: Group, members: list[Call], names: Mapping[Value, str]) -
 def kernel_name(calls: Iterable[Call]) -> str:
     """``kernel_max_exp_sum``: after the reductions and what costs most, in order."""
     calls = [call for call in calls if not is_view(call)]
-    heavy = [call.op for call in calls if call.op in REDUCTIONS or operations(call) > 1.0]
+    heavy = [call.op for call in calls if call.op in (*REDUCTIONS, "dot") or operations(call) > 1.0]
     light = [call.op for call in calls if call.op not in MOVES]
     ops = list(dict.fromkeys(heavy or light or [call.op for call in calls]))
     if len(ops) > LONGEST_NAME:

@@ -29,6 +29,12 @@ class Reason(Enum):
     """How many. Each computes anew what those before it do."""
     OVERWRITTEN = "what it reads is overwritten by then: {0:.4g} bytes are stored before"
     """How many bytes its result has."""
+    NOT_BY_TILES = (
+        "a product is computed in tiles, and this is not made of its elements one by one: {0:.4g} elements"
+    )
+    """How many elements are made of it."""
+    TWO_PRODUCTS = "the kernel computes another product: {0:.4g} bytes are handed over"
+    """How many bytes the product has."""
     TOO_LARGE = "the kernel would have {0:.4g} calls"
     """How many."""
     NUMBERS = "single numbers are computed faster without a kernel: {0:.4g} operations"

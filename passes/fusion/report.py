@@ -9,6 +9,7 @@ from .cost import Costs, is_number, is_view, operations
 from .group import Group
 from .kernels import kernel_call, stays_calls
 from .plan import Plan, Unit
+from .products import first_refusal
 from .reasons import NotFused, Reason, Refusal
 from .traffic import bytes_moved, bytes_read, bytes_written
 
@@ -63,7 +64,7 @@ def report(plan: Plan, fused: Graph, nested: tuple[Report, ...]) -> Report:
     return Report(
         graph.name,
         tuple(_kernels(plan, names)),
-        tuple(_not_fused(plan, names)),
+        tuple(_not_fused(plan, fused, names)),
         bytes_moved(graph),
         bytes_moved(fused),
         nested,
@@ -76,7 +77,7 @@ def _kernels(plan: Plan, names: Mapping[Value, str]) -> Iterator[FusedKernel]:
         if not isinstance(unit, Group) or stays_calls(unit, plan):
             continue
         members = sorted(unit.calls, key=position.__getitem__)
-        kernel = kernel_call(unit, members, {})
+        kernel = kernel_call(members, unit.stored, {})
         (inside,) = called((kernel,))
         read, written = bytes_read(kernel), bytes_written(kernel)
         alone = sum(bytes_read(call) + bytes_written(call) for call in members)
@@ -84,7 +85,7 @@ def _kernels(plan: Plan, names: Mapping[Value, str]) -> Iterator[FusedKernel]:
         yield FusedKernel(inside.name, computed, read, written, alone - read - written)
 
 
-def _not_fused(plan: Plan, names: Mapping[Value, str]) -> Iterator[NotFused]:
+def _not_fused(plan: Plan, fused: Graph, names: Mapping[Value, str]) -> Iterator[NotFused]:
     maker = {value: call for call in plan.graph.calls for value in call.outputs}
     for unit in plan.in_order():
         for value, users in _operands(unit).items():
@@ -93,6 +94,11 @@ def _not_fused(plan: Plan, names: Mapping[Value, str]) -> Iterator[NotFused]:
             ):
                 continue
             refusal = plan.refusals.get((value, unit)) or _evident(value, maker[value], unit, plan.costs)
+            if plan.costs.holds_products and maker[value].op == "dot":
+                apart = first_refusal(fused, value)
+                if apart is None:
+                    continue
+                refusal = apart
             for user in users:
                 consumer = names[user.outputs[0]] if user.outputs else user.op
                 yield NotFused(names[value], consumer, refusal.reason, refusal.number)

@@ -97,7 +97,7 @@ class _Merger:
             return False
         members = [call for call in self.plan.graph.calls if call in calls]
         both = Group(first.time, first.costs, first.largest, calls, [*first.stored, *second.stored])
-        (graph,) = called((kernel_call(both, members, {}),))
+        (graph,) = called((kernel_call(members, both.stored, {}),))
         return is_one_pass(graph)
 
     def _is_needed(self, value: Value) -> bool:

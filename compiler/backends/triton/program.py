@@ -50,7 +50,7 @@ def call_kernel(call: Call, name: str) -> TritonKernel | None:
     else:
         return step_kernel(call, name)
     if has_product(graph):
-        return product_kernel(graph, name) if is_in_triton(graph) else None
+        return product_kernel(graph, name)
     return triton_kernel(graph, name) if is_in_triton(graph) else None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ....dtypes import FLOAT32, DType, kind
-from ....functions import convert, multiply, reshape, sum_, transpose
+from ....functions import convert, full, multiply, reshape, sum_, transpose
 from ....ir import ArrayType, Call, Graph, Shape, Value
 from ....kernel import is_elementwise
 from ....trace import Builder, inline, recording
@@ -155,6 +155,8 @@ def _axes(call: Call) -> _Axes:
 
 def _sum_of_products(call: Call, x: Value, y: Value) -> Value:
     axes = _axes(call)
+    if 0 in axes.length:
+        return full(call.outputs[0].shape, 0, x.dtype)
     left = transpose(x, (*axes.batch_x, *axes.free_x, *axes.contract_x))
     right = transpose(y, (*axes.batch_y, *axes.free_y, *axes.contract_y))
     left = reshape(left, (*axes.batch, *axes.rows, *(1 for _ in axes.columns), *axes.length))

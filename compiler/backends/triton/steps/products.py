@@ -4,8 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from ....ir import Call, Graph
-from ..kernel import TritonKernel, triton_kernel
-from ..types import has_type
+from ..kernel import TritonKernel, is_in_triton, triton_kernel
 from .product import behind_parts, in_parts, product_in, product_of, with_sums
 from .tile import tile_of_elements, tile_of_matrices
 from .tiled_product import by_elements, by_matrices
@@ -19,11 +18,17 @@ SMALL: Final = 16
 
 def dot(call: Call, name: str) -> TritonKernel | None:
     """The Triton functions of a call of ``dot``; None for complex numbers, which Triton lacks."""
-    return product_kernel(product_of(call), name) if has_type(call.inputs[0].dtype) else None
+    return product_kernel(product_of(call), name)
 
 
-def product_kernel(graph: Graph, name: str) -> TritonKernel:
-    """The Triton functions of a kernel that holds a product, and what is made of its operands and of its elements."""
+def product_kernel(graph: Graph, name: str) -> TritonKernel | None:
+    """The Triton functions of a kernel that holds a product, and what is made of its operands and of its elements.
+
+    None where Triton lacks a dtype or an op.
+    """
+    others = tuple(call for call in graph.calls if call.op != "dot")
+    if not is_in_triton(replace(graph, calls=others)):
+        return None
     product = product_in(graph)
     is_thin = min(product.rows, product.columns) == 1  # and takes as long as to read it
     if is_thin or product.length <= SHORT or not product.type.size:

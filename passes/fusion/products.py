@@ -1,0 +1,116 @@
+"""Products of matrices in kernels: what is made of each element is made where the product is computed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ...compiler.dtypes import FLOAT32, kind
+from ...compiler.ir import Call, Graph, Value, called
+from ...compiler.kernel import REDUCTIONS, is_elementwise
+from ..remove_dead_code import remove_dead_code
+from .kernels import kernel_call, names_of
+from .reasons import Reason, Refusal
+
+
+def with_products(graph: Graph) -> Graph:
+    """The graph with products in the kernels that read them first, where these go over their elements.
+
+    Before, for ``x: f32[100, 20], w: f32[20, 50]``::
+
+        dot_1: f32[100, 50] = dot(x, w, contract_x=(1,), contract_y=(0,))
+        kernel_1: f32[100, 50] = kernel(dot_1, graph=kernel_tanh)
+
+    after::
+
+        kernel_1: f32[100, 50] = kernel(x, w, graph=kernel_dot_tanh)
+
+    A product that others read too is a further result. Numbers of two bytes that are widened to be multiplied are
+    widened in the kernel: their products are exact then, and tensor cores add them up.
+    """
+    readers: dict[Value, list[Call]] = {}
+    for call in graph.calls:
+        for value in dict.fromkeys(call.inputs):
+            readers.setdefault(value, []).append(call)
+    makers = {value: call for call in graph.calls for value in call.outputs}
+    names, outputs = names_of(graph), set(graph.outputs)
+    now: dict[Call, Call | None] = {call: call for call in graph.calls}
+    for call in reversed(graph.calls):
+        if call.op != "dot" or kind(call.inputs[0].dtype) == "c":
+            continue
+        (value,) = call.outputs
+        members, reading = _with_widening(call, makers), readers.get(value, [])
+        reader = now[reading[0]] if reading else None
+        if reader is not None and refusal(value, reader) is None:
+            stored = [*reader.outputs, *([value] if value in outputs or len(reading) > 1 else [])]
+            now[call], now[reading[0]] = None, kernel_call([*members, *_calls_of(reader)], stored, names)
+        elif len(members) > 1:
+            now[call] = kernel_call(members, [value], names)
+    calls = tuple(call for call in now.values() if call is not None)
+    if len(calls) == len(graph.calls) and all(a is b for a, b in zip(calls, graph.calls, strict=True)):
+        return graph
+    return remove_dead_code(replace(graph, calls=calls))
+
+
+def refusal(value: Value, reader: Call) -> Refusal | None:
+    """Why a product is not computed in the kernel that reads it first; None if it is."""
+    if reader.op != "kernel":
+        return Refusal(Reason.LIBRARY_CALL, value.type.nbytes)
+    (graph,) = called((reader,))
+    if any(call.op == "dot" for call in graph.calls):
+        return Refusal(Reason.TWO_PRODUCTS, value.type.nbytes)
+    product = graph.inputs[reader.inputs.index(value)]
+    if any(output.type.size != value.type.size for output in graph.outputs):
+        return Refusal(Reason.NOT_BY_TILES, sum(output.type.size for output in graph.outputs))
+    made = {product}
+    for call in graph.calls:
+        (result,) = call.outputs
+        if call.op in REDUCTIONS:
+            return Refusal(Reason.NOT_BY_TILES, result.type.size)
+        if not made.isdisjoint(call.inputs):
+            made.add(result)
+            if not (is_elementwise(call) or call.op == "reshape") or result.type.size != value.type.size:
+                return Refusal(Reason.NOT_BY_TILES, result.type.size)
+    return None
+
+
+def first_refusal(graph: Graph, value: Value) -> Refusal | None:
+    """Why a product is computed apart from what reads it; None if it is not."""
+    if not any(call.op == "dot" and value in call.outputs for call in graph.calls):
+        return None
+    reader = next(call for call in graph.calls if value in call.inputs)
+    return refusal(value, reader)
+
+
+def _with_widening(call: Call, makers: Mapping[Value, Call]) -> list[Call]:
+    """A product with the conversions of its operands, if both are made of numbers of two bytes, of one dtype."""
+    widening = [_widening(value, makers) for value in dict.fromkeys(call.inputs)]
+    found = [conversion for conversion in widening if conversion is not None]
+    if call.inputs[0].dtype != FLOAT32 or len(found) < len(widening):
+        return [call]
+    same = len({conversion.inputs[0].dtype for conversion in found}) == 1
+    return [*found, call] if same else [call]
+
+
+def _widening(value: Value, makers: Mapping[Value, Call]) -> Call | None:
+    """The conversion that makes a value of an array of numbers of two bytes."""
+    maker = makers.get(value)
+    if maker is not None and maker.op == "kernel":
+        made = (call for call in _calls_of(maker) if value in call.outputs)
+        maker = next((call for call in made if call.inputs[0] in maker.inputs), None)
+    if maker is None or maker.op != "convert":
+        return None
+    (source,) = maker.inputs
+    return maker if kind(source.dtype) == "f" and source.dtype.itemsize == 2 else None
+
+
+def _calls_of(kernel: Call) -> Sequence[Call]:
+    """The calls of a kernel's graph, on the values that it is called with and that it gives."""
+    (graph,) = called((kernel,))
+    env = dict(zip((*graph.inputs, *graph.outputs), (*kernel.inputs, *kernel.outputs), strict=True))
+    return [
+        replace(
+            call,
+            inputs=tuple(env.get(value, value) for value in call.inputs),
+            outputs=tuple(env.get(value, value) for value in call.outputs),
+        )
+        for call in graph.calls
+    ]

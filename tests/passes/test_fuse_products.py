@@ -1,0 +1,119 @@
+"""Products of matrices share a kernel with what is made of their elements, on GPUs."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+
+from product_graphs import (
+    SMALL,
+    gelu_layer,
+    matmul,
+    relu_layer,
+    row_sums,
+    turned_result,
+    two_results,
+    widened,
+)
+from recording import drawn, ops, recorded
+from tracemill.compiler import functions as fn
+from tracemill.compiler.ir import Graph, Value, called
+from tracemill.compiler.trace import evaluate
+from tracemill.passes.fuse import fuse, fusion_report
+from tracemill.passes.fusion.gpu import GPU
+from tracemill.passes.fusion.reasons import Reason
+from tracemill.passes.pipeline import apply
+
+MATRICES = "f32[64, 32]", "f32[32, 128]"
+
+
+def fused(graph: Graph) -> Graph:
+    return apply(partial(fuse, costs=GPU), graph)
+
+
+def in_kernels(graph: Graph) -> list[list[str]]:
+    """The ops of each kernel; of other calls, their own."""
+    return [ops(*called((call,))) if call.op == "kernel" else [call.op] for call in graph.calls]
+
+
+def test_bias_activation_and_residual_are_in_the_kernel_of_the_product() -> None:
+    graph = fused(recorded(relu_layer, *MATRICES, "f32[128]", "f32[64, 128]"))
+    assert in_kernels(graph) == [["dot", "add", "maximum", "add"]]
+    (call,) = graph.calls
+    (kernel,) = called((call,))
+    assert kernel.name == "kernel_dot"
+    assert [value.type for value in kernel.inputs] == [value.type for value in graph.inputs]
+
+
+def test_a_product_that_others_need_is_a_further_result() -> None:
+    graph = recorded(two_results, *MATRICES, "f32[]")
+    (call,) = fused(graph).calls
+    assert call.op == "kernel"
+    assert set(call.outputs) == set(graph.outputs)
+
+
+def test_what_reads_it_later_reads_a_product_from_memory() -> None:
+    def both(x: Value, y: Value) -> tuple[Value, ...]:
+        product = matmul(x, y)
+        return fn.exp(product), matmul(product, fn.transpose(product, (1, 0)))
+
+    first, *_, second = in_kernels(fused(recorded(both, *MATRICES)))
+    assert first == ["dot", "exp"]
+    assert second == ["dot"]
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (row_sums, Reason.NOT_BY_TILES),
+        (lambda x, y: fn.exp(turned_result(x, y)), Reason.NOT_BY_TILES),
+        (lambda x, y: fn.exp(fn.slice_(matmul(x, y), (0, 0), (64, 64))), Reason.NOT_BY_TILES),
+        (lambda x, y: fn.add(matmul(x, y), matmul(fn.exp(x), y)), Reason.TWO_PRODUCTS),
+    ],
+)
+def test_why_a_product_is_apart_is_said(function: Callable[..., Value], reason: Reason) -> None:
+    graph = recorded(function, *MATRICES)
+    found = [pair for pair in fusion_report(graph, GPU).not_fused if pair.producer.startswith("dot")]
+    assert reason in [pair.reason for pair in found]
+    assert "dot" in ops(fused(graph))
+
+
+def test_products_in_one_kernel_are_no_reason_not_to_be() -> None:
+    report = fusion_report(recorded(gelu_layer, *MATRICES, "f32[128]"), GPU)
+    assert not report.not_fused
+
+
+def test_numbers_of_two_bytes_are_widened_in_the_kernel() -> None:
+    def several(x: Value, y: Value) -> tuple[Value, ...]:
+        return widened(x, y), fn.exp(fn.convert(x, np.dtype(np.float32)))
+
+    first, second = in_kernels(fused(recorded(several, "bf16[64, 32]", "bf16[32, 128]")))
+    assert first == ["convert", "convert", "dot"]
+    assert second == ["convert", "exp"]
+
+
+def test_a_product_of_widened_and_other_numbers_is_apart() -> None:
+    def mixed(x: Value, y: Value) -> Value:
+        return matmul(fn.convert(x, np.dtype(np.float32)), y)
+
+    assert in_kernels(fused(recorded(mixed, "f16[64, 32]", "f32[32, 128]"))) == [["convert"], ["dot"]]
+
+
+def test_complex_products_are_in_no_kernel() -> None:
+    graph = fused(recorded(lambda x, y: fn.exp(matmul(x, y)), "c64[64, 32]", "c64[32, 128]"))
+    assert "dot" in ops(graph)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_kernels_mean_what_the_calls_did(name: str) -> None:
+    graph = SMALL[name]
+    inputs = drawn(graph, "real")
+    for x, y in zip(evaluate(fused(graph), *inputs), evaluate(graph, *inputs), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_fusing_again_changes_nothing(name: str) -> None:
+    once = fused(SMALL[name])
+    assert fuse(once, GPU) is once
