@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from product_graphs import SMALL
+from product_graphs import LARGE, SMALL
 from recording import drawn, recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.triton.program import call_kernel, operands
+from tracemill.compiler.backends.triton.steps.products import product_kernel
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.ir import Call, Constant, Graph, Value
 from tracemill.compiler.trace import evaluate
@@ -112,3 +113,27 @@ def test_random_layers_give_what_they_mean(graph: Graph) -> None:
     fused = apply(partial(fuse, costs=GPU), graph)
     if all(call_kernel(call, "kernel") for call in fused.calls):
         assert_runs(fused)
+
+
+@pytest.mark.parametrize(
+    ("name", "programs"),
+    [
+        ("brain halves", [32 * 16]),  # of 128 × 256
+        ("relu layer", [64 * 16]),
+        ("gelu layer", [64 * 32]),  # of 128 × 128, which leaves registers for an expression
+        ("odd", [65 * 64]),  # of 64 × 64, by way of registers
+        ("singles", [32 * 32]),
+        ("long", [16 * 16, 1024]),  # 16 tiles of 64 × 64, whose sums are cut into 16 parts
+        ("vector", [8192]),
+    ],
+)
+def test_tiles_are_large_and_enough_for_all_processors(name: str, programs: list[int]) -> None:
+    kernel = product_kernel(LARGE[name], "kernel")
+    assert kernel is not None
+    assert [launch.programs for launch in kernel.launches] == programs
+
+
+def test_operands_are_not_masked_where_tiles_fit() -> None:
+    kernel = product_kernel(LARGE["brain halves"], "kernel")
+    assert kernel is not None
+    assert "mask" not in kernel.text

@@ -69,8 +69,9 @@ def has_long_tail(product: Product) -> bool:
     """Whether what is made of each element of a product needs many registers."""
     tail, size = product.tail, product.type.size
     calls = sum(additions(call) for call in tail.calls if is_elementwise(call))
-    arrays = sum(value.type.size >= size for value in (*tail.inputs, *tail.outputs))
-    return calls > LONG_TAIL or arrays > 3
+    read = {value for call in tail.calls for value in call.inputs if value in tail.inputs[:-1]}
+    arrays = sum(value.type.size >= size for value in (*read, *tail.outputs))
+    return calls > LONG_TAIL or arrays > 2
 
 
 def tile_of_elements(batch: int, rows: int, columns: int) -> Tile:

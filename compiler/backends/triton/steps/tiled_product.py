@@ -39,7 +39,8 @@ def by_matrices(product: Product, tile: Tile, name: str) -> TritonKernel | None:
         writing.block(k_down, f"step + tl.arange(0, {tile.depth})[:, None]", ROW, tile.depth)
         left = writing.operand(product.left, writing.left(k), k, (tile.rows, tile.depth))
         right = writing.operand(product.right, writing.right(k_down), k_down, (tile.depth, tile.columns))
-        writing.writer.line(f'total = tl.dot({left}, {right}, total, input_precision="ieee")')
+        wide = ", out_dtype=tl.float64" if product.dtype.itemsize == 8 else ""
+        writing.writer.line(f'total = tl.dot({left}, {right}, total, input_precision="ieee"{wide})')
     return None if left is None or right is None else writing.kernel()
 
 
