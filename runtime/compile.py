@@ -13,12 +13,13 @@ from ..compiler.options import flag
 from ..compiler.program import argument_names, describe, flatten_arguments, trace
 from ..compiler.trace import is_idle
 from ..compiler.traced_array import is_traced
-from .build import check_backend
 from .donation import check_donated
 from .entry import MISS, always_miss
+from .gpu.arguments import entered
 from .lower import Lowered
 from .signature import Signature, StaticLeaf, arguments_for, sign
 from .static_arguments import as_tuple, static_arguments
+from .target import check_backend
 from .transform import as_argument, inputs_of, overwrite, run
 from .variant import Variant
 
@@ -98,11 +99,13 @@ class CompiledFunction:
         leaves, tree = self._flatten(args, kwargs)
         if any(map(is_traced, leaves)):
             return self._call_traced(args, kwargs)
+        leaves, leave = entered(leaves)
         variant = self._variant(sign(leaves, tree))
         if variant.uses_variables:
             return self._call_traced(args, kwargs)
         self._entry = variant.entry
-        return variant.run(args, kwargs, leaves)
+        result = variant.run(args, kwargs, leaves)
+        return result if leave is None else leave(result)
 
     def _call_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Inside a trace, on variables, or watched, the function is interpreted, with its arguments unknown as ever."""
@@ -177,7 +180,7 @@ class CompiledFunction:
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The stages that a call with these arguments goes through: traced graph, passes, generated source."""
         leaves, tree = self._flatten(args, kwargs)
-        signature = sign(leaves, tree)
+        signature = sign(entered(leaves)[0], tree)
         options = self._options
         return Lowered(self._function, signature, options.backend, options.fast_math, options.donate_argnums)
 

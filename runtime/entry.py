@@ -10,10 +10,16 @@ import optree
 from ..compiler.dtypes import dtype_name
 from ..compiler.program import ArrayOutput, Program, flatten_arguments
 from .donation import to_overwrite
+from .gpu.device_array import DeviceArray
 from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, identity_of
 
 MISS: Any = object()
 """What an entry returns for a call that it was not made for."""
+
+
+def as_array(x: Any) -> Any:
+    """A result without axes as the array that the function returns."""
+    return x if isinstance(x, DeviceArray) else np.asarray(x)
 
 
 def always_miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -32,7 +38,7 @@ def generate_entry(
         **check.names,
         "MISS": MISS,
         "run": function,
-        "asarray": np.asarray,
+        "asarray": as_array,
         "to_overwrite": to_overwrite,
     }
     inputs = list(check.leaves)
@@ -105,9 +111,14 @@ class CheckWriter:
         if isinstance(spec, ArraySpec):
             dtype = f"d_{dtype_name(spec.dtype)}"
             self.names[dtype] = spec.dtype
+            kind = "ndarray"
+            if spec.gpu is not None:
+                kind, self.names["DeviceArray"] = "DeviceArray", DeviceArray
             self._miss_if(
-                f"type({name}) is not ndarray or {name}.dtype is not {dtype} or {name}.shape != {spec.shape!r}"
+                f"type({name}) is not {kind} or {name}.dtype is not {dtype} or {name}.shape != {spec.shape!r}"
             )
+            if spec.gpu is not None:
+                self._miss_if(f"{name}.device.ordinal != {spec.gpu}")
             self.leaves.append(name)
         elif isinstance(spec, NumberSpec):
             type_ = spec.dtype.type if spec.type is np.generic else spec.type

@@ -15,10 +15,12 @@ from ..passes.fuse import fusion_report
 from ..passes.fusion.cost import operations
 from ..passes.fusion.report import Report
 from ..passes.fusion.traffic import bytes_read, bytes_written
-from .build import Source, final, memory_of, optimise, print_program, target_of
+from .build import Source, memory_of, print_program
 from .donation import donated_inputs
 from .machine import measured_machine
+from .optimise import final, optimise
 from .signature import Signature, arguments_for
+from .target import target_of
 from .variant import Variant
 
 
@@ -69,7 +71,7 @@ class Lowered:
         self._donate_argnums = donate_argnums
         self.graph: Graph = trace(function, signature.tree, arguments_for(signature), is_kept=True).graph
         """The graph as traced."""
-        self.optimised, self.stages = optimise(final(self.graph), self._target)
+        self.optimised, self.stages = optimise(final(self.graph), self.backend)
 
     @property
     def passes(self) -> list[str]:

@@ -7,22 +7,26 @@ from typing import Any
 import numpy as np
 
 from ..compiler.dtypes import DType, dtype_name, is_supported
-from ..compiler.errors import StaticArgumentError
+from ..compiler.errors import StaticArgumentError, WrongDeviceError
 from ..compiler.ir import ArrayType
 from ..compiler.program import Argument, Static, argument_names, is_array_like, leaf_type, weak_type
+from .gpu.device_array import DeviceArray
 
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """An array argument: ``f32[2, 3]``."""
+    """An array argument: ``f32[2, 3]``, or ``f32[2, 3] on cuda:0``."""
 
     dtype: DType
     shape: tuple[int, ...]
+    gpu: int | None = None
+    """The number of the GPU in whose memory it lies; None if it is NumPy's."""
 
     is_traced = True
 
     def __str__(self) -> str:
-        return str(ArrayType(self.dtype, self.shape))
+        place = "" if self.gpu is None else f" on cuda:{self.gpu}"
+        return f"{ArrayType(self.dtype, self.shape)}{place}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,25 @@ class Signature:
     specs: tuple[Spec, ...]
 
     @property
+    def gpu(self) -> int | None:
+        """The GPU on which arrays of the call lie; None if all are NumPy's.
+
+        Raises:
+            WrongDeviceError: they lie on several.
+        """
+        found = {
+            spec.gpu: path
+            for spec, path in zip(self.specs, self.paths, strict=True)
+            if isinstance(spec, ArraySpec) and spec.gpu is not None
+        }
+        if len(found) > 1:
+            places = ", ".join(f"{path} on cuda:{gpu}" for gpu, path in found.items())
+            raise WrongDeviceError(
+                f"arrays of one call lie on different GPUs: {places}. Use device_put for one of them"
+            )
+        return next(iter(found), None)
+
+    @property
     def paths(self) -> list[str]:
         """How each leaf is reached: ``args[0]['w']``."""
         return argument_names(self.tree)
@@ -120,6 +143,8 @@ def sign(leaves: Sequence[Any], tree: Any) -> Signature:
 def _spec(leaf: Any, tree: Any, index: int) -> Spec:
     if type(leaf) is np.ndarray and is_supported(leaf.dtype):
         return ArraySpec(leaf.dtype, leaf.shape)
+    if type(leaf) is DeviceArray:
+        return ArraySpec(leaf.dtype, leaf.shape, leaf.device.ordinal)
     if type(leaf) is StaticLeaf:
         return _static(leaf.value, tree, index)
     if is_array_like(leaf) and not isinstance(leaf, bool):

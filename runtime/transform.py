@@ -17,6 +17,7 @@ from ..compiler.traced_array import TracedArray, as_value, is_numpy_array, is_tr
 from ..compiler.tracing import Known, array_type, current_trace
 from ..passes.pipeline import Made, apply
 from .environment import checking
+from .gpu.device_array import DeviceArray
 from .tape import is_recording, joined
 
 Wrapper: TypeAlias = Callable[..., Any]
@@ -141,6 +142,9 @@ def _memory(array: Array) -> Array:
 
 def overwrite(target: Any, new: Any) -> None:
     """``target[...] = new`` for an array from outside of the function; recorded inside a trace."""
+    if isinstance(target, DeviceArray):
+        target.overwrite(new)
+        return
     trace = current_trace()
     if trace is not None and is_numpy_array(target):
         target = TracedArray(trace.storage_of_array(target), array_type(target))

@@ -7,12 +7,14 @@ import numpy as np
 
 from ..compiler.program import trace
 from ..compiler.traced_array import is_traced
-from .build import build, target_of
+from .build import build
 from .donation import donated_inputs, to_overwrite
 from .entry import always_miss, generate_entry
+from .gpu.device_array import DeviceArray
 from .numpy_generators import refusing_draws
 from .signature import NumberSpec, Signature, arguments_for
-from .transform import inputs_of
+from .target import target_of
+from .transform import inputs_of, overwrite
 
 
 class Variant:
@@ -40,7 +42,8 @@ class Variant:
             self._build(backend, fast_math)
 
     def _build(self, backend: str, fast_math: bool) -> None:
-        self.build = build(self.program.graph, target_of(backend, fast_math), self.donated)
+        target = target_of(backend, fast_math, self.signature.gpu)
+        self.build = build(self.program.graph, target, self.donated)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         if not self.program.mutated and not self.program.frozen:
             self.entry = (
@@ -62,17 +65,18 @@ class Variant:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
         outputs = self.build.function(*inputs)
         for index, output in self.program.mutated:
-            inputs[index][...] = outputs[output]
+            overwrite(inputs[index], outputs[output])
         return self.program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
 
     def _as_numpy_gives(self, index: int, output: Any) -> Any:
         """0-d results as the function would give them: arrays, NumPy scalars, or Python numbers."""
-        if np.ndim(output):
-            return output
         leaf = self.zero_d.get(index)
-        if leaf is None or not leaf.is_scalar:
-            return np.asarray(output)
-        return output[()] if leaf.weak is None else output.item()
+        if leaf is not None and leaf.weak is not None:
+            return output.item()
+        if isinstance(output, DeviceArray) or np.ndim(output):
+            return output
+        is_scalar = leaf is not None and leaf.is_scalar
+        return output[()] if is_scalar else np.asarray(output)
 
     @property
     def is_stale(self) -> bool:

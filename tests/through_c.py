@@ -9,7 +9,8 @@ import numpy as np
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.trace import Builder, evaluate, inline, recording
-from tracemill.runtime.build import build, target_of
+from tracemill.runtime.build import build
+from tracemill.runtime.target import target_of
 
 
 class Run(NamedTuple):

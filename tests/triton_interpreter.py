@@ -4,6 +4,7 @@ What the interpreter of Triton 3.6 gets wrong is mended here: numbers of two byt
 made of one comparison, and the functions of libdevice, for which it has none. What is slow is made fast.
 """
 
+import gc
 import linecache
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -20,10 +21,20 @@ from tracemill.compiler.dtypes import dtype_name
 
 @contextmanager
 def interpreting() -> Generator[None]:
-    """Tell Triton to interpret: it asks before its own functions are defined, and again when ours are."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRITON_INTERPRET", "1")
-        yield
+    """Tell Triton to interpret: it asks before its own functions are defined, and again when ours are.
+
+    It parses functions when they are first called, where the garbage collector must wait: CPython 3.11 takes finalizers
+    that run within ``ast.parse`` for a fault of its own.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("TRITON_INTERPRET", "1")
+            yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 with interpreting():

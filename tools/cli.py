@@ -16,9 +16,9 @@ from rich.console import Console
 
 from ..compiler.errors import CompilerWarning, TracemillError
 from ..compiler.tracing import is_library
-from ..runtime.build import BACKENDS
 from ..runtime.cache import CacheWarning
 from ..runtime.lower import Lowered
+from ..runtime.target import BACKENDS
 from .argument_specs import parse_spec, read_example, signature_of_call
 from .bench_command import bench
 from .cache_commands import cache

@@ -140,25 +140,27 @@ class Device:
         self._driver.cuMemFreeAsync(pointer, self.stream)
         self._driver.cuCtxPopCurrent()
 
-    def copy_in(self, array: Array, to: Memory | None = None) -> Memory:
-        """Copy a contiguous array to the GPU. It may be changed as soon as this returns."""
-        memory = self.allocate(array.nbytes) if to is None else to
+    def copy_in(self, array: Array) -> Memory:
+        """Copy a contiguous array to new memory. It may be changed as soon as this returns."""
+        memory = self.allocate(array.nbytes)
+        self.write(memory.pointer, array)
+        return memory
+
+    def write(self, pointer: int, array: Array) -> None:
+        """Copy a contiguous array to `pointer`. It may be changed as soon as this returns."""
         if not array.nbytes:
-            return memory
+            return
         is_small = array.nbytes <= _STAGED
         source = array.copy() if is_small else array
         with self:
             self._do(
-                self._driver.cuMemcpyHtoDAsync(
-                    memory.pointer, source.ctypes.data, source.nbytes, self.stream
-                ),
+                self._driver.cuMemcpyHtoDAsync(pointer, source.ctypes.data, source.nbytes, self.stream),
                 "copying to",
             )
             if is_small:
                 self.keep(source)
             else:
                 self.synchronize()
-        return memory
 
     def copy_out(self, pointer: int, shape: tuple[int, ...], dtype: DType) -> Array:
         """A new array on the host with what is at `pointer`, after all work that is queued."""

@@ -78,6 +78,10 @@ class DeviceArray:
         self.device.copy(memory.pointer, self.pointer, self.nbytes)
         return DeviceArray(memory, self.shape, self.dtype)
 
+    def overwrite(self, new: "DeviceArray") -> None:
+        """Copy another array of this shape and dtype, on the same GPU, into this one's memory."""
+        self.device.copy(self.pointer, new.pointer, self.nbytes)
+
     def item(self) -> Any:
         """The only element, as Python's number.
 

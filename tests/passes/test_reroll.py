@@ -19,7 +19,9 @@ from tracemill.compiler.trace import evaluate
 from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.remove_dead_code import remove_dead_code
 from tracemill.passes.reroll import reroll
-from tracemill.runtime.build import NUMPY, build, final
+from tracemill.runtime.build import build
+from tracemill.runtime.optimise import final
+from tracemill.runtime.target import NUMPY
 
 STEPS = 40
 FEWEST_CALLS = 60

@@ -13,7 +13,7 @@ from tracemill.compiler.ir import Call, Graph
 from tracemill.compiler.kernel import is_loop_call
 from tracemill.passes.pipeline import run
 from tracemill.passes.tile import tile
-from tracemill.runtime.build import PASSES, final
+from tracemill.runtime.optimise import PASSES, final
 
 
 def the_tiles(graph: Graph) -> Any:

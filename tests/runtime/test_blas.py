@@ -15,7 +15,7 @@ from tracemill.compiler.backends.c.source import functions_text, print_function
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.trace import bind, bind_all, evaluate
 from tracemill.runtime import blas
-from tracemill.runtime.build import target_of
+from tracemill.runtime.target import target_of
 from tracemill.runtime.toolchain import Toolchain
 
 pytestmark = pytest.mark.usefixtures("c_compiler")

@@ -17,7 +17,7 @@ import pytest
 import tracemill as tm
 from samples.sample import LAYOUTS
 from tracemill.compiler.errors import CompilerError, MissingCompilerError
-from tracemill.runtime.build import statistics
+from tracemill.runtime.built import statistics
 from tracemill.runtime.cache import CacheWarning, default_cache
 from tracemill.runtime.machine import Machine
 from tracemill.runtime.threads import set_num_threads
@@ -308,7 +308,7 @@ def test_short_kernels_between_products_of_numpy_leave_it_the_cores() -> None:
 
 PROGRAM = """
 import numpy as np, tracemill as tm
-from tracemill.runtime.build import statistics
+from tracemill.runtime.built import statistics
 x = np.random.default_rng(0).standard_normal((40, 30))
 f = tm.compile(lambda x: np.cumsum(np.sin(x), axis=0) * 2, backend="c")
 np.testing.assert_allclose(f(x), np.cumsum(np.sin(x), axis=0) * 2, rtol=1e-12, atol=1e-12)
@@ -450,7 +450,7 @@ def test_a_program_on_disk_needs_no_printing_and_no_compiler(
         raise AssertionError("a warm start does this anew")
 
     monkeypatch.setattr("tracemill.runtime.build.print_program", refuse)
-    monkeypatch.setattr("tracemill.runtime.build.OTHERS", (refuse,))
+    monkeypatch.setattr("tracemill.runtime.optimise.OTHERS", (refuse,))
     monkeypatch.setattr("tracemill.runtime.toolchain.compiled", refuse)
     np.testing.assert_array_equal(tm.compile(gradient, backend=backend)(X), expected)
 

@@ -21,7 +21,7 @@ from tracemill.compiler.errors import (
     StaticArgumentError,
     TransformTypeError,
 )
-from tracemill.runtime import build
+from tracemill.runtime.built import statistics
 
 
 class Pair(NamedTuple):
@@ -412,9 +412,9 @@ def test_threads_share_a_compiled_function() -> None:
 PROGRAM = textwrap.dedent(
     """
     import numpy as np, tracemill as tm
-    from tracemill.runtime import build
+    from tracemill.runtime.built import statistics
     f = tm.compile(tm.grad(lambda x: np.sum(np.tanh(x) * 3)))
-    print(f(np.arange(3.0)).tolist(), build.statistics.compiled, build.statistics.from_disk)
+    print(f(np.arange(3.0)).tolist(), statistics.compiled, statistics.from_disk)
     """
 )
 
@@ -441,8 +441,8 @@ def test_a_corrupt_entry_is_compiled_again_with_a_warning(private_cache: Path) -
     expected = tm.compile(body)(x)
     (program,) = private_cache.rglob("program.py")
     program.write_text("raise SystemExit")
-    before = build.statistics.compiled
+    before = statistics.compiled
     with pytest.warns(UserWarning, match=r"program\.py"):
         again = tm.compile(body)(x)
     assert np.array_equal(again, expected)
-    assert build.statistics.compiled == before + 1
+    assert statistics.compiled == before + 1

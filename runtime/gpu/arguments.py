@@ -1,0 +1,51 @@
+"""Arrays of other libraries as arguments of compiled functions, and results as arrays of the same library."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import optree
+
+from ...compiler.program import NAMESPACE
+from .device_array import DeviceArray
+from .foreign import foreign
+
+_OURS: Final = frozenset({np.ndarray, DeviceArray, bool, int, float, complex, str, type(None)})
+
+_FROM_DLPACK: Final[dict[str, tuple[str, str]]] = {
+    "cupy": ("cupy", "from_dlpack"),
+    "jax": ("jax.dlpack", "from_dlpack"),
+    "jaxlib": ("jax.dlpack", "from_dlpack"),
+    "torch": ("torch", "from_dlpack"),
+}
+"""By the package that defines an array's type: the function that makes such arrays of others."""
+
+
+def entered(leaves: Sequence[Any]) -> tuple[list[Any], Callable[[Any], Any] | None]:
+    """Arguments with our own arrays in the place of those that other libraries have on a GPU, without a copy.
+
+    And what hands a result back: `DeviceArray` in it becomes an array of the first such library, without a copy; None
+    if there is none that has a function for that.
+
+    Raises:
+        ForeignArrayError: an array's elements do not lie one behind the other, or its dtype is none of ours.
+    """
+    if all(type(leaf) in _OURS for leaf in leaves):
+        return list(leaves), None
+    found = [foreign(leaf) if type(leaf) not in _OURS else None for leaf in leaves]
+    strangers = (type(leaf) for leaf, array in zip(leaves, found, strict=True) if array is not None)
+    packages = (kind.__module__.partition(".")[0] for kind in strangers if kind is not DeviceArray)
+    maker = next((_FROM_DLPACK[name] for name in packages if name in _FROM_DLPACK), None)
+    ours = [leaf if array is None else array for leaf, array in zip(leaves, found, strict=True)]
+    if maker is None:
+        return ours, None
+    module, name = maker
+    from_dlpack = getattr(sys.modules[module], name)
+
+    def leave(result: Any) -> Any:
+        return optree.tree_map(
+            lambda x: from_dlpack(x) if isinstance(x, DeviceArray) else x, result, namespace=NAMESPACE
+        )
+
+    return ours, leave

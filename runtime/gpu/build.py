@@ -1,0 +1,136 @@
+"""From a graph to a program on a GPU: optimise, print Triton, compile it for that GPU, cache, load."""
+
+import json
+import logging
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.backends.triton.plan import Plan
+from ...compiler.backends.triton.plan_document import arrays_of, document, plan_of
+from ...compiler.backends.triton.program import TritonProgram, triton_program
+from ...compiler.byte_counts import show_bytes
+from ...compiler.dtypes import dtype_name, dtype_named
+from ...compiler.errors import ParseError
+from ...compiler.ir import Graph
+from ...compiler.op import has_effect
+from ..built import Build, statistics
+from ..cache import cache_key, default_cache, versions_in_use
+from ..cache_entry import Entry
+from ..optimise import optimised
+from ..target import Target
+from ..triton_build import BuiltKernel, build_program, target_named
+from .device import Device, gpu
+from .kernel import LoadedKernel
+from .program import GpuProgram
+
+KERNELS: Final = "kernels.py"
+"""The member of a cache entry that is the text of the Triton functions, to be read by people alone."""
+
+PLAN: Final = "plan.json"
+
+_log = logging.getLogger("tracemill")
+
+
+def build_for_gpu(graph: Graph, target: Target) -> Build:
+    """Make a prepared graph runnable on a GPU, from the disk cache if it is there.
+
+    Raises:
+        MissingPackageError, NoDriverError, NoGpuError: what runs kernels is not there.
+        KernelError, GpuCodeError: Triton does not compile a kernel, or the GPU does not run it.
+    """
+    device = gpu(target.gpu)
+    text = str(graph)
+    # A program that calls back into Python is not cached: a Python function has no text to know it by.
+    is_cached = not any(has_effect(call, "calls Python") for call in graph.calls)
+    key = _key(text, target, device) if is_cached else None
+    cache = default_cache()
+    entry = cache.load(key) if key else None
+    if entry is not None:
+        statistics.from_disk += 1
+        return _from_disk(entry, device)
+    program = triton_program(optimised(graph, "triton"))
+    _report_host_steps(program.plan)
+    built = build_program(program, target_named(device.target))
+    statistics.compiled += 1
+    about = {"function": graph.name, "backend": "triton"}
+    folder = cache.store(key, _members(program, built) | {"graph.txt": text.encode()}, about) if key else None
+    loaded = {name: _loaded(device, kernel.code, _about(kernel)) for name, kernel in built.items()}
+    function = GpuProgram(program.plan, loaded, device)
+    return Build(function, program.text, folder / KERNELS if folder else None)
+
+
+def _key(text: str, target: Target, device: Device) -> str:
+    try:
+        triton = version("triton")
+    except PackageNotFoundError:
+        triton = "none"
+    options: dict[str, Any] = {"fast_math": target.options.fast_math}
+    versions = {**versions_in_use(), "triton": triton, "target": device.target}
+    return cache_key(ir=text, backend="triton", options=options, versions=versions)
+
+
+def _report_host_steps(plan: Plan) -> None:
+    for step in plan.host_steps:
+        _log.info(
+            "%s: %s on the host, by NumPy: no kernel computes this, and %s are copied in each call",
+            plan.name,
+            ", ".join(step.ops),
+            show_bytes(step.bytes_copied),
+        )
+
+
+# ---- on disk -------------------------------------------------------------------------------------------
+
+
+def _members(program: TritonProgram, built: Mapping[str, BuiltKernel]) -> dict[str, bytes]:
+    kernels = [{"function": name, **_about(kernel)} for name, kernel in built.items()]
+    arrays = arrays_of(program.plan)
+    types = {digest: [dtype_name(array.dtype), *array.shape] for digest, array in arrays.items()}
+    stored = {"plan": document(program.plan), "kernels": kernels, "arrays": types}
+    members = {KERNELS: program.text.encode(), PLAN: json.dumps(stored, indent=1).encode()}
+    for number, kernel in enumerate(built.values()):
+        members[f"kernel_{number}.cubin"] = kernel.code
+    return members | {f"{digest}.bin": array.tobytes() for digest, array in arrays.items()}
+
+
+def _from_disk(entry: Entry, device: Device) -> Build:
+    stored = json.loads(entry.text(PLAN))
+    arrays = {
+        digest: np.frombuffer(entry.members[f"{digest}.bin"], dtype_named(dtype)).reshape(shape)
+        for digest, (dtype, *shape) in stored["arrays"].items()
+    }
+    plan = plan_of(stored["plan"], arrays)
+    loaded = {
+        about["function"]: _loaded(device, entry.members[f"kernel_{number}.cubin"], about)
+        for number, about in enumerate(stored["kernels"])
+    }
+    if missing := {step.function for step in plan.launches} - set(loaded):
+        raise ParseError(f"a plan launches functions that are not beside it: {', '.join(sorted(missing))}")
+    function = GpuProgram(plan, loaded, device)
+    return Build(function, entry.text(KERNELS), entry.folder / KERNELS, from_disk=True)
+
+
+def _about(kernel: BuiltKernel) -> dict[str, Any]:
+    assert kernel.facts is not None
+    return {
+        "name": kernel.name,
+        "warps": kernel.warps,
+        "shared_bytes": kernel.shared_bytes,
+        "scratch_bytes": kernel.scratch_bytes,
+        "pointers": len(kernel.facts.parameters) - 2,  # Triton's own are behind ours
+    }
+
+
+def _loaded(device: Device, code: bytes, about: Mapping[str, Any]) -> LoadedKernel:
+    return LoadedKernel(
+        device,
+        code,
+        about["name"],
+        warps=about["warps"],
+        shared_bytes=about["shared_bytes"],
+        pointers=about["pointers"],
+        scratch_bytes=about["scratch_bytes"],
+    )

@@ -1,0 +1,58 @@
+"""Which passes a program goes through, for each backend."""
+
+from collections.abc import Callable
+from functools import partial
+
+from ..compiler.ir import Graph
+from ..passes.decompose import decompose_composites
+from ..passes.fold_constants import fold_constants
+from ..passes.fuse import fuse
+from ..passes.inline_calls import inline_calls
+from ..passes.inline_rules import inline_rules
+from ..passes.pipeline import apply, run
+from ..passes.remove_dead_code import remove_dead_code
+from ..passes.reroll import reroll
+from ..passes.share_subexpressions import share_subexpressions
+from ..passes.simplify import simplify
+from ..passes.tile import tile
+from .environment import checking
+
+FIRST = (decompose_composites, remove_dead_code, reroll)
+"""What they leave is what the disk cache knows a program by: a Python loop as a loop, whose text is short."""
+
+OTHERS = (simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
+
+PASSES = (*FIRST, *OTHERS)
+"""What every program goes through, in this order."""
+
+
+def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
+    """What it goes through then."""
+    if backend == "numpy":
+        return (tile,)
+    if backend == "c":
+        return inline_calls, fuse
+    from ..passes.fusion.gpu import GPU
+
+    return inline_calls, partial(fuse, costs=GPU), remove_dead_code
+
+
+def final(graph: Graph) -> Graph:
+    """The graph as it is compiled: no transform will ask for the rules that its calls hold."""
+    return apply(inline_rules, graph, check=checking())
+
+
+def prepared(graph: Graph) -> Graph:
+    """The graph by whose text the disk cache knows a program."""
+    return run(final(graph), FIRST, check=checking())
+
+
+def optimised(graph: Graph, backend: str) -> Graph:
+    """A `prepared` graph after all passes."""
+    return run(graph, (*OTHERS, *passes_for(backend)), check=checking())
+
+
+def optimise(graph: Graph, backend: str) -> tuple[Graph, list[tuple[str, Graph]]]:
+    """A `final` graph after all passes, and after each."""
+    stages: list[tuple[str, Graph]] = []
+    return run(graph, (*PASSES, *passes_for(backend)), check=checking(), record=stages), stages

@@ -1,0 +1,69 @@
+"""What a program is made for: a backend, its options, a compiler or a GPU."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ..compiler.backends.c.function import COptions
+from ..compiler.errors import BackendError
+from .blas import products
+from .environment import usual_backend
+from .toolchain import Toolchain, toolchain, working_toolchain
+
+BACKENDS: Final = ("auto", "c", "numpy", "triton")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a program is made for."""
+
+    backend: str
+    """``"c"``, ``"numpy"`` or ``"triton"``."""
+    options: COptions
+    toolchain: Toolchain | None
+    """The compiler of the C functions; None if there are none."""
+    falls_back: bool = False
+    """Without a compiler, NumPy will do."""
+    gpu: int = 0
+    """The number of the GPU that Triton's kernels run on."""
+
+    @property
+    def key(self) -> Mapping[str, str]:
+        """What it adds to the versions in a cache key."""
+        return dict(self.toolchain.identity()) if self.toolchain else {}
+
+
+NUMPY: Final = Target("numpy", COptions(), None)
+
+
+def check_backend(backend: str, setting: str = "backend") -> None:
+    """`BackendError` for a name that is none, of what was set."""
+    if backend not in BACKENDS:
+        raise BackendError(
+            f"{setting} {backend!r} is unknown: choose one of {', '.join(map(repr, BACKENDS))}"
+        )
+
+
+def target_of(backend: str, fast_math: bool, gpu: int | None = None) -> Target:
+    """What to build for: ``"auto"`` is the GPU on which arguments lie, else C where a compiler works, else NumPy.
+
+    Raises:
+        BackendError, MissingCompilerError, CompilerError: there is no such backend, or no C compiler for it; or the
+            arguments lie on a GPU, and it computes on the host.
+    """
+    wanted = backend if backend != "auto" or gpu is not None else usual_backend()
+    check_backend(wanted, "TRACEMILL_BACKEND" if backend == "auto" else "backend")
+    if gpu is not None and wanted not in ("auto", "triton"):
+        raise BackendError(
+            f"backend {wanted!r} computes on the host, and an argument lies on GPU {gpu}: copy it, x.numpy(), or"
+            " choose backend='triton'"
+        )
+    if wanted == "triton" or gpu is not None:
+        return Target("triton", COptions(fast_math=fast_math), None, gpu=gpu or 0)
+    if wanted == "numpy":
+        return NUMPY
+    compiler = toolchain() if wanted == "c" else working_toolchain()
+    if compiler is None:
+        return NUMPY
+    options = COptions(fast_math=fast_math, blas=products() is not None)
+    return Target("c", options, compiler, falls_back=wanted == "auto")

@@ -1,0 +1,54 @@
+"""A GPU on which Triton's interpreter runs the kernels: programs are built, loaded and launched, but not compiled."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stub_gpu import StubGpu, machine_code
+from tracemill.compiler.backends.triton.program import TritonProgram
+from tracemill.compiler.dtypes import DType
+from tracemill.runtime.cubin import kernels_in
+from tracemill.runtime.triton_build import BuiltKernel, Target
+from triton_interpreter import Memory, interpreting, module
+
+_numbers = count(1)
+
+
+@contextmanager
+def interpreted(stub_gpu: StubGpu) -> Generator[None]:
+    """Programs that are built here run on `stub_gpu`."""
+
+    def build_program(program: TritonProgram, target: Target) -> dict[str, BuiltKernel]:
+        with interpreting():
+            functions = module(program.text)
+        built: dict[str, BuiltKernel] = {}
+        for step in program.plan.launches:
+            if step.function in built:
+                continue
+            name = f"{step.function}_{next(_numbers)}"
+            dtypes = [slot.type.dtype for slot in step.slots]
+            stub_gpu.kernels[name] = _kernel(stub_gpu, functions[step.function], dtypes)
+            code = machine_code(**{name: len(dtypes)})
+            built[step.function] = BuiltKernel(name, code, "", step.warps, 0, 0, kernels_in(code)[name])
+        return built
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tracemill.runtime.gpu.build.build_program", build_program)
+        patch.setenv("TRACEMILL_CACHE", "0")
+        yield
+
+
+def _kernel(stub_gpu: StubGpu, function: Any, dtypes: list[DType]) -> Callable[..., None]:
+    def kernel(programs: int, *pointers: int) -> None:
+        with interpreting(), np.errstate(all="ignore"):
+            memory = [
+                Memory(stub_gpu.array(pointer, (1,), dtype))
+                for pointer, dtype in zip(pointers, dtypes, strict=True)
+            ]
+            function[(programs,)](*memory)
+
+    return kernel

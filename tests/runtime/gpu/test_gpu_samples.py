@@ -1,0 +1,50 @@
+"""Every op runs on a GPU: in a kernel or a step of its own, or on the host where it has none."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from samples.sample import Sample
+from samples.table import SAMPLES
+from stub_gpu import StubGpu
+from tracemill.compiler.dtypes import is_inexact
+from tracemill.compiler.trace import evaluate
+from tracemill.runtime.gpu.build import build_for_gpu
+from tracemill.runtime.optimise import prepared
+from tracemill.runtime.target import target_of
+
+if find_spec("triton") is None:
+    pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
+
+from interpreted_gpu import interpreted
+
+RELATIVE = {2: 2e-2, 4: 2e-5, 8: 1e-11, 16: 1e-11}
+"""By the bytes of a number: sums are added in another order."""
+
+
+@pytest.fixture
+def card(stub_gpu: StubGpu) -> Iterator[StubGpu]:
+    with interpreted(stub_gpu):
+        yield stub_gpu
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("sample", SAMPLES, ids=[sample.id for sample in SAMPLES])
+def test_samples_give_what_they_mean(card: StubGpu, sample: Sample) -> None:
+    graph = sample.graph()
+    with np.errstate(all="ignore"):
+        expected = evaluate(graph, *sample.arrays())
+        found = build_for_gpu(prepared(graph), target_of("triton", False)).function(*sample.arrays())
+    for x, y in zip(found, expected, strict=True):
+        assert x.dtype == y.dtype
+        assert x.shape == y.shape
+        if is_inexact(y.dtype):
+            size = np.max(np.abs(np.nan_to_num(y.astype(np.complex128), posinf=0, neginf=0)), initial=1)
+            relative = RELATIVE[y.dtype.itemsize]
+            wide = np.complex128 if y.dtype.kind == "c" else np.float64
+            np.testing.assert_allclose(x.astype(wide), y.astype(wide), relative, relative * size)
+        else:
+            np.testing.assert_array_equal(x, y)

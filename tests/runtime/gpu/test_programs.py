@@ -1,0 +1,109 @@
+"""Compiled functions on a GPU: arrays in and out, what is copied, what stays, and what is refused."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from stub_gpu import StubGpu
+
+if find_spec("triton") is None:
+    pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
+
+from interpreted_gpu import interpreted
+
+
+@pytest.fixture
+def card(stub_gpu: StubGpu) -> Iterator[StubGpu]:
+    with interpreted(stub_gpu):
+        yield stub_gpu
+
+
+def softmax(x: Any) -> Any:
+    z = np.exp(x - x.max(axis=-1, keepdims=True))
+    return z / z.sum(axis=-1, keepdims=True)
+
+
+X = np.random.default_rng(0).normal(size=(5, 37)).astype(np.float32)
+
+
+def test_numpy_arrays_go_in_and_come_out(card: StubGpu) -> None:
+    found = tm.compile(softmax, backend="triton")(X)
+    assert type(found) is np.ndarray
+    np.testing.assert_allclose(found, softmax(X), 1e-6)
+    assert len(card.launches) == 1
+
+
+def test_arrays_of_the_gpu_stay_there(card: StubGpu) -> None:
+    compiled = tm.compile(softmax)
+    x = tm.device_put(X)
+    found = compiled(compiled(x))
+    assert isinstance(found, tm.DeviceArray)
+    np.testing.assert_allclose(found.numpy(), softmax(softmax(X)), 1e-6)
+    assert [str(signature) for signature in compiled.signatures()] == ["args[0]: f32[5, 37] on cuda:0"]
+
+
+def test_results_without_axes_are_what_the_function_returns(card: StubGpu) -> None:
+    def several(x: Any) -> Any:
+        return np.sum(x), np.max(x, keepdims=True).reshape(()), 2.5
+
+    found = tm.compile(several, backend="triton")(X)
+    assert list(map(type, found)) == list(map(type, several(X)))
+    on_gpu, _, _ = tm.compile(several)(tm.device_put(X))
+    assert isinstance(on_gpu, tm.DeviceArray)
+    assert on_gpu.shape == ()
+
+
+def test_what_has_no_kernel_runs_on_the_host(card: StubGpu) -> None:
+    a = X[:5, :5].astype(np.float64)
+    compiled = tm.compile(lambda a: np.sin(np.linalg.inv(a + 5 * np.eye(5))).T, backend="triton")
+    np.testing.assert_allclose(compiled(a), np.sin(np.linalg.inv(a + 5 * np.eye(5))).T, 1e-12)
+
+
+def test_an_argument_that_the_function_updates_is_updated_where_it_lies(card: StubGpu) -> None:
+    def scale(x: Any) -> None:
+        x *= 2
+
+    x = tm.device_put(X)
+    tm.compile(scale)(x)
+    np.testing.assert_array_equal(x.numpy(), 2 * X)
+    y = X.copy()
+    tm.compile(scale, backend="triton")(y)
+    np.testing.assert_array_equal(y, 2 * X)
+
+
+def test_gradients_run_there_too(card: StubGpu) -> None:
+    def loss(w: Any, x: Any) -> Any:
+        return np.sum(np.tanh(x @ w) ** 2)
+
+    w = np.random.default_rng(1).normal(size=(37, 3)).astype(np.float32)
+    expected = tm.grad(loss)(w, X)
+    found = tm.compile(tm.grad(loss), backend="triton")(w, X)
+    np.testing.assert_allclose(found, expected, 1e-4, 1e-5)
+
+
+def test_arrays_on_several_gpus_are_refused(card: StubGpu) -> None:
+    compiled = tm.compile(lambda x, y: x + y)
+    with pytest.raises(tm.errors.WrongDeviceError, match=r"args\[1\] on cuda:1"):
+        compiled(tm.device_put(X), tm.device_put(X, device=1))
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+def test_backends_of_the_host_refuse_arrays_of_a_gpu(card: StubGpu, backend: str) -> None:
+    with pytest.raises(tm.errors.BackendError, match="computes on the host"):
+        tm.compile(softmax, backend=backend)(tm.device_put(X))
+
+
+def test_memory_goes_back(card: StubGpu) -> None:
+    compiled = tm.compile(softmax)
+    x = tm.device_put(X)
+    compiled(x)
+    card.run()
+    before = card.used()
+    for _ in range(3):
+        compiled(x)
+    card.run()
+    assert card.used() == before
