@@ -264,6 +264,8 @@ class _Lowering(Loops):
             return ZERO
         if isinstance(number, Literal):
             return Affine(min(max(int(number.constant.array), 0), last))
+        if isinstance(number, Position) and number.place.low >= 0 and number.place.high <= last:
+            return number.place
         local = self.let(f"{self.stem(call)}_at", INT64, Clamped(number, last, INT64))
         variable = Variable(local.name, 0, last)
         self.homes[local.name][0].bound.add(variable)

@@ -26,6 +26,8 @@ class Costs:
     """So many outer iterations keep all busy."""
     brief: int
     """Loops of so few elements need not run in parallel."""
+    again: int
+    """So many more bytes may be read if a kernel is saved."""
     held: int
     """Fewer bytes than these may stay in memory for longer than without fusion."""
     can_compute: Callable[[Call], bool]
@@ -52,6 +54,7 @@ CPU: Final = Costs(
     small=1 << 15,
     parallel=16,
     brief=64,
+    again=0,
     held=1 << 20,
     can_compute=is_loop_call,
     holds_products=False,

@@ -145,7 +145,7 @@ class _Planner:
         (value,) = call.outputs
         read = [_bytes_to_read(call, group) for group in groups]
         stored = read[0] + len(groups) * value.type.nbytes  # written once, read by all but the first
-        if sum(read) > stored:
+        if sum(read) > stored + self.costs.again:
             return Refusal(Reason.MORE_BYTES, sum(read) - stored)
         after = (use.call.outputs[0] for group in groups for use in group.reads[value])
         spent = operations(call) + max(self.again.get(result, 0.0) for result in after)

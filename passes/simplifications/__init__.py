@@ -1,5 +1,15 @@
 """The rules of `simplify`, by what they are about. Importing this package fills their table."""
 
-from . import arithmetic, conversion, gathering, layout, logic, products, reductions, scattering
+from . import arithmetic, conversion, gathering, layout, logic, products, ranges, reductions, scattering
 
-__all__ = ["arithmetic", "conversion", "gathering", "layout", "logic", "products", "reductions", "scattering"]
+__all__ = [
+    "arithmetic",
+    "conversion",
+    "gathering",
+    "layout",
+    "logic",
+    "products",
+    "ranges",
+    "reductions",
+    "scattering",
+]

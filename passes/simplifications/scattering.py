@@ -6,10 +6,11 @@ Gradients of ``x[rows, labels]`` are such sums. As in all sums, the order of the
 from typing import Any
 
 from ...compiler.functions import add, broadcast_to, scatter, sum_, zeros_like
-from ...compiler.ir import Call, Constant, Value
+from ...compiler.ir import Call, Value
 from ...compiler.ops.indexing import other_axes
 from ...compiler.trace import bind
-from .constants import is_number, uniform
+from .constants import is_number
+from .ranges import bounds
 from .rule import Site, rule
 
 
@@ -28,7 +29,8 @@ def _sum_of_scatter(site: Site) -> Value | None:
     places = dict(zip(indexed, indices, strict=True))
     if not set(axes) < set(places):
         return None
-    if not all(_is_inside(site, places[axis], x.shape[axis]) for axis in axes):
+    known = {axis: bounds(site, places[axis]) for axis in axes}
+    if not all(found and found[0] >= 0 and found[1] < x.shape[axis] for axis, found in known.items()):
         return None
     shape = updates.shape[: updates.ndim - x.ndim + len(places)]
     left = {axis: at for at, axis in enumerate(other_axes(x.ndim, axes)) if axis in places}
@@ -59,14 +61,3 @@ def _is_zero(site: Site, value: Value) -> bool:
     """Whether all elements are known to be 0."""
     inner = site.made_by(value, "broadcast_to")
     return is_number(value if inner is None else inner.inputs[0], 0)
-
-
-def _is_inside(site: Site, index: Value, length: int) -> bool:
-    """Whether an index is known to lie in [0, length)."""
-    if isinstance(index, Constant):
-        return bool(((index.array >= 0) & (index.array < length)).all())
-    inner = site.made_by(index, "clip")
-    if inner is None:
-        return False
-    low, high = (uniform(limit) for limit in inner.inputs[1:])
-    return low is not None and high is not None and int(low) >= 0 and int(high) < length

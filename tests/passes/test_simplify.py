@@ -93,6 +93,10 @@ def clipped(index: Value, last: int) -> Value:
     return bind("clip", index, fn.constant(0, INT64), fn.constant(last, INT64))
 
 
+def positions(length: int) -> Value:
+    return fn.iota(length, INT64)
+
+
 V, M = "f32[17]", "f32[3, 5]"
 
 EXACT = Points((np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.0, 0.5, 2.0**100, -(2.0**-100)))
@@ -299,9 +303,21 @@ CASES = (
     Case("x with scattered sums + y → x + y with scattered sums",
          lambda x, y, z: fn.add(scattered(x, y, [2, 0, 2, 1], [4, 0, 9, 3]), z),
          (M, "f32[4]", "f32[5]"), "add scatter", "integers"),
+    Case("x < n → True where x is known to be less", lambda x: fn.where(fn.less(positions(17), 0), positions(17), x),
+         ("i64[17]",), ""),
+    Case("clip(x, low, high) → x where x is known to lie between", lambda x: fn.add(clipped(positions(17), 16), x),
+         ("i64[17]",), "iota add"),
+    Case("gather of x in its own order → x", lambda x: gathered(x, reshape(positions(8), (4, 2))),
+         ("f32[8, 3]",), "reshape"),
+    Case("gather along an axis of one entry → gather along the others",
+         lambda x, i, j: fn.gather(x, [i, j], (2, 1)), ("f32[3, 5, 1]", "i64[4]", "i64[4]"), "reshape gather"),
+    Case("scatter to all of x in its own order → x combined with the updates",
+         lambda x, y: scattered(x, y, reshape(positions(8), (4, 2))), ("f32[8, 3]", "f32[4, 2, 3]"), "reshape add"),
+    Case("scatter to all of x in its own order → x combined with the updates",
+         lambda x, y: scattered(x, y, positions(17), mode="set"), (V, V), ""),
     Case("gather of f(x, y) → f(gather of x, gather of y)",
          lambda x, y, i: gathered(fn.subtract(x, reshape(y, (3, 1))), [2, 0, 9, -1], i),
-         (M, "f32[3]", "i64[4]"), "reshape gather gather subtract"),
+         (M, "f32[3]", "i64[4]"), "gather gather subtract"),
     Case("gather of f(x, y) → f(gather of x, gather of y)",
          lambda x, y: gathered(fn.multiply(fn.add(x, y), 2.0), [[2], [1]], [[0], [7]]),
          ("f32[3, 5, 2]", "f32[2]"), "gather reshape gather add multiply"),
@@ -389,6 +405,12 @@ UNCHANGED = {
     "arrays that are transposed in two ways": (
         lambda x: fn.multiply(fn.transpose(x, (1, 0, 2)), fn.transpose(x, (2, 1, 0))),
         "f32[3, 3, 3]",
+    ),
+    "positions that may be less, or not": (lambda x: fn.less(positions(17), 16), V),
+    "positions that are clipped": (lambda x: clipped(positions(17), 15), V),
+    "positions of some of x": (
+        lambda x: (gathered(x, positions(16)), scattered(x, gathered(x, [1]), [0])),
+        V,
     ),
     "what is gathered as often as there are elements": (lambda x: gathered(fn.exp(x), np.arange(17)), V),
     "what is gathered from an array that others see": (

@@ -9,13 +9,16 @@ from hypothesis import given, settings
 from kernel_graphs import LARGE, SMALL
 from random_graphs import graphs
 from recording import drawn
+from row_programs import CASES, optimised
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler.backends.triton.kernel import goes_over_rows_once, is_in_triton, triton_kernel
 from tracemill.compiler.dtypes import is_inexact
-from tracemill.compiler.ir import Graph
+from tracemill.compiler.ir import Graph, called
 from tracemill.compiler.kernel import MOVES, REDUCTIONS, is_elementwise
 from tracemill.compiler.trace import evaluate
+from tracemill.passes.fuse import fuse
+from tracemill.passes.fusion.gpu import GPU
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
@@ -62,6 +65,17 @@ def test_kernels_give_what_they_mean(name: str) -> None:
     graph = SMALL[name]
     if is_in_triton(graph):
         assert_means_the_same(graph, drawn(graph, "real"), of_largest=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_of_programs_as_people_write_them_give_what_they_mean(name: str) -> None:
+    graph = fuse(optimised(CASES[name], 21, 130), GPU)
+    (call,) = graph.calls
+    (kernel,) = called((call,))
+    inputs = drawn(kernel, "real")
+    labels = np.random.default_rng(0).integers(-130, 130, 21)
+    assert_means_the_same(kernel, [labels if x.dtype == np.int64 else x for x in inputs], of_largest=1)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -1,0 +1,100 @@
+"""Whole numbers of which it is known between which two they lie: positions, and what has been clipped."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.dtypes import is_integer
+from ...compiler.functions import broadcast_to, constant, gather, reshape
+from ...compiler.ir import Constant, Value
+from ...compiler.trace import bind
+from .constants import uniform
+from .rule import Site, rule
+
+_MOVED: Final = ("broadcast_to", "flip", "reshape", "slice", "transpose")
+
+
+def bounds(site: Site, value: Value) -> tuple[int, int] | None:
+    """The least and the greatest that elements of an array of integers can be; None if nothing is known."""
+    if not is_integer(value.dtype) or value.type.size == 0:
+        return None
+    if isinstance(value, Constant):
+        return int(value.array.min()), int(value.array.max())
+    if (inner := site.made_by(value, *_MOVED)) is not None:
+        return bounds(site, inner.inputs[0])
+    if (inner := site.made_by(value, "iota")) is not None:
+        params: Any = inner.params
+        last = params["length"] - 1
+        return (0, last) if last <= np.iinfo(value.dtype).max else None
+    if (inner := site.made_by(value, "clip")) is not None:
+        low, high = (uniform(limit) for limit in inner.inputs[1:])
+        return None if low is None or high is None or low > high else (int(low), int(high))
+    return None
+
+
+def is_position(site: Site, value: Value) -> bool:
+    """Whether the elements of an array are 0, 1, 2, … in row-major order."""
+    while (inner := site.made_by(value, "reshape")) is not None:
+        value = inner.inputs[0]
+    inner = site.made_by(value, "iota")
+    return inner is not None and bounds(site, value) is not None
+
+
+@rule("x < n → True where x is known to be less", "less", "less_equal", "greater", "greater_equal")
+def _known_order(site: Site) -> Value | None:
+    first, second = (bounds(site, value) for value in site.inputs)
+    if first is None or second is None:
+        return None
+    is_less = site.op.startswith("less")
+    (low, high), (other_low, other_high) = (first, second) if is_less else (second, first)
+    is_strict = not site.op.endswith("equal")
+    if high < other_low or (high == other_low and not is_strict):
+        return broadcast_to(constant(True), site.type.shape)
+    if low > other_high or (low == other_high and is_strict):
+        return broadcast_to(constant(False), site.type.shape)
+    return None
+
+
+@rule("clip(x, low, high) → x where x is known to lie between", "clip")
+def _known_between(site: Site) -> Value | None:
+    x, *limits = site.inputs
+    if x.type != site.type:
+        return None
+    known, low, high = bounds(site, x), *(bounds(site, limit) for limit in limits)
+    if known is None or low is None or high is None:
+        return None
+    return x if low[1] <= known[0] and known[1] <= high[0] else None
+
+
+@rule("gather of x in its own order → x", "gather")
+def _gather_all(site: Site) -> Value | None:
+    (x, *indices), axes = site.inputs, site.params["axes"]
+    if axes != (0,) or indices[0].type.size != x.shape[0] or not is_position(site, indices[0]):
+        return None
+    return reshape(x, site.type.shape)
+
+
+@rule("gather along an axis of one entry → gather along the others", "gather")
+def _gather_only(site: Site) -> Value | None:
+    """Every index along it is that of its entry."""
+    (x, *indices), axes = site.inputs, site.params["axes"]
+    kept = [(index, axis) for index, axis in zip(indices, axes, strict=True) if x.shape[axis] != 1]
+    if not kept or len(kept) == len(axes):
+        return None
+    shape = np.broadcast_shapes(*(index.shape for index in indices))
+    if np.broadcast_shapes(*(index.shape for index, _ in kept)) != shape:
+        return None
+    gone = [axis for axis in axes if x.shape[axis] == 1]
+    x = reshape(x, tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone))
+    now = tuple(axis - sum(other < axis for other in gone) for _, axis in kept)
+    hint = {"unique": True} if site.params.get("unique") else {}
+    return gather(x, [index for index, _ in kept], now, **hint)
+
+
+@rule("scatter to all of x in its own order → x combined with the updates", "scatter")
+def _scatter_all(site: Site) -> Value | None:
+    (x, updates, *indices), axes = site.inputs, site.params["axes"]
+    if axes != (0,) or indices[0].type.size != x.shape[0] or not is_position(site, indices[0]):
+        return None
+    updates, mode = reshape(updates, x.shape), site.params["mode"]
+    return updates if mode == "set" else bind(mode, x, updates)
