@@ -204,6 +204,12 @@ SMALL: dict[str, Graph] = {
     "long sum": recorded(lambda x: fn.sum_(fn.sin(x), (0, 1)), "f32[300, 300]"),
     "long columns": recorded(lambda x: (bind("max", x, axes=(0,)), fn.divide(fn.sum_(x, (0,)), 3)), "f64[7001, 30]"),
     "long rows": recorded(lambda x: bind("min", x, axes=(1,)), "f64[2, 40003]"),
+    "long places": recorded(lambda x: (bind("argmax", x, axis=1), bind("min", x, axes=(1,))), "f64[2, 40003]"),
+    "long places of columns": recorded(lambda x: bind("argmin", x, axis=0), "f32[7001, 30]"),
+    "long place": recorded(lambda x: bind("argmax", fn.square(x), axis=0), "i32[70001]"),
+    "long sum of short numbers": recorded(lambda x: (fn.sum_(x, (0, 1)), bind("max", x, axes=(0, 1))), "f16[300, 300]"),
+    "long outer axes": recorded(lambda x: fn.sum_(x, (0, 2)), "f32[600, 3, 70]"),
+    "long narrow columns": recorded(lambda x: fn.sum_(x, (0,)), "f64[20003, 3]"),
     "long truth": recorded(lambda x: bind("any", fn.greater(x, 4), axes=(1,)), "f64[2, 40003]"),
 }  # fmt: skip
 """Kernels of the same forms, for who runs them slowly."""

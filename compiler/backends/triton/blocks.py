@@ -80,10 +80,11 @@ def rows_of(variables: Sequence[Variable], body: Block) -> Rows:
     if not longest:
         return Rows(min(POINTWISE, _power_of_two(count)), 0, is_far)
     block = _power_of_two(longest)
-    if block * _row_bytes(variables, body) > RESIDENT:
-        block = STREAMED
+    is_read_once = sum(1 for _ in _leaves(body)) == 1
+    if block * _row_bytes(variables, body) > RESIDENT or is_read_once:
+        block = min(block, STREAMED)
     if variables and neighbours_are_rows(variables[-1], body):
-        side_by_side = min(COLUMNS, _power_of_two(count))
+        side_by_side = min(COLUMNS, _power_of_two(variables[-1].extent))
         return Rows(side_by_side, min(block, max(1, ROWS // side_by_side)), is_far)
     return Rows(min(_power_of_two(count), max(1, ROWS // block)), block, is_far)
 

@@ -306,7 +306,7 @@ class Elements:
             self.declare(accumulator)
         if accumulator.op in SEARCHES:
             return f"{self.gatherer(accumulator)}_at"
-        wide, dtype, name = gathered_dtype(accumulator.dtype), accumulator.dtype, self.gatherer(accumulator)
+        wide, dtype, name = gathered_dtype(accumulator.dtype), result.dtype, self.gatherer(accumulator)
         return f"{name}.to({triton_type(dtype)})" if wide != dtype else name
 
     def axes_of(self, expression: Expression) -> frozenset[str]:

@@ -2,13 +2,28 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from ...affine import ZERO, Variable, of
-from ...loops.nest import Accumulate, Accumulator, Begin, Block, Buffer, Load, Loop, Result, Statement, Store
+from ...affine import ZERO, Affine, Variable, of
+from ...dtypes import INT64
+from ...loops.nest import (
+    Accumulate,
+    Accumulator,
+    Begin,
+    Block,
+    Buffer,
+    Let,
+    Load,
+    Local,
+    Loop,
+    Result,
+    Statement,
+    Store,
+)
 from ...loops.walk import accumulated, at_value, statements
-from .blocks import COLUMNS, neighbours_are_rows
-from .reductions import SEARCHES
+from .blocks import rows_of
+from .reductions import SEARCHES, gathered_dtype
 
 PROGRAMS: Final = 512
 """So many programs keep a GPU busy: a few for each of its processors."""
@@ -55,16 +70,17 @@ def _split_rows(variables: tuple[Variable, ...], body: Block, memory: list[Buffe
         return whole
     (loop,) = loops
     accumulators = list(accumulated((loop,)))
-    wide = bool(variables) and neighbours_are_rows(variables[-1], body)
-    wanted = PROGRAMS // -(-rows // (COLUMNS if wide else 1))
-    size = max(PART // COLUMNS if wide else PART, -(-loop.variable.extent // max(1, wanted)))
-    size = -(-size // ALIGNED) * ALIGNED
-    count = loop.variable.extent // size
-    if wanted < 2 or count < 2 or not all(map(_can_split, accumulators)) or not _only_gathers(loop):
+    together = rows_of(variables, body).count
+    inside = math.prod(variable.extent for variable in parallel(loop)[0][1:])
+    wanted = PROGRAMS // -(-rows // together)
+    size = max(PART // (together * inside), -(-loop.variable.extent // max(1, wanted)))
+    size = size if inside > 1 else -(-size // ALIGNED) * ALIGNED
+    count = loop.variable.extent // max(1, size)
+    if wanted < 2 or count < 2 or not _only_gathers(loop):
         return whole
     before, behind = body[: body.index(loop)], body[body.index(loop) + 1 :]
-    kept = {a: Buffer(f"{a.name}_parts", a.dtype, rows * count) for a in accumulators}
-    memory += kept.values()
+    kept = [_Kept.of(accumulator, rows * count) for accumulator in accumulators]
+    memory += (buffer for one in kept for buffer in one.buffers)
     part, step = Variable("part", 0, count - 1), Variable("step", 0, size - 1)
     row = ZERO
     for variable in variables:
@@ -73,14 +89,73 @@ def _split_rows(variables: tuple[Variable, ...], body: Block, memory: list[Buffe
     element = of(part) * size + of(step) + loop.variable.low
     first: Block = (
         *before,
-        Loop(step, at_value(loop.body, loop.variable, element)),
-        *(Store(buffer, place, Result(a, a.dtype)) for a, buffer in kept.items()),
+        *(statement for one in kept for statement in one.begun()),
+        Loop(step, at_value(_with_extremes(loop.body, kept), loop.variable, element)),
+        *(statement for one in kept for statement in one.stored(place)),
     )
-    parts = Loop(part, tuple(Accumulate(a, Load(buffer, place), None, None) for a, buffer in kept.items()))
+    parts = Loop(part, tuple(statement for one in kept for statement in one.gathered(place)))
     end = loop.variable.low + count * size
     left = Variable(loop.variable.name, end, loop.variable.high)
     rest = (Loop(left, at_value(loop.body, loop.variable, of(left))),) if left.extent > 0 else ()
-    return (*_loops((part, *variables), first), *_loops(variables, (*before, *rest, parts, *behind)))
+    # What is left lies behind all parts: of equal extremes, the first counts.
+    return (*_loops((part, *variables), first), *_loops(variables, (*before, parts, *rest, *behind)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What parts leave of an accumulator: a number, in the precision in which it is gathered; and where it lies."""
+
+    accumulator: Accumulator
+    numbers: Buffer
+    extreme: Accumulator | None = None
+    """For one that looks for a place: what gathers the number that lies there."""
+    places: Buffer | None = None
+
+    @staticmethod
+    def of(accumulator: Accumulator, size: int) -> "_Kept":
+        name, dtype = accumulator.name, accumulator.dtype
+        if accumulator.op not in SEARCHES:
+            return _Kept(accumulator, Buffer(f"{name}_parts", gathered_dtype(dtype), size))
+        op = accumulator.op.removeprefix("arg")
+        extreme = replace(accumulator, name=f"{name}_{op}", op=op)
+        numbers = Buffer(f"{name}_{op}_parts", gathered_dtype(dtype), size)
+        return _Kept(accumulator, numbers, extreme, Buffer(f"{name}_parts", INT64, size))
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        return (self.numbers,) if self.places is None else (self.numbers, self.places)
+
+    def begun(self) -> Block:
+        return () if self.extreme is None else (Begin((self.extreme,)),)
+
+    def stored(self, place: Affine) -> Block:
+        """What a part leaves."""
+        number = Store(self.numbers, place, Result(self.extreme or self.accumulator, self.numbers.dtype))
+        if self.places is None:
+            return (number,)
+        return number, Store(self.places, place, Result(self.accumulator, INT64))
+
+    def gathered(self, place: Affine) -> Block:
+        """What all parts have left."""
+        number = Load(self.numbers, place)
+        if self.places is None:
+            return (Accumulate(self.accumulator, number, None, None),)
+        at = Local(f"{self.places.name}_at", INT64)
+        last = Variable(at.name, 0, self.accumulator.count - 1)
+        return Let(at, Load(self.places, place)), Accumulate(self.accumulator, number, None, of(last))
+
+
+def _with_extremes(body: Block, kept: Sequence[_Kept]) -> Block:
+    """The same statements, with the numbers gathered whose places are looked for."""
+    extremes = {one.accumulator: one.extreme for one in kept if one.extreme is not None}
+    found: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, Loop):
+            statement = replace(statement, body=_with_extremes(statement.body, kept))
+        found.append(statement)
+        if isinstance(statement, Accumulate) and statement.accumulator in extremes:
+            found.append(Accumulate(extremes[statement.accumulator], statement.expression, None, None))
+    return tuple(found)
 
 
 def _loops(variables: Sequence[Variable], body: Block) -> Block:
@@ -89,15 +164,8 @@ def _loops(variables: Sequence[Variable], body: Block) -> Block:
     return body
 
 
-def _can_split(accumulator: Accumulator) -> bool:
-    """Whether what parts give can be gathered again: numbers, in the precision in which they are gathered."""
-    return accumulator.op not in SEARCHES and (
-        accumulator.dtype.itemsize != 2 or accumulator.dtype.kind in "iu"
-    )
-
-
 def _only_gathers(loop: Loop) -> bool:
-    return not any(isinstance(s, (Loop, Store, Begin)) for s in statements(loop.body))
+    return not any(isinstance(s, (Store, Begin)) for s in statements(loop.body))
 
 
 def _begun(body: Block) -> set[Accumulator]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from kernel_graphs import LARGE, SMALL
 from random_graphs import graphs
-from recording import drawn
+from recording import drawn, recorded
 from row_programs import CASES, optimised
 from samples.sample import Sample
 from samples.table import SAMPLES
@@ -16,7 +16,7 @@ from tracemill.compiler.backends.triton.kernel import goes_over_rows_once, is_in
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.ir import Graph, called
 from tracemill.compiler.kernel import MOVES, REDUCTIONS, is_elementwise
-from tracemill.compiler.trace import evaluate
+from tracemill.compiler.trace import bind, evaluate
 from tracemill.passes.fuse import fuse
 from tracemill.passes.fusion.gpu import GPU
 
@@ -98,10 +98,25 @@ def test_what_all_rows_make_together_is_computed_before_what_needs_it() -> None:
     assert before.programs == 1 < after.programs
 
 
-@pytest.mark.parametrize("name", ["long sum", "long columns", "long rows", "long truth"])
+@pytest.mark.parametrize("name", [name for name in SMALL if name.startswith("long ")])
 def test_long_reductions_of_few_rows_are_shared_among_programs(name: str) -> None:
     parts, rest = triton_kernel(SMALL[name], "kernel").launches
     assert parts.programs > rest.programs
+
+
+@pytest.mark.parametrize("op", ["argmax", "argmin"])
+@pytest.mark.parametrize(
+    ("dtype", "extremes"),
+    [("f32", "same"), ("f64", "nan"), ("f32", "infinite"), ("i64", "same"), ("u8", "same"), ("f16", "same")],
+)
+def test_of_equal_extremes_in_several_parts_the_first_is_found(op: str, dtype: str, extremes: str) -> None:
+    graph = recorded(lambda x: bind(op, x, axis=0), f"{dtype}[70001]")
+    x = np.random.default_rng(0).integers(3, 100, 70001).astype(graph.inputs[0].dtype)
+    if extremes == "infinite":
+        x[:] = -np.inf if op == "argmax" else np.inf
+    else:
+        x[[20000, 45000, 45001, 70000]] = np.nan if extremes == "nan" else 101 if op == "argmax" else 1
+    assert_means_the_same(graph, [x])
 
 
 @pytest.mark.parametrize("name", ["layer_norm gradient", "columns", "relu gradient"])
