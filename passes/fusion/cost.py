@@ -26,6 +26,8 @@ class Costs:
     """So many outer iterations keep all busy."""
     brief: int
     """Loops of so few elements need not run in parallel."""
+    resident: int
+    """So many elements that an outer iteration goes over are computed at once: few of these are not slow."""
     again: int
     """So many more bytes may be read if a kernel is saved."""
     held: int
@@ -54,6 +56,7 @@ CPU: Final = Costs(
     small=1 << 15,
     parallel=16,
     brief=64,
+    resident=0,
     again=0,
     held=1 << 20,
     can_compute=is_loop_call,

@@ -12,6 +12,7 @@ GPU: Final = Costs(
     small=1 << 13,
     parallel=64,
     brief=1 << 15,
+    resident=1 << 15,
     again=1 << 22,
     held=1 << 26,
     can_compute=can_compute,

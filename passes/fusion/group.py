@@ -160,9 +160,15 @@ class Group:
             return Refusal(Reason.NOT_ALIGNED, output.type.size)
         outer = common_prefix([counted(value.shape) for value in (output, *self.stored)])
         iterations = prod(outer)
-        if iterations < self.costs.parallel and self.work + size_of(call) > self.costs.small:
+        if self._is_serial(iterations, size_of(call)):
             return Refusal(Reason.SERIAL, iterations)
         return None
+
+    def _is_serial(self, iterations: int, size: int) -> bool:
+        """Whether too few outer iterations are left for a call that goes over so many elements."""
+        if iterations >= self.costs.parallel or self.work + size <= self.costs.small:
+            return False
+        return size > iterations * self.costs.resident
 
     def _fit_reduction(self, call: Call, places: Places, misplaced: Sequence[Place]) -> Fit | Refusal:
         (output,) = call.outputs
@@ -176,7 +182,7 @@ class Group:
         around = max(nest.size for nest in places)
         if not in_order(call) and around > output.type.size and self.work + size > costs.small:
             return Refusal(Reason.STRIDED, size)
-        if output.type.size < costs.parallel and around > costs.brief and self.work + size > costs.small:
+        if around > costs.brief and self._is_serial(output.type.size, size):
             return Refusal(Reason.SERIAL, output.type.size)
         shared = outer_axes(call)
         turn = 1 + max(nest.turn for nest in places)
