@@ -18,7 +18,7 @@ from ..passes.fusion.traffic import bytes_read, bytes_written
 from .build import Source, memory_of, print_program
 from .donation import donated_inputs
 from .machine import measured_machine
-from .optimise import final, optimise
+from .optimise import costs_for, final, optimise
 from .signature import Signature, arguments_for
 from .target import target_of
 from .variant import Variant
@@ -103,7 +103,7 @@ class Lowered:
     def fusion(self) -> Report:
         """The kernels that `fuse` makes, what each reads and writes, and why other calls are not fused: print it."""
         return next(
-            fusion_report(graph)
+            fusion_report(graph, costs_for(self._target.backend))
             for (_, graph), (name, _) in pairwise(self.stages)
             if name in ("fuse", "tile")
         )

@@ -7,11 +7,13 @@ from ..compiler.ir import Graph
 from ..passes.decompose import decompose_composites
 from ..passes.fold_constants import fold_constants
 from ..passes.fuse import fuse
+from ..passes.fusion.cost import CPU, Costs
 from ..passes.inline_calls import inline_calls
 from ..passes.inline_rules import inline_rules
 from ..passes.pipeline import apply, run
 from ..passes.remove_dead_code import remove_dead_code
 from ..passes.reroll import reroll
+from ..passes.select_scattered import select_scattered
 from ..passes.share_subexpressions import share_subexpressions
 from ..passes.simplify import simplify
 from ..passes.tile import tile
@@ -32,9 +34,17 @@ def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
         return (tile,)
     if backend == "c":
         return inline_calls, fuse
+    before = (inline_calls, select_scattered, simplify, share_subexpressions)
+    return *before, partial(fuse, costs=costs_for(backend)), remove_dead_code
+
+
+def costs_for(backend: str) -> Costs:
+    """What fusion believes that things cost there."""
+    if backend != "triton":
+        return CPU
     from ..passes.fusion.gpu import GPU
 
-    return inline_calls, partial(fuse, costs=GPU), remove_dead_code
+    return GPU
 
 
 def final(graph: Graph) -> Graph:
