@@ -17,6 +17,7 @@ from ..compiler.errors import TracemillError
 from ..runtime.cache import default_cache
 from ..runtime.compile import compile
 from ..runtime.environment import usual_backend
+from ..runtime.gpu.device import Device, gpus
 from ..runtime.machine import Machine, measure, measured_machine
 from ..runtime.threads import available_cores, get_num_threads
 from ..runtime.toolchain import FEATURES, REQUIRED, Toolchain, toolchain
@@ -38,7 +39,7 @@ class Finding:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--measure", "anew", is_flag=True, help="Measure the machine again.")
 def doctor(as_json: bool, anew: bool) -> None:
-    """Show versions, the C compiler, threads, the cache and the machine, and check that both backends work."""
+    """Show versions, the C compiler, threads, the cache, the machine and its GPUs, and check that backends work."""
     machine = measure() if anew else measured_machine()
     findings = [
         *_versions(),
@@ -46,6 +47,7 @@ def doctor(as_json: bool, anew: bool) -> None:
         *_threads(),
         *_cache(),
         *_machine(machine),
+        *_gpus(),
         *(_check(backend) for backend in ("numpy", "c")),
     ]
     if as_json:
@@ -123,6 +125,20 @@ def _machine(machine: Machine) -> list[Finding]:
         "a call of NumPy": f"{machine.call * 1e6:.2f} µs",
     }
     return [Finding("machine", name, value) for name, value in found.items()]
+
+
+def _gpus() -> list[Finding]:
+    try:
+        devices = gpus()
+    except TracemillError as error:  # most machines have none
+        return [Finding("GPUs", "CUDA", error.message)]
+    return [Finding("GPUs", device.name, _device_text(device), ok=True) for device in devices]
+
+
+def _device_text(device: Device) -> str:
+    free, total = device.memory()
+    memory = f"{size_text(free)} of {size_text(total)} free"
+    return f"{device.product}, {device.target}, {memory}, driver for CUDA {device.cuda_version}"
 
 
 def _check(backend: str) -> Finding:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _STAGED: Final = 1 << 16
 """Bytes up to which an array is copied on the host first, so that nobody waits for the GPU to read it."""
 
+_NAME_BYTES: Final = 256
 _NON_BLOCKING: Final = 1
 _WITHOUT_TIME: Final = 2
 
@@ -44,6 +45,15 @@ def gpu(ordinal: int = 0) -> "Device":
         return _devices[ordinal]
 
 
+def gpus() -> list["Device"]:
+    """All GPUs, opened.
+
+    Raises:
+        MissingPackageError, NoDriverError, NoGpuError: there is none, or nothing to reach it by.
+    """
+    return [gpu(ordinal) for ordinal in range(_count())]
+
+
 class Device:
     """One GPU. ``with device:`` keeps it for this thread, and makes its context the current one.
 
@@ -54,7 +64,7 @@ class Device:
 
     def __init__(self, ordinal: int) -> None:
         self._driver = driver()
-        count = checked(self._driver.cuDeviceGetCount(), "counting GPUs")
+        count = _count()
         if not 0 <= ordinal < count:
             raise NoGpuError(
                 f"there is no GPU {ordinal}: they are numbered from 0, and there {_counted(count)}"
@@ -62,6 +72,9 @@ class Device:
             )
         self.ordinal = ordinal
         self.name = f"cuda:{ordinal}"
+        self.product = _text(
+            checked(self._driver.cuDeviceGetName(_NAME_BYTES, ordinal), f"naming {self.name}")
+        )
         self.driver_version: int = checked(
             self._driver.cuDriverGetVersion(), "asking for the driver's version"
         )
@@ -85,6 +98,11 @@ class Device:
         """What kernels are compiled for, such as ``cuda:sm_90``."""
         major, minor = self.capability
         return f"cuda:sm_{major}{minor}"
+
+    @property
+    def cuda_version(self) -> str:
+        """The release of CUDA that the driver belongs to, such as ``13.0``."""
+        return f"{self.driver_version // 1000}.{self.driver_version % 1000 // 10}"
 
     def __repr__(self) -> str:
         return f"<{self.name}, {self.target}>"
@@ -139,6 +157,12 @@ class Device:
                 self._order(LEGACY_STREAM, self.stream)
         self._driver.cuMemFreeAsync(pointer, self.stream)
         self._driver.cuCtxPopCurrent()
+
+    def memory(self) -> tuple[int, int]:
+        """The bytes that are free, for all processes together, and those that there are."""
+        with self:
+            free, total = checked(self._driver.cuMemGetInfo(), f"measuring the memory of {self.name}")
+            return int(free), int(total)
 
     def copy_in(self, array: Array) -> Memory:
         """Copy a contiguous array to new memory. It may be changed as soon as this returns."""
@@ -302,14 +326,22 @@ class Device:
 
     def _full(self, status: Any, nbytes: int) -> Exception:
         found = failure(status, f"allocating {nbytes} bytes on {self.name}")
-        result = self._driver.cuMemGetInfo()
-        if not isinstance(found, GpuMemoryError) or result[0]:
+        if not isinstance(found, GpuMemoryError):
             return found
+        free, total = self.memory()
         return GpuMemoryError(
-            f"{nbytes} bytes are wanted on {self.name}, of whose {result[2]} bytes {result[1]} are free: delete arrays"
+            f"{nbytes} bytes are wanted on {self.name}, of whose {total} bytes {free} are free: delete arrays"
             " that are not needed any more, compute in chunks (vmap(chunk_size=...)), or keep less for the backward"
             " pass (checkpoint)"
         )
+
+
+def _count() -> int:
+    return int(checked(driver().cuDeviceGetCount(), "counting GPUs"))
+
+
+def _text(padded: bytes) -> str:
+    return padded.partition(b"\0")[0].decode()
 
 
 def _counted(count: int) -> str:

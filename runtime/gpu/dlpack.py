@@ -67,7 +67,7 @@ _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(
 # ---- ours, for others ----------------------------------------------------------------------------------
 
 _given: dict[int, object] = {}
-"""What others hold of ours, by the address of its structure: the structure, its shape, and who owns the memory."""
+"""What others hold of ours, by the address of its structure: structure, what it points to, owner of the memory."""
 
 
 def _delete(address: int) -> None:
@@ -81,20 +81,24 @@ def _destroy(capsule: int) -> None:
 
 
 _deleter, _destructor = _Deleter(_delete), _Destructor(_destroy)
+_DELETER_ADDRESS: Final = ctypes.cast(_deleter, ctypes.c_void_p).value
+_DESTRUCTOR_ADDRESS: Final = ctypes.cast(_destructor, ctypes.c_void_p).value
 
 
 def capsule(pointer: int, shape: tuple[int, ...], dtype: DType, ordinal: int, owner: object) -> Any:
     """A capsule with an array in C order on GPU `ordinal`. `owner` lives as long as somebody uses it."""
-    sizes = (ctypes.c_int64 * len(shape))(*shape)
-    strides = (ctypes.c_int64 * len(shape))(
-        *(int(np.prod(shape[axis + 1 :], dtype=np.int64)) for axis in range(len(shape)))
-    )
+    integers = ctypes.c_int64 * len(shape)
+    sizes, strides = integers(*shape), integers()
+    step = 1
+    for axis in reversed(range(len(shape))):
+        strides[axis] = step
+        step *= shape[axis]
     code = _BFLOAT if dtype.name == "bfloat16" else _KINDS[dtype.kind]
     tensor = _Tensor(pointer, CUDA, ordinal, len(shape), code, dtype.itemsize * 8, 1, sizes, strides, 0)
-    managed = _Managed(tensor, None, ctypes.cast(_deleter, ctypes.c_void_p))
+    managed = _Managed(tensor, None, _DELETER_ADDRESS)
     address = ctypes.addressof(managed)
     _given[address] = (managed, sizes, strides, owner)
-    return _new_capsule(address, _FRESH, ctypes.cast(_destructor, ctypes.c_void_p))
+    return _new_capsule(address, _FRESH, _DESTRUCTOR_ADDRESS)
 
 
 # ---- others', for us -----------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Arrays that other libraries have on a GPU, as ours, where they lie."""
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -106,7 +107,7 @@ def _array(layout: "Layout", device: Device, name: str) -> DeviceArray:
             f"{name} of shape {shape} and strides {strides} bytes is not contiguous: its elements must lie one behind"
             " the other in C order. Copy it first, x.contiguous() in torch, ascontiguousarray(x) in CuPy"
         )
-    memory = ForeignMemory(device, pointer, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize, owner)
+    memory = ForeignMemory(device, pointer, math.prod(shape) * dtype.itemsize, owner)
     array = DeviceArray(memory, shape, dtype)
     return array if pointer % _ALIGNED == 0 else array.copy()
 

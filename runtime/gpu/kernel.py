@@ -114,8 +114,7 @@ def _refused(status: Any, device: Device, name: str) -> Exception:
     found = failure(status, f"{device.name} does not run {name}")
     if not isinstance(found, GpuCodeError):
         return found
-    version = device.driver_version
     return GpuCodeError(
-        f"{found.message}. {device.name} is a {device.target}, and its driver knows CUDA {version // 1000}."
-        f"{version % 1000 // 10}: the code must be compiled for that target, by no newer release of ptxas"
+        f"{found.message}. {device.name} is a {device.target}, and its driver knows CUDA {device.cuda_version}: the"
+        " code must be compiled for that target, by no newer release of ptxas"
     )

@@ -1,14 +1,18 @@
 """``tracemill doctor`` tells what programs run on, and what does not work."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 import tracemill as tm
+from stub_gpu import StubGpu
 from tracemill.runtime import machine
+from tracemill.runtime.gpu.driver import driver
 
 from .terminal import Terminal
 
@@ -83,3 +87,18 @@ def test_the_table_is_for_people(terminal: Terminal) -> None:
     ran = terminal.run("doctor", "--measure")
     assert ran.status == 0
     assert ran.out.splitlines()[0].split()[:2] == ["versions", "tracemill"]
+
+
+def test_gpus_are_shown_with_what_they_are(terminal: Terminal, stub_gpu: StubGpu) -> None:
+    stub_gpu.describe(1, capability=(10, 0), driver_version=12080)
+    found = findings(terminal)["GPUs", "cuda:1"]
+    assert found["ok"]
+    assert found["value"] == "Stub GPU 1, cuda:sm_100, 256.0 MiB of 256.0 MiB free, driver for CUDA 12.8"
+
+
+def test_why_there_is_no_gpu_is_said(terminal: Terminal) -> None:
+    driver.cache_clear()
+    with patch.dict(sys.modules, {"cuda.bindings.driver": None}):
+        found = findings(terminal)["GPUs", "CUDA"]
+    assert found["ok"] is None
+    assert 'pip install "tracemill[gpu]"' in found["value"]
