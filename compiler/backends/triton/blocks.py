@@ -1,12 +1,15 @@
 """Which elements a program computes: rows, and how many elements of each at once."""
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...affine import Variable
-from ...loops.nest import Begin, Block, Load, Loop
+from ...loops.nest import Apply, Begin, Block, Load, Loop, Store
 from ...loops.walk import expressions, places, statements
+from .definitions import definitions
+from .expression import needed_by
 
 POINTWISE = 1024
 """Elements of a block where each is computed by itself."""
@@ -23,8 +26,26 @@ STREAMED = 4096
 ROWS = 2048
 """Short rows are computed several at once: so many elements together."""
 
+SHARES = 128
+"""Few elements are shared among so many programs, one for each processor of a GPU."""
+
+LEAST = 256
+"""Elements of a block at least, and where a function of many lines needs the registers."""
+
+LONG = 90
+"""Lines of such a function, with those that it calls."""
+
+WIDE = 16
+"""Bytes that a thread loads at once, if a mask is the same for all of them."""
+
+CACHED = 1 << 26
+"""Longer arrays do not fit into the cache of a GPU."""
+
 FAR = 1 << 31
 """From here on a place needs whole numbers of eight bytes."""
+
+THREADS = 128
+"""Of a block of up to 2048 elements."""
 
 TILE = 32
 """Rows and columns of a tile, where one array is read along the rows and another across."""
@@ -78,7 +99,8 @@ def rows_of(variables: Sequence[Variable], body: Block) -> Rows:
     longest = max((loop.variable.extent for loop in _leaves(body)), default=0)
     is_far = _is_far(body)
     if not longest:
-        return Rows(min(POINTWISE, _power_of_two(count)), 0, is_far)
+        most = LEAST if _is_long(body) else min(POINTWISE, max(LEAST, _power_of_two(count // SHARES)))
+        return Rows(min(most, _power_of_two(count)), 0, is_far)
     block = _power_of_two(longest)
     is_read_once = sum(1 for _ in _leaves(body)) == 1
     if block * _row_bytes(variables, body) > RESIDENT or is_read_once:
@@ -87,6 +109,24 @@ def rows_of(variables: Sequence[Variable], body: Block) -> Rows:
         side_by_side = min(COLUMNS, _power_of_two(variables[-1].extent))
         return Rows(side_by_side, min(block, max(1, ROWS // side_by_side)), is_far)
     return Rows(min(_power_of_two(count), max(1, ROWS // block)), block, is_far)
+
+
+def has_wide_masks(count: int, body: Block) -> bool:
+    """Whether a mask of `count` elements is the same for all that a thread loads or stores at once."""
+    dtypes = [e.dtype for e in _loads(body)] + [s.buffer.dtype for s in statements(body) if isinstance(s, Store)]
+    narrowest = min((dtype.itemsize for dtype in dtypes), default=WIDE)
+    return count % min(WIDE // narrowest, POINTWISE // THREADS) == 0
+
+
+def _is_long(body: Block) -> bool:
+    """Whether a function that is called keeps so many numbers that few elements fit into registers."""
+    calls = {e.call.op: e.call for s in statements(body) for e in expressions(s) if isinstance(e, Apply)}
+    return any(_lines(needed_by(call)) >= LONG for call in calls.values())
+
+
+@functools.cache
+def _lines(functions: frozenset[str]) -> int:
+    return sum(text.count("\n") for text in definitions(functions))
 
 
 def _is_far(body: Block) -> bool:

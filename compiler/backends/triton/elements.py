@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ...affine import Affine, Variable
+from ...affine import Affine, Variable, of
 from ...dtypes import kind
 from ...ir import Call, Location
 from ...loops.nest import (
@@ -24,7 +24,7 @@ from ...loops.nest import (
     Result,
 )
 from ...text import location_text
-from .blocks import Rows
+from .blocks import CACHED, Rows
 from .expression import expression as elementwise
 from .expression import functions_in, takes_bare
 from .literals import bare_literal, triton_literal
@@ -58,6 +58,8 @@ class Elements:
     """The lines of one function, what names mean in them, and what expressions are called."""
 
     rows: Rows
+    is_whole: bool = False
+    """Whether all rows of the program are there: the last program may have fewer."""
     lines: list[str] = field(default_factory=list[str])
     buffers: set[Buffer] = field(default_factory=set[Buffer])
     needs: set[str] = field(default_factory=set[str])
@@ -65,6 +67,8 @@ class Elements:
     shown: Location | None = None
     axes: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """Along which axes of the block a name differs; those that are the same everywhere are left out."""
+    turns: dict[Variable, Affine] = field(default_factory=dict[Variable, Affine])
+    """Of variables that a row stands for together: their values."""
     names_of: dict[Variable, str] = field(default_factory=dict[Variable, str])
     masks: dict[Variable, str] = field(default_factory=dict[Variable, str])
     """Of each variable that runs beyond its range: where it does not."""
@@ -163,11 +167,13 @@ class Elements:
         else:
             first, limit = self.claim("row"), count
             self.line(f"{first} = {number}")
-            for position, variable in enumerate(variables):
-                inner = math.prod(v.extent for v in variables[position + 1 :])
-                turn = first if inner == 1 else f"{first} // {inner}"
-                self.counter(variable, turn if position == 0 else f"{turn} % {variable.extent}", axes)
-        if count % size:
+            self.axes[first] = axes
+            row = of(Variable(first, 0, count - 1))
+            for variable in variables:
+                inner = math.prod(v.extent for v in variables[variables.index(variable) + 1 :])
+                self.turns[variable] = row // inner % variable.extent + variable.low
+                self.names_of[variable] = first
+        if count % size and not self.is_whole:
             mask = self.row_mask = self.claim(f"{first}_in")
             self.line(f"{mask} = {first} < {limit}")
             self.masks |= dict.fromkeys(variables, mask)
@@ -250,7 +256,17 @@ class Elements:
             place = self.place(load.place)
             masks.append(f"({place} >= 0) & ({place} < {load.buffer.size})")
         mask = f", mask={' & '.join(masks)}, other=0" if masks else ""
-        return f"tl.load({self.pointer(load.buffer, load.place)}{mask})"
+        return f"tl.load({self.pointer(load.buffer, load.place)}{mask}{self.eviction(load)})"
+
+    def eviction(self, load: Load) -> str:
+        """What the cache should do: keep what other rows read again, and give up what no cache can hold."""
+        if self.rows.block or not load.place.variables:
+            return ""
+        if self.turns.keys() - load.place.variables:
+            return ', eviction_policy="evict_last"'
+        if load.buffer.size * load.dtype.itemsize > CACHED:
+            return ', eviction_policy="evict_first"'
+        return ""
 
     def pointer(self, buffer: Buffer, place: Affine) -> str:
         text = self.place(place)
@@ -262,6 +278,8 @@ class Elements:
 
     def place(self, place: Affine) -> str:
         """An index expression; its quotients are of numbers that are not negative."""
+        for variable in place.variables & self.turns.keys():
+            place = place.at(variable, self.turns[variable])
         for variable in place.variables:
             name = self.name_of(variable)
             if name != variable.name:

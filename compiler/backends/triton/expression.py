@@ -55,6 +55,11 @@ def expression(call: Call, operands: Sequence[str]) -> TritonExpression:
     return TritonExpression(text, functions_in(text))
 
 
+def needed_by(call: Call) -> frozenset[str]:
+    """The functions of ours that an elementwise call takes."""
+    return expression(call, ["x"] * len(call.inputs)).needs
+
+
 def takes_bare(call: Call, is_known: Sequence[bool]) -> list[bool]:
     """Which operands may be numbers of Python, given which are known: ours are functions of blocks."""
     spelling = _spelling(call)

@@ -11,7 +11,7 @@ from ...kernel import MOVES, REDUCTIONS, is_elementwise, is_natural_power
 from ...loops.lower import lower
 from ...loops.nest import Block, Buffer, Local, Loop
 from ..python_text import wrapped
-from .blocks import TILE, rows_of, tiled
+from .blocks import TILE, has_wide_masks, rows_of, tiled
 from .constants import with_constants_as_inputs
 from .definitions import definitions
 from .expression import is_spelled
@@ -193,16 +193,30 @@ def _function(name: str, stage: Stage, buffers: Sequence[Buffer], scratch: dict[
     if (tile := tiled(variables, inner)) is not None:
         rows = replace(rows, count=TILE, block=TILE)
         variables, column = tile
-    writer = Writer(rows)
-    for local in stage.given:
-        writer.restore(local, scratch[local])
-    tiles = writer.programs(variables, column)
-    writer.statements(ahead)
-    writer.statements(inner)
-    for local in stage.kept:
-        writer.keep(local, scratch[local])
+
+    def written(writer: Writer) -> int:
+        for local in stage.given:
+            writer.restore(local, scratch[local])
+        tiles = writer.programs(variables, column)
+        writer.statements(ahead)
+        writer.statements(inner)
+        for local in stage.kept:
+            writer.keep(local, scratch[local])
+        return tiles
+
     count = math.prod(variable.extent for variable in variables)
-    return _finished(name, writer, buffers, -(-count // rows.count) * tiles)
+    writer = Writer(rows)
+    if rows.block or count < rows.count or has_wide_masks(count, inner):
+        return _finished(name, writer, buffers, -(-count // rows.count) * written(writer))
+    # The mask of the last program would have all others load their numbers one by one.
+    for head, is_whole in ((f"if tl.program_id(0) < {count // rows.count}:", True), ("else:", False)):
+        part = Writer(rows, is_whole, depth=2)
+        written(part)
+        writer.line(head)
+        writer.lines += part.lines
+        writer.buffers |= part.buffers
+        writer.needs |= part.needs
+    return _finished(name, writer, buffers, -(-count // rows.count))
 
 
 def _finished(name: str, writer: Writer, buffers: Sequence[Buffer], programs: int) -> _Function:
