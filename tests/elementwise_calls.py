@@ -10,8 +10,8 @@ import numpy as np
 from samples.sample import special_values
 from tracemill.compiler.dtypes import Array, DType, dtype_name, dtype_named, real_dtype
 from tracemill.compiler.errors import DTypeError
-from tracemill.compiler.ir import ArrayType, Call, Value
-from tracemill.compiler.op import Op, lookup
+from tracemill.compiler.ir import ArrayType, Call, Constant, Graph, Value
+from tracemill.compiler.op import Op, all_ops, lookup
 from tracemill.compiler.trace import Builder, bind, recording
 
 NAMES = "bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 c64 c128".split()
@@ -54,6 +54,25 @@ DIFFERENCES = {"expm1", "log1p"}  # of numbers up to 2 if they are complex
 SUMS = {"digamma", "gammaln", "logaddexp", "logaddexp2"}
 """Functions that cancel near their zeros: their errors are in proportion to the operands, at least 1."""
 SLOW_FOR_LARGE = {"betainc", "gammainc"}  # they add up a number of terms that grows with the operands
+
+
+def calls_with_known(dtype: DType, position: int, size: int = 256) -> Graph:
+    """Calls of all elementwise ops of a dtype that take an operand there, which is the number 1."""
+    inputs: dict[tuple[int, DType], Value] = {}
+    calls: list[Call] = []
+    for op in (op for op in all_ops().values() if op.spelling is not None):
+        for call in calls_of(op, (dtype,)):
+            if len(call.inputs) < max(2, position + 1) or "c" in {v.dtype.kind for v in call.outputs}:
+                continue
+            operands = [
+                Constant(np.ones((), v.dtype))
+                if place == position
+                else inputs.setdefault((place, v.dtype), Value(ArrayType(v.dtype, (size,))))
+                for place, v in enumerate(call.inputs)
+            ]
+            result = Value(ArrayType(call.outputs[0].dtype, (size,)))
+            calls.append(Call(op.name, tuple(operands), call.params, (result,)))
+    return Graph("f", tuple(inputs.values()), tuple(calls), tuple(call.outputs[0] for call in calls))
 
 
 def name_of(call: Call) -> str:

@@ -214,6 +214,18 @@ SMALL: dict[str, Graph] = {
 }  # fmt: skip
 """Kernels of the same forms, for who runs them slowly."""
 
+POINTWISE: dict[str, Graph] = {
+    "odd": recorded(fn.add, "f32[300007]", "f32[300007]"),
+    "row": recorded(fn.add, "f32[3000, 96]", "f32[96]"),
+    "column": recorded(fn.add, "f32[3000, 97]", "f32[3000, 1]"),
+    "halves": recorded(fn.add, "bf16[300000]", "bf16[300000]"),
+    "doubles": recorded(fn.add, "f64[300000]", "f64[300000]"),
+    "mixed": recorded(lambda x, y: fn.add(fn.convert(x, y.dtype), y), "f32[300000]", "f64[300000]"),
+    "long functions": recorded(lambda x: bind("gammainc", x, x, upper=True), "f64[300000]"),
+    "streamed": recorded(fn.exp, "f64[10000000]"),
+}
+"""Elements computed one by one, of all widths and lengths."""
+
 
 LONG = 10_000
 """Nanoseconds of work that threads share in tests, so that arrays can be small."""

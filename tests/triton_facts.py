@@ -8,11 +8,13 @@ import re
 import sys
 
 import product_graphs
-from kernel_graphs import LARGE, SMALL
+from elementwise_calls import calls_with_known
+from kernel_graphs import LARGE, POINTWISE, SMALL
 from step_graphs import STEPS
 from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
 from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.compiler.backends.triton.steps.products import product_kernel
+from tracemill.compiler.dtypes import dtype_named
 from tracemill.runtime.triton_build import BuiltKernel, build, target_named
 
 MULTIPLIES = (r"wgmma.mma_async", r"tcgen05.mma", r"mma.sync", r"v_mfma")
@@ -26,6 +28,12 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
         "shared": kernel.shared_bytes,
         "wide loads": len(re.findall(r"ld\.global\S*\.v[24]\S*|global_load_dwordx4", kernel.assembly)),
         "wide stores": len(re.findall(r"st\.global\S*\.v[24]\S*|global_store_dwordx4", kernel.assembly)),
+    }
+    found |= {
+        "loads": len(re.findall(r"ld\.global|global_load_", kernel.assembly)),
+        "loads of 16 bytes": len(re.findall(r"ld\.global\S*\.(?:v4\.b32|v2\.b64)", kernel.assembly)),
+        "kept": len(re.findall(r"ld\.global\S*evict_last", kernel.assembly)),
+        "given up": len(re.findall(r"ld\.global\S*evict_first", kernel.assembly)),
     }
     found |= {name: len(re.findall(name, kernel.assembly)) for name in MULTIPLIES}
     if kernel.facts is not None:
@@ -50,7 +58,10 @@ def kernel_named(name: str) -> TritonKernel:
         kernel = product_kernel(product_graphs.LARGE[name.removeprefix("product of ")], "kernel")
         assert kernel is not None
         return kernel
-    graphs = {**{f"small {name}": graph for name, graph in SMALL.items()}, **LARGE}
+    if name.startswith("known operand "):
+        place, _, dtype = name.removeprefix("known operand ").partition(" of ")
+        return triton_kernel(calls_with_known(dtype_named(dtype), int(place)), "kernel")
+    graphs = {**{f"small {name}": graph for name, graph in SMALL.items()}, **LARGE, **POINTWISE}
     return triton_kernel(graphs[name], "kernel")
 
 

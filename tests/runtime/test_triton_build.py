@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 
 import product_graphs
 import tracemill as tm
+from elementwise_calls import DTYPES
+from kernel_graphs import POINTWISE
 from step_graphs import STEPS
+from tracemill.compiler.dtypes import dtype_name
 from tracemill.runtime.cubin import kernels_in
 from tracemill.runtime.triton_build import target_named
 
@@ -31,7 +34,10 @@ NAMES = (
     "stencil",
     "found",
     *STEPS,
+    *POINTWISE,
 )
+EVEN = ("halves", "doubles", "mixed", "long functions")
+"""Elements of which no block has only a part, or a mask is the same for all that a thread loads at once."""
 
 needs_triton = pytest.mark.skipif(
     find_spec("triton") is None, reason="Triton is not installed; it is for Linux on x86"
@@ -73,6 +79,26 @@ def test_rows_that_are_multiples_of_four_are_loaded_and_stored_several_numbers_a
         for kernel in kernels:
             assert kernel["wide loads"] > 0
             assert kernel["wide stores"] > 0
+
+
+@needs_triton
+@pytest.mark.slow
+def test_elements_are_loaded_16_bytes_at_once_and_the_cache_is_told_what_is_read_again() -> None:
+    found = built("cuda:sm_90", *POINTWISE)
+    assert all(facts["loads of 16 bytes"] > 0 for (facts,) in found.values())
+    (odd,), (row,), (streamed,) = found["odd"], found["row"], found["streamed"]
+    assert odd["loads"] > odd["loads of 16 bytes"] == 4, "the last block has a mask"
+    assert row["loads"] == row["loads of 16 bytes"] == 2 * row["kept"]
+    assert streamed["loads"] == streamed["given up"]
+    assert all(found[name][0]["loads"] == found[name][0]["loads of 16 bytes"] for name in EVEN)
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_operations_with_known_operands_compile(place: int) -> None:
+    names = [f"known operand {place} of {dtype_name(dtype)}" for dtype in DTYPES if dtype.kind != "c"]
+    assert all(kernels for kernels in built("cuda:sm_90", *names).values())
 
 
 PRODUCTS = tuple(f"product of {name}" for name in product_graphs.LARGE)

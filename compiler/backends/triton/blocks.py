@@ -113,7 +113,9 @@ def rows_of(variables: Sequence[Variable], body: Block) -> Rows:
 
 def has_wide_masks(count: int, body: Block) -> bool:
     """Whether a mask of `count` elements is the same for all that a thread loads or stores at once."""
-    dtypes = [e.dtype for e in _loads(body)] + [s.buffer.dtype for s in statements(body) if isinstance(s, Store)]
+    dtypes = [e.dtype for e in _loads(body)] + [
+        s.buffer.dtype for s in statements(body) if isinstance(s, Store)
+    ]
     narrowest = min((dtype.itemsize for dtype in dtypes), default=WIDE)
     return count % min(WIDE // narrowest, POINTWISE // THREADS) == 0
 

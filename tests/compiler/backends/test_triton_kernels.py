@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from kernel_graphs import LARGE, SMALL
+from kernel_graphs import LARGE, POINTWISE, SMALL
 from random_graphs import graphs
 from recording import drawn, recorded
 from row_programs import CASES, optimised
 from samples.sample import Sample
 from samples.table import SAMPLES
+from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.triton.kernel import goes_over_rows_once, is_in_triton, triton_kernel
 from tracemill.compiler.dtypes import is_inexact
-from tracemill.compiler.ir import Graph, called
+from tracemill.compiler.ir import Graph, Value, called
 from tracemill.compiler.kernel import MOVES, REDUCTIONS, is_elementwise
 from tracemill.compiler.trace import bind, evaluate
 from tracemill.passes.fuse import fuse
@@ -142,3 +143,66 @@ def test_transposes_run_in_tiles() -> None:
     kernel = triton_kernel(SMALL["turned"], "kernel")
     assert [launch.programs for launch in kernel.launches] == [2 * 3]
     assert kernel.text.count("tl.arange(0, 32)") == 2
+
+
+def test_all_blocks_but_the_last_have_no_mask_if_the_number_of_elements_is_odd() -> None:
+    text = triton_kernel(POINTWISE["odd"], "kernel").functions[0]
+    assert "if tl.program_id(0) < 292:" in text
+    assert text.count("mask=") == 3
+    assert "mask=" not in text.partition("else:")[0]
+    assert "mask=" not in triton_kernel(recorded(fn.add, "f32[4096]", "f32[4096]"), "kernel").text
+
+
+def test_a_short_row_is_found_by_a_remainder_and_kept_in_the_cache() -> None:
+    text = triton_kernel(POINTWISE["row"], "kernel").functions[0]
+    assert "tl.load(x0_ptr + row, mask=row_in, other=0)" in text
+    assert 'tl.load(x1_ptr + (row) % 96, mask=row_in, other=0, eviction_policy="evict_last")' in text
+
+
+def test_arrays_that_no_cache_holds_are_given_up_once_they_are_read() -> None:
+    assert 'eviction_policy="evict_first"' in triton_kernel(POINTWISE["streamed"], "kernel").text
+
+
+@pytest.mark.parametrize(
+    ("types", "is_far"),
+    [
+        (("f32[2147483647]",), False),
+        (("f32[2147483648]",), False),
+        (("f32[2147483649]",), True),
+        (("f32[40000, 60000]",), True),
+    ],
+)
+def test_places_are_as_wide_as_the_largest_index_needs(types: tuple[str, ...], is_far: bool) -> None:
+    assert (".to(tl.int64)" in triton_kernel(recorded(fn.exp, *types), "kernel").text) == is_far
+
+
+def test_a_part_behind_the_largest_index_of_four_bytes_has_wide_places() -> None:
+    def last(x: Value) -> Value:
+        return fn.slice_(x, (x.type.size - 5,), (x.type.size,))
+
+    assert ".to(tl.int64)" in triton_kernel(recorded(last, "u8[3000000000]"), "kernel").text
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    "graph",
+    [
+        recorded(lambda x: fn.exp(fn.transpose(x, (2, 0, 1))), "f64[35, 3, 40]"),
+        recorded(lambda x: fn.exp(fn.transpose(x, (1, 2, 0))), "f64[35, 4, 33]"),
+        recorded(lambda x: fn.exp(fn.transpose(x, (2, 1, 0))), "f32[33, 5, 47]"),
+        recorded(
+            lambda x, y, z: fn.add(fn.add(fn.transpose(x, (2, 1, 0)), fn.transpose(y, (1, 0, 2))), z),
+            "f64[33, 4, 40]", "f64[4, 40, 33]", "f64[40, 4, 33]",
+        ),
+    ],
+    ids=["last first", "first last", "reversed", "several"],
+)  # fmt: skip
+def test_permuted_axes_give_what_they_mean(graph: Graph) -> None:
+    assert_means_the_same(graph, drawn(graph, "real"))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("count", [1, 7, 256, 257, 1024, 131_077])
+def test_elements_of_all_counts_give_what_they_mean(count: int) -> None:
+    graph = recorded(lambda x, y: fn.multiply(fn.add(x, y), 2), f"f32[{count}]", f"f32[{count}]")
+    assert_means_the_same(graph, drawn(graph, "real"))
