@@ -30,6 +30,9 @@ MOVES: Final = frozenset(
 REDUCTIONS: Final = frozenset({"all", "any", "argmax", "argmin", "max", "min", "prod", "sum"})
 """Ops whose every element is made of all elements along some axes of the operand."""
 
+PRODUCTS: Final = frozenset({"conv", "dot"})
+"""Ops that multiply matrices: on some targets a kernel can hold one, and what is made of each of its elements."""
+
 
 def is_elementwise(call: Call) -> bool:
     """Whether an element of the result is an expression of the elements of the operands at its own index."""

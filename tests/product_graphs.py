@@ -72,6 +72,27 @@ def heads(x: Value, y: Value) -> Value:
     return fn.dot(x, y, ((3,), (3,)), ((0, 2), (0, 2)))
 
 
+def convolved(x: Value, w: Value, stride: int, around: int) -> Value:
+    """Of planes, with as many zeros on each side."""
+    return bind(
+        "conv",
+        x,
+        w,
+        strides=(stride, stride),
+        padding=((around, around), (around, around)),
+        input_dilation=(1, 1),
+        kernel_dilation=(1, 1),
+    )
+
+
+def convolution(x: Value, w: Value) -> Value:
+    return convolved(x, w, 2, 1)
+
+
+def convolution_layer(x: Value, w: Value, bias: Value) -> Value:
+    return fn.maximum(fn.add(convolved(x, w, 1, 1), fn.reshape(bias, (bias.shape[0], 1, 1))), 0)
+
+
 SMALL: dict[str, Graph] = {
     "halves": recorded(matmul, "f16[70, 40]", "f16[40, 90]"),
     "brain halves": recorded(matmul, "bf16[64, 64]", "bf16[64, 128]"),
@@ -108,6 +129,12 @@ SMALL: dict[str, Graph] = {
     "of scaled": recorded(of_scaled, "f32[50, 40]", "f32[40]", "f32[40, 70]"),
     "squared": recorded(lambda x: matmul(x, x), "f32[40, 40]"),
     "row sums": recorded(row_sums, "f32[50, 40]", "f32[40, 70]"),
+    "convolution": recorded(convolution, "f32[1, 2, 5, 9, 8]", "f32[1, 17, 5, 3, 3]"),
+    "convolution layer": recorded(convolution_layer, "f32[2, 2, 3, 6, 7]", "f32[2, 8, 3, 3, 3]", "f32[8]"),
+    "convolution layer of halves": recorded(convolution_layer, "bf16[1, 2, 3, 6, 7]", "bf16[1, 8, 3, 3, 3]", "bf16[8]"),
+    "convolution of each channel": recorded(convolution_layer, "f32[6, 2, 1, 9, 8]", "f32[6, 1, 1, 3, 3]", "f32[1]"),
+    "convolution of integers": recorded(convolution, "i32[1, 2, 5, 9, 8]", "i32[1, 9, 5, 3, 3]"),
+    "convolution with long sums": recorded(convolution, "f32[1, 1, 240, 4, 4]", "f32[1, 6, 240, 3, 3]"),
     "of sums": recorded(of_sums, "f32[6, 9, 12]", "f32[12, 10]"),
 }  # fmt: skip
 
@@ -128,5 +155,8 @@ LARGE: dict[str, Graph] = {
     "batch": recorded(batched, "f32[1024, 32, 32]", "f32[1024, 32, 32]"),
     "batch of small": recorded(batched, "f32[4096, 8, 8]", "f32[4096, 8, 8]"),
     "vector": recorded(matmul, "bf16[8192, 8192]", "bf16[8192, 1]"),
+    "convolution": recorded(convolution, "bf16[1, 32, 64, 56, 56]", "bf16[1, 128, 64, 3, 3]"),
+    "convolution layer": recorded(convolution_layer, "f32[1, 32, 64, 56, 56]", "f32[1, 128, 64, 3, 3]", "f32[128]"),
+    "convolution of each channel": recorded(convolution, "f32[64, 32, 1, 56, 56]", "f32[64, 1, 1, 3, 3]"),
     "heads": recorded(heads, "bf16[2, 512, 16, 64]", "bf16[2, 512, 16, 64]"),
 }  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...compiler.ir import Call, Graph, Value
-from ...compiler.kernel import MOVES, REDUCTIONS
+from ...compiler.kernel import MOVES, PRODUCTS, REDUCTIONS
 from .cost import is_number, is_view, operations
 from .group import Group
 from .plan import Plan
@@ -81,7 +81,7 @@ def kernel_call(members: Sequence[Call], stored: Iterable[Value], names: Mapping
 def kernel_name(calls: Iterable[Call]) -> str:
     """``kernel_max_exp_sum``: after the reductions and what costs most, in order."""
     calls = [call for call in calls if not is_view(call)]
-    heavy = [call.op for call in calls if call.op in (*REDUCTIONS, "dot") or operations(call) > 1.0]
+    heavy = [call.op for call in calls if call.op in REDUCTIONS | PRODUCTS or operations(call) > 1.0]
     light = [call.op for call in calls if call.op not in MOVES]
     ops = list(dict.fromkeys(heavy or light or [call.op for call in calls]))
     if len(ops) > LONGEST_NAME:

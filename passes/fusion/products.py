@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ...compiler.dtypes import FLOAT32, kind
 from ...compiler.ir import Call, Graph, Value, called
-from ...compiler.kernel import REDUCTIONS, is_elementwise
+from ...compiler.kernel import PRODUCTS, REDUCTIONS, is_elementwise
 from ..remove_dead_code import remove_dead_code
 from .kernels import kernel_call, names_of
 from .reasons import Reason, Refusal
@@ -34,7 +34,7 @@ def with_products(graph: Graph) -> Graph:
     names, outputs = names_of(graph), set(graph.outputs)
     now: dict[Call, Call | None] = {call: call for call in graph.calls}
     for call in reversed(graph.calls):
-        if call.op != "dot" or kind(call.inputs[0].dtype) == "c":
+        if call.op not in PRODUCTS or kind(call.inputs[0].dtype) == "c":
             continue
         (value,) = call.outputs
         members, reading = _with_widening(call, makers), readers.get(value, [])
@@ -55,7 +55,7 @@ def refusal(value: Value, reader: Call) -> Refusal | None:
     if reader.op != "kernel":
         return Refusal(Reason.LIBRARY_CALL, value.type.nbytes)
     (graph,) = called((reader,))
-    if any(call.op == "dot" for call in graph.calls):
+    if any(call.op in PRODUCTS for call in graph.calls):
         return Refusal(Reason.TWO_PRODUCTS, value.type.nbytes)
     product = graph.inputs[reader.inputs.index(value)]
     if any(output.type.size != value.type.size for output in graph.outputs):
@@ -74,7 +74,7 @@ def refusal(value: Value, reader: Call) -> Refusal | None:
 
 def first_refusal(graph: Graph, value: Value) -> Refusal | None:
     """Why a product is computed apart from what reads it; None if it is not."""
-    if not any(call.op == "dot" and value in call.outputs for call in graph.calls):
+    if not any(call.op in PRODUCTS and value in call.outputs for call in graph.calls):
         return None
     reader = next(call for call in graph.calls if value in call.inputs)
     return refusal(value, reader)
@@ -84,7 +84,7 @@ def _with_widening(call: Call, makers: Mapping[Value, Call]) -> list[Call]:
     """A product with the conversions of its operands, if both are made of numbers of two bytes, of one dtype."""
     widening = [_widening(value, makers) for value in dict.fromkeys(call.inputs)]
     found = [conversion for conversion in widening if conversion is not None]
-    if call.inputs[0].dtype != FLOAT32 or len(found) < len(widening):
+    if call.op != "dot" or call.inputs[0].dtype != FLOAT32 or len(found) < len(widening):
         return [call]
     same = len({conversion.inputs[0].dtype for conversion in found}) == 1
     return [*found, call] if same else [call]

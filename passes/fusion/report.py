@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ...compiler.ir import Call, Graph, Value, called
+from ...compiler.kernel import PRODUCTS
 from ...compiler.naming import Naming
 from .cost import Costs, is_number, is_view, operations
 from .group import Group
@@ -94,7 +95,7 @@ def _not_fused(plan: Plan, fused: Graph, names: Mapping[Value, str]) -> Iterator
             ):
                 continue
             refusal = plan.refusals.get((value, unit)) or _evident(value, maker[value], unit, plan.costs)
-            if plan.costs.holds_products and maker[value].op == "dot":
+            if plan.costs.holds_products and maker[value].op in PRODUCTS:
                 apart = first_refusal(fused, value)
                 if apart is None:
                     continue

@@ -100,6 +100,10 @@ def test_a_product_of_widened_and_other_numbers_is_apart() -> None:
     assert in_kernels(fused(recorded(mixed, "f16[64, 32]", "f32[32, 128]"))) == [["convert"], ["dot"]]
 
 
+def test_what_is_made_of_a_convolution_is_in_its_kernel() -> None:
+    assert in_kernels(fused(SMALL["convolution layer"])) == [["conv", "reshape", "add", "maximum"]]
+
+
 def test_complex_products_are_in_no_kernel() -> None:
     graph = fused(recorded(lambda x, y: fn.exp(matmul(x, y)), "c64[64, 32]", "c64[32, 128]"))
     assert "dot" in ops(graph)

@@ -134,6 +134,7 @@ def test_products_run_on_tensor_cores_within_registers_and_shared_memory(target:
         "widened",
         "long",
         "heads",
+        "convolution",
     ):
         assert found[f"product of {name}"][0][MULTIPLIES[target]] > 0, name
 

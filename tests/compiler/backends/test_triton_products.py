@@ -27,6 +27,15 @@ if find_spec("triton") is None:
 from triton_interpreter import run
 
 RELATIVE = {2: 1e-2, 4: 1e-5, 8: 1e-12}
+FUSED = (
+    "gelu layer",
+    "two results",
+    "rows of two axes",
+    "widened",
+    "row sums",
+    "turned result",
+    "convolution layer",
+)
 
 
 def assert_runs(graph: Graph) -> None:
@@ -59,7 +68,16 @@ def test_products_give_what_they_mean(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["gelu layer", "two results", "rows of two axes", "widened", "row sums", "turned result"]
+    "name",
+    [
+        "gelu layer",
+        "two results",
+        "rows of two axes",
+        "widened",
+        "row sums",
+        "turned result",
+        "convolution layer",
+    ],
 )
 def test_fused_products_give_what_they_mean(name: str) -> None:
     graph = apply(partial(fuse, costs=GPU), SMALL[name])

@@ -6,7 +6,7 @@ from ....ir import Call
 from ..kernel import TritonKernel
 from ..types import has_type
 from .cumulative import cumulative
-from .products import dot
+from .products import multiplied
 from .random import random_bits
 from .step_writer import nothing
 
@@ -16,7 +16,8 @@ _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
     "cummin": cumulative,
     "cumprod": cumulative,
     "cumsum": cumulative,
-    "dot": dot,
+    "conv": multiplied,
+    "dot": multiplied,
     "random_bits": random_bits,
 }
 

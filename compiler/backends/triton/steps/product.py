@@ -8,8 +8,10 @@ from typing import Any, Final
 from ....dtypes import FLOAT32, DType, kind
 from ....functions import convert, full, multiply, reshape, sum_, transpose
 from ....ir import ArrayType, Call, Graph, Shape, Value
-from ....kernel import is_elementwise
+from ....kernel import PRODUCTS, is_elementwise
+from ....ops.convolution import LEAD
 from ....trace import Builder, inline, recording
+from .windows import Windows
 
 WIDE: Final = 16
 """So many bytes are loaded at once, by one thread."""
@@ -27,10 +29,12 @@ class Product:
     """What it is in the program."""
     left: Graph
     """From the kernel's inputs to the left matrices: ``[batch, rows, length]``."""
-    right: Graph
+    right: Graph | Windows
     """The right ones: ``[batch, length, columns]``."""
     tail: Graph
     """From the kernel's inputs, and the product behind them, to the outputs."""
+    stacked: int
+    """The columns belong to so many matrices, which lie one behind the other in the result."""
     is_copied: bool
     """Whether operands are copied from memory as they are, several numbers at once."""
 
@@ -42,21 +46,33 @@ class Product:
 
 def has_product(graph: Graph) -> bool:
     """Whether the graph of a kernel holds a product of matrices."""
-    return any(call.op == "dot" for call in graph.calls)
+    return any(call.op in PRODUCTS for call in graph.calls)
 
 
 def product_of(call: Call) -> Graph:
     """The graph of a kernel that computes a product and nothing else."""
     x, y = (Value(value.type) for value in call.inputs)
     out = Value(call.outputs[0].type)
-    product = Call("dot", (x, y), dict(call.params), (out,), call.location)
+    product = Call(call.op, (x, y), dict(call.params), (out,), call.location)
     return Graph("product", (x, y), (product,), (out,), ("x", "y"))
 
 
 def product_in(graph: Graph) -> Product:
     """The product that a kernel's graph holds, and what stands before and behind it."""
-    (call,) = (call for call in graph.calls if call.op == "dot")
-    (x, y), (out,), axes = call.inputs, call.outputs, _axes(call)
+    (call,) = (call for call in graph.calls if call.op in PRODUCTS)
+    (out,) = call.outputs
+    tail = Graph(
+        "tail",
+        (*graph.inputs, out),
+        _made_of(graph, graph.outputs, (out,)),
+        graph.outputs,
+        (*graph.input_names, "product"),
+    )
+    return (_convolution if call.op == "conv" else _product)(graph, call, tail)
+
+
+def _product(graph: Graph, call: Call, tail: Graph) -> Product:
+    (x, y), axes = call.inputs, _axes(call)
     narrow_x, narrow_y = (_before_widening(graph, operand) for operand in (x, y))
     if narrow_x.dtype == narrow_y.dtype:
         x, y = narrow_x, narrow_y  # their products are exact in four bytes, where tensor cores add them up
@@ -65,21 +81,27 @@ def product_in(graph: Graph) -> Product:
     )
     left = _operand(graph, x, (*axes.batch_x, *axes.free_x, *axes.contract_x), (batch, rows, length))
     right = _operand(graph, y, (*axes.batch_y, *axes.contract_y, *axes.free_y), (batch, length, columns))
-    tail = Graph(
-        "tail",
-        (*graph.inputs, out),
-        _made_of(graph, graph.outputs, (out,)),
-        graph.outputs,
-        (*graph.input_names, "product"),
-    )
     is_copied = all(
         math.prod(value.shape[-1:]) * value.dtype.itemsize % WIDE == 0 for value in (x, y)
     ) and not any(is_elementwise(call) for operand in (left, right) for call in operand.calls)
-    return Product(batch, rows, columns, length, out.type, left, right, tail, is_copied)
+    type = call.outputs[0].type
+    return Product(batch, rows, columns, length, type, left, right, tail, stacked=1, is_copied=is_copied)
+
+
+def _convolution(graph: Graph, call: Call, tail: Graph) -> Product:
+    """The product of the kernels, as rows, and the windows, as columns; a group is a matrix of the batch."""
+    (x, w), (out,) = call.inputs, call.outputs
+    groups, kernels, length = w.shape[0], w.shape[1], math.prod(w.shape[2:])
+    left = _operand(graph, w, tuple(range(w.ndim)), (groups, kernels, length))
+    columns = x.shape[1] * math.prod(out.shape[LEAD:])
+    right = Windows(call, graph.inputs.index(x))
+    return Product(
+        groups, kernels, columns, length, out.type, left, right, tail, stacked=x.shape[1], is_copied=False
+    )
 
 
 def with_sums(graph: Graph) -> Graph:
-    """The graph of a kernel with its product as what it means: products of elements, added up.
+    """The graph of a kernel with its product as what it means: products of elements, added up; not of windows.
 
     Numbers of two bytes are widened before.
     """
@@ -88,7 +110,7 @@ def with_sums(graph: Graph) -> Graph:
         for call in graph.calls:
             given = tuple(env.get(value, value) for value in call.inputs)
             builder.location = call.location
-            if call.op == "dot":
+            if call.op in PRODUCTS:
                 env[call.outputs[0]] = _sum_of_products(call, *given)
             else:
                 env.update(zip(call.outputs, builder.emit(call.op, given, call.params), strict=True))
@@ -154,6 +176,8 @@ def _axes(call: Call) -> _Axes:
 
 
 def _sum_of_products(call: Call, x: Value, y: Value) -> Value:
+    if call.op == "conv":
+        return full(call.outputs[0].shape, 0, x.dtype)  # of no entries
     axes = _axes(call)
     if 0 in axes.length:
         return full(call.outputs[0].shape, 0, x.dtype)

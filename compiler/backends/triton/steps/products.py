@@ -4,10 +4,12 @@ from dataclasses import replace
 from typing import Final
 
 from ....ir import Call, Graph
+from ....kernel import PRODUCTS
 from ..kernel import TritonKernel, is_in_triton, triton_kernel
 from .product import behind_parts, in_parts, product_in, product_of, with_sums
 from .tile import tile_of_elements, tile_of_matrices
 from .tiled_product import by_elements, by_matrices
+from .windows import Windows
 
 SHORT: Final = 4
 """Sums of up to so many products are written out."""
@@ -15,9 +17,12 @@ SHORT: Final = 4
 SMALL: Final = 16
 """Matrices with no more rows and columns than this are multiplied several at once."""
 
+FEW: Final = 4
+"""Matrices of no more rows than this leave most of a tile of the least size empty."""
 
-def dot(call: Call, name: str) -> TritonKernel | None:
-    """The Triton functions of a call of ``dot``; None for complex numbers, which Triton lacks."""
+
+def multiplied(call: Call, name: str) -> TritonKernel | None:
+    """The Triton functions of a call of ``dot`` or ``conv``; None for complex numbers, which Triton lacks."""
     return product_kernel(product_of(call), name)
 
 
@@ -26,15 +31,19 @@ def product_kernel(graph: Graph, name: str) -> TritonKernel | None:
 
     None where Triton lacks a dtype or an op.
     """
-    others = tuple(call for call in graph.calls if call.op != "dot")
+    others = tuple(call for call in graph.calls if call.op not in PRODUCTS)
     if not is_in_triton(replace(graph, calls=others)):
+        return None
+    if any(call.op == "conv" and call.inputs[0] not in graph.inputs for call in graph.calls):
         return None
     product = product_in(graph)
     is_thin = min(product.rows, product.columns) == 1  # and takes as long as to read it
-    if is_thin or product.length <= SHORT or not product.type.size:
+    is_dot = not isinstance(product.right, Windows)
+    if not product.length * product.type.size or (is_dot and (is_thin or product.length <= SHORT)):
         return triton_kernel(with_sums(graph), name)
     parts = 1
-    if product.dtype.kind in "iu" or max(product.rows, product.columns, product.length) <= SMALL:
+    is_small = max(product.rows, product.columns, product.length) <= SMALL or product.rows <= FEW
+    if product.dtype.kind in "iu" or is_small:
         tile, make = tile_of_elements(product.batch, product.rows, product.columns), by_elements
     else:
         tile, make = tile_of_matrices(product), by_matrices
@@ -44,7 +53,7 @@ def product_kernel(graph: Graph, name: str) -> TritonKernel | None:
         return whole
     sums = make(in_parts(product, parts), tile, f"{name}_1")
     if sums is None:
-        return triton_kernel(with_sums(graph), name)
+        return triton_kernel(with_sums(graph), name) if is_dot else None
     return _in_turn(sums, triton_kernel(behind_parts(product, parts), f"{name}_2"))
 
 

@@ -79,8 +79,8 @@ def tile_of_elements(batch: int, rows: int, columns: int) -> Tile:
 
     Small matrices are computed several at once, as if their rows were those of one.
     """
-    wide = min(64, _power_of_two(columns))
-    tall = min(64, _power_of_two(rows))
+    wide = max(2, min(64, _power_of_two(columns)))
+    tall = max(2, min(64, _power_of_two(rows)))
     if batch > 1:
         tall = max(tall, min(1024 // wide, _power_of_two(batch * rows)))
     return Tile(tall, wide)

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from ....affine import Affine, Variable, of
 from ....ir import Graph
 from ....loops.lower import lower
-from ....loops.nest import Block, Buffer, Choose, Let, Load, Loop, Nest, Statement, Store
+from ....loops.nest import Block, Buffer, Choose, Expression, Let, Load, Loop, Nest, Statement, Store
 from ....loops.walk import at_value, expressions, statements
 from ...python_text import wrapped
 from ..blocks import FAR, Rows
-from ..elements import ALONG, ROW
+from ..elements import ALONG, ROW, Guard
 from ..kernel import Launch, TritonKernel
 from ..types import triton_type
 from ..writer import Writer
 from .product import Product, total_dtype
 from .tile import Tile
+from .windows import Windows
 
 TOGETHER = 8
 """So many rows of tiles are computed column by column: programs that run at the same time share operands then."""
@@ -90,9 +91,9 @@ class _Writing:
         matrix = _turn(writer, "batch", batch, down * across)
         writing = cls(
             name, product, tile, writer, tile.parts * batch * down * across, part,
-            of(row) // product.rows if rows_of_all else matrix,
-            of(row) % product.rows,
-            of(column),
+            _block_of(row) // product.rows if rows_of_all else matrix,
+            _block_of(row) % product.rows if rows_of_all else _block_of(row),
+            _block_of(column),
         )  # fmt: skip
         _find_tile(writer, down, across)
         writing.block(row, f"row_tile * {tile.rows} + tl.arange(0, {tile.rows})[:, None]", ROW, tile.rows)
@@ -113,8 +114,12 @@ class _Writing:
     @property
     def result(self) -> Affine:
         """The place of an element of the product."""
-        batch = self.part * self.product.batch + self.batch
-        return (batch * self.product.rows + self.row) * self.product.columns + self.column
+        if self.product.stacked == 1:
+            matrix = self.part * self.product.batch + self.batch
+            return (matrix * self.product.rows + self.row) * self.product.columns + self.column
+        columns = self.product.columns // self.product.stacked
+        stack = (self.part * self.product.batch + self.batch) * self.product.stacked + self.column // columns
+        return (stack * self.product.rows + self.row) * columns + self.column % columns
 
     def block(self, variable: Variable, text: str, axis: str, size: int) -> None:
         """Let a variable have a block of values, of which those beyond its range are masked."""
@@ -126,18 +131,35 @@ class _Writing:
             self.writer.line(f"{mask} = {name} < {variable.extent}")
 
     def operand(
-        self, graph: Graph, place: Affine, k: Variable, shape: tuple[int, int] | None = None
+        self, given: Graph | Windows, place: Affine, k: Variable, shape: tuple[int, int] | None = None
     ) -> str | None:
         """The block of an operand, with zeros behind the end of the sum."""
-        body = _elements(lower(graph, _NAMES.split(), plain=True), place, graph.outputs[0].type.size)
-        if not body or not isinstance(store := body[-1], Store):
-            return None
-        self.writer.statements(body[:-1])
-        text, axes = self.writer.text(store.expression), self.writer.axes_of(store.expression)
-        is_masked = isinstance(store.expression, Load) and k in store.expression.place.variables
+        if isinstance(given, Windows):
+            found, text = self.entry(given, place)
+        else:
+            body = _elements(lower(given, _NAMES.split(), plain=True), place, given.outputs[0].type.size)
+            if not body or not isinstance(store := body[-1], Store):
+                return None
+            self.writer.statements(body[:-1])
+            found, text = store.expression, self.writer.text(store.expression)
+        axes = self.writer.axes_of(found)
+        is_masked = isinstance(found, Load) and k in found.place.variables
         if k in self.writer.masks and not is_masked:
             text, axes = f"tl.where({self.writer.masks[k]}, {text}, 0)", axes | self.writer.axes[k.name]
         return text if shape is None or len(axes) == len(shape) else f"tl.broadcast_to({text}, {shape})"
+
+    def entry(self, windows: Windows, place: Affine) -> tuple[Expression, str]:
+        """The entries of windows, 0 where these reach into the padding."""
+        signal = lower(self.product.tail, _NAMES.split(), plain=True).inputs[windows.number]
+        load, conditions = windows.entry(place, signal)
+        if not conditions:
+            return load, self.writer.text(load)
+        axes = frozenset[str]().union(*(self.writer.axes_of_place(c.place) for c in conditions))
+        holds = self.writer.named("holds", " & ".join(map(self.writer.condition, conditions)), axes)
+        self.writer.guards.append(Guard(conditions, holds))
+        text = self.writer.text(load)
+        self.writer.guards.pop()
+        return load, text
 
     def kernel(self) -> TritonKernel | None:
         """The function, with what it makes of the product behind its sums."""
@@ -181,6 +203,11 @@ def _turn(writer: Writer, name: str, count: int, size: int) -> Affine:
         writer.line(f"program = program % {size}")
         writer.names_of[variable], writer.axes[name] = name, frozenset()
     return of(variable)
+
+
+def _block_of(variable: Variable) -> Affine:
+    """The values of a variable, of which there is a block, be they one and the same."""
+    return Affine(0, ((variable, 1),))
 
 
 def _find_tile(writer: Writer, down: int, across: int) -> None:
