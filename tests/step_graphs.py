@@ -4,8 +4,8 @@ import numpy as np
 
 from recording import recorded
 from tracemill.compiler.dtypes import DType
-from tracemill.compiler.ir import Graph, Shape
-from tracemill.compiler.trace import bind
+from tracemill.compiler.ir import Graph, Shape, Value
+from tracemill.compiler.trace import bind, bind_all
 
 U32, U64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
@@ -16,6 +16,13 @@ def bits(shape: Shape, dtype: DType, *types: str) -> Graph:
 
 def running(op: str, type: str, axis: int, *, reverse: bool = False) -> Graph:
     return recorded(lambda x: bind(op, x, axis=axis, reverse=reverse), type)
+
+
+def ordered(*types: str, axis: int, keys: int = 1, descending: bool = False) -> Graph:
+    def sort(*operands: Value) -> tuple[Value, ...]:
+        return bind_all("sort", *operands, axis=axis, num_keys=keys, descending=descending)
+
+    return recorded(sort, *types)
 
 
 STEPS: dict[str, Graph] = {
@@ -30,4 +37,13 @@ STEPS: dict[str, Graph] = {
     "running maximum": running("cummax", "f64[3, 5003]", 1),
     "running minimum": running("cummin", "bool[257]", 0),
     "running log-sum": running("cumlogsumexp", "f32[4099]", 0),
+    "short rows": ordered("f32[301, 19]", "i64[301, 19]", axis=1),
+    "rows of doubles": ordered("f64[3, 700]", axis=1),
+    "columns by two keys": ordered("i8[70, 9]", "f64[70, 9]", "f16[70, 9]", axis=0, keys=2, descending=True),
+    "long rows": ordered("f32[2, 7001]", axis=1),
+    "long rows by two keys": ordered(
+        "i8[5003, 2]", "i64[5003, 2]", "f32[5003, 2]", axis=0, keys=2, descending=True
+    ),
+    "largest": recorded(lambda x: bind_all("top_k", x, k=7, axis=1), "f32[40, 33]"),
+    "largest of long rows": recorded(lambda x: bind_all("top_k", x, k=70, axis=0), "bf16[2500, 2]"),
 }

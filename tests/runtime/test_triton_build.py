@@ -16,7 +16,6 @@ import product_graphs
 import tracemill as tm
 from elementwise_calls import DTYPES
 from kernel_graphs import POINTWISE
-from step_graphs import STEPS
 from tracemill.compiler.dtypes import dtype_name
 from tracemill.runtime.cubin import kernels_in
 from tracemill.runtime.triton_build import target_named
@@ -33,7 +32,16 @@ NAMES = (
     "whole",
     "stencil",
     "found",
-    *STEPS,
+    "random words",
+    "random pairs",
+    "running sum of rows",
+    "running sum in parts",
+    "running product in parts",
+    "running log-sum",
+    "short rows",
+    "rows of doubles",
+    "long rows",
+    "largest",
     *POINTWISE,
 )
 EVEN = ("halves", "doubles", "mixed", "long functions")

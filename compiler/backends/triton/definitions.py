@@ -10,7 +10,7 @@ from ...errors import InternalError
 from .expression import functions_in
 from .meaning import meaning_text
 
-_FILES = ("cumulative", "incomplete", "integers", "random", "reals", "reductions")
+_FILES = ("cumulative", "incomplete", "integers", "random", "reals", "reductions", "sorting")
 _DEFINED = re.compile(r"^def (tm_\w+)\(", re.MULTILINE)
 
 

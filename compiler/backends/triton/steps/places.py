@@ -1,5 +1,7 @@
 """Where elements lie, as texts of Triton: index expressions of names that count."""
 
+from dataclasses import dataclass
+
 from ....affine import Affine, Variable, flattened, of, unflattened
 from ....ir import Shape
 from ....loops.moves import aligned
@@ -31,6 +33,29 @@ def broadcast_place(shape: Shape, to: Shape, number: Affine) -> Affine:
     'i // 4'
     """
     return flattened(aligned(unflattened(number, to), shape), shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The rows along an axis of an array: with the axes before it and those behind it as one each."""
+
+    outer: int
+    length: int
+    inner: int
+
+    @property
+    def count(self) -> int:
+        return self.outer * self.inner
+
+    def place(self, row: str, along: str) -> Affine:
+        """Where entries of rows lie; both names are those of blocks.
+
+        >>> place_text(Lines(2, 5, 3).place("row", "along"))
+        '3 * along + 15 * (row // 3) + row % 3'
+        """
+        number = counting_block(row, self.count)
+        start = number // self.inner * (self.length * self.inner) + number % self.inner
+        return start + counting_block(along, self.length) * self.inner
 
 
 def place_text(place: Affine) -> str:

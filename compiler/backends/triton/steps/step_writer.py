@@ -18,9 +18,16 @@ class StepWriter:
     texts: list[str] = field(default_factory=list[str])
     launches: list[Launch] = field(default_factory=list[Launch])
 
-    def input(self, number: int) -> int:
-        """Which buffer an input is."""
-        return number
+    @property
+    def buffers(self) -> tuple[int, ...]:
+        """Those of the inputs and outputs."""
+        return tuple(range(len(self.call.inputs) + len(self.call.outputs)))
+
+    @property
+    def pointers(self) -> str:
+        """What parameters of functions that take them are called: ``x0_ptr, out0_ptr``."""
+        inputs = [f"x{number}_ptr" for number in range(len(self.call.inputs))]
+        return ", ".join([*inputs, *(f"out{number}_ptr" for number in range(len(self.call.outputs)))])
 
     def output(self, number: int) -> int:
         """Which buffer an output is."""
