@@ -20,7 +20,11 @@ _numbers = count(1)
 
 @contextmanager
 def interpreted(stub_gpu: StubGpu) -> Generator[None]:
-    """Programs that are built here run on `stub_gpu`."""
+    """Programs that are built here run on `stub_gpu`, each launch at once.
+
+    Else kernels might run while the garbage collector frees memory, in the midst of ``ast.parse``, which they call.
+    """
+    stub_gpu.be_eager()
 
     def build_program(program: TritonProgram, target: Target) -> dict[str, BuiltKernel]:
         with interpreting():

@@ -97,7 +97,108 @@ class HostStep:
         return f"host {', '.join(self.ops)}({given}) to {made or 'nothing'}  # NumPy; copies {copied}"
 
 
-Step: TypeAlias = LaunchStep | CopyStep | HostStep
+@dataclass(frozen=True, slots=True)
+class ScanStep:
+    """Run a plan a known number of times, on what it carries and on one row of arrays in each turn."""
+
+    body: "Plan"
+    length: int
+    reverse: bool
+    """The last rows come first."""
+    consts: int
+    carried: int
+    inputs: tuple[Slot, ...]
+    """What is the same in every turn, what is carried, and the arrays of rows."""
+    outputs: tuple[Slot, ...]
+    """What is carried at the end, and the arrays of rows that are made."""
+    work: Slot
+    """The body's arena."""
+    spares: tuple[Slot, ...]
+    """A second place for all that is carried: one turn writes to the one, and the next to the other."""
+    staged: tuple[Slot, ...]
+    """For each array of rows, of inputs and then of outputs: where a row is copied to; empty if it need not be."""
+
+    @property
+    def touched(self) -> tuple[Slot, ...]:
+        """The arrays that it reads or writes."""
+        return (*self.inputs, *self.outputs, self.work, *self.spares, *self.staged)
+
+    @property
+    def plans(self) -> "tuple[Plan, ...]":
+        """What it runs."""
+        return (self.body,)
+
+    def __str__(self) -> str:
+        order = ", the last rows first" if self.reverse else ""
+        return (
+            f"{_names(self.outputs)} = {self.length} turns of {self.body.name}({_names(self.inputs)}){order}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WhileStep:
+    """Run a plan as long as another one gives true, which the host waits for in each turn."""
+
+    condition: "Plan"
+    body: "Plan"
+    most: int | None
+    """The limit of turns, if there is one."""
+    consts: int
+    inputs: tuple[Slot, ...]
+    """What is the same in every turn, and what is carried."""
+    outputs: tuple[Slot, ...]
+    goes_on: Slot
+    """What the condition gives."""
+    condition_work: Slot
+    body_work: Slot
+    spares: tuple[Slot, ...]
+    """A second place for all that is carried."""
+
+    @property
+    def touched(self) -> tuple[Slot, ...]:
+        """The arrays that it reads or writes."""
+        works = self.goes_on, self.condition_work, self.body_work
+        return (*self.inputs, *self.outputs, *works, *self.spares)
+
+    @property
+    def plans(self) -> "tuple[Plan, ...]":
+        """What it runs."""
+        return self.condition, self.body
+
+    def __str__(self) -> str:
+        most = "" if self.most is None else f", {self.most} turns at most"
+        turns = f"turns of {self.body.name}({_names(self.inputs)}) while {self.condition.name}"
+        return f"{_names(self.outputs)} = {turns}{most}  # the host waits for each"
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchStep:
+    """Run one of several plans: the host waits for the number that chooses."""
+
+    branches: "tuple[Plan, ...]"
+    index: Slot
+    inputs: tuple[Slot, ...]
+    outputs: tuple[Slot, ...]
+    work: Slot
+    """The branches' arena."""
+
+    @property
+    def touched(self) -> tuple[Slot, ...]:
+        """The arrays that it reads or writes."""
+        return (self.index, *self.inputs, *self.outputs, self.work)
+
+    @property
+    def plans(self) -> "tuple[Plan, ...]":
+        """What it may run."""
+        return self.branches
+
+    def __str__(self) -> str:
+        names = ", ".join(branch.name for branch in self.branches)
+        chosen = f"one of {names} by {self.index.name}"
+        return f"{_names(self.outputs)} = {chosen}, of ({_names(self.inputs)})  # the host waits for it"
+
+
+Step: TypeAlias = LaunchStep | CopyStep | HostStep | ScanStep | WhileStep | SwitchStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +215,19 @@ class Plan:
 
     @property
     def launches(self) -> Iterator[LaunchStep]:
-        """The launches among the steps."""
-        return (step for step in self.steps if isinstance(step, LaunchStep))
+        """The launches among the steps, those of loops and choices too."""
+        return (step for step in self._all_steps() if isinstance(step, LaunchStep))
 
     @property
     def host_steps(self) -> Iterator[HostStep]:
         """What NumPy computes."""
-        return (step for step in self.steps if isinstance(step, HostStep))
+        return (step for step in self._all_steps() if isinstance(step, HostStep))
+
+    def _all_steps(self) -> Iterator[Step]:
+        for step in self.steps:
+            yield step
+            for plan in plans_of(step):
+                yield from plan._all_steps()
 
     def __str__(self) -> str:
         arrays = (f"{slot.name}: {slot.type}" for slot in self.inputs)
@@ -128,9 +235,17 @@ class Plan:
         lines = [f"plan {self.name}({', '.join(arrays)}) -> {results}:"]
         if self.arena_bytes:
             lines.append(f"    arena of {show_bytes(self.arena_bytes)}")
-        lines += [f"    {step}" for step in self.steps]
+        for step in self.steps:
+            for plan in plans_of(step):
+                lines += [f"    {line}" for line in str(plan).splitlines()]
+            lines.append(f"    {step}")
         lines.append(f"    return {_names(self.outputs)}")
         return "\n".join(lines)
+
+
+def plans_of(step: Step) -> tuple[Plan, ...]:
+    """The plans that a step runs, those of a loop or a choice."""
+    return step.plans if isinstance(step, (ScanStep, WhileStep, SwitchStep)) else ()
 
 
 def _names(slots: Sequence[Slot]) -> str:

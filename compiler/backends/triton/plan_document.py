@@ -1,6 +1,7 @@
 """Plans as documents of plain numbers and text, which can be stored as JSON and checked when they are read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from ...dtypes import dtype_name, dtype_named
@@ -8,7 +9,19 @@ from ...errors import ParseError, TracemillError
 from ...ir import ArrayType, Constant, Graph
 from ...parse import parse
 from ...text import graph_constants
-from .plan import CopyStep, HostStep, LaunchStep, Plan, Region, Slot, Step
+from .plan import (
+    CopyStep,
+    HostStep,
+    LaunchStep,
+    Plan,
+    Region,
+    ScanStep,
+    Slot,
+    Step,
+    SwitchStep,
+    WhileStep,
+    plans_of,
+)
 
 FORMAT: Final = 1
 
@@ -29,8 +42,11 @@ def document(plan: Plan) -> dict[str, Any]:
 def arrays_of(plan: Plan) -> dict[str, Any]:
     """The arrays that a document names, by digest."""
     found = {constant.digest: constant.array for constant in plan.constants}
-    for step in plan.host_steps:
-        found |= graph_constants(step.graph)
+    for step in plan.steps:
+        if isinstance(step, HostStep):
+            found |= graph_constants(step.graph)
+        for inner in plans_of(step):
+            found |= arrays_of(inner)
     return found
 
 
@@ -81,6 +97,24 @@ def _step(step: Step) -> dict[str, Any]:
         case HostStep():
             inputs, outputs = _slots(step.inputs), _slots(step.outputs)
             return {"step": "host", "graph": str(step.graph), "inputs": inputs, "outputs": outputs}
+        case ScanStep() | WhileStep() | SwitchStep():
+            name = {ScanStep: "scan", WhileStep: "while", SwitchStep: "switch"}[type(step)]
+            return {
+                "step": name,
+                **{field.name: _written(getattr(step, field.name)) for field in fields(step)},
+            }
+
+
+def _written(part: Any) -> Any:
+    match part:
+        case Plan():
+            return document(part)
+        case Slot():
+            return _slot(part)
+        case tuple():
+            return list(map(_written, part))
+        case _:
+            return part
 
 
 # ---- reading -------------------------------------------------------------------------------------------
@@ -105,6 +139,40 @@ def _read_step(given: Any, arrays: Mapping[str, Any]) -> Step:
         case "host":
             graph: Graph = parse(_text(given["graph"]), arrays)
             return HostStep(graph, _read_slots(given["inputs"]), _read_slots(given["outputs"]))
+        case "scan":
+            return ScanStep(
+                plan_of(given["body"], arrays),
+                _count(given["length"]),
+                bool(given["reverse"]),
+                _count(given["consts"]),
+                _count(given["carried"]),
+                _read_slots(given["inputs"]),
+                _read_slots(given["outputs"]),
+                _read_slot(given["work"]),
+                _read_slots(given["spares"]),
+                _read_slots(given["staged"]),
+            )
+        case "while":
+            return WhileStep(
+                plan_of(given["condition"], arrays),
+                plan_of(given["body"], arrays),
+                None if given["most"] is None else _count(given["most"]),
+                _count(given["consts"]),
+                _read_slots(given["inputs"]),
+                _read_slots(given["outputs"]),
+                _read_slot(given["goes_on"]),
+                _read_slot(given["condition_work"]),
+                _read_slot(given["body_work"]),
+                _read_slots(given["spares"]),
+            )
+        case "switch":
+            return SwitchStep(
+                tuple(plan_of(branch, arrays) for branch in given["branches"]),
+                _read_slot(given["index"]),
+                _read_slots(given["inputs"]),
+                _read_slots(given["outputs"]),
+                _read_slot(given["work"]),
+            )
         case other:
             raise ParseError(f"a plan has no step {other!r}")
 
@@ -131,6 +199,51 @@ def _check(plan: Plan) -> None:
         if isinstance(step, HostStep):
             _check_types(step.graph.inputs, step.inputs)
             _check_types(step.graph.outputs, step.outputs)
+        for inner, given, made, work in _parts(step):
+            _check_types(inner.inputs, given)
+            _check_types(inner.outputs, made)
+            if work.type.nbytes < inner.arena_bytes:
+                raise ParseError(
+                    f"plan {inner.name} has {work.type.nbytes} bytes to work in, fewer than it needs"
+                )
+
+
+def _parts(step: Step) -> Iterator[tuple[Plan, Sequence[Slot], Sequence[Slot], Slot]]:
+    """The plans that a step runs, with what they are given in a turn, what they make, and where they work."""
+    match step:
+        case ScanStep():
+            carries = step.consts + step.carried
+            given = [*step.inputs[:carries], *(_row(x, step.length) for x in step.inputs[carries:])]
+            made = [
+                *step.outputs[: step.carried],
+                *(_row(x, step.length) for x in step.outputs[step.carried :]),
+            ]
+            _check_types(step.spares, step.outputs[: step.carried])
+            _check_staged(step, [*given[carries:], *made[step.carried :]])
+            yield step.body, given, made, step.work
+        case WhileStep():
+            _check_types(step.spares, step.outputs)
+            yield step.condition, step.inputs, [step.goes_on], step.condition_work
+            yield step.body, step.inputs, step.outputs, step.body_work
+        case SwitchStep():
+            for branch in step.branches:
+                yield branch, step.inputs, step.outputs, step.work
+        case _:
+            return
+
+
+def _row(slot: Slot, length: int) -> Slot:
+    """One row of an array of so many."""
+    if slot.type.shape[:1] != (length,):
+        raise ParseError(f"a loop of {length} turns goes through {slot.name}, which is {slot.type}")
+    return replace(slot, type=ArrayType(slot.type.dtype, slot.type.shape[1:]))
+
+
+def _check_staged(step: ScanStep, rows: Sequence[Slot]) -> None:
+    """Where rows are copied to there is room for one, or there is no room at all."""
+    for row, staged in zip(rows, step.staged, strict=True):
+        if staged.type.nbytes not in (0, row.type.nbytes):
+            raise ParseError(f"a row of {row.name} is {row.type}, and is copied to {staged.type}")
 
 
 def _check_slot(plan: Plan, slot: Slot) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from product_graphs import LARGE, SMALL
 from recording import drawn, recorded
 from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.triton.program import call_kernel, operands
+from tracemill.compiler.backends.triton.module import call_kernel, operands
 from tracemill.compiler.backends.triton.steps.products import product_kernel
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.ir import Call, Constant, Graph, Value

@@ -107,3 +107,42 @@ def test_memory_goes_back(card: StubGpu) -> None:
         compiled(x)
     card.run()
     assert card.used() == before
+
+
+def test_a_loop_of_known_length_is_queued_as_a_whole(card: StubGpu) -> None:
+    def decay(x: Any, rows: Any) -> Any:
+        def step(carry: Any, row: Any) -> Any:
+            carry = 0.5 * carry + row
+            return carry, carry * carry
+
+        return tm.scan(step, x, rows)
+
+    x, rows = np.arange(4.0), np.arange(20.0).reshape(5, 4)
+    with card.counting("cuStreamSynchronize") as waits:
+        found, trace = tm.compile(decay)(tm.device_put(x), tm.device_put(rows))
+        assert waits() == 0
+    expected, expected_trace = decay(x, rows)
+    np.testing.assert_allclose(found.numpy(), expected)
+    np.testing.assert_allclose(trace.numpy(), expected_trace)
+
+
+def test_rows_that_do_not_lie_at_multiples_of_16_bytes_are_copied(card: StubGpu) -> None:
+    def total(rows: Any) -> Any:
+        return tm.scan(
+            lambda carry, row: (carry + row, np.sum(row) + carry[0]), np.zeros(3, np.float32), rows
+        )
+
+    rows = np.arange(21, dtype=np.float32).reshape(7, 3)
+    compiled = tm.compile(total, backend="triton")
+    for x, y in zip(compiled(rows), total(rows), strict=True):
+        np.testing.assert_allclose(x, y)
+    assert all(pointer % 16 == 0 for launch in card.launches for pointer in launch.pointers)
+
+
+def test_a_loop_with_a_condition_runs_where_the_arrays_are(card: StubGpu) -> None:
+    def halved(x: Any) -> Any:
+        return tm.while_loop(lambda x: np.sum(x) > 1, lambda x: x / 2, x)
+
+    x = np.arange(6.0)
+    found = tm.compile(halved)(tm.device_put(x))
+    np.testing.assert_allclose(found.numpy(), halved(x))

@@ -1,0 +1,182 @@
+"""`LoadedPlan`: the steps of a plan on one device, prepared once, and run on other memory in each call."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from ...compiler.backends.triton.plan import (
+    CopyStep,
+    HostStep,
+    LaunchStep,
+    Plan,
+    Region,
+    ScanStep,
+    Slot,
+    Step,
+    SwitchStep,
+    WhileStep,
+)
+from ...compiler.trace import evaluate
+from .device import Device
+from .kernel import LoadedKernel, PreparedLaunch
+
+Prepared: TypeAlias = Callable[[], None]
+
+
+class LoadedPlan:
+    """Queues a plan on the stream of its device. Only one thread at a time runs it: inside of ``with device:``.
+
+    Args:
+        plan: what is done.
+        kernels: the functions that it launches, by their names in the plan.
+        device: where.
+        arena: the address of the memory that the plan works in.
+    """
+
+    def __init__(self, plan: Plan, kernels: Mapping[str, LoadedKernel], device: Device, arena: int) -> None:
+        self.plan = plan
+        self._device = device
+        self._arena = arena
+        self._kept = [device.copy_in(constant.array) for constant in plan.constants]
+        self._inputs: list[int] = [0] * len(plan.inputs)
+        """Where the inputs of the present call lie."""
+        self._outputs: list[int] = [0] * len(plan.outputs)
+        self._patches: list[tuple[PreparedLaunch, list[tuple[int, int]], list[tuple[int, int]]]] = []
+        """For launches: which of its pointers is which input, and which output."""
+        self._kernels = kernels
+        self._steps = [self._prepared(step) for step in plan.steps]
+
+    def run(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Queue all steps, on inputs and outputs that lie at these addresses."""
+        self._inputs[:], self._outputs[:] = inputs, outputs
+        for launch, given, made in self._patches:
+            pointers = launch.pointers
+            for place, number in given:
+                pointers[place] = inputs[number]
+            for place, number in made:
+                pointers[place] = outputs[number]
+        for step in self._steps:
+            step()
+
+    def _prepared(self, step: Step) -> Prepared:
+        match step:
+            case LaunchStep():
+                return self._prepared_launch(step)
+            case CopyStep():
+                return partial(self._copy, step)
+            case HostStep():
+                return partial(self._compute_on_host, step)
+            case ScanStep():
+                return partial(self._scan, step, self._inner(step.body, step.work))
+            case WhileStep():
+                condition = self._inner(step.condition, step.condition_work)
+                return partial(self._while, step, condition, self._inner(step.body, step.body_work))
+            case SwitchStep():
+                branches = [self._inner(branch, step.work) for branch in step.branches]
+                return partial(self._switch, step, branches)
+
+    # ---- memory --------------------------------------------------------------------------------------
+
+    def _pointer(self, slot: Slot) -> int:
+        """Where a slot lies in the present call."""
+        if slot.region is Region.INPUT:
+            return self._inputs[slot.at]
+        return self._outputs[slot.at] if slot.region is Region.OUTPUT else self._fixed(slot)
+
+    def _pointers(self, slots: Sequence[Slot]) -> list[int]:
+        return [self._pointer(slot) for slot in slots]
+
+    def _fixed(self, slot: Slot) -> int:
+        """Where a slot lies in every call; 0 if that changes."""
+        if slot.region is Region.CONSTANT:
+            return self._kept[slot.at].pointer
+        return self._arena + slot.at if slot.region is Region.ARENA else 0
+
+    # ---- launches, copies, the host ------------------------------------------------------------------
+
+    def _prepared_launch(self, step: LaunchStep) -> Prepared:
+        launch = self._kernels[step.function].prepare(
+            step.programs, [self._fixed(slot) for slot in step.slots]
+        )
+        given = [(i, slot.at) for i, slot in enumerate(step.slots) if slot.region is Region.INPUT]
+        made = [(i, slot.at) for i, slot in enumerate(step.slots) if slot.region is Region.OUTPUT]
+        if given or made:
+            self._patches.append((launch, given, made))
+        return partial(launch, self._device.stream)
+
+    def _copy(self, step: CopyStep) -> None:
+        self._device.copy(self._pointer(step.target), self._pointer(step.source), step.source.type.nbytes)
+
+    def _compute_on_host(self, step: HostStep) -> None:
+        device = self._device
+        arrays = [device.copy_out(self._pointer(x), x.type.shape, x.type.dtype) for x in step.inputs]
+        for slot, array in zip(step.outputs, evaluate(step.graph, *arrays), strict=True):
+            device.write(self._pointer(slot), np.require(array, slot.type.dtype, ("C", "A")))
+
+    # ---- loops and choices ---------------------------------------------------------------------------
+
+    def _inner(self, plan: Plan, work: Slot) -> "LoadedPlan":
+        """A plan that runs as a part of this one, in a part of its memory."""
+        return LoadedPlan(plan, self._kernels, self._device, self._fixed(work))
+
+    def _scan(self, step: ScanStep, body: "LoadedPlan") -> None:
+        """What is carried alternates between two places, so that the last turn writes to the output."""
+        copy = self._device.copy
+        carries = step.consts + step.carried
+        inputs, outputs = self._pointers(step.inputs), self._pointers(step.outputs)
+        consts, now = inputs[: step.consts], inputs[step.consts : carries]
+        places = outputs[: step.carried], self._pointers(step.spares)
+        xs = list(zip(inputs[carries:], body.plan.inputs[carries:], step.staged, strict=False))
+        staged_ys = step.staged[len(xs) :]
+        ys = list(zip(outputs[step.carried :], body.plan.outputs[step.carried :], staged_ys, strict=True))
+        for turn in range(step.length):
+            row = step.length - 1 - turn if step.reverse else turn
+            then = places[(step.length - 1 - turn) & 1]
+            read = [self._row(start, x, staged, row) for start, x, staged in xs]
+            written = [self._row(start, y, staged, row) for start, y, staged in ys]
+            for (_, x, _), (source, place) in zip(xs, read, strict=True):
+                if place != source:
+                    copy(place, source, x.type.nbytes)
+            body.run(
+                [*consts, *now, *(place for _, place in read)], [*then, *(place for _, place in written)]
+            )
+            for (_, y, _), (target, place) in zip(ys, written, strict=True):
+                if place != target:
+                    copy(target, place, y.type.nbytes)
+            now = then
+        if not step.length:
+            self._move(now, places[0], step.outputs)
+
+    def _row(self, start: int, row: Slot, staged: Slot, number: int) -> tuple[int, int]:
+        """Where the row of this number lies in its array, and where the body finds it."""
+        place = start + number * row.type.nbytes
+        return place, self._fixed(staged) if staged.type.nbytes else place
+
+    def _while(self, step: WhileStep, condition: "LoadedPlan", body: "LoadedPlan") -> None:
+        inputs, outputs = self._pointers(step.inputs), self._pointers(step.outputs)
+        consts, now = inputs[: step.consts], inputs[step.consts :]
+        places = outputs, self._pointers(step.spares)
+        turn = 0
+        while turn != step.most:
+            condition.run([*consts, *now], [self._fixed(step.goes_on)])
+            if not self._read(step.goes_on):
+                break
+            then = places[turn & 1]
+            body.run([*consts, *now], then)
+            now, turn = then, turn + 1
+        self._move(now, outputs, step.outputs)
+
+    def _switch(self, step: SwitchStep, branches: Sequence["LoadedPlan"]) -> None:
+        chosen = min(max(self._read(step.index), 0), len(branches) - 1)
+        branches[chosen].run(self._pointers(step.inputs), self._pointers(step.outputs))
+
+    def _read(self, slot: Slot) -> int:
+        """A number, once the GPU has computed it."""
+        return int(self._device.copy_out(self._pointer(slot), (), slot.type.dtype))
+
+    def _move(self, sources: Sequence[int], targets: Sequence[int], slots: Sequence[Slot]) -> None:
+        for source, target, slot in zip(sources, targets, slots, strict=False):
+            if source != target:
+                self._device.copy(target, source, slot.type.nbytes)
