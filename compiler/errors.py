@@ -558,7 +558,7 @@ class BackendError(TracemillError, RuntimeError):
     >>> import numpy as np, tracemill as tm
     >>> tm.compile(np.sin, backend="fortran")
     Traceback (most recent call last):
-    tracemill.compiler.errors.BackendError: backend 'fortran' is unknown: choose one of 'auto', 'c', 'numpy'
+    tracemill.compiler.errors.BackendError: backend 'fortran' is unknown: choose one of 'auto', 'c', 'numpy', 'triton'
 
     Fix: the message lists those that are there.
     """
@@ -859,15 +859,14 @@ class ForeignArrayError(TracemillError, ValueError):
 
 
 class WrongDeviceError(TracemillError, ValueError):
-    """An array lies on another GPU than the one that is to compute with it.
+    """An array lies on another GPU than it should: those of one call must lie on one.
 
     >>> import numpy as np, tracemill as tm
-    >>> from tracemill.runtime.gpu.device import gpu
-    >>> gpu(1).require(tm.device_put(np.ones(3), device=0), "args[0]")
+    >>> tm.compile(np.add)(tm.device_put(np.ones(3), device=0), tm.device_put(np.ones(3), device=1))
     Traceback (most recent call last):
-    tracemill.compiler.errors.WrongDeviceError: args[0] is f64[3] on cuda:0, and is needed on cuda:1...
+    tracemill.compiler.errors.WrongDeviceError: arrays of one call lie on different GPUs: args[0] on cuda:0, args[1]...
 
-    Fix: copy it there, ``tm.device_put(x, device=1)``; arguments of one call must lie on one GPU.
+    Fix: copy it there, ``tm.device_put(x, device=1)``.
     """
 
     code = "E0617"

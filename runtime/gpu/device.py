@@ -6,17 +6,14 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
 from ...compiler.dtypes import Array, DType
-from ...compiler.errors import GpuMemoryError, NoGpuError, TracemillError, WrongDeviceError
+from ...compiler.errors import GpuMemoryError, NoGpuError, TracemillError
 from .driver import checked, driver, failure
 from .memory import LEGACY_STREAM, HasMemory, Memory
-
-if TYPE_CHECKING:
-    from .device_array import DeviceArray
 
 _STAGED: Final = 1 << 16
 """Bytes up to which an array is copied on the host first, so that nobody waits for the GPU to read it."""
@@ -229,14 +226,6 @@ class Device:
         if nbytes:
             with self:
                 self._do(self._driver.cuMemsetD8Async(pointer, 0, nbytes, self.stream), "clearing memory of")
-
-    def require(self, array: "DeviceArray", what: str) -> None:
-        """`WrongDeviceError` unless an array lies on this GPU."""
-        if array.device is not self:
-            raise WrongDeviceError(
-                f"{what} is {array.type} on {array.device.name}, and is needed on {self.name}: copy it there,"
-                f" device_put(x, device={self.ordinal})"
-            )
 
     # ---- order -----------------------------------------------------------------------------------------
 

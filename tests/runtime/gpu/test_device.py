@@ -158,15 +158,6 @@ def test_full_memory_is_told_with_what_was_wanted_and_what_there_is(stub_gpu: St
     assert gpu().allocate(unused).nbytes == unused
 
 
-def test_an_array_of_another_gpu_is_refused(stub_gpu: StubGpu) -> None:
-    x = tm.device_put(np.ones(3), device=1)
-    gpu(1).require(x, "args[0]")
-    with pytest.raises(
-        tm.errors.WrongDeviceError, match=r"args\[0\] is f64\[3\] on cuda:1, and is needed on cuda:0"
-    ):
-        gpu(0).require(x, "args[0]")
-
-
 def test_a_process_ends_with_arrays_on_the_gpu(stub_gpu: StubGpu, stub_library: StubGpu) -> None:
     """In modules, in cycles, and in what others hold by DLPack: nothing is freed when the interpreter is gone."""
     program = f"""
