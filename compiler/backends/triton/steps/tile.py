@@ -42,8 +42,8 @@ def tile_of_matrices(product: Product) -> Tile:
     A large tile reads its operands less often. One of 128 × 256 keeps the tensor cores of Hopper busy with numbers of
     two bytes: three stages take 144 KiB of shared memory, which Ampere has too, and the sums take half of the
     registers. That leaves too few for a long expression of each element. Wider numbers get smaller tiles, and so do
-    operands that pass through registers on their way to shared memory. While there are fewer tiles than processors
-    they are halved, down to 64 × 64; then long sums are cut into parts.
+    operands that pass through registers on their way to shared memory, half as many at once. While there are fewer
+    tiles than processors they are halved, down to 64 × 64; then long sums are cut into parts.
     """
     size = product.dtype.itemsize
     most = 128 if size < 8 and product.is_copied else 64
@@ -60,7 +60,8 @@ def tile_of_matrices(product: Product) -> Tile:
     if programs() <= PROCESSORS // 2:
         parts = max(1, min(2 * PROCESSORS // programs(), product.length // LONG))
     is_large, is_small = tall * wide >= 128 * 128, tall * wide <= 32 * 64
-    depth = min((256 if is_small else 128) // size, _matrix_side(product.length))
+    row_bytes = 256 if is_small else 128 if product.is_copied else 64
+    depth = min(max(LEAST, row_bytes // size), _matrix_side(product.length))
     warps = 8 if is_large else 1 if tall * wide <= 16 * 32 else 4
     return Tile(tall, wide, depth, warps, 3 if is_large else 4, parts)
 
