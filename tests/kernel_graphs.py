@@ -139,7 +139,7 @@ LARGE: dict[str, Graph] = {
     "softmax": recorded(softmax, "f32[300, 700]"),
     "softmax of long rows": recorded(softmax, "f64[3, 30000]"),
     "layer_norm": recorded(layer_norm, "f32[500, 300]", "f32[300]"),
-    "layer_norm gradient": recorded(layer_norm_gradient, "f32[600, 300]", "f32[300]", "f32[600, 300]"),
+    "layer_norm gradient": recorded(layer_norm_gradient, "f32[600, 512]", "f32[512]", "f32[600, 512]"),
     "losses": recorded(losses, "f32[20, 30, 300]", "f32[20, 30, 300]"),
     "relu gradient": recorded(relu_gradient, "f32[2000, 128]", "f32[2000, 128]"),
     "pulls": recorded(pulls, "f64[600, 3]", "f64[600]"),
@@ -168,6 +168,14 @@ LARGE: dict[str, Graph] = {
     "empty": recorded(lambda x: (fn.sum_(x, (0,)), fn.exp(x), bind("all", fn.greater(x, 0), axes=(0,))), "f64[0, 3]"),
     "single": recorded(softmax, "f64[1, 1]"),
 }  # fmt: skip
+
+WIDE: dict[str, Graph] = {
+    "layer_norm gradient of wide rows": recorded(
+        layer_norm_gradient, "f32[70, 8192]", "f32[8192]", "f32[70, 8192]"
+    ),
+    "softmax of wide rows": recorded(softmax, "f32[70, 32768]"),
+}
+"""The longest rows that one program of a GPU holds."""
 
 SMALL: dict[str, Graph] = {
     "softmax": recorded(softmax, "f32[5, 70]"),

@@ -9,7 +9,7 @@ import sys
 
 import product_graphs
 from elementwise_calls import calls_with_known
-from kernel_graphs import LARGE, POINTWISE, SMALL
+from kernel_graphs import LARGE, POINTWISE, SMALL, WIDE
 from step_graphs import STEPS
 from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
 from tracemill.compiler.backends.triton.steps import step_kernel
@@ -61,7 +61,7 @@ def kernel_named(name: str) -> TritonKernel:
     if name.startswith("known operand "):
         place, _, dtype = name.removeprefix("known operand ").partition(" of ")
         return triton_kernel(calls_with_known(dtype_named(dtype), int(place)), "kernel")
-    graphs = {**{f"small {name}": graph for name, graph in SMALL.items()}, **LARGE, **POINTWISE}
+    graphs = {**{f"small {name}": graph for name, graph in SMALL.items()}, **LARGE, **POINTWISE, **WIDE}
     return triton_kernel(graphs[name], "kernel")
 
 

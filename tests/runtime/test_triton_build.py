@@ -25,7 +25,12 @@ TARGETS = ("cuda:sm_80", "cuda:sm_90", "cuda:sm_100", "hip:gfx942")
 NAMES = (
     "softmax",
     "softmax of long rows",
+    "softmax of wide rows",
     "layer_norm",
+    "layer_norm gradient",
+    "layer_norm gradient of wide rows",
+    "losses",
+    "relu gradient",
     "pulls",
     "nearest",
     "columns",
@@ -43,6 +48,8 @@ NAMES = (
     "long rows",
     "largest",
     *POINTWISE,
+    "small long place",
+    "small long sum of short numbers",
 )
 EVEN = ("halves", "doubles", "mixed", "long functions")
 """Elements of which no block has only a part, or a mask is the same for all that a thread loads at once."""
@@ -83,7 +90,9 @@ def test_kernels_stay_in_registers(target: str) -> None:
 @needs_triton
 @pytest.mark.slow
 def test_rows_that_are_multiples_of_four_are_loaded_and_stored_several_numbers_at_once() -> None:
-    for kernels in built("cuda:sm_90", "softmax", "layer_norm", "running sum of rows").values():
+    for kernels in built(
+        "cuda:sm_90", "softmax", "softmax of wide rows", "layer_norm", "running sum of rows"
+    ).values():
         for kernel in kernels:
             assert kernel["wide loads"] > 0
             assert kernel["wide stores"] > 0

@@ -10,6 +10,7 @@ from ...loops.nest import Apply, Begin, Block, Load, Loop, Store
 from ...loops.walk import expressions, places, statements
 from .definitions import definitions
 from .expression import needed_by
+from .reductions import SEARCHES, gathered_dtype
 
 POINTWISE = 1024
 """Elements of a block where each is computed by itself."""
@@ -22,6 +23,9 @@ WORD = 4
 
 STREAMED = 4096
 """Longer rows are gathered so many elements at a time."""
+
+WIDE = 8
+"""Of what takes more bytes for each of them, half as many."""
 
 ROWS = 2048
 """Short rows are computed several at once: so many elements together."""
@@ -93,8 +97,8 @@ def tiled(variables: Sequence[Variable], body: Block) -> tuple[tuple[Variable, .
     return None
 
 
-def rows_of(variables: Sequence[Variable], body: Block) -> Rows:
-    """How many rows a program computes at once, and how many elements of each."""
+def rows_of(variables: Sequence[Variable], body: Block, *, is_kept: bool = False) -> Rows:
+    """How many rows a program computes at once, and how many elements of each: all that are kept, or read again."""
     count = math.prod(variable.extent for variable in variables)
     longest = max((loop.variable.extent for loop in _leaves(body)), default=0)
     is_far = _is_far(body)
@@ -102,9 +106,8 @@ def rows_of(variables: Sequence[Variable], body: Block) -> Rows:
         most = LEAST if _is_long(body) else min(POINTWISE, max(LEAST, _power_of_two(count // SHARES)))
         return Rows(min(most, _power_of_two(count)), 0, is_far)
     block = _power_of_two(longest)
-    is_read_once = sum(1 for _ in _leaves(body)) == 1
-    if block * _row_bytes(variables, body) > RESIDENT or is_read_once:
-        block = min(block, STREAMED)
+    if block * _row_bytes(variables, body) > RESIDENT or not (is_kept or _is_read_again(body)):
+        block = min(block, STREAMED if _gathered_bytes(body) <= WIDE else STREAMED // 2)
     if variables and neighbours_are_rows(variables[-1], body):
         side_by_side = min(COLUMNS, _power_of_two(variables[-1].extent))
         return Rows(side_by_side, min(block, max(1, ROWS // side_by_side)), is_far)
@@ -142,6 +145,18 @@ def _row_bytes(variables: Sequence[Variable], body: Block) -> int:
     loads = {e for loop in _leaves(body) for e in _loads(loop.body) if loop.variable in e.place.variables}
     own = {e for e in loads if e.place.variables.intersection(variables)} if variables else loads
     return max(WORD, *gathered, sum(max(WORD, e.dtype.itemsize) for e in own), 0)
+
+
+def _is_read_again(body: Block) -> bool:
+    """Whether several loops read the same array."""
+    read = [buffer for loop in _leaves(body) for buffer in {load.buffer for load in _loads(loop.body)}]
+    return len(set(read)) < len(read)
+
+
+def _gathered_bytes(body: Block) -> int:
+    """The bytes that are gathered for each element of a block: numbers, and where they lie."""
+    gathered = [a for s in statements(body) if isinstance(s, Begin) for a in s.accumulators]
+    return sum(gathered_dtype(a.dtype).itemsize + 8 * (a.op in SEARCHES) for a in gathered)
 
 
 def _loads(body: Block) -> Iterator[Load]:

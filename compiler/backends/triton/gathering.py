@@ -45,7 +45,7 @@ class Gathering:
         variables, body = _rows_of(loop, count)
         if math.prod(variable.extent for variable in variables) != count:
             return None
-        rows = rows_of(variables, body)
+        rows = rows_of(variables, body, is_kept=True)
         stored = {s.buffer: s for s in statements(body) if isinstance(s, Store) and s.buffer in calls}
         if set(stored) != set(calls):
             return None
