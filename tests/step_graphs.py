@@ -25,6 +25,10 @@ def ordered(*types: str, axis: int, keys: int = 1, descending: bool = False) -> 
     return recorded(sort, *types)
 
 
+def written(mode: str, *types: str, axes: Shape = (0,), unique: bool = False) -> Graph:
+    return recorded(lambda *values: bind("scatter", *values, axes=axes, mode=mode, unique=unique), *types)
+
+
 STEPS: dict[str, Graph] = {
     "random words": bits((9001,), U32, "u32[2]", "u32[4]"),
     "random pairs": bits((83, 7), U64, "u32[3, 1, 2]", "u32[5, 4]"),
@@ -46,4 +50,11 @@ STEPS: dict[str, Graph] = {
     ),
     "largest": recorded(lambda x: bind_all("top_k", x, k=7, axis=1), "f32[40, 33]"),
     "largest of long rows": recorded(lambda x: bind_all("top_k", x, k=70, axis=0), "bf16[2500, 2]"),
+    "sums of rows": written("add", "f32[5, 7]", "f32[1500, 7]", "i64[1500]"),
+    "sums in long order": written("add", "f64[9]", "f64[5003]", "i32[5003]"),
+    "products": written("multiply", "f16[4, 3, 6]", "f16[40, 3]", "i64[40]", "i64[1]", axes=(2, 0)),
+    "last ones": written("set", "i8[5, 400]", "i8[20, 400]", "i8[20]"),
+    "counts": written("add", "i64[6]", "i64[3001]", "u64[3001]"),
+    "largest ones": written("maximum", "f32[6]", "f32[300]", "i64[300]"),
+    "truths": written("add", "bool[6]", "bool[30]", "i64[30]"),
 }

@@ -61,3 +61,11 @@ def test_samples_give_what_they_mean(sample: Sample) -> None:
 @pytest.mark.parametrize("name", STEPS)
 def test_steps_of_several_programs_give_what_they_mean(name: str) -> None:
     assert_means_the_same(STEPS[name], drawn(STEPS[name], "real"))
+
+
+def test_sums_of_floats_are_the_same_in_every_run_and_whole_numbers_are_added_at_once() -> None:
+    floats, integers = kernel_of(STEPS["sums of rows"]), kernel_of(STEPS["counts"])
+    assert floats is not None
+    assert integers is not None
+    assert "atomic" not in floats.text
+    assert "tl.atomic_add(" in integers.text

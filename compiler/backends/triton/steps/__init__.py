@@ -1,4 +1,4 @@
-"""Triton functions of the calls that are no loop nests: products, running sums, orders, random bits."""
+"""Triton functions of the calls that are no loop nests: products, running sums, orders, writes, random bits."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,7 @@ from ..types import has_type
 from .cumulative import cumulative
 from .products import multiplied
 from .random import random_bits
+from .scattering import scatter
 from .sorting import sort, top_k
 from .step_writer import nothing
 
@@ -20,6 +21,7 @@ _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
     "conv": multiplied,
     "dot": multiplied,
     "random_bits": random_bits,
+    "scatter": scatter,
     "sort": sort,
     "top_k": top_k,
 }

@@ -12,12 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....dtypes import FLOAT32, INT32, DType, kind
+from ....dtypes import DType, kind
 from ....ir import Call
 from ..blocks import COLUMNS
 from ..kernel import TritonKernel
 from ..literals import triton_literal
 from ..types import triton_type
+from .joining import joining_dtype, narrowed, widened
 from .places import counting, counting_block, place_text, wide
 from .step_writer import StepWriter
 
@@ -164,12 +165,8 @@ class _Scan:
 
     @property
     def wide(self) -> DType:
-        """In which dtype they are joined: those of two bytes and less in four."""
-        if kind(self.dtype) == "f":
-            return FLOAT32 if self.dtype.itemsize == 2 else self.dtype
-        if kind(self.dtype) == "b":
-            return INT32
-        return self.dtype if self.dtype.itemsize >= 4 else np.dtype(f"{self.dtype.kind}4")
+        """In which dtype they are joined."""
+        return joining_dtype(self.dtype)
 
     @property
     def neutral(self) -> str:
@@ -205,8 +202,8 @@ class _Scan:
             "neutral": self.neutral,
             "joined": _JOINED[self.op],
             "type": triton_type(self.wide),
-            "widened": "" if self.wide == self.dtype else f".to({triton_type(self.wide)})",
-            "narrowed": self._narrowed,
+            "widened": widened(self.dtype),
+            "narrowed": narrowed(self.dtype),
         }
         if blocks == parts == 1:
             return _RESIDENT.substitute(texts)
@@ -219,12 +216,6 @@ class _Scan:
             end=_KEEP.substitute(texts) if gathers else "",
         )
         return "\n".join(line for line in text.splitlines() if line.strip()) + "\n"
-
-    @property
-    def _narrowed(self) -> str:
-        if self.wide == self.dtype:
-            return ""
-        return " != 0" if kind(self.dtype) == "b" else f".to({triton_type(self.dtype)})"
 
 
 def _power_of_two(count: int) -> int:

@@ -66,11 +66,32 @@ $stored
 
 def long_rows(writer: StepWriter, name: str, lines: Lines, by: Sequence[Word], kept: int, block: int) -> None:
     """Add the functions that sort long rows by words and store the first `kept` entries of each."""
+    found = sorted_records(writer, name, lines, by, block)
+    padded = -(-lines.length // block) * block
+    blocks = -(-kept // block)
+    gather = _GATHER.substitute(
+        name=f"{name}_gather",
+        pointers=", ".join([writer.pointers, *_sorted_pointers(found)]),
+        wide=wide(lines.count * padded),
+        blocks=blocks,
+        block=block,
+        kept=kept,
+        order=_order(len(found), padded),
+        stored=stored(writer, lines, kept),
+    )
+    writer.function(gather)
+    writer.launch(f"{name}_gather", lines.count * blocks, 8, (*writer.buffers, *found))
+
+
+def sorted_records(writer: StepWriter, name: str, lines: Lines, by: Sequence[Word], block: int) -> list[int]:
+    """Add the functions that sort rows by words: for each word, which buffer holds the records that it sorted.
+
+    A record is the word, and in its lower half the place that it had when it was sorted. Each row of records is as
+    long as its blocks together.
+    """
     blocks = -(-lines.length // block)
     padded = blocks * block
     passes = math.ceil(math.log2(blocks))
-    records = np.dtype(np.uint64)
-    spare = writer.memory(records, lines.count * padded)
     texts = {
         "wide": wide(lines.count * padded),
         "blocks": blocks,
@@ -79,41 +100,31 @@ def long_rows(writer: StepWriter, name: str, lines: Lines, by: Sequence[Word], k
         "length": lines.length,
         "place": place_text(lines.place("row", "order")),
     }
-    programs = lines.count * blocks
     for place in range(passes):
         run = block << place
         merge = _MERGE.substitute(
             texts, name=f"{name}_merge_{place + 1}", run=run, two_runs=2 * run, steps=run.bit_length()
         )
         writer.function(merge)
-    sorted_by: list[int] = []
-    for word in by:
-        title = f"{name}_word_{len(sorted_by) + 1}"
-        own = writer.memory(records, lines.count * padded)
-        here, there = (own, spare) if passes % 2 == 0 else (spare, own)
+    records = np.dtype(np.uint64)
+    own = [writer.memory(records, lines.count * padded) for _ in by]
+    spare = writer.memory(records, lines.count * padded) if passes else own[0]
+    for number, word in enumerate(by):
+        here, there = (own[number], spare) if passes % 2 == 0 else (spare, own[number])
+        title = f"{name}_word_{number + 1}"
         text = _IN_BLOCKS.substitute(
             texts,
             name=title,
-            pointers=", ".join(["x_ptr", *_sorted_pointers(sorted_by), "records_ptr"]),
-            order=_order(len(sorted_by), padded),
+            pointers=", ".join(["x_ptr", *_sorted_pointers(own[:number]), "records_ptr"]),
+            order=_order(number, padded),
             word=word.of("entry"),
         )
         writer.function(_without_blanks(text))
-        writer.launch(title, programs, 8, (word.operand, *sorted_by, here))
+        writer.launch(title, lines.count * blocks, 8, (word.operand, *own[:number], here))
         for place in range(passes):
-            writer.launch(f"{name}_merge_{place + 1}", programs, 8, (here, there))
+            writer.launch(f"{name}_merge_{place + 1}", lines.count * blocks, 8, (here, there))
             here, there = there, here
-        sorted_by.append(own)
-    gather = _GATHER.substitute(
-        {**texts, "blocks": -(-kept // block)},
-        name=f"{name}_gather",
-        pointers=", ".join([writer.pointers, *_sorted_pointers(sorted_by)]),
-        kept=kept,
-        order=_order(len(sorted_by), padded),
-        stored=stored(writer, lines, kept),
-    )
-    writer.function(gather)
-    writer.launch(f"{name}_gather", lines.count * -(-kept // block), 8, (*writer.buffers, *sorted_by))
+    return own
 
 
 def stored(writer: StepWriter, lines: Lines, kept: int) -> str:

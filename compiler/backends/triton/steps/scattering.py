@@ -1,0 +1,269 @@
+"""Writes at places known only at run time, with the same result in every run.
+
+Updates of different places, and whole numbers that are added or compared, go where they belong at once, the latter by
+atomic operations. Otherwise the updates are sorted by their places, and each result takes up its own, in their order:
+that is what NumPy computes, too. It costs a sort, and a place with very many updates waits for one after another.
+"""
+
+import math
+from dataclasses import dataclass
+from string import Template
+from typing import Any, Final
+
+import numpy as np
+
+from ....affine import Affine, Variable, flattened, of, unflattened
+from ....dtypes import kind
+from ....ir import Call, Shape
+from ..blocks import POINTWISE
+from ..kernel import TritonKernel
+from .joining import narrowed, widened
+from .keys import Word
+from .merging import sorted_records
+from .places import Lines, broadcast_place, counting_block, place_text, wide
+from .sorting import BLOCK, LONGEST
+from .step_writer import StepWriter
+
+_COPY = Template("""\
+@triton.jit
+def $name(x_ptr, out_ptr):
+    place = tl.program_id(0)$wide * $block + tl.arange(0, $block)
+    inside = place < $size
+    tl.store(out_ptr + place, tl.load(x_ptr + place, mask=inside), mask=inside)
+""")
+
+_AT_ONCE = Template("""\
+@triton.jit
+def $name($pointers):
+    number = tl.program_id(0)$wide * $block + tl.arange(0, $block)
+    inside = number < $size
+$indices
+    new = tl.load(x1_ptr + number, mask=inside)
+    to = out0_ptr + $place
+$write
+""")
+
+_KEYS = Template("""\
+@triton.jit
+def $name($pointers, keys_ptr):
+    number = tl.program_id(0)$wide * $block + tl.arange(0, $block)
+    inside = number < $count
+    within = inside
+$indices
+    tl.store(keys_ptr + number, tl.where(inside, $row, $rows).to(tl.uint32), mask=within)
+""")
+
+_INDEX = Template("""\
+    index$i = tl.load(x${input}_ptr + $place$spread, mask=inside, other=0).to(tl.int64)
+    inside = inside & (index$i >= 0) & (index$i < $length)""")
+
+_BEGINS = Template("""\
+@triton.jit
+def $name(records_ptr, begins_ptr):
+    row = tl.program_id(0)$wide * $block + tl.arange(0, $block)
+    low = tl.zeros_like(row)
+    high = low + $count
+    for _ in range($steps):
+        middle = (low + high) // 2
+        is_open = low < high
+        earlier = (tl.load(records_ptr + middle, mask=is_open, other=0) >> 32).to(tl.int64) < row
+        low = tl.where(is_open & earlier, middle + 1, low)
+        high = tl.where(is_open & (earlier == 0), middle, high)
+    tl.store(begins_ptr + row, low, mask=row <= $rows)
+""")
+
+_BY_PLACE = Template("""\
+@triton.jit
+def $name(x0_ptr, x1_ptr, records_ptr, begins_ptr, out0_ptr):
+    place = tl.program_id(0)$wide * $block + tl.arange(0, $block)
+    inside = place < $size
+    row = tl.zeros_like(place) + $row
+    total = tl.load(x0_ptr + place, mask=inside)$widened
+    at = tl.load(begins_ptr + row, mask=inside, other=0)
+    end = tl.load(begins_ptr + row + 1, mask=inside, other=0)
+$joined
+    tl.store(out0_ptr + place, total$narrowed, mask=inside)
+""")
+
+_LAST = Template("""\
+    written = at < end
+    update = tl.load(records_ptr + end - 1, mask=written, other=0).to(tl.uint32).to(tl.int64)
+    total = tl.where(written, tl.load(x1_ptr + $update, mask=written)$widened, total)""")
+
+_EACH = Template("""\
+    while tl.max((at < end).to(tl.int32)) != 0:
+        open = at < end
+        update = tl.load(records_ptr + at, mask=open, other=0).to(tl.uint32).to(tl.int64)
+        new = tl.load(x1_ptr + $update, mask=open)$widened
+        total = tl.where(open, $join, total)
+        at += 1""")
+
+_JOINED: Final = {
+    "add": "total + new",
+    "multiply": "total * new",
+    "minimum": "tm_smaller_of(total, new)",
+    "maximum": "tm_larger_of(total, new)",
+}
+_JOINED_BOOLS: Final = {"add": "total | new", "multiply": "total & new"}
+_ATOMIC: Final = {"add": "tl.atomic_add", "minimum": "tl.atomic_min", "maximum": "tl.atomic_max"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scatter:
+    """A call of ``scatter``: its shapes, and where things lie in memory."""
+
+    call: Call
+    axes: Shape
+    mode: str
+
+    @property
+    def shape(self) -> Shape:
+        return self.call.inputs[0].shape
+
+    @property
+    def rest(self) -> list[int]:
+        return [axis for axis in range(len(self.shape)) if axis not in self.axes]
+
+    @property
+    def places(self) -> Shape:
+        """The shape of the indices, broadcast together."""
+        updates = self.call.inputs[1]
+        return updates.shape[: updates.ndim - len(self.rest)]
+
+    @property
+    def table(self) -> Shape:
+        """The lengths of the axes that are indexed."""
+        return tuple(self.shape[axis] for axis in self.axes)
+
+    @property
+    def width(self) -> int:
+        """The entries of an update."""
+        return math.prod(self.shape[axis] for axis in self.rest)
+
+    @property
+    def indices(self) -> list[Affine]:
+        return [of(Variable(f"index{i}", 0, max(1, dim - 1))) for i, dim in enumerate(self.table)]
+
+    def loads(self, number: Affine) -> str:
+        """Lines that read the indices of the updates with these numbers."""
+        return "\n".join(
+            _INDEX.substitute(
+                i=i,
+                input=i + 2,
+                place=place_text(broadcast_place(index.shape, self.places, number)),
+                length=dim,
+                spread=" + tl.zeros_like(number)",
+            )
+            for i, (index, dim) in enumerate(zip(self.call.inputs[2:], self.table, strict=True))
+        )
+
+    def written(self, number: Affine) -> Affine:
+        """Where the entry of an update with this number goes."""
+        behind = unflattened(number % max(self.width, 1), tuple(self.shape[axis] for axis in self.rest))
+        index = {
+            **dict(zip(self.axes, self.indices, strict=True)),
+            **dict(zip(self.rest, behind, strict=True)),
+        }
+        return flattened([index[axis] for axis in range(len(self.shape))], self.shape)
+
+
+def scatter(call: Call, name: str) -> TritonKernel | None:
+    """The kernel of a call of ``scatter``."""
+    params: Any = call.params
+    x, updates = call.inputs[:2]
+    form = _Scatter(call, params["axes"], params["mode"])
+    if max(math.prod(form.table), math.prod(form.places)) >= LONGEST:
+        return None
+    writer = StepWriter(call)
+    is_atomic = form.mode in _ATOMIC and kind(x.dtype) in "iu" and x.dtype.itemsize >= 4
+    if params.get("unique") or is_atomic or not updates.type.size:
+        _at_once(writer, name, form, is_atomic=is_atomic)
+    else:
+        _by_place(writer, name, form)
+    return writer.kernel()
+
+
+def _at_once(writer: StepWriter, name: str, form: _Scatter, *, is_atomic: bool) -> None:
+    x, updates = form.call.inputs[:2]
+    texts = {"block": POINTWISE}
+    writer.function(_COPY.substitute(texts, name=f"{name}_copy", wide=wide(x.type.size), size=x.type.size))
+    writer.launch(f"{name}_copy", -(-x.type.size // POINTWISE), 4, (0, writer.output(0)))
+    if not updates.type.size:
+        return
+    if is_atomic:
+        write = f'    {_ATOMIC[form.mode]}(to, new, mask=inside, sem="relaxed")'
+    elif form.mode == "set":
+        write = "    tl.store(to, new, mask=inside)"
+    else:
+        write = f"    total = tl.load(to, mask=inside){widened(x.dtype)}\n"
+        write += f"    new = new{widened(x.dtype)}\n" if widened(x.dtype) else ""
+        write += f"    total = {_join(form)}\n    tl.store(to, total{narrowed(x.dtype)}, mask=inside)"
+    number = counting_block("number", updates.type.size)
+    text = _AT_ONCE.substitute(
+        texts,
+        name=name,
+        pointers=writer.pointers,
+        wide=wide(updates.type.size),
+        size=updates.type.size,
+        indices=form.loads(number // form.width),
+        place=place_text(form.written(number)),
+        write=write,
+    )
+    writer.function(text)
+    writer.launch(name, -(-updates.type.size // POINTWISE), 4, writer.buffers)
+
+
+def _by_place(writer: StepWriter, name: str, form: _Scatter) -> None:
+    x = form.call.inputs[0]
+    count, rows = math.prod(form.places), math.prod(form.table)
+    keys = writer.memory(np.dtype(np.uint32), count)
+    text = _KEYS.substitute(
+        name=f"{name}_keys",
+        pointers=writer.pointers,
+        wide="",
+        block=POINTWISE,
+        count=count,
+        rows=rows,
+        indices=form.loads(counting_block("number", count)),
+        row=place_text(flattened(form.indices, form.table)),
+    )
+    writer.function(text)
+    writer.launch(f"{name}_keys", -(-count // POINTWISE), 4, (*writer.buffers, keys))
+    block = min(BLOCK, 1 << max(0, count - 1).bit_length())
+    (records,) = sorted_records(writer, name, Lines(1, count, 1), [Word(keys, "{0}")], block)
+    begins = writer.memory(np.dtype(np.int64), rows + 1)
+    text = _BEGINS.substitute(
+        name=f"{name}_begins",
+        wide=".to(tl.int64)",
+        block=POINTWISE,
+        count=count,
+        rows=rows,
+        steps=count.bit_length(),
+    )
+    writer.function(text)
+    writer.launch(f"{name}_begins", -(-(rows + 1) // POINTWISE), 4, (records, begins))
+    index = unflattened(counting_block("place", x.type.size), form.shape)
+    behind = flattened([index[axis] for axis in form.rest], tuple(form.shape[axis] for axis in form.rest))
+    update = f"update * {form.width}" if form.width > 1 else "update"
+    behind_text = place_text(behind)
+    texts = {
+        "update": update if behind_text == "0" else f"{update} + {behind_text}",
+        "widened": widened(x.dtype),
+    }
+    text = _BY_PLACE.substitute(
+        texts,
+        name=name,
+        wide=wide(x.type.size),
+        block=POINTWISE,
+        size=x.type.size,
+        row=place_text(flattened([index[axis] for axis in form.axes], form.table)),
+        joined=_LAST.substitute(texts) if form.mode == "set" else _EACH.substitute(texts, join=_join(form)),
+        narrowed=narrowed(x.dtype),
+    )
+    writer.function(text)
+    writer.launch(name, -(-x.type.size // POINTWISE), 4, (0, 1, records, begins, writer.output(0)))
+
+
+def _join(form: _Scatter) -> str:
+    bools = _JOINED_BOOLS if kind(form.call.inputs[0].dtype) == "b" else {}
+    return {**_JOINED, **bools}[form.mode]
