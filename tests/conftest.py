@@ -1,5 +1,6 @@
 """What all tests share: the option that rewrites what golden files and pages expect, a cache, a C compiler."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -15,6 +16,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what is found into golden files and the pages at the root, instead of comparing",
     )
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the tests themselves, millions of objects, which it would visit again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """What is left goes as it always does when Python ends."""
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,12 @@ def layer_of(module: str) -> str:
 
 
 FILES = {module_name(file): file for file in library_files()}
-TREES = {module: ast.parse(file.read_text(encoding="utf-8")) for module, file in FILES.items()}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """What each module says."""
+    return {module: ast.parse(file.read_text(encoding="utf-8")) for module, file in FILES.items()}
 
 
 def place(module: str, node: ast.Import | ast.ImportFrom) -> str:
@@ -121,7 +127,7 @@ def first_cycle(graph: dict[str, set[str]]) -> list[str]:
 
 def test_a_layer_imports_only_itself_and_those_before_it() -> None:
     wrong: list[str] = []
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         if layer_of(module) not in LAYERS:
             continue
         allowed = LAYERS[: LAYERS.index(layer_of(module)) + 1]
@@ -136,7 +142,7 @@ def test_a_layer_imports_only_itself_and_those_before_it() -> None:
 
 def test_the_root_imports_no_tools() -> None:
     targets = {
-        target for node in all_imports(TREES["tracemill"]) for target in imported_modules(node, "tracemill")
+        target for node in all_imports(trees()["tracemill"]) for target in imported_modules(node, "tracemill")
     }
     assert not {target for target in targets if layer_of(target) == "tools"}
 
@@ -149,7 +155,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
             for target in imported_modules(node, module)
             if target in FILES
         }
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
     }
     assert not (cycle := first_cycle(graph)), " -> ".join(cycle)
 
@@ -163,7 +169,7 @@ def test_a_circle_of_imports_is_found() -> None:
 def test_functions_import_only_what_is_optional_or_slow() -> None:
     wrong = [
         place(module, node)
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in imports_inside_functions(tree)
         for target in imported_modules(node, module)
         if target.split(".")[0] not in OPTIONAL | SLOW
@@ -175,7 +181,7 @@ def test_functions_import_only_what_is_optional_or_slow() -> None:
 def test_what_is_optional_is_imported_only_inside_functions() -> None:
     wrong = [
         place(module, node)
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in imports_at_import_time(tree)
         for target in imported_modules(node, module)
         if target.split(".")[0] in OPTIONAL
@@ -186,7 +192,7 @@ def test_what_is_optional_is_imported_only_inside_functions() -> None:
 def test_imports_of_the_library_are_relative_below_the_root() -> None:
     wrong = [
         place(module, node)
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         if layer_of(module) in LAYERS
         for node in all_imports(tree)
         if isinstance(node, ast.Import) or not node.level

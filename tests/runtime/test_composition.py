@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
@@ -11,6 +11,7 @@ import tracemill as tm
 from samples.composition import TRANSFORMS, case_of, check, check_narrow, composed
 from samples.sample import Sample
 from samples.table import SAMPLES
+from samples.thinning import thinned
 from through_c import Run, assert_means_the_same_through_c
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.errors import NotDifferentiableError
@@ -46,18 +47,9 @@ def narrow_subjects() -> Iterator[Sample]:
             yield sample
 
 
-def marked(samples: Iterator[Sample]) -> list[Any]:
-    """The first of each op, and, as slow ones, all others."""
-    seen: set[str] = set()
-    out: list[Any] = []
-    for sample in samples:
-        marks = [pytest.mark.slow] if sample.op in seen else []
-        seen.add(sample.op)
-        out.append(pytest.param(sample, id=sample.id, marks=marks))
-    return out
-
-
-SUBJECTS, NARROW_SUBJECTS = marked(subjects()), marked(narrow_subjects())
+SUBJECTS, NARROW_SUBJECTS = thinned(subjects()), thinned(narrow_subjects())
+FIRST = [case.values[0] for case in SUBJECTS if not case.marks]
+"""One of each op."""
 
 
 def check_all(
@@ -96,7 +88,13 @@ def _no_disk_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_CACHE", "0")
 
 
-@pytest.mark.parametrize("sample", SUBJECTS)
+@pytest.mark.parametrize("sample", FIRST, ids=lambda sample: sample.id)
+def test_pairs_of_transforms_compose(sample: Sample) -> None:
+    check_all(check_sample, chosen(PAIRS, 15, sample), sample)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", list(subjects()), ids=lambda sample: sample.id)
 def test_every_pair_of_transforms_composes(sample: Sample) -> None:
     check_all(check_sample, PAIRS, sample)
 
@@ -113,7 +111,6 @@ def test_pairs_of_transforms_compose_in_single_precision(sample: Sample) -> None
 
 # ---- the same programs through C, many at a time ---------------------------------------------------------
 
-FIRST = [case.values[0] for case in SUBJECTS if not case.marks]
 TOGETHER = 60
 
 

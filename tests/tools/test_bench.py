@@ -22,6 +22,7 @@ def test_functions_are_called_in_turn() -> None:
     assert all(time > 0 for time in seconds)
 
 
+@pytest.mark.slow
 def test_overhead_and_step_are_reported(terminal: Terminal) -> None:
     ran = terminal.run("bench", "own", "overhead", "step", "--rounds", "1", "--json", "found.json")
     assert (ran.status, ran.err) == (0, "")
@@ -46,6 +47,7 @@ def test_compiling_is_reported_by_size(monkeypatch: pytest.MonkeyPatch, terminal
     ]
 
 
+@pytest.mark.slow
 def test_transforms_are_reported(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
     monkeypatch.setattr(transforms, "SIZE", 1000)
     ran = terminal.run("bench", "own", "transforms", "--rounds", "1", "--json", "found.json")
