@@ -12,7 +12,7 @@ def counting(name: str, count: int) -> Affine:
     """A name in a text whose values are the numbers below `count`.
 
     >>> place_text(counting("row", 6) // 2 * 3), place_text(counting("row", 1))
-    ('3 * (row // 2)', '0')
+    ('3 * ((row) // 2)', '0')
     """
     return of(Variable(name, 0, count - 1))
 
@@ -30,7 +30,7 @@ def broadcast_place(shape: Shape, to: Shape, number: Affine) -> Affine:
     """The place in an operand of `shape`, broadcast to `to`, of the element with this number there.
 
     >>> place_text(broadcast_place((3, 1), (3, 4), counting("i", 12)))
-    'i // 4'
+    '(i) // 4'
     """
     return flattened(aligned(unflattened(number, to), shape), shape)
 
@@ -51,7 +51,7 @@ class Lines:
         """Where entries of rows lie; both names are those of blocks.
 
         >>> place_text(Lines(2, 5, 3).place("row", "along"))
-        '3 * along + 15 * (row // 3) + row % 3'
+        '(row) % 3 + 15 * ((row) // 3) + 3 * along'
         """
         number = counting_block(row, self.count)
         start = number // self.inner * (self.length * self.inner) + number % self.inner
