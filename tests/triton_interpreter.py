@@ -16,7 +16,7 @@ import scipy.special
 
 from stub_gpu import StubGpu
 from tracemill.compiler.backends.triton.kernel import Launch, TritonKernel
-from tracemill.compiler.dtypes import dtype_name
+from tracemill.compiler.dtypes import dtype_name, real_dtype
 
 
 @contextmanager
@@ -52,7 +52,7 @@ class Memory:
 
     def __init__(self, array: Array) -> None:
         self.array = array
-        name = dtype_name(array.dtype)
+        name = dtype_name(real_dtype(array.dtype))
         self.dtype = {"bool": "i1", "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}.get(
             name, name
         )

@@ -417,12 +417,22 @@ class _Lowering(Loops):
                 scope.columns[key] = accumulator
             return scope.columns[key], of(across) + -across.low
 
+    def is_of_parts(self, value: Value) -> bool:
+        """Whether the entries along the last axis are different values that are put side by side."""
+        call = self.makers.get(value)
+        return (
+            call is not None
+            and call.op == "concatenate"
+            and call.params["axis"] == value.ndim - 1
+            and all(part.shape[-1] == 1 for part in call.inputs)
+        )
+
     # ---- outputs ---------------------------------------------------------------------------------------
 
     def output(self, value: Value, buffer: Buffer) -> None:
         """Store all elements of an output; short last axes are written out."""
         shape = value.shape
-        short = not self.plain and bool(shape) and 1 < shape[-1] <= UNROLLED
+        short = bool(shape) and 1 < shape[-1] <= UNROLLED and (not self.plain or self.is_of_parts(value))
 
         def store(index: Index) -> None:
             place = flattened(index, shape)

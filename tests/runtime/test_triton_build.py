@@ -34,6 +34,8 @@ NAMES = (
     "pulls",
     "nearest",
     "columns",
+    "complex columns",
+    "complex whole",
     "whole",
     "stencil",
     "found",

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ...affine import Variable
+from ...dtypes import real_dtype
 from ...ir import ArrayType, Call, Constant, Graph
 from ...kernel import MOVES, REDUCTIONS, is_elementwise, is_natural_power
 from ...loops.lower import lower
 from ...loops.nest import Block, Buffer, Local, Loop
 from ..python_text import wrapped
 from .blocks import TILE, has_wide_masks, rows_of, tiled
+from .complex_pairs import has_pairs, in_pairs, uses_pairs
 from .constants import with_constants_as_inputs
 from .definitions import definitions
 from .expression import is_spelled
@@ -63,7 +65,10 @@ _TAKEN: Final = ("tl", "triton", "libdevice")
 
 def can_compute(call: Call) -> bool:
     """Whether a kernel can hold a call: a loop nest of Triton computes it."""
-    if not all(has_type(value.dtype) for value in (*call.inputs, *call.outputs)):
+    values = (*call.inputs, *call.outputs)
+    if uses_pairs(values):
+        return has_pairs(call) and all(has_type(real_dtype(value.dtype)) for value in values)
+    if not all(has_type(value.dtype) for value in values):
         return False
     if is_elementwise(call):
         return is_spelled(call) and is_natural_power(call)
@@ -73,20 +78,34 @@ def can_compute(call: Call) -> bool:
 def is_in_triton(graph: Graph) -> bool:
     """Whether Triton can compute all that the graph of a kernel holds."""
     values = (*graph.inputs, *graph.outputs, *(v for call in graph.calls for v in call.inputs))
-    return all(map(can_compute, graph.calls)) and all(has_type(value.dtype) for value in values)
+    return all(map(can_compute, graph.calls)) and all(has_type(real_dtype(value.dtype)) for value in values)
 
 
 def goes_over_rows_once(graph: Graph) -> bool:
     """Whether a kernel computes rows, gathers over all of them, and does so in one pass."""
-    graph, _ = with_constants_as_inputs(graph)
+    graph, _ = _of_real_arrays(graph)
     halves = over_rows(graph)
     return halves is not None and halves.is_resident() and _in_one_pass(halves, "kernel") is not None
 
 
 def triton_kernel(graph: Graph, name: str) -> TritonKernel:
     """The Triton functions, called after `name`, that compute the outputs of a kernel's graph."""
+    types = tuple(value.type for value in graph.outputs)
+    real, constants = _of_real_arrays(graph)
+    kernel = _kernel_of_arrays(real, name)
+    given = (*(value.type for value in (*graph.inputs, *constants)), *types)
+    return replace(kernel, buffers=(*given, *kernel.buffers[len(given) :]), constants=constants)
+
+
+def _of_real_arrays(graph: Graph) -> tuple[Graph, tuple[Constant, ...]]:
+    """A graph whose arrays are all inputs and of numbers that Triton has; and which constants are among them."""
     graph, constants = with_constants_as_inputs(graph)
-    return replace(_kernel_of_arrays(graph, name), constants=constants)
+    values = (
+        *graph.inputs,
+        *graph.outputs,
+        *(v for call in graph.calls for v in (*call.inputs, *call.outputs)),
+    )
+    return in_pairs(graph) if uses_pairs(values) else graph, constants
 
 
 def _kernel_of_arrays(graph: Graph, name: str) -> TritonKernel:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from ...dtypes import DType, dtype_name
+from ...dtypes import DType, dtype_name, real_dtype
 from ...errors import InternalError
 
 _NAMES: Final[Mapping[str, str]] = {
@@ -37,8 +37,8 @@ def triton_type(dtype: DType) -> str:
 
 
 def pointer_type(dtype: DType) -> str:
-    """The type of an argument that points to such numbers, as a signature of Triton spells it: ``*fp32``."""
-    name = dtype_name(dtype)
+    """The type of an argument that points to such numbers, or to their parts, as Triton spells it: ``*fp32``."""
+    name = dtype_name(real_dtype(dtype))
     if name == "bool":
         return "*i1"
     return f"*fp{name[1:]}" if name.startswith("f") else f"*{name}"

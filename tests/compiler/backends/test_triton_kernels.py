@@ -15,7 +15,7 @@ from samples.table import SAMPLES
 from samples.thinning import thinned
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.triton.kernel import goes_over_rows_once, is_in_triton, triton_kernel
-from tracemill.compiler.dtypes import is_inexact
+from tracemill.compiler.dtypes import is_complex, is_inexact
 from tracemill.compiler.ir import Graph, Value, called
 from tracemill.compiler.kernel import MOVES, REDUCTIONS, is_elementwise
 from tracemill.compiler.trace import bind, evaluate
@@ -46,6 +46,8 @@ def assert_means_the_same(graph: Graph, inputs: list[np.ndarray], *, of_largest:
     for x, y in zip(found, expected, strict=True):
         assert x.dtype == y.dtype
         if is_inexact(y.dtype):
+            if is_complex(y.dtype):
+                x, y = (np.stack([z.real, z.imag]) for z in (x, y))
             ours, wanted = np.asarray(x, np.float64), np.asarray(y, np.float64)
             largest = np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0)
             relative = RELATIVE[y.dtype.itemsize]
@@ -207,3 +209,10 @@ def test_permuted_axes_give_what_they_mean(graph: Graph) -> None:
 def test_elements_of_all_counts_give_what_they_mean(count: int) -> None:
     graph = recorded(lambda x, y: fn.multiply(fn.add(x, y), 2), f"f32[{count}]", f"f32[{count}]")
     assert_means_the_same(graph, drawn(graph, "real"))
+
+
+def test_complex_numbers_are_computed_once_for_both_parts() -> None:
+    text = triton_kernel(recorded(lambda x: fn.exp(fn.multiply(x, x)), "c64[4096]"), "kernel").functions[0]
+    assert text.count("tl.load(") == text.count("tl.store(") == 2
+    assert "tl.store(out_ptr + 2 * i, " in text
+    assert "tl.store(out_ptr + 2 * i + 1, " in text
