@@ -145,7 +145,7 @@ def polygamma(x: Value, order: int) -> Value:
 
 elementwise(
     "gammaln", 1, _gammaln, derivatives=(lambda out, x: call("digamma", x),), kinds="f",
-    spelling={"c": "tm_gammaln_{t}({0})", "triton": "libdevice.lgamma({0})"}, family=FAMILY,
+    spelling={"c": "tm_gammaln_{t}({0})", "triton": "tm_gammaln({0})"}, family=FAMILY,
     doc="The logarithm of |Γ(x)|.",
 )  # fmt: skip
 elementwise(
