@@ -66,8 +66,15 @@ def print_program(graph: Graph, target: Target, donated: Sequence[int] = (), *, 
     return Source(python, text, by_call)
 
 
-def memory_of(graph: Graph, target: Target, donated: Sequence[int] = ()) -> MemoryUse:
-    """What the program of `print_program` needs while it runs."""
+def memory_of(
+    graph: Graph, target: Target, donated: Sequence[int] = (), plan: "Plan | None" = None
+) -> MemoryUse:
+    """What the program of `print_program` needs while it runs; `plan` is that of one for a GPU."""
+    if plan is not None:
+        arguments, outputs = (
+            sum(slot.type.nbytes for slot in slots) for slots in (plan.inputs, plan.outputs)
+        )
+        return MemoryUse(arguments, outputs, plan.arena_bytes)
     library = CLibrary(partial(print_function, options=target.options)) if target.backend == "c" else None
     return memory_use(graph, memory_plan(graph, library, donated))
 

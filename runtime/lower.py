@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..compiler.backends.c.function import CFunction
 from ..compiler.byte_counts import show_bytes
@@ -23,6 +23,9 @@ from .signature import Signature, arguments_for
 from .target import target_of
 from .variant import Variant
 
+if TYPE_CHECKING:
+    from ..compiler.backends.triton.plan import Plan
+
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
@@ -30,29 +33,33 @@ class Kernel:
 
     graph: Graph
     source: str | None
-    """The C function; None if statements of NumPy do it."""
+    """The C function; None if statements of NumPy do it, or Triton functions, which are in the program's source."""
     bytes_moved: int
     """What it reads and writes, each array once."""
     operations: float
     """How many additions take as long as all its arithmetic."""
-    bandwidth: float
-    """The bytes that this machine reads and writes in a second when it copies large arrays, as it was measured once."""
+    bandwidth: float | None
+    """The bytes that this machine reads and writes in a second when it copies large arrays, as it was measured once;
+    None of GPUs."""
 
     @property
-    def least_time(self) -> float:
-        """The seconds that reading and writing takes alone, if nothing lies in a cache."""
-        return self.bytes_moved / self.bandwidth
+    def least_time(self) -> float | None:
+        """The seconds that reading and writing takes alone, if nothing lies in a cache; None of GPUs."""
+        return None if self.bandwidth is None else self.bytes_moved / self.bandwidth
 
     def __str__(self) -> str:
         moved = f"{self.graph.name}: moves {show_bytes(self.bytes_moved)}, {self.operations:.3g} operations"
-        return f"{moved}; {self.least_time * 1e6:.3g} µs at {self.bandwidth / 1e9:.1f} GB/s"
+        if self.bandwidth is None:
+            return moved
+        return f"{moved}; {self.bytes_moved / self.bandwidth * 1e6:.3g} µs at {self.bandwidth / 1e9:.1f} GB/s"
 
 
 class Lowered:
     """What a call with a given signature goes through. Nothing is run and nothing is cached.
 
     ``print(f.lower(x))`` shows it all; ``.graph`` is the traced graph, ``.after("simplify")`` the graph after that
-    pass, ``.source`` the generated module, ``.c_source`` the C text of what that calls, if any.
+    pass, ``.source`` the generated module, ``.c_source`` the C text of what that calls, if any, and ``.plan`` what a
+    program for a GPU launches.
     """
 
     def __init__(
@@ -65,7 +72,7 @@ class Lowered:
     ) -> None:
         self._target = target_of(backend, fast_math)
         self.backend = self._target.backend
-        """``"c"`` or ``"numpy"``."""
+        """``"c"``, ``"numpy"`` or ``"triton"``."""
         self.signature = signature
         self._function = function
         self._donate_argnums = donate_argnums
@@ -97,7 +104,7 @@ class Lowered:
     @cached_property
     def memory(self) -> MemoryUse:
         """The bytes of arguments, outputs and temporaries, and the peak."""
-        return memory_of(self.optimised, self._target, self._donated)
+        return memory_of(self.optimised, self._target, self._donated, self.plan)
 
     @cached_property
     def fusion(self) -> Report:
@@ -123,6 +130,11 @@ class Lowered:
         return self._source.c
 
     @property
+    def plan(self) -> "Plan | None":
+        """What a program for a GPU does: print it. None of programs for the host."""
+        return self._source.plan
+
+    @property
     def kernels(self) -> list[Kernel]:
         """The fused kernels, in the order in which they run; those of nested graphs are left out.
 
@@ -131,7 +143,8 @@ class Lowered:
         calls = [call for call in self.optimised.calls if call.op == "kernel"]
         if not calls:
             return []
-        made, bandwidth = self._source.functions, measured_machine().bandwidth
+        made = self._source.functions
+        bandwidth = None if self.backend == "triton" else measured_machine().bandwidth
         return [_kernel(call, made.get(call), bandwidth) for call in calls]
 
     def compile(self) -> Variant:
@@ -156,6 +169,8 @@ class Lowered:
         kernels = self.kernels
         if kernels:
             parts += ["# ---- kernels", *(f"# {kernel}" for kernel in kernels)]
+        if self.plan is not None:
+            parts += ["# ---- plan", *(f"# {line}" for line in str(self.plan).splitlines())]
         parts += ["# ---- source", self.source]
         if self.c_source is not None:
             parts += ["// ---- C source", self.c_source]
@@ -165,7 +180,7 @@ class Lowered:
         return f"<Lowered {self.graph.name}({self.signature})>"
 
 
-def _kernel(call: Call, function: CFunction | None, bandwidth: float) -> Kernel:
+def _kernel(call: Call, function: CFunction | None, bandwidth: float | None) -> Kernel:
     (graph,) = called((call,))
     sizes = (max(value.type.size for value in (*inner.inputs, *inner.outputs)) for inner in graph.calls)
     spent = sum(operations(inner) * size for inner, size in zip(graph.calls, sizes, strict=True))

@@ -10,7 +10,7 @@ from rich.syntax import Syntax
 
 from ..runtime.lower import Lowered
 
-TRACED, NUMPY, C = "traced", "numpy", "c"
+TRACED, NUMPY, C, PLAN, TRITON = "traced", "numpy", "c", "plan", "triton"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class Stage:
 def stages_of(lowered: Lowered) -> list[Stage]:
     """All stages, in order: ``traced``, ``after:<pass>`` for each pass, ``numpy``, and ``c`` if there is some.
 
+    Of programs for GPUs the last ones are ``plan`` and ``triton``.
+
     The module is without the self-check that the file on disk ends with.
     """
     text = lowered.graph.code
@@ -47,6 +49,10 @@ def stages_of(lowered: Lowered) -> list[Stage]:
         title = f"after {name}" if run == 1 else f"after {name}, run {run}"
         stages.append(Stage(f"after:{name}", title, graph.code, text))
         text = stages[-1].text
+    if lowered.plan is not None:
+        stages.append(Stage(PLAN, "the plan", str(lowered.plan), None))
+        stages.append(Stage(TRITON, "generated Triton", lowered.source.rstrip(), None))
+        return stages
     source = lowered.unchecked
     stages.append(Stage(NUMPY, "generated NumPy", source.python.rstrip(), None))
     if source.c is not None:

@@ -64,7 +64,10 @@ class Elements:
     buffers: set[Buffer] = field(default_factory=set[Buffer])
     needs: set[str] = field(default_factory=set[str])
     depth: int = 1
+    user_line: Location | None = None
+    """What computes this, of the user's source."""
     shown: Location | None = None
+    """The user's line that was shown last."""
     axes: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """Along which axes of the block a name differs; those that are the same everywhere are left out."""
     turns: dict[Variable, Affine] = field(default_factory=dict[Variable, Affine])
@@ -93,6 +96,9 @@ class Elements:
     # ---- lines and names -------------------------------------------------------------------------------
 
     def line(self, text: str) -> None:
+        if self.user_line != self.shown and self.user_line is not None:
+            self.shown = self.user_line
+            self.lines.append(f"{INDENT * self.depth}# {location_text(self.shown)}")
         self.lines.append(f"{INDENT * self.depth}{text}")
 
     @contextmanager
@@ -106,10 +112,9 @@ class Elements:
         self.depth -= 1
 
     def comment(self, call: Call | None) -> None:
-        """The user's line, where it changes."""
-        if call is not None and call.location is not None and call.location != self.shown:
-            self.shown = call.location
-            self.line(f"# {location_text(call.location)}")
+        """Show the user's line before what is written next, if it is another one."""
+        if call is not None and call.location is not None:
+            self.user_line = call.location
 
     def claim(self, wanted: str) -> str:
         name, number = wanted, 1

@@ -1,6 +1,7 @@
 """Programs for GPUs: what runs where, in which memory, and as a document that can be stored."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from tracemill.passes.pipeline import run
 from tracemill.passes.remove_dead_code import remove_dead_code
 
 
-def planned(function: Any, *arrays: Any) -> Plan:
+def planned(function: Callable[..., Any], *arrays: Any) -> Plan:
     return triton_program(optimised(function, *arrays)).plan
 
 
-def optimised(function: Any, *arrays: Any) -> Graph:
+def optimised(function: Callable[..., Any], *arrays: Any) -> Graph:
     return run(tm.compile(function, backend="numpy").lower(*arrays).graph, (fuse, remove_dead_code))
 
 
@@ -134,3 +135,26 @@ def test_a_document_that_is_no_plan_is_refused(path: tuple[Any, ...], wrong: obj
     place[last] = wrong
     with pytest.raises(tm.errors.ParseError):
         plan_of(given, arrays_of(plan))
+
+
+def test_a_dump_shows_the_plan_and_what_it_works_in() -> None:
+    def both(x: Any) -> Any:
+        return np.linalg.inv(np.sin(x) @ x.T)
+
+    lowered = tm.compile(both, backend="triton").lower(np.eye(8))
+    text = str(lowered)
+    assert "# ---- plan\n# plan both(x: f64[8, 8]) -> f64[8, 8]:" in text
+    assert "# NumPy; copies 1.024 kB" in text
+    assert lowered.plan is not None
+    assert lowered.memory.temporaries == lowered.plan.arena_bytes
+    assert all(kernel.least_time is None for kernel in lowered.kernels)
+
+
+def test_a_users_line_stands_once_above_what_computes_it() -> None:
+    def softmax(x: Any) -> Any:
+        z = np.exp(x - x.max(axis=1, keepdims=True))
+        return z / z.sum(axis=1, keepdims=True)
+
+    lines = tm.compile(softmax, backend="triton").lower(X).source.splitlines()
+    comments = [number for number, line in enumerate(lines) if line.startswith("    #")]
+    assert not any(number + 1 in comments for number in comments)
