@@ -1,5 +1,6 @@
 """The Triton functions of a program: each once, under a name of its own, and for equal calls the same."""
 
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +22,8 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 '''
+
+_DEFINED = re.compile(r"^def (\w+)\(", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -51,11 +54,16 @@ class Module:
             kernel = call_kernel(call, name)
             if kernel is None:
                 return None
-            titles = [launch.function for launch in kernel.launches]
+            titles = [_title(text) for text in kernel.functions]
             if not any(title in self.functions for title in titles):
                 self.functions |= zip(titles, kernel.functions, strict=True)
                 self.needs |= kernel.needs
                 return kernel
+
+
+def _title(function: str) -> str:
+    """What a function is called; it may be launched several times."""
+    return _DEFINED.findall(function)[-1]
 
 
 def call_kernel(call: Call, name: str) -> TritonKernel | None:

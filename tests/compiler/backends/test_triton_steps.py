@@ -10,6 +10,7 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from step_graphs import STEPS
 from tracemill.compiler.backends.triton.kernel import TritonKernel
+from tracemill.compiler.backends.triton.module import Module
 from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.ir import Graph
@@ -69,3 +70,13 @@ def test_sums_of_floats_are_the_same_in_every_run_and_whole_numbers_are_added_at
     assert integers is not None
     assert "atomic" not in floats.text
     assert "tl.atomic_add(" in integers.text
+
+
+def test_functions_that_run_several_times_are_in_a_program_once() -> None:
+    (call,) = STEPS["long rows by two keys"].calls
+    module = Module()
+    kernel = module.kernel(call)
+    assert kernel is not None
+    runs = [launch.function for launch in kernel.launches]
+    assert len(set(runs)) < len(runs)
+    assert [module.text("sorted").count(f"def {title}(") for title in set(runs)] == [1] * len(set(runs))
