@@ -24,7 +24,7 @@ WORD = 4
 STREAMED = 4096
 """Longer rows are gathered so many elements at a time."""
 
-WIDE = 8
+SLIM = 8
 """Of what takes more bytes for each of them, half as many."""
 
 ROWS = 2048
@@ -107,7 +107,7 @@ def rows_of(variables: Sequence[Variable], body: Block, *, is_kept: bool = False
         return Rows(min(most, _power_of_two(count)), 0, is_far)
     block = _power_of_two(longest)
     if block * _row_bytes(variables, body) > RESIDENT or not (is_kept or _is_read_again(body)):
-        block = min(block, STREAMED if _gathered_bytes(body) <= WIDE else STREAMED // 2)
+        block = min(block, STREAMED if _gathered_bytes(body) <= SLIM else STREAMED // 2)
     if variables and neighbours_are_rows(variables[-1], body):
         side_by_side = min(COLUMNS, _power_of_two(variables[-1].extent))
         return Rows(side_by_side, min(block, max(1, ROWS // side_by_side)), is_far)

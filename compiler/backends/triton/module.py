@@ -63,7 +63,8 @@ class Module:
 
 def _title(function: str) -> str:
     """What a function is called; it may be launched several times."""
-    return _DEFINED.findall(function)[-1]
+    name: str = _DEFINED.findall(function)[-1]
+    return name
 
 
 def call_kernel(call: Call, name: str) -> TritonKernel | None:
