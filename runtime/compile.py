@@ -237,8 +237,9 @@ def compile(
         function: takes and returns arrays, numbers, and containers of them. Arrays that it closes over are used by
             reference. It must not depend on anything else that changes.
         backend: ``"c"`` for C functions that the machine's compiler compiles, between statements of NumPy;
-            ``"numpy"`` for statements alone; ``"auto"`` for the first where a compiler works, or for what the
-            environment's ``TRACEMILL_BACKEND`` says.
+            ``"numpy"`` for statements alone; ``"triton"`` for kernels on an NVIDIA GPU, to which arrays of NumPy are
+            copied, and results back; ``"auto"`` for that where arguments lie on a GPU, and else for the first where a
+            compiler works, or for what the environment's ``TRACEMILL_BACKEND`` says.
         fast_math: let C add in any order, use reciprocals, fuse multiplications with additions, and lose the sign of
             zero: faster, and not NumPy's values to the last digits. NumPy's own statements stay as they are.
         static_argnums: positions of arguments that are settings, not data: their values are known while tracing,
@@ -256,6 +257,7 @@ def compile(
     Raises:
         ConcretizationError: (when called) if Python needs a value, as in ``if x > 0``.
         MissingCompilerError, CompilerError: (when called) if ``backend="c"`` finds no C compiler that works.
+        MissingPackageError, NoDriverError, NoGpuError: (when called) if ``backend="triton"`` finds nothing to run on.
         BackendError, DonationError, StaticArgumentError, TransformTypeError: for wrong options.
 
     >>> import numpy as np

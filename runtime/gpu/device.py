@@ -195,11 +195,12 @@ class Device:
                 self.synchronize()
         return array
 
-    def copy(self, to: int, source: int, nbytes: int) -> None:
-        """Copy between two places on this GPU."""
+    def copy(self, to: int, source: int, nbytes: int, stream: int | None = None) -> None:
+        """Copy between two places on this GPU, on our stream or another one."""
         if nbytes:
             with self:
-                self._do(self._driver.cuMemcpyDtoDAsync(to, source, nbytes, self.stream), "copying on")
+                on = self.stream if stream is None else stream
+                self._do(self._driver.cuMemcpyDtoDAsync(to, source, nbytes, on), "copying on")
 
     def copy_from(self, source: HasMemory) -> Memory:
         """Copy memory of another GPU to this one."""

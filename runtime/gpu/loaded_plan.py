@@ -22,7 +22,8 @@ from ...compiler.trace import evaluate
 from .device import Device
 from .kernel import LoadedKernel, PreparedLaunch
 
-Prepared: TypeAlias = Callable[[], None]
+Prepared: TypeAlias = Callable[[int], None]
+"""A step that can be queued on a stream."""
 
 
 class LoadedPlan:
@@ -48,8 +49,8 @@ class LoadedPlan:
         self._kernels = kernels
         self._steps = [self._prepared(step) for step in plan.steps]
 
-    def run(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Queue all steps, on inputs and outputs that lie at these addresses."""
+    def run(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> None:
+        """Queue all steps on a stream, on inputs and outputs that lie at these addresses."""
         self._inputs[:], self._outputs[:] = inputs, outputs
         for launch, given, made in self._patches:
             pointers = launch.pointers
@@ -58,7 +59,7 @@ class LoadedPlan:
             for place, number in made:
                 pointers[place] = outputs[number]
         for step in self._steps:
-            step()
+            step(stream)
 
     def _prepared(self, step: Step) -> Prepared:
         match step:
@@ -104,12 +105,13 @@ class LoadedPlan:
         made = [(i, slot.at) for i, slot in enumerate(step.slots) if slot.region is Region.OUTPUT]
         if given or made:
             self._patches.append((launch, given, made))
-        return partial(launch, self._device.stream)
+        return launch
 
-    def _copy(self, step: CopyStep) -> None:
-        self._device.copy(self._pointer(step.target), self._pointer(step.source), step.source.type.nbytes)
+    def _copy(self, step: CopyStep, stream: int) -> None:
+        size = step.source.type.nbytes
+        self._device.copy(self._pointer(step.target), self._pointer(step.source), size, stream)
 
-    def _compute_on_host(self, step: HostStep) -> None:
+    def _compute_on_host(self, step: HostStep, stream: int) -> None:
         device = self._device
         arrays = [device.copy_out(self._pointer(x), x.type.shape, x.type.dtype) for x in step.inputs]
         for slot, array in zip(step.outputs, evaluate(step.graph, *arrays), strict=True):
@@ -121,7 +123,7 @@ class LoadedPlan:
         """A plan that runs as a part of this one, in a part of its memory."""
         return LoadedPlan(plan, self._kernels, self._device, self._fixed(work))
 
-    def _scan(self, step: ScanStep, body: "LoadedPlan") -> None:
+    def _scan(self, step: ScanStep, body: "LoadedPlan", stream: int) -> None:
         """What is carried alternates between two places, so that the last turn writes to the output."""
         copy = self._device.copy
         carries = step.consts + step.carried
@@ -138,45 +140,46 @@ class LoadedPlan:
             written = [self._row(start, y, staged, row) for start, y, staged in ys]
             for (_, x, _), (source, place) in zip(xs, read, strict=True):
                 if place != source:
-                    copy(place, source, x.type.nbytes)
-            body.run(
-                [*consts, *now, *(place for _, place in read)], [*then, *(place for _, place in written)]
-            )
+                    copy(place, source, x.type.nbytes, stream)
+            given, made = [place for _, place in read], [place for _, place in written]
+            body.run([*consts, *now, *given], [*then, *made], stream)
             for (_, y, _), (target, place) in zip(ys, written, strict=True):
                 if place != target:
-                    copy(target, place, y.type.nbytes)
+                    copy(target, place, y.type.nbytes, stream)
             now = then
         if not step.length:
-            self._move(now, places[0], step.outputs)
+            self._move(now, places[0], step.outputs, stream)
 
     def _row(self, start: int, row: Slot, staged: Slot, number: int) -> tuple[int, int]:
         """Where the row of this number lies in its array, and where the body finds it."""
         place = start + number * row.type.nbytes
         return place, self._fixed(staged) if staged.type.nbytes else place
 
-    def _while(self, step: WhileStep, condition: "LoadedPlan", body: "LoadedPlan") -> None:
+    def _while(self, step: WhileStep, condition: "LoadedPlan", body: "LoadedPlan", stream: int) -> None:
         inputs, outputs = self._pointers(step.inputs), self._pointers(step.outputs)
         consts, now = inputs[: step.consts], inputs[step.consts :]
         places = outputs, self._pointers(step.spares)
         turn = 0
         while turn != step.most:
-            condition.run([*consts, *now], [self._fixed(step.goes_on)])
+            condition.run([*consts, *now], [self._fixed(step.goes_on)], stream)
             if not self._read(step.goes_on):
                 break
             then = places[turn & 1]
-            body.run([*consts, *now], then)
+            body.run([*consts, *now], then, stream)
             now, turn = then, turn + 1
-        self._move(now, outputs, step.outputs)
+        self._move(now, outputs, step.outputs, stream)
 
-    def _switch(self, step: SwitchStep, branches: Sequence["LoadedPlan"]) -> None:
+    def _switch(self, step: SwitchStep, branches: Sequence["LoadedPlan"], stream: int) -> None:
         chosen = min(max(self._read(step.index), 0), len(branches) - 1)
-        branches[chosen].run(self._pointers(step.inputs), self._pointers(step.outputs))
+        branches[chosen].run(self._pointers(step.inputs), self._pointers(step.outputs), stream)
 
     def _read(self, slot: Slot) -> int:
         """A number, once the GPU has computed it."""
         return int(self._device.copy_out(self._pointer(slot), (), slot.type.dtype))
 
-    def _move(self, sources: Sequence[int], targets: Sequence[int], slots: Sequence[Slot]) -> None:
+    def _move(
+        self, sources: Sequence[int], targets: Sequence[int], slots: Sequence[Slot], stream: int
+    ) -> None:
         for source, target, slot in zip(sources, targets, slots, strict=False):
             if source != target:
-                self._device.copy(target, source, slot.type.nbytes)
+                self._device.copy(target, source, slot.type.nbytes, stream)

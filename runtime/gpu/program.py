@@ -1,6 +1,6 @@
 """`GpuProgram`: a plan with its kernels loaded on one device, ready to be called."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from .device_array import DeviceArray
 from .kernel import LoadedKernel
 from .loaded_plan import LoadedPlan
 from .memory import Memory
+from .replay import Replay, is_replayed
 
 
 class GpuProgram:
@@ -26,6 +27,8 @@ class GpuProgram:
         with device:
             self._arena = device.allocate(plan.arena_bytes)
             self._loaded = LoadedPlan(plan, kernels, device, self._arena.pointer)
+        self._replay: Replay | None = None
+        self._is_replayed, self._has_run = is_replayed(plan), False
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """The results, as `DeviceArray` if an input is one, else as NumPy arrays."""
@@ -33,9 +36,16 @@ class GpuProgram:
         with self.device as device:
             entered = [self._entered(x, slot) for x, slot in zip(inputs, self.plan.inputs, strict=True)]
             outputs = [device.allocate(slot.type.nbytes) for slot in self.plan.outputs]
-            self._loaded.run([x.pointer for x in entered], [memory.pointer for memory in outputs])
+            self._run([x.pointer for x in entered], [memory.pointer for memory in outputs])
             left = zip(outputs, self.plan.outputs, strict=True)
             return tuple(self._left(memory, slot, stay) for memory, slot in left)
+
+    def _run(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """The first time launch by launch; programs of many short launches are recorded when they run again."""
+        if self._is_replayed and self._has_run and self._replay is None:
+            self._replay = Replay(self._loaded, self.device)
+        (self._replay or self._loaded).run(inputs, outputs, self.device.stream)
+        self._has_run = True
 
     def _entered(self, x: Any, slot: Slot) -> DeviceArray | Memory:
         if isinstance(x, DeviceArray):

@@ -223,6 +223,17 @@ class Plan:
         """What NumPy computes."""
         return (step for step in self._all_steps() if isinstance(step, HostStep))
 
+    @property
+    def queued(self) -> int | None:
+        """How many launches and copies a call queues; None if the host takes part, or waits."""
+        count = 0
+        for step in self.steps:
+            inner = step.body.queued if isinstance(step, ScanStep) else 1
+            if inner is None or isinstance(step, (HostStep, WhileStep, SwitchStep)):
+                return None
+            count += inner * step.length if isinstance(step, ScanStep) else 1
+        return count
+
     def _all_steps(self) -> Iterator[Step]:
         for step in self.steps:
             yield step

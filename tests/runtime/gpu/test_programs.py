@@ -150,3 +150,39 @@ def test_a_loop_with_a_condition_runs_where_the_arrays_are(card: StubGpu) -> Non
     x = np.arange(6.0)
     found = tm.compile(halved)(tm.device_put(x))
     np.testing.assert_allclose(found.numpy(), halved(x))
+
+
+def chain(x: Any) -> Any:
+    for _ in range(6):
+        x = x / np.sum(x @ x)
+    return x
+
+
+def test_many_short_launches_are_recorded_when_they_run_again(card: StubGpu) -> None:
+    compiled, x = tm.compile(chain), tm.device_put(np.eye(4) + 0.5)
+    first = compiled(x)
+    compiled(x)
+    with card.counting("cuLaunchKernel") as launches:
+        again = compiled(tm.device_put(np.eye(4) + 0.25))
+        assert launches() == 0
+    np.testing.assert_allclose(first.numpy(), chain(np.eye(4) + 0.5))
+    np.testing.assert_allclose(again.numpy(), chain(np.eye(4) + 0.25))
+
+
+def test_a_result_stays_as_it_is_when_the_program_runs_again(card: StubGpu) -> None:
+    compiled = tm.compile(chain)
+    found = [compiled(tm.device_put(np.eye(4) + shift)) for shift in (0.25, 0.5, 0.75, 1.0)]
+    for shift, y in zip((0.25, 0.5, 0.75, 1.0), found, strict=True):
+        np.testing.assert_allclose(y.numpy(), chain(np.eye(4) + shift))
+
+
+def test_loops_are_recorded_too(card: StubGpu) -> None:
+    def walk(x: Any, steps: Any) -> Any:
+        return tm.scan(lambda carry, step: (carry @ carry * step, np.sum(carry)), x, steps)
+
+    compiled, steps = tm.compile(walk), np.linspace(0.1, 0.3, 7)
+    for shift in (0.25, 0.5, 0.75):
+        x = np.eye(3) / 2 + shift
+        found = compiled(tm.device_put(x), tm.device_put(steps))
+        for y, z in zip(found, walk(x, steps), strict=True):
+            np.testing.assert_allclose(y.numpy(), z)
