@@ -39,7 +39,7 @@ LEAST = 256
 LONG = 90
 """Lines of such a function, with those that it calls."""
 
-WIDE = 16
+VECTOR = 16
 """Bytes that a thread loads at once, if a mask is the same for all of them."""
 
 CACHED = 1 << 26
@@ -119,8 +119,8 @@ def has_wide_masks(count: int, body: Block) -> bool:
     dtypes = [e.dtype for e in _loads(body)] + [
         s.buffer.dtype for s in statements(body) if isinstance(s, Store)
     ]
-    narrowest = min((dtype.itemsize for dtype in dtypes), default=WIDE)
-    return count % min(WIDE // narrowest, POINTWISE // THREADS) == 0
+    narrowest = min((dtype.itemsize for dtype in dtypes), default=VECTOR)
+    return count % min(VECTOR // narrowest, POINTWISE // THREADS) == 0
 
 
 def _is_long(body: Block) -> bool:

@@ -39,10 +39,10 @@ PRODUCTS = ("multiply", "square")
 
 def product(operands: Sequence[Array]) -> Array:
     """The product of complex numbers with each product of their parts rounded, as NumPy has it on some processors."""
-    x, y = operands[0], operands[-1]
+    (a, b), (c, d) = ((np.real(x), np.imag(x)) for x in (operands[0], operands[-1]))
     with np.errstate(all="ignore"):
-        parts = x.real * y.real - x.imag * y.imag, x.real * y.imag + x.imag * y.real
-    return np.stack(parts, axis=-1).view(x.dtype)[:, 0]
+        parts = a * c - b * d, a * d + b * c
+    return np.stack(parts, axis=-1).view(operands[0].dtype)[:, 0]
 
 
 def graph_of(call: Call, size: int) -> Graph:

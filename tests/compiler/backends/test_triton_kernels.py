@@ -47,7 +47,7 @@ def assert_means_the_same(graph: Graph, inputs: list[np.ndarray], *, of_largest:
         assert x.dtype == y.dtype
         if is_inexact(y.dtype):
             if is_complex(y.dtype):
-                x, y = (np.stack([z.real, z.imag]) for z in (x, y))
+                x, y = (np.stack([np.real(z), np.imag(z)]) for z in (x, y))
             ours, wanted = np.asarray(x, np.float64), np.asarray(y, np.float64)
             largest = np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0)
             relative = RELATIVE[y.dtype.itemsize]

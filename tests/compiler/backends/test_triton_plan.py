@@ -24,7 +24,8 @@ def planned(function: Callable[..., Any], *arrays: Any) -> Plan:
 
 
 def optimised(function: Callable[..., Any], *arrays: Any) -> Graph:
-    return run(tm.compile(function, backend="numpy").lower(*arrays).graph, (fuse, remove_dead_code))
+    compiled: Any = tm.compile(function, backend="numpy")
+    return run(compiled.lower(*arrays).graph, (fuse, remove_dead_code))
 
 
 X = np.ones((64, 32), np.float32)
