@@ -29,7 +29,32 @@ def written(mode: str, *types: str, axes: Shape = (0,), unique: bool = False) ->
     return recorded(lambda *values: bind("scatter", *values, axes=axes, mode=mode, unique=unique), *types)
 
 
+def pendulum(*values: Value) -> tuple[Value, ...]:
+    """A turn of two arrays that drive one another, and a number that counts; pushed by a row of each of two arrays."""
+    damping, angle, speed, time, push, scale = values
+    pull = bind("multiply", bind("sin", angle), scale)
+    faster = bind("add", bind("multiply", speed, damping), bind("subtract", push, pull))
+    further = bind("add", angle, faster)
+    return further, faster, bind("add", time, scale), bind("square", faster), time
+
+
+def turns(length: int, size: int, dtype: str, *, reverse: bool = False) -> Graph:
+    array, number = f"{dtype}[{size}]", f"{dtype}[]"
+    body = recorded(pendulum, array, array, array, number, array, number)
+    rows = (f"{dtype}[{length}, {size}]", f"{dtype}[{length}]")
+    return recorded(
+        lambda *values: bind_all("scan", *values, graph=body, counts=(1, 3), length=length, reverse=reverse),
+        *(array, array, array, number),
+        *rows,
+    )
+
+
 STEPS: dict[str, Graph] = {
+    "turns": turns(9, 301, "f32"),
+    "turns back": turns(7, 128, "f64", reverse=True),
+    "turns of halves": turns(5, 33, "bf16"),
+    "turns of numbers": turns(6, 1, "f32"),
+    "no turns": turns(0, 40, "f32"),
     "random words": bits((9001,), U32, "u32[2]", "u32[4]"),
     "random pairs": bits((83, 7), U64, "u32[3, 1, 2]", "u32[5, 4]"),
     "random streams": bits((3,), U32, "u32[1999, 2]", "u32[4]"),

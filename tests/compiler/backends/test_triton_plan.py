@@ -159,3 +159,18 @@ def test_a_users_line_stands_once_above_what_computes_it() -> None:
     lines = tm.compile(softmax, backend="triton").lower(X).source.splitlines()
     comments = [number for number, line in enumerate(lines) if line.startswith("    #")]
     assert not any(number + 1 in comments for number in comments)
+
+
+def test_a_scan_whose_elements_never_meet_is_one_launch() -> None:
+    def decay(x: Any, rows: Any) -> Any:
+        return tm.scan(lambda carry, row: (0.5 * np.tanh(carry) + row, carry), x, rows)
+
+    def mixed(x: Any, rows: Any) -> Any:
+        return tm.scan(lambda carry, row: (0.5 * carry[::-1] + row, carry), x, rows)
+
+    lowered = [tm.compile(f, backend="triton").lower(np.ones(4), np.ones((9, 4))) for f in (decay, mixed)]
+    alone, turns = (lower.plan for lower in lowered)
+    assert alone is not None
+    assert turns is not None
+    assert alone.queued == 1
+    assert "9 turns of" in str(turns)

@@ -1,4 +1,4 @@
-"""Triton functions of the calls that are no loop nests: products, running sums, orders, writes, random bits."""
+"""Triton functions of calls that are no loop nests: products, running sums, orders, writes, scans, random bits."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,7 @@ from ..types import has_type
 from .cumulative import cumulative
 from .products import multiplied
 from .random import random_bits
+from .recurrence import recurrence
 from .scattering import scatter
 from .sorting import sort, top_k
 from .step_writer import nothing
@@ -21,6 +22,7 @@ _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
     "conv": multiplied,
     "dot": multiplied,
     "random_bits": random_bits,
+    "scan": recurrence,
     "scatter": scatter,
     "sort": sort,
     "top_k": top_k,

@@ -1,0 +1,148 @@
+"""A scan whose elements never meet: each program carries its own through all turns, in registers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ....ir import ArrayType, Call, Constant, Graph, Location, Value, called
+from ....kernel import is_elementwise
+from ....text import location_text
+from ...python_text import Names
+from ..blocks import FAR
+from ..expression import expression
+from ..kernel import TritonKernel, can_compute
+from ..literals import triton_literal
+from .step_writer import StepWriter
+
+BLOCK: Final = 128
+"""Elements of a program, one for each of its threads: turns follow one another, so that many programs help most."""
+
+LONGEST: Final = 256
+"""More calls than these in a turn do not fit into registers."""
+
+_RENAMES: Final = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
+
+
+def recurrence(call: Call, name: str) -> TritonKernel | None:
+    """The function of a scan; None if an element of a turn needs others than its own of the turn before."""
+    params: Any = call.params
+    body: Graph = params["graph"]
+    sizes = {value.type.size for value in _values(body)} - {1}
+    if len(sizes) > 1 or 0 in sizes or not _is_elementwise(body) or len(list(_values(body))) > LONGEST:
+        return None
+    writer = StepWriter(call)
+    size = max(sizes, default=1)
+    writer.function(_Text(call, name, size).text(writer.pointers))
+    writer.launch(name, -(-size // BLOCK), BLOCK // 32 if size > 1 else 1, writer.buffers)
+    return writer.kernel()
+
+
+def _values(graph: Graph) -> Sequence[Value]:
+    """All that a graph, and the kernels in it, compute with."""
+    values = [
+        *graph.inputs,
+        *graph.outputs,
+        *(v for call in graph.calls for v in (*call.inputs, *call.outputs)),
+    ]
+    return [*values, *(v for inner in called(graph.calls) for v in _values(inner))]
+
+
+def _is_elementwise(graph: Graph) -> bool:
+    return all(isinstance(v, Constant) <= (v.type.size == 1) for v in _values(graph)) and all(
+        _is_elementwise(next(iter(called((call,)))))
+        if call.op == "kernel"
+        else can_compute(call) and (is_elementwise(call) or call.op in _RENAMES or _spreads_a_number(call))
+        for call in graph.calls
+    )
+
+
+def _spreads_a_number(call: Call) -> bool:
+    return call.op == "broadcast_to" and call.inputs[0].type.size in (1, call.outputs[0].type.size)
+
+
+@dataclass(slots=True)
+class _Text:
+    """Writes the function: load what is carried, go through the turns, store it."""
+
+    call: Call
+    name: str
+    size: int
+    lines: list[str] = field(default_factory=list[str])
+    shown: Location | None = None
+    names: Names = field(
+        default_factory=lambda: Names(["tl", "triton", "libdevice", "i", "i_in", "row", "turn"])
+    )
+
+    def text(self, pointers: str) -> str:
+        params: Any = self.call.params
+        body, length = params["graph"], params["length"]
+        consts, carried = params["counts"]
+        whole = [*self.call.inputs[consts + carried :], *self.call.outputs[carried:]]
+        wide = ".to(tl.int64)" if any(value.type.size >= FAR for value in whole) else ""
+        if self.size > 1:
+            self.lines.append(f"    i = tl.program_id(0) * {BLOCK} + tl.arange(0, {BLOCK})")
+            self.lines.append(f"    i_in = i < {self.size}")
+        inputs = [self.names.claim(name) for name in body.input_names]
+        for number in range(consts + carried):
+            self.load("    ", inputs[number], f"x{number}_ptr", body.inputs[number].type)
+        self.lines.append(f"    for turn in range({length}):")
+        turn = f"({length - 1} - turn)" if params.get("reverse", False) else "turn"
+        self.lines.append(f"        row = {turn}{wide}")
+        for number in range(consts + carried, len(inputs)):
+            self.load("        ", inputs[number], f"x{number}_ptr", body.inputs[number].type, "row")
+        results = self.graph(body, inputs)
+        for number in range(carried, len(results)):
+            type = body.outputs[number].type
+            self.store("        ", f"out{number}_ptr", results[number], type, "row")
+        if carried:
+            carries = inputs[consts : consts + carried]
+            self.lines.append(f"        {', '.join(carries)} = {', '.join(results[:carried])}")
+            for number, carry in enumerate(carries):
+                self.store("    ", f"out{number}_ptr", carry, body.outputs[number].type)
+        return "\n".join(["@triton.jit", f"def {self.name}({pointers}):", *self.lines, ""])
+
+    def graph(self, graph: Graph, inputs: Sequence[str]) -> list[str]:
+        """The lines that compute a graph; the names of its outputs."""
+        known: dict[Value, str] = dict(zip(graph.inputs, inputs, strict=True))
+        for call in graph.calls:
+            operands = [self.operand(value, known) for value in call.inputs]
+            if call.op == "kernel":
+                inner = next(iter(called((call,))))
+                known.update(zip(call.outputs, self.graph(inner, operands), strict=True))
+                continue
+            known[call.outputs[0]] = self.element(call, operands)
+        return [self.operand(value, known) for value in graph.outputs]
+
+    def operand(self, value: Value, known: Mapping[Value, str]) -> str:
+        return triton_literal(value.array.reshape(())) if isinstance(value, Constant) else known[value]
+
+    def element(self, call: Call, operands: Sequence[str]) -> str:
+        given, made = call.inputs[0].type.size, call.outputs[0].type.size
+        if not is_elementwise(call):
+            if given == made:
+                return operands[0]
+            text = f"tl.broadcast_to({operands[0]}, ({BLOCK},))"
+        else:
+            text = expression(call, operands).text
+        if call.location is not None and call.location != self.shown:
+            self.shown = call.location
+            self.lines.append(f"        # {location_text(call.location)}")
+        name = self.names.claim(call.op)
+        self.lines.append(f"        {name} = {text}")
+        return name
+
+    def load(self, indent: str, name: str, pointer: str, type: ArrayType, row: str = "") -> None:
+        place, mask = self.place(type, row)
+        other = ", other=0" if mask else ""
+        self.lines.append(f"{indent}{name} = tl.load({pointer}{place}{mask}{other})")
+
+    def store(self, indent: str, pointer: str, name: str, type: ArrayType, row: str = "") -> None:
+        place, mask = self.place(type, row)
+        self.lines.append(f"{indent}tl.store({pointer}{place}, {name}{mask})")
+
+    def place(self, type: ArrayType, row: str) -> tuple[str, str]:
+        """Behind a pointer, the place of the element; and the mask of the block."""
+        if type.size == 1:
+            return (f" + {row}" if row else ""), ""
+        rows = f" + {self.size} * {row}" if row else ""
+        return f"{rows} + i", ", mask=i_in"
