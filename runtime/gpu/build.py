@@ -93,13 +93,18 @@ def _members(program: TritonProgram, built: Mapping[str, BuiltKernel]) -> dict[s
     members = {KERNELS: program.text.encode(), PLAN: json.dumps(stored, indent=1).encode()}
     for number, kernel in enumerate(built.values()):
         members[f"kernel_{number}.cubin"] = kernel.code
-    return members | {f"{digest}.bin": array.tobytes() for digest, array in arrays.items()}
+    return members | {_file_of(digest): array.tobytes() for digest, array in arrays.items()}
+
+
+def _file_of(digest: str) -> str:
+    """The member that holds the array of a digest, ``sha256:…``: no file of Windows has a colon in its name."""
+    return f"{digest.rpartition(':')[2]}.bin"
 
 
 def _from_disk(entry: Entry, device: Device) -> Build:
     stored = json.loads(entry.text(PLAN))
     arrays = {
-        digest: np.frombuffer(entry.members[f"{digest}.bin"], dtype_named(dtype)).reshape(shape)
+        digest: np.frombuffer(entry.members[_file_of(digest)], dtype_named(dtype)).reshape(shape)
         for digest, (dtype, *shape) in stored["arrays"].items()
     }
     plan = plan_of(stored["plan"], arrays)

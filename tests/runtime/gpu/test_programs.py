@@ -186,3 +186,11 @@ def test_loops_are_recorded_too(card: StubGpu) -> None:
         found = compiled(tm.device_put(x), tm.device_put(steps))
         for y, z in zip(found, walk(x, steps), strict=True):
             np.testing.assert_allclose(y.numpy(), z)
+
+
+def test_arrays_that_are_known_are_results_too(card: StubGpu) -> None:
+    compiled = tm.compile(lambda x: (x + np.arange(37, dtype=np.float32), np.ones(50), 2.5), backend="triton")
+    added, ones, number = compiled(X)
+    np.testing.assert_array_equal(added, X + np.arange(37, dtype=np.float32))
+    np.testing.assert_array_equal(ones, np.ones(50))
+    assert number == 2.5
