@@ -3,11 +3,12 @@
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...affine import Variable
 from ...loops.nest import Apply, Begin, Block, Load, Loop, Store
 from ...loops.walk import expressions, places, statements
+from .choice import RULES, Choice
 from .definitions import definitions
 from .expression import needed_by
 from .reductions import SEARCHES, gathered_dtype
@@ -68,6 +69,13 @@ class Rows:
     """Whether places need whole numbers of eight bytes."""
     arrays: int = 1
     """How many blocks registers hold throughout."""
+    chosen_warps: int | None = None
+    """How many warps compute it; None where that follows from how much there is to compute."""
+
+    @property
+    def elements(self) -> int:
+        """How many a program computes at once."""
+        return self.count * max(1, self.block)
 
     @property
     def is_flat(self) -> bool:
@@ -77,7 +85,9 @@ class Rows:
     @property
     def warps(self) -> int:
         """How many warps compute it."""
-        elements = self.arrays * self.count * max(1, self.block)
+        if self.chosen_warps is not None:
+            return self.chosen_warps
+        elements = self.arrays * self.elements
         return next(
             warps for warps, most in ((4, 2048), (8, 8192), (16, 16384), (32, 1 << 62)) if elements <= most
         )
@@ -97,21 +107,31 @@ def tiled(variables: Sequence[Variable], body: Block) -> tuple[tuple[Variable, .
     return None
 
 
-def rows_of(variables: Sequence[Variable], body: Block, *, is_kept: bool = False) -> Rows:
+def rows_of(
+    variables: Sequence[Variable], body: Block, *, is_kept: bool = False, choice: Choice = RULES
+) -> Rows:
     """How many rows a program computes at once, and how many elements of each: all that are kept, or read again."""
+    rows = _block_of(variables, body, is_kept=is_kept, choice=choice)
+    return rows if choice.warps is None else replace(rows, chosen_warps=choice.warps)
+
+
+def _block_of(variables: Sequence[Variable], body: Block, *, is_kept: bool, choice: Choice) -> Rows:
     count = math.prod(variable.extent for variable in variables)
     longest = max((loop.variable.extent for loop in _leaves(body)), default=0)
     is_far = _is_far(body)
     if not longest:
         most = LEAST if _is_long(body) else min(POINTWISE, max(LEAST, _power_of_two(count // SHARES)))
-        return Rows(min(most, _power_of_two(count)), 0, is_far)
+        return Rows(min(choice.elements or most, _power_of_two(count)), 0, is_far)
     block = _power_of_two(longest)
     if block * _row_bytes(variables, body) > RESIDENT or not (is_kept or _is_read_again(body)):
-        block = min(block, STREAMED if _gathered_bytes(body) <= SLIM else STREAMED // 2)
+        block = min(block, choice.elements or (STREAMED if _gathered_bytes(body) <= SLIM else STREAMED // 2))
+    elif choice.elements is not None and not is_kept:
+        block = min(block, choice.elements)
+    together = choice.elements or ROWS
     if variables and neighbours_are_rows(variables[-1], body):
-        side_by_side = min(COLUMNS, _power_of_two(variables[-1].extent))
-        return Rows(side_by_side, min(block, max(1, ROWS // side_by_side)), is_far)
-    return Rows(min(_power_of_two(count), max(1, ROWS // block)), block, is_far)
+        side_by_side = min(choice.columns or COLUMNS, _power_of_two(variables[-1].extent))
+        return Rows(side_by_side, min(block, max(1, together // side_by_side)), is_far)
+    return Rows(min(_power_of_two(count), max(1, together // block)), block, is_far)
 
 
 def has_wide_masks(count: int, body: Block) -> bool:

@@ -10,6 +10,7 @@ from ...ir import Call
 from ...loops.nest import Accumulate, Accumulator, Block, Buffer, Loop, Statement, Store
 from ...loops.walk import statements
 from .blocks import Rows, rows_of
+from .choice import RULES, Choice
 from .reductions import combined, gathered_dtype, neutral, reduced
 from .types import triton_type
 from .writer import Writer
@@ -35,9 +36,13 @@ class Gathering:
     """The loop whose turns are gathered side by side; None where each row gives one number."""
     buffers: Mapping[Buffer, Accumulator]
     """What is gathered in the place of being stored."""
+    most: int | None = None
+    """How many programs there may be; None where that follows from what is gathered."""
 
     @staticmethod
-    def of(ahead: Block, loop: Loop, count: int, calls: Mapping[Buffer, Call]) -> "Gathering | None":
+    def of(
+        ahead: Block, loop: Loop, count: int, calls: Mapping[Buffer, Call], choice: Choice = RULES
+    ) -> "Gathering | None":
         """What a loop over rows stores in these buffers gathered instead, as calls say.
 
         None if registers do not hold that, or if the loop is over anything but `count` rows.
@@ -45,7 +50,7 @@ class Gathering:
         variables, body = _rows_of(loop, count)
         if math.prod(variable.extent for variable in variables) != count:
             return None
-        rows = rows_of(variables, body, is_kept=True)
+        rows = rows_of(variables, body, is_kept=True, choice=choice)
         stored = {s.buffer: s for s in statements(body) if isinstance(s, Store) and s.buffer in calls}
         if set(stored) != set(calls):
             return None
@@ -62,13 +67,14 @@ class Gathering:
             accumulator = Accumulator(f"{call.op}_of_rows", call.op, buffer.dtype, count, call)
             buffers[buffer], columns[accumulator] = accumulator, column
         gathered = _gathered(body, buffers, variables)
-        return Gathering(ahead, variables, gathered, replace(rows, arrays=1 + len(columns)), columns, buffers)
+        rows = replace(rows, arrays=1 + len(columns))
+        return Gathering(ahead, variables, gathered, rows, columns, buffers, choice.programs)
 
     @property
     def programs(self) -> int:
         count = math.prod(variable.extent for variable in self.variables)
         most = BRIEF if all(column is None for column in self.columns.values()) else PROGRAMS
-        return min(most, -(-count // self.rows.count))
+        return min(self.most or most, -(-count // self.rows.count))
 
     def written(self, parts: Mapping[Buffer, Buffer]) -> Writer:
         """The lines of the function; where what programs gather is left, for each buffer that is not stored."""

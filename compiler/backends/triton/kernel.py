@@ -13,6 +13,7 @@ from ...loops.lower import lower
 from ...loops.nest import Block, Buffer, Local, Loop
 from ..python_text import wrapped
 from .blocks import TILE, has_wide_masks, rows_of, tiled
+from .choice import RULES, Choice
 from .complex_pairs import has_pairs, in_pairs, uses_pairs
 from .constants import with_constants_as_inputs
 from .definitions import definitions
@@ -36,6 +37,8 @@ class Launch:
     """Which of the kernel's buffers are its arguments."""
     stages: int = 3
     """For so many turns of a loop at once it copies matrices into shared memory."""
+    elements: int = 0
+    """So many a program computes at once; 0 where that is not said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +91,11 @@ def goes_over_rows_once(graph: Graph) -> bool:
     return halves is not None and halves.is_resident() and _in_one_pass(halves, "kernel") is not None
 
 
-def triton_kernel(graph: Graph, name: str) -> TritonKernel:
+def triton_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKernel:
     """The Triton functions, called after `name`, that compute the outputs of a kernel's graph."""
     types = tuple(value.type for value in graph.outputs)
     real, constants = _of_real_arrays(graph)
-    kernel = _kernel_of_arrays(real, name)
+    kernel = _kernel_of_arrays(real, name, choice)
     given = (*(value.type for value in (*graph.inputs, *constants)), *types)
     return replace(kernel, buffers=(*given, *kernel.buffers[len(given) :]), constants=constants)
 
@@ -108,22 +111,22 @@ def _of_real_arrays(graph: Graph) -> tuple[Graph, tuple[Constant, ...]]:
     return in_pairs(graph) if uses_pairs(values) else graph, constants
 
 
-def _kernel_of_arrays(graph: Graph, name: str) -> TritonKernel:
+def _kernel_of_arrays(graph: Graph, name: str, choice: Choice) -> TritonKernel:
     """The functions of a graph whose arrays are all inputs."""
     halves = over_rows(graph)
     if halves is None:
-        return _kernel_of_loops(graph, name)
-    rows = _in_one_pass(halves, f"{name}_rows") if halves.is_resident() else None
+        return _kernel_of_loops(graph, name, choice)
+    rows = _in_one_pass(halves, f"{name}_rows", choice) if halves.is_resident() else None
     if rows is None:
         if not halves.has_sums_of_rows:
-            return _kernel_of_loops(graph, name)
-        rows = _kernel_of_loops(halves.rows, f"{name}_rows")
+            return _kernel_of_loops(graph, name, choice)
+        rows = _kernel_of_loops(halves.rows, f"{name}_rows", choice)
     first = len(graph.inputs) + len(halves.rows.outputs) - len(halves.gathered)
     parts = rows.buffers[first : first + len(halves.gathered)]
-    return _joined(halves, rows, _kernel_of_loops(halves.rest(parts), f"{name}_rest"))
+    return _joined(halves, rows, _kernel_of_loops(halves.rest(parts), f"{name}_rest", RULES))
 
 
-def _kernel_of_loops(graph: Graph, name: str) -> TritonKernel:
+def _kernel_of_loops(graph: Graph, name: str, choice: Choice) -> TritonKernel:
     """The functions of a graph's loops: each computes what needs nothing of the same or later ones."""
     nest = lower(graph, (*_TAKEN, name), plain=True)
     body, parts = split(nest.body)
@@ -135,13 +138,13 @@ def _kernel_of_loops(graph: Graph, name: str) -> TritonKernel:
     between = [*parts, *scratch.values()]
     buffers = [*nest.inputs, *nest.outputs, *between]
     functions = [
-        _function(name if len(stages) == 1 else f"{name}_{number}", stage, buffers, scratch)
+        _function(name if len(stages) == 1 else f"{name}_{number}", stage, buffers, scratch, choice)
         for number, stage in enumerate(stages, start=1)
     ]
     return _kernel(functions, graph, [ArrayType(buffer.dtype, (buffer.size,)) for buffer in between])
 
 
-def _in_one_pass(halves: OverRows, name: str) -> TritonKernel | None:
+def _in_one_pass(halves: OverRows, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """What goes over the rows as one function, whose programs leave what they gather; None if it is not one loop."""
     graph = halves.rows
     nest = lower(graph, (*_TAKEN, name), plain=True, rows=halves.count)
@@ -152,7 +155,7 @@ def _in_one_pass(halves: OverRows, name: str) -> TritonKernel | None:
     *ahead, loop = stages[0].body
     assert isinstance(loop, Loop)
     calls = dict(zip(given, halves.gathered, strict=True))
-    gathering = Gathering.of(tuple(ahead), loop, halves.count, calls)
+    gathering = Gathering.of(tuple(ahead), loop, halves.count, calls, choice)
     if gathering is None:
         return None
     parts = halves.parts(gathering.programs)
@@ -200,7 +203,9 @@ class _Function:
     needs: frozenset[str]
 
 
-def _function(name: str, stage: Stage, buffers: Sequence[Buffer], scratch: dict[Local, Buffer]) -> _Function:
+def _function(
+    name: str, stage: Stage, buffers: Sequence[Buffer], scratch: dict[Local, Buffer], choice: Choice
+) -> _Function:
     ahead: Block = ()
     variables: tuple[Variable, ...] = ()
     inner = stage.body
@@ -208,7 +213,7 @@ def _function(name: str, stage: Stage, buffers: Sequence[Buffer], scratch: dict[
         *before, loop = stage.body
         assert isinstance(loop, Loop)
         ahead, (variables, inner) = tuple(before), parallel(loop)
-    rows, column = rows_of(variables, inner), None
+    rows, column = rows_of(variables, inner, choice=choice), None
     if (tile := tiled(variables, inner)) is not None:
         rows = replace(rows, count=TILE, block=TILE)
         variables, column = tile
@@ -242,7 +247,8 @@ def _finished(name: str, writer: Writer, buffers: Sequence[Buffer], programs: in
     used = tuple(i for i, buffer in enumerate(buffers) if buffer in writer.buffers)
     head = wrapped(f"def {name}(", [f"{buffers[i].name}_ptr" for i in used], "):", indent=0)
     text = "\n".join(["@triton.jit", *head, *writer.lines, ""])
-    return _Function(text, Launch(name, programs, writer.rows.warps, used), frozenset(writer.needs))
+    launch = Launch(name, programs, writer.rows.warps, used, elements=writer.rows.elements)
+    return _Function(text, launch, frozenset(writer.needs))
 
 
 def _kernel(functions: Sequence[_Function], graph: Graph, scratch: Sequence[ArrayType]) -> TritonKernel:

@@ -1,18 +1,20 @@
 """The Triton functions of a program: each once, under a name of its own, and for equal calls the same."""
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...call_key import call_key
 from ...ir import Call, Constant, Graph, Value, called
-from ...kernel import MOVES, REDUCTIONS, is_elementwise
+from ...kernel import MOVES, PRODUCTS, REDUCTIONS, is_elementwise
 from ...naming import constant_key
 from ..python_text import Names
+from .choice import RULES, Choice
 from .definitions import definitions
 from .kernel import TritonKernel, is_in_triton, triton_kernel
+from .kernel_key import kernel_key
 from .steps import step_kernel
-from .steps.product import has_product
+from .steps.product import has_product, product_of
 from .steps.products import product_kernel
 
 HEADER = '''\
@@ -30,6 +32,10 @@ _DEFINED = re.compile(r"^def (\w+)\(", re.MULTILINE)
 class Module:
     """Functions that are gathered while a program is planned."""
 
+    choices: Mapping[str, Choice] = field(default_factory=dict[str, Choice])
+    """What has been chosen of kernels, by their keys; the rules decide about all others."""
+    graphs: list[Graph] = field(default_factory=list[Graph])
+    """Those of the kernels of which something can be chosen."""
     functions: dict[str, str] = field(default_factory=dict[str, str])
     """The text of each, by its name."""
     needs: set[str] = field(default_factory=set[str])
@@ -49,15 +55,20 @@ class Module:
     def _made(self, call: Call) -> TritonKernel | None:
         wanted = next(graph.name for graph in called((call,))) if call.op == "kernel" else call.op
         names = Names(self.functions)
+        graph = kernel_graph(call, "kernel")
+        choice = RULES
+        if graph is not None and self.choices:
+            choice = self.choices.get(kernel_key(graph), RULES)
         while True:
             name = names.claim(wanted)
-            kernel = call_kernel(call, name)
+            kernel = call_kernel(call, name, choice)
             if kernel is None:
                 return None
             titles = [_title(text) for text in kernel.functions]
             if not any(title in self.functions for title in titles):
                 self.functions |= zip(titles, kernel.functions, strict=True)
                 self.needs |= kernel.needs
+                self.graphs += [graph] if graph is not None else []
                 return kernel
 
 
@@ -67,17 +78,29 @@ def _title(function: str) -> str:
     return name
 
 
-def call_kernel(call: Call, name: str) -> TritonKernel | None:
+def call_kernel(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """The Triton functions that compute a call from its `operands`; None if there are none."""
+    graph = kernel_graph(call, name)
+    if graph is None or call.op in PRODUCTS:
+        return step_kernel(call, name, choice)
+    return graph_kernel(graph, name, choice)
+
+
+def kernel_graph(call: Call, name: str) -> Graph | None:
+    """The graph of the kernel that a call is or could be; None of steps of other kinds."""
     if call.op == "kernel":
         (graph,) = called((call,))
-    elif _is_loop(call):
-        graph = _alone(call, name)
-    else:
-        return step_kernel(call, name)
+        return graph
+    if call.op in PRODUCTS:
+        return product_of(call)
+    return _alone(call, name) if _is_loop(call) else None
+
+
+def graph_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKernel | None:
+    """The Triton functions that compute a kernel's graph; None where Triton lacks a dtype or an op."""
     if has_product(graph):
-        return product_kernel(graph, name)
-    return triton_kernel(graph, name) if is_in_triton(graph) else None
+        return product_kernel(graph, name, choice)
+    return triton_kernel(graph, name, choice) if is_in_triton(graph) else None
 
 
 def operands(call: Call) -> tuple[Value, ...]:

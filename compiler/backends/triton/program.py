@@ -1,8 +1,10 @@
 """A graph as a program for a GPU: the Triton functions, and the plan that launches them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...ir import Graph
+from .choice import Choice
 from .module import Module
 from .plan import Plan
 from .planning import plan_graph
@@ -14,10 +16,12 @@ class TritonProgram:
 
     text: str
     plan: Plan
+    kernels: tuple[Graph, ...] = ()
+    """The graphs of its kernels of which something can be chosen."""
 
 
-def triton_program(graph: Graph) -> TritonProgram:
-    """The program of a graph that has been through all passes."""
-    module = Module()
+def triton_program(graph: Graph, choices: Mapping[str, Choice] | None = None) -> TritonProgram:
+    """The program of a graph that has been through all passes, with what has been chosen of kernels by their keys."""
+    module = Module(choices or {})
     plan = plan_graph(graph, module)
-    return TritonProgram(module.text(graph.name), plan)
+    return TritonProgram(module.text(graph.name), plan, tuple(module.graphs))

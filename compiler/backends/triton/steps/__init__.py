@@ -1,8 +1,11 @@
 """Triton functions of calls that are no loop nests: products, running sums, orders, writes, scans, random bits."""
 
 from collections.abc import Callable
+from functools import partial
 
 from ....ir import Call
+from ....kernel import PRODUCTS
+from ..choice import RULES, Choice
 from ..kernel import TritonKernel
 from ..types import has_type
 from .cumulative import cumulative
@@ -19,8 +22,6 @@ _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
     "cummin": cumulative,
     "cumprod": cumulative,
     "cumsum": cumulative,
-    "conv": multiplied,
-    "dot": multiplied,
     "random_bits": random_bits,
     "scan": recurrence,
     "scatter": scatter,
@@ -29,9 +30,9 @@ _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
 }
 
 
-def step_kernel(call: Call, name: str) -> TritonKernel | None:
+def step_kernel(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """The Triton functions, called after `name`, that compute a call; None where NumPy does it."""
-    step = _STEPS.get(call.op)
+    step = partial(multiplied, choice=choice) if call.op in PRODUCTS else _STEPS.get(call.op)
     if step is None or not all(has_type(value.dtype) for value in (*call.inputs, *call.outputs)):
         return None
     if not any(value.type.size for value in call.outputs):

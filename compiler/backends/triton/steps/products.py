@@ -1,12 +1,14 @@
 """Sums of products in Triton: by tensor cores, one after another, or as sums like any other."""
 
 from dataclasses import replace
+from enum import Enum, auto
 from typing import Final
 
 from ....ir import Call, Graph
 from ....kernel import PRODUCTS
+from ..choice import RULES, Choice
 from ..kernel import TritonKernel, is_in_triton, triton_kernel
-from .product import behind_parts, in_parts, product_in, product_of, with_sums
+from .product import Product, behind_parts, in_parts, product_in, product_of, with_sums
 from .tile import tile_of_elements, tile_of_matrices
 from .tiled_product import by_elements, by_matrices
 from .windows import Windows
@@ -21,12 +23,33 @@ FEW: Final = 4
 """Matrices of no more rows than this leave most of a tile of the least size empty."""
 
 
-def multiplied(call: Call, name: str) -> TritonKernel | None:
+class Way(Enum):
+    """How a product is computed."""
+
+    SUMS = auto()
+    """As sums like any other."""
+    ELEMENTS = auto()
+    """In tiles, one product after another."""
+    MATRICES = auto()
+    """In tiles, by tensor cores."""
+
+
+def way_of(product: Product) -> Way:
+    """How a product is computed."""
+    is_thin = min(product.rows, product.columns) == 1  # and takes as long as to read it
+    is_dot = not isinstance(product.right, Windows)
+    if not product.length * product.type.size or (is_dot and (is_thin or product.length <= SHORT)):
+        return Way.SUMS
+    is_small = max(product.rows, product.columns, product.length) <= SMALL or product.rows <= FEW
+    return Way.ELEMENTS if product.dtype.kind in "iu" or is_small else Way.MATRICES
+
+
+def multiplied(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """The Triton functions of a call of ``dot`` or ``conv``; None for complex numbers, which Triton lacks."""
-    return product_kernel(product_of(call), name)
+    return product_kernel(product_of(call), name, choice)
 
 
-def product_kernel(graph: Graph, name: str) -> TritonKernel | None:
+def product_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """The Triton functions of a kernel that holds a product, and what is made of its operands and of its elements.
 
     None where Triton lacks a dtype or an op.
@@ -37,23 +60,21 @@ def product_kernel(graph: Graph, name: str) -> TritonKernel | None:
     if any(call.op == "conv" and call.inputs[0] not in graph.inputs for call in graph.calls):
         return None
     product = product_in(graph)
-    is_thin = min(product.rows, product.columns) == 1  # and takes as long as to read it
-    is_dot = not isinstance(product.right, Windows)
-    if not product.length * product.type.size or (is_dot and (is_thin or product.length <= SHORT)):
-        return triton_kernel(with_sums(graph), name)
+    way = way_of(product)
+    if way is Way.SUMS:
+        return triton_kernel(with_sums(graph), name, choice)
     parts = 1
-    is_small = max(product.rows, product.columns, product.length) <= SMALL or product.rows <= FEW
-    if product.dtype.kind in "iu" or is_small:
-        tile, make = tile_of_elements(product.batch, product.rows, product.columns), by_elements
+    if way is Way.ELEMENTS:
+        tile, make = tile_of_elements(product.batch, product.rows, product.columns, choice), by_elements
     else:
-        tile, make = tile_of_matrices(product), by_matrices
+        tile, make = tile_of_matrices(product, choice), by_matrices
         parts = tile.parts
     whole = make(product, tile, name) if parts == 1 else None
     if whole is not None:
         return whole
     sums = make(in_parts(product, parts), tile, f"{name}_1")
     if sums is None:
-        return triton_kernel(with_sums(graph), name) if is_dot else None
+        return None if isinstance(product.right, Windows) else triton_kernel(with_sums(graph), name)
     return _in_turn(sums, triton_kernel(behind_parts(product, parts), f"{name}_2"))
 
 

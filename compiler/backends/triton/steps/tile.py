@@ -1,11 +1,13 @@
 """How large the tiles of a product are, which programs of a GPU compute, and in how many parts each is added up."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ....additions import additions
+from ....errors import ArgumentValueError
 from ....kernel import is_elementwise
+from ..choice import RULES, Choice
 from .product import Product
 
 PROCESSORS: Final = 132
@@ -19,6 +21,10 @@ LONG: Final = 1024
 
 LONG_TAIL: Final = 12
 """What takes longer than so many additions for each element of a product needs registers of its own."""
+
+OF_MATRICES: Final = ("rows", "columns", "depth", "warps", "stages", "parts")
+OF_ELEMENTS: Final = ("rows", "columns", "warps")
+"""What can be chosen of tiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class Tile:
     """Sums are cut into so many parts, which programs of their own compute."""
 
 
-def tile_of_matrices(product: Product) -> Tile:
+def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:
     """The tile where floating-point numbers are multiplied, by tensor cores if there are any for the dtype.
 
     A large tile reads its operands less often. One of 128 × 256 keeps the tensor cores of Hopper busy with numbers of
@@ -44,6 +50,9 @@ def tile_of_matrices(product: Product) -> Tile:
     registers. That leaves too few for a long expression of each element. Wider numbers get smaller tiles, and so do
     operands that pass through registers on their way to shared memory, half as many at once. While there are fewer
     tiles than processors they are halved, down to 64 × 64; then long sums are cut into parts.
+
+    Raises:
+        ArgumentValueError: a choice of less than tensor cores multiply.
     """
     size = product.dtype.itemsize
     most = 128 if size < 8 and product.is_copied else 64
@@ -63,7 +72,13 @@ def tile_of_matrices(product: Product) -> Tile:
     row_bytes = 256 if is_small else 128 if product.is_copied else 64
     depth = min(max(LEAST, row_bytes // size), _matrix_side(product.length))
     warps = 8 if is_large else 1 if tall * wide <= 16 * 32 else 4
-    return Tile(tall, wide, depth, warps, 3 if is_large else 4, parts)
+    tile = Tile(tall, wide, depth, warps, 3 if is_large else 4, parts)
+    tile = replace(tile, **{name: choice.fields[name] for name in OF_MATRICES if name in choice.fields})
+    if min(tile.rows, tile.columns, tile.depth) < LEAST:
+        raise ArgumentValueError(
+            f"a tile of matrices has {LEAST} rows, columns and products at least: {choice}"
+        )
+    return tile
 
 
 def has_long_tail(product: Product) -> bool:
@@ -75,7 +90,7 @@ def has_long_tail(product: Product) -> bool:
     return calls > LONG_TAIL or arrays > 2
 
 
-def tile_of_elements(batch: int, rows: int, columns: int) -> Tile:
+def tile_of_elements(batch: int, rows: int, columns: int, choice: Choice = RULES) -> Tile:
     """The tile where products of a column and a row are added up one after another, in registers.
 
     Small matrices are computed several at once, as if their rows were those of one.
@@ -84,7 +99,9 @@ def tile_of_elements(batch: int, rows: int, columns: int) -> Tile:
     tall = max(2, min(64, _power_of_two(rows)))
     if batch > 1:
         tall = max(tall, min(1024 // wide, _power_of_two(batch * rows)))
-    return Tile(tall, wide)
+    return replace(
+        Tile(tall, wide), **{name: choice.fields[name] for name in OF_ELEMENTS if name in choice.fields}
+    )
 
 
 def _matrix_side(count: int) -> int:
