@@ -63,6 +63,18 @@ for _name, _function in MISSING.items():
 # ---- LLVM IR --------------------------------------------------------------------------------------------
 
 
+_optimize = llvm.optimize_module
+
+
+def without_vectors(module: Any, *arguments: Any, **options: Any) -> None:
+    """LLVM's passes but for the one that makes vectors of scalars: there are some that it cannot compile for x86."""
+    _optimize(module, *arguments, **{**options, "disable_slp_vectorizer": True})
+
+
+if "disable_slp_vectorizer" in _optimize.__doc__:  # not in Triton 3.6
+    llvm.optimize_module = without_vectors
+
+
 def gpu_text(function: Any, types: Sequence[str]) -> str:
     """A Triton function as LLVM IR for a GPU with warps of one thread."""
     source = ASTSource(

@@ -91,14 +91,22 @@ def assert_means_the_same(
         expected = evaluate(graph, *inputs)
     for x, y in zip(found, expected, strict=True):
         assert x.dtype == y.dtype
-        if is_inexact(y.dtype):
-            ours, wanted = np.asarray(x, np.float64), np.asarray(y, np.float64)
-            largest = np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0)
-            relative = RELATIVE[y.dtype.itemsize]
-            steps = 2 * float(np.nextafter(np.zeros((), y.dtype), np.ones((), y.dtype)))
-            np.testing.assert_allclose(ours, wanted, relative, relative * of_largest * largest + steps)
+        if y.dtype.kind == "c":
+            assert_close(x.real, y.real, of_largest)
+            assert_close(x.imag, y.imag, of_largest)
+        elif is_inexact(y.dtype):
+            assert_close(x, y, of_largest)
         else:
             np.testing.assert_array_equal(x, y)
+
+
+def assert_close(x: Array, y: Array, of_largest: float) -> None:
+    """Real numbers that are equal but for rounding, or less than a part of the largest of them apart."""
+    ours, wanted = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    largest = np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0)
+    relative = RELATIVE[y.dtype.itemsize]
+    steps = 2 * float(np.nextafter(np.zeros((), y.dtype), np.ones((), y.dtype)))
+    np.testing.assert_allclose(ours, wanted, relative, relative * of_largest * largest + steps)
 
 
 @pytest.mark.parametrize("sample", CHOSEN, ids=[sample.id for sample in CHOSEN])
