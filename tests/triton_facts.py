@@ -44,7 +44,8 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
             "parameters": len(kernel.facts.parameters),
         }
     else:
-        found["spilled"] = [int(n) for n in re.findall(r"[vs]gpr_spill_count:\s*(\d+)", kernel.assembly)]
+        # Scalar registers are kept in lanes of vector registers, not in memory.
+        found["spilled"] = [int(n) for n in re.findall(r"vgpr_spill_count:\s*(\d+)", kernel.assembly)]
     return found
 
 

@@ -47,6 +47,8 @@ NAMES = (
     "running log-sum",
     "short rows",
     "rows of doubles",
+    "turns",
+    "turns of halves",
     "long rows",
     "largest",
     "sums of rows",
