@@ -1,6 +1,7 @@
 """Express ops that a target, or a transform, lacks by ops that it has."""
 
 from collections.abc import Callable, Mapping, Set
+from typing import TypeAlias
 
 from ..compiler.decompositions import decomposable, decomposition
 from ..compiler.errors import BackendError
@@ -30,8 +31,16 @@ def decompose(graph: Graph, *, ops: Set[str]) -> Graph:
     return _Decomposer(graph, ops.__contains__).run()
 
 
-def decompose_composites(graph: Graph) -> Graph:
-    """Replace the calls of composite ops, as every target does that has no kernel of its own for one.
+Keep: TypeAlias = Callable[[str, tuple[Value, ...], Mapping[str, Param]], bool]
+"""``keep(op, inputs, params)``: whether a target computes this call by a kernel of its own."""
+
+
+def _none(op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> bool:
+    return False
+
+
+def decompose_composites(graph: Graph, *, keep: Keep = _none) -> Graph:
+    """Replace the calls of composite ops but those to `keep`, for which the target has a kernel of its own.
 
     Before ``relu_1: f64[3] = relu(x)``, after::
 
@@ -40,7 +49,7 @@ def decompose_composites(graph: Graph) -> Graph:
     """
     if not holds_graphs(graph) and not any(call.op in COMPOSITES for call in graph.calls):
         return graph
-    return _Decomposer(graph, COMPOSITES.__contains__).run()
+    return _Decomposer(graph, COMPOSITES.__contains__, keep).run()
 
 
 def decompose_without(graph: Graph, rule: Callable[[Op], Callable[..., object]]) -> Graph:
@@ -56,17 +65,18 @@ def decompose_without(graph: Graph, rule: Callable[[Op], Callable[..., object]])
 
 
 class _Decomposer(Rewriter):
-    def __init__(self, graph: Graph, chosen: Callable[[str], bool]) -> None:
+    def __init__(self, graph: Graph, chosen: Callable[[str], bool], keep: Keep = _none) -> None:
         super().__init__(graph)
         self.chosen = chosen
+        self.keep = keep
 
     def nested(self, graph: Graph) -> Graph:
-        return _Decomposer(graph, self.chosen).run()
+        return _Decomposer(graph, self.chosen, self.keep).run()
 
     def replace(
         self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
     ) -> tuple[Value, ...] | None:
-        if not self.chosen(op):
+        if not self.chosen(op) or self.keep(op, inputs, params):
             return None
         outputs = decomposition(op)(*inputs, **params)
         return None if outputs is None else as_tuple(outputs)

@@ -81,7 +81,7 @@ def memory_of(
 
 def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
     """Make `graph` runnable, from the disk cache if it is there; results may overwrite the `donated` inputs."""
-    graph = prepared(graph)
+    graph = prepared(graph, target.backend)
     if target.backend == "triton":
         from .gpu.build import build_for_gpu
 

@@ -25,7 +25,16 @@ FIRST = (decompose_composites, remove_dead_code, reroll)
 OTHERS = (simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
 
 PASSES = (*FIRST, *OTHERS)
-"""What every program goes through, in this order."""
+"""What programs go through, in this order, for targets that have no kernels of composite ops."""
+
+
+def first_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
+    """What leaves the graph by which the disk cache knows a program."""
+    if backend != "triton":
+        return FIRST
+    from ..compiler.backends.triton.steps.attention import has_kernel
+
+    return partial(decompose_composites, keep=has_kernel), *FIRST[1:]
 
 
 def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
@@ -52,9 +61,9 @@ def final(graph: Graph) -> Graph:
     return apply(inline_rules, graph, check=checking())
 
 
-def prepared(graph: Graph) -> Graph:
+def prepared(graph: Graph, backend: str) -> Graph:
     """The graph by whose text the disk cache knows a program."""
-    return run(final(graph), FIRST, check=checking())
+    return run(final(graph), first_for(backend), check=checking())
 
 
 def optimised(graph: Graph, backend: str) -> Graph:
@@ -65,4 +74,5 @@ def optimised(graph: Graph, backend: str) -> Graph:
 def optimise(graph: Graph, backend: str) -> tuple[Graph, list[tuple[str, Graph]]]:
     """A `final` graph after all passes, and after each."""
     stages: list[tuple[str, Graph]] = []
-    return run(graph, (*PASSES, *passes_for(backend)), check=checking(), record=stages), stages
+    passes = (*first_for(backend), *OTHERS, *passes_for(backend))
+    return run(graph, passes, check=checking(), record=stages), stages

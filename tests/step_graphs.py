@@ -49,6 +49,10 @@ def turns(length: int, size: int, dtype: str, *, reverse: bool = False) -> Graph
     )
 
 
+def attending(*types: str, causal: bool = False) -> Graph:
+    return recorded(lambda *values: bind("attention", *values, scale=0.125, causal=causal), *types)
+
+
 STEPS: dict[str, Graph] = {
     "turns": turns(9, 301, "f32"),
     "turns back": turns(7, 128, "f64", reverse=True),
@@ -82,4 +86,30 @@ STEPS: dict[str, Graph] = {
     "counts": written("add", "i64[6]", "i64[3001]", "u64[3001]"),
     "largest ones": written("maximum", "f32[6]", "f32[300]", "i64[300]"),
     "truths": written("add", "bool[6]", "bool[30]", "i64[30]"),
+    "attention": attending("f32[2, 67, 16]", "f32[2, 131, 16]", "f32[2, 131, 16]"),
+    "attention in order": attending("f32[3, 131, 5]", "f32[3, 131, 5]", "f32[3, 131, 7]", causal=True),
+    "attention of one query": attending("bf16[1, 33]", "bf16[131, 33]", "bf16[131, 20]"),
+    "attention of later queries": attending("f32[131, 16]", "f32[37, 16]", "f32[37, 16]", causal=True),
+    "attention of earlier queries": attending("f64[37, 16]", "f64[131, 16]", "f64[131, 16]", causal=True),
+    "attention of grouped heads": attending(
+        "f16[2, 2, 3, 37, 16]", "f16[2, 2, 1, 37, 16]", "f16[2, 2, 1, 37, 16]", causal=True
+    ),
+    "attention through a mask": attending("f32[2, 37, 16]", "f32[67, 16]", "f32[2, 67, 16]", "bool[37, 67]"),
+    "attention with a bias": attending(
+        "f32[2, 37, 16]", "f32[67, 16]", "f32[67, 16]", "f32[2, 1, 67]", causal=True
+    ),
 }
+
+HALVES, SINGLES = ("bf16[4, 8, 1024, 64]",) * 3, ("f32[4, 8, 1024, 128]",) * 3
+LARGE: dict[str, Graph] = {
+    "attention of 64 halves": attending(*HALVES, causal=True),
+    "attention of 128 halves": attending(*("f16[4, 8, 1024, 128]",) * 3, causal=True),
+    "attention of 256 halves": attending(*("bf16[4, 8, 1024, 256]",) * 3, causal=True),
+    "attention of 80 halves": attending(*("bf16[4, 8, 1021, 80]",) * 3),
+    "attention of halves through a mask": attending(*HALVES, "bool[4, 1, 1024, 1024]"),
+    "attention of halves with a bias": attending(*("f16[4, 8, 1024, 128]",) * 3, "f16[8, 1024, 1024]"),
+    "attention of singles": attending(*SINGLES, causal=True),
+    "attention of singles through a mask": attending(*SINGLES, "bool[1024, 1024]", causal=True),
+    "attention of doubles": attending(*("f64[4, 8, 1024, 64]",) * 3, causal=True),
+}
+"""Those that are compiled only."""

@@ -10,6 +10,7 @@ import sys
 import product_graphs
 from elementwise_calls import calls_with_known
 from kernel_graphs import LARGE, POINTWISE, SMALL, WIDE
+from step_graphs import LARGE as LARGE_STEPS
 from step_graphs import STEPS
 from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
 from tracemill.compiler.backends.triton.steps import step_kernel
@@ -50,8 +51,8 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
 
 
 def kernel_named(name: str) -> TritonKernel:
-    if name in STEPS:
-        (call,) = STEPS[name].calls
+    if name in STEPS or name in LARGE_STEPS:
+        (call,) = {**STEPS, **LARGE_STEPS}[name].calls
         kernel = step_kernel(call, "step")
         assert kernel is not None
         return kernel

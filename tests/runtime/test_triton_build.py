@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import product_graphs
+import step_graphs
 import tracemill as tm
 from elementwise_calls import DTYPES
 from kernel_graphs import POINTWISE
@@ -169,6 +170,19 @@ def test_products_store_several_numbers_at_once_where_rows_are_multiples_of_eigh
     for name, kernels in built("cuda:sm_90", *PRODUCTS).items():
         if name not in ("product of odd", "product of vector"):
             assert kernels[0]["wide stores"] > 0, name
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_attention_runs_on_tensor_cores_within_registers_and_shared_memory(target: str) -> None:
+    for name, kernels in built(target, *step_graphs.LARGE).items():
+        for kernel in kernels:
+            spilled = kernel["spilled"] if target.startswith("hip") else (kernel["local"],)
+            assert not any(spilled), (name, kernel)
+            assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+            if "halves" in name:
+                assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
 
 
 @given(st.binary(max_size=300))

@@ -8,11 +8,11 @@ import pytest
 from recording import drawn
 from samples.sample import Sample
 from samples.table import SAMPLES
-from step_graphs import STEPS
+from step_graphs import STEPS, attending
 from tracemill.compiler.backends.triton.kernel import TritonKernel
 from tracemill.compiler.backends.triton.module import Module
 from tracemill.compiler.backends.triton.steps import step_kernel
-from tracemill.compiler.dtypes import is_inexact
+from tracemill.compiler.dtypes import dtype_name, is_inexact
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.trace import evaluate
 
@@ -80,3 +80,31 @@ def test_functions_that_run_several_times_are_in_a_program_once() -> None:
     runs = [launch.function for launch in kernel.launches]
     assert len(set(runs)) < len(runs)
     assert [module.text("sorted").count(f"def {title}(") for title in set(runs)] == [1] * len(set(runs))
+
+
+def attended(query: Array, key: Array, value: Array, *mask: Array) -> None:
+    types = [f"{dtype_name(x.dtype)}[{', '.join(map(str, x.shape))}]" for x in (query, key, value, *mask)]
+    assert_means_the_same(attending(*types), [query, key, value, *mask], signed_zeros=False)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("place", ["query", "key", "value"])
+def test_attention_keeps_what_is_no_number(place: str) -> None:
+    rng = np.random.default_rng(0)
+    arrays = {name: rng.normal(size=(37, 16)) for name in ("query", "key", "value")}
+    arrays[place][:4, 0] = np.nan, np.inf, -np.inf, 1e200
+    attended(*arrays.values())
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_queries_that_see_no_key_give_zeros() -> None:
+    rng = np.random.default_rng(0)
+    query, key, value = (rng.normal(size=(70, 16)).astype(np.float32) for _ in range(3))
+    seen = rng.random((70, 70)) < 0.2
+    seen[3] = seen[:, :40] = False
+    attended(query, key, value, seen)
+    bias = np.where(seen, rng.normal(size=seen.shape), -np.inf).astype(np.float32)
+    bias[5], bias[6, 3] = np.finfo(np.float32).min, np.nan
+    attended(query, key, value, bias)
+    blind = np.full((70, 16), -1e30, np.float32)
+    attended(-blind, blind, value)

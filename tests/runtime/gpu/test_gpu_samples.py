@@ -37,7 +37,9 @@ def test_samples_give_what_they_mean(card: StubGpu, sample: Sample) -> None:
     graph = sample.graph()
     with np.errstate(all="ignore"):
         expected = evaluate(graph, *sample.arrays())
-        found = build_for_gpu(prepared(graph), target_of("triton", False)).function(*sample.arrays())
+        found = build_for_gpu(prepared(graph, "triton"), target_of("triton", False)).function(
+            *sample.arrays()
+        )
     for x, y in zip(found, expected, strict=True):
         assert x.dtype == y.dtype
         assert x.shape == y.shape

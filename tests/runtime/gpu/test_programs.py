@@ -194,3 +194,16 @@ def test_arrays_that_are_known_are_results_too(card: StubGpu) -> None:
     np.testing.assert_array_equal(added, X + np.arange(37, dtype=np.float32))
     np.testing.assert_array_equal(ones, np.ones(50))
     assert number == 2.5
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_is_one_launch(card: StubGpu, causal: bool) -> None:
+    rng = np.random.default_rng(2)
+    query, key, value = (rng.normal(size=(2, 3, rows, 8)).astype(np.float32) for rows in (37, 67, 67))
+
+    def attend(query: Any, key: Any, value: Any) -> Any:
+        return tm.nn.attention(query, key, value, causal=causal)
+
+    found = tm.compile(attend, backend="triton")(query, key, value)
+    np.testing.assert_allclose(found, attend(query, key, value), 1e-4, 1e-5)
+    assert len(card.launches) == 1

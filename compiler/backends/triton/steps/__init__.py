@@ -8,6 +8,7 @@ from ....kernel import PRODUCTS
 from ..choice import RULES, Choice
 from ..kernel import TritonKernel
 from ..types import has_type
+from .attention import attention
 from .cumulative import cumulative
 from .products import multiplied
 from .random import random_bits
@@ -17,6 +18,7 @@ from .sorting import sort, top_k
 from .step_writer import nothing
 
 _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
+    "attention": attention,
     "cumlogsumexp": cumulative,
     "cummax": cumulative,
     "cummin": cumulative,

@@ -42,9 +42,11 @@ class StepWriter:
         """Add a function, which launches run."""
         self.texts.append(text)
 
-    def launch(self, function: str, programs: int, warps: int, buffers: Iterable[int]) -> None:
+    def launch(
+        self, function: str, programs: int, warps: int, buffers: Iterable[int], stages: int = 3
+    ) -> None:
         """Run a function, after all that have been launched before."""
-        self.launches.append(Launch(function, programs, warps, tuple(buffers)))
+        self.launches.append(Launch(function, programs, warps, tuple(buffers), stages))
 
     def kernel(self) -> TritonKernel:
         needs = frozenset[str]().union(*map(functions_in, self.texts))

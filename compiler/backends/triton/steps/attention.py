@@ -1,0 +1,119 @@
+"""Attention without its matrix of weights: each program goes over the keys once, for a block of queries.
+
+T. Dao et al., "FlashAttention" (2022); M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax"
+(2018).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from textwrap import indent
+
+from ....ir import ArrayType, Call, Param, Value
+from ...python_text import wrapped
+from ..kernel import TritonKernel
+from ..types import triton_type
+from .attention_blocks import Attention, Blocks
+from .attention_tile import tile_of_queries
+from .step_writer import StepWriter
+
+OPERANDS = ("query", "key", "value", "mask")
+
+
+def attention(call: Call, name: str) -> TritonKernel | None:
+    """The Triton function of a call of ``attention``; None where its blocks would be too large."""
+    types = [value.type for value in call.inputs]
+    known = Attention.of(types, call.params)
+    if not known.has_kernels():
+        return None
+    tile = tile_of_queries(known)
+    blocks = Blocks(known, tile.rows, tile.columns)
+    writer = StepWriter(call)
+    results = ("out", "largest", "total")[: len(call.outputs)]
+    pointers = [f"{operand}_ptr" for operand in (*OPERANDS[: len(types)], *results)]
+    lines = _lines(blocks, call.outputs[0].type, keeps_sums=len(results) > 1)
+    writer.function(function_text(name, pointers, lines))
+    writer.launch(name, known.matrices * blocks.tiles, tile.warps, writer.buffers, tile.stages)
+    return writer.kernel()
+
+
+def has_kernel(op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> bool:
+    """Whether a call of a composite op has a kernel of its own, which computes it whole."""
+    return op == "attention" and Attention.of([value.type for value in inputs], params).has_kernels()
+
+
+def function_text(name: str, parameters: Sequence[str], lines: Sequence[str]) -> str:
+    """A Triton function of these lines."""
+    head = wrapped(f"def {name}(", parameters, "):", indent=0)
+    return "\n".join(["@triton.jit", *head, *(indent(line, "    ") for line in lines), ""])
+
+
+def _lines(blocks: Blocks, out: ArrayType, *, keeps_sums: bool) -> list[str]:
+    known, rows = blocks.attention, blocks.row_count
+    tile = f"program % {blocks.tiles}"
+    if known.causal:  # what takes longest comes first
+        tile = f"({blocks.tiles - 1} - {tile})"
+    lines = [
+        f"program = tl.program_id(0){blocks.wide}",
+        f"matrix = program // {blocks.tiles}",
+        f"first = {tile} * {rows}",
+        f"row = first + tl.arange(0, {rows})",
+        f"entry = tl.arange(0, {blocks.entries})",
+        f"part = tl.arange(0, {blocks.width})",
+        f"query = {blocks.load('query', known.query, 'row', 'entry', checked=blocks.rows_end)}",
+        f'largest = tl.full(({rows},), -float("inf"), {blocks.sums})',
+        f"total = tl.zeros(({rows},), {blocks.sums})",
+        f"out = tl.zeros(({rows}, {blocks.width}), {blocks.sums})",
+        *_loops(blocks),
+    ]
+    if known.mask is not None:
+        lines.append("total = tl.where(total == 0, 1, total)  # of a query that sees no key")
+    result = "tm_divide(out, total[:, None])"
+    lines.append(blocks.store("out", out, "row", "part", result, checked=blocks.rows_end))
+    if keeps_sums:
+        nats = f" * {blocks.number(math.log(2))}" if blocks.in_base_two else ""
+        place = f"matrix * {known.rows} + row"
+        inside = f", mask=row < {known.rows}" if blocks.rows_end else ""
+        lines += [
+            f'largest = tl.where(largest == -float("inf"), 0, largest){nats}',
+            f"tl.store(largest_ptr + {place}, largest{inside})",
+            f"tl.store(total_ptr + {place}, total{inside})",
+        ]
+    return lines
+
+
+def _loops(blocks: Blocks) -> list[str]:
+    """Over the keys that all queries of the block see, and over those that have to be compared with them."""
+    known, size = blocks.attention, blocks.column_count
+    whole = known.columns // size * size
+    if known.causal:
+        return [
+            f"seen_by_all = tl.minimum(first // {size} * {size}, {whole})",
+            f"for start in range(0, seen_by_all, {size}):",
+            *_turn(blocks),
+            f"for start in range(seen_by_all, tl.minimum(first + {blocks.row_count}, {known.columns}), {size}):",
+            *_turn(blocks, ends=blocks.columns_end, diagonal=True),
+        ]
+    lines = [f"for start in range(0, {whole}, {size}):", *_turn(blocks)] if whole else []
+    if blocks.columns_end:
+        lines += [f"for start in range({whole}, {known.columns}, {size}):", *_turn(blocks, ends=True)]
+    return lines
+
+
+def _turn(blocks: Blocks, *, ends: bool = False, diagonal: bool = False) -> list[str]:
+    """What a block of keys adds; at `ends` it may reach behind the last one."""
+    known = blocks.attention
+    product = f"tl.dot(query, tl.trans(key), {blocks.dot})"
+    lines = [
+        f"column = start + tl.arange(0, {blocks.column_count})",
+        f"key = {blocks.load('key', known.key, 'column', 'entry', checked=ends)}",
+        *blocks.scores(product, ends=ends, diagonal=diagonal),
+        "top = tl.maximum(largest, tl.max(scores, 1))",
+        'base = tl.where(top == -float("inf"), 0, top)',
+        f"weights = {blocks.exp}(scores - base[:, None])",
+        f"share = {blocks.exp}(largest - base)",
+        "total = total * share + tl.sum(weights, 1)",
+        "largest = top",
+        f"value = {blocks.load('value', known.value, 'column', 'part', checked=ends)}",
+        f"out = tl.dot(weights.to({triton_type(known.dtype)}), value, out * share[:, None], {blocks.dot})",
+    ]
+    return [indent(line, "    ") for line in lines]

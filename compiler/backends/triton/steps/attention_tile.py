@@ -1,0 +1,50 @@
+"""How many queries and keys a program of attention takes at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from .attention_blocks import Attention, side
+from .tile import LEAST, PROCESSORS
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionTile:
+    """So many queries by so many keys."""
+
+    rows: int
+    columns: int
+    warps: int
+    stages: int
+    """For so many turns of the loop operands are on their way into shared memory."""
+
+
+_OF_QUERIES: Final[Mapping[int, Mapping[int, AttentionTile]]] = {
+    2: {
+        64: AttentionTile(128, 128, 8, 3),
+        128: AttentionTile(128, 64, 8, 3),
+        256: AttentionTile(64, 32, 8, 2),
+    },
+    4: {64: AttentionTile(64, 32, 8, 2), 128: AttentionTile(32, 32, 8, 2)},
+    8: {64: AttentionTile(32, 16, 4, 2)},
+}
+"""By the bytes of a number, and up to how many entries a query or a value has."""
+
+
+def tile_of_queries(attention: Attention) -> AttentionTile:
+    """The tile of a program that goes over the keys; low ones where there are too few for all processors."""
+    tile = _fitting(_OF_QUERIES, attention)
+    most = (
+        tile.columns if attention.mask is None else max(tile.columns // 2, LEAST)
+    )  # it takes registers, too
+    rows = min(tile.rows, side(attention.rows))
+    while rows > LEAST and attention.matrices * -(-attention.rows // rows) < PROCESSORS:
+        rows //= 2
+    warps = max(4, tile.warps * rows // tile.rows)
+    return AttentionTile(rows, min(most, side(attention.columns)), warps, tile.stages)
+
+
+def _fitting(tiles: Mapping[int, Mapping[int, AttentionTile]], attention: Attention) -> AttentionTile:
+    longest = max(attention.entries, attention.width)
+    by_length = tiles[attention.dtype.itemsize]
+    return by_length[min(most for most in by_length if most >= longest)]
