@@ -969,3 +969,27 @@ class CompilerWarning(RuntimeWarning):
     """
 
     code = "W0004"
+
+
+class HostFallbackWarning(RuntimeWarning):
+    """There is no program for the GPU on which the arrays lie, so that ``backend="auto"`` computes on the host.
+
+    Triton is not installed, or it does not compile a kernel of the function, or the GPU does not run that. This is
+    found out before anything runs. Each call copies the arrays to the host, and the results back.
+
+    >>> import os, sys, numpy as np, tracemill as tm
+    >>> import warnings
+    >>> from unittest.mock import patch
+    >>> x = tm.device_put(np.zeros(3))
+    >>> with patch.dict(os.environ, {"TRACEMILL_CACHE": "0"}), patch.dict(sys.modules, {"triton": None}):
+    ...     with warnings.catch_warnings(record=True) as caught:
+    ...         warnings.simplefilter("always")
+    ...         y = tm.compile(np.cos)(x)
+    >>> y, caught[0].category.__name__
+    (DeviceArray([1., 1., 1.], f64[3] on cuda:0), 'HostFallbackWarning')
+
+    Fix: install what the message names, ``pip install "tracemill[gpu]"``, or report the kernel. It is said once for
+    each program. ``backend="triton"`` raises the error instead.
+    """
+
+    code = "W0005"

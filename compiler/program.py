@@ -14,6 +14,8 @@ from .dtypes import Array, is_supported
 from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError
 from .interception import intercepted
 from .ir import ArrayType, Graph, Value
+from .outside import Outside
+from .outside_array import COMPILE_OR_COPY, OutsideArray, as_seen_inside
 from .storage import Storage
 from .trace import recording
 from .traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
@@ -65,7 +67,7 @@ class Program:
 
     graph: Graph
     arguments: tuple[Argument, ...]
-    captured: tuple["Array | TracedArray | Lane", ...]
+    captured: tuple["Array | Outside | TracedArray | Lane", ...]
     out_tree: Any
     out_leaves: tuple["ArrayOutput | Static", ...]
     mutated: tuple[tuple[int, int], ...]
@@ -148,7 +150,7 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
     outputs: list[Value] = []
     leaves: list[ArrayOutput | Static] = []
     for leaf in found:
-        if isinstance(leaf, (TracedArray, np.ndarray, np.generic)):
+        if isinstance(leaf, (TracedArray, np.ndarray, np.generic, Outside)):
             scalar = leaf.is_scalar if isinstance(leaf, TracedArray) else isinstance(leaf, np.generic)
             leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))
             outputs.append(as_value(leaf))
@@ -197,7 +199,8 @@ def flatten_arguments(
 ) -> tuple[list[Any], Any]:
     """The leaves and the tree of a call's arguments; `is_leaf` says what is not taken apart."""
     call: Any = (args, kwargs)
-    return optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
+    leaves, tree = optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
+    return list(map(as_seen_inside, leaves)), tree
 
 
 def argument_names(tree: Any) -> list[str]:
@@ -252,7 +255,12 @@ def leaf_type(leaf: Any, path: str) -> ArrayType:
                 f"{path}: the {type(leaf).__name__} {leaf!r:.60} fits no dtype that can be traced: pass a float"
             )
         return ArrayType(number.dtype, ())
-    raise ArgumentTypeError(f"{path} is {type(leaf).__name__}, not an array or a number")
+    raise ArgumentTypeError(f"{path} is {type(leaf).__name__}, not an array or a number{remedy_for(leaf)}")
+
+
+def remedy_for(leaf: Any) -> str:
+    """The end of a message that a leaf is of no use here: what to do about arrays from outside."""
+    return f": {COMPILE_OR_COPY}" if isinstance(leaf, OutsideArray) else ""
 
 
 def is_array_like(leaf: Any) -> bool:

@@ -20,6 +20,7 @@ from .functions import broadcast_to, concatenate, convert, expand_dims, full, re
 from .indexing import Gather, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
+from .outside import Outside
 from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
 from .tracing import Trace, array_type, require_trace, user_location
 
@@ -460,7 +461,7 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
     if isinstance(x, np.generic):
         array_type(np.asarray(x))
         return Constant(x)
-    if isinstance(x, np.ndarray):
+    if isinstance(x, (np.ndarray, Outside)):
         return require_trace().storage_of_array(x).value
     if isinstance(x, PYTHON_NUMBERS):
         if weak_dtype is not None and not isinstance(x, bool):

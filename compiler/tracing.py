@@ -14,6 +14,7 @@ import numpy as np
 from .dtypes import INT64, Array, is_supported
 from .errors import DTypeError, EscapedTracerError
 from .ir import ArrayType, Call, Constant, Location, Param, Value
+from .outside import Outside
 from .storage import Storage
 from .trace import Builder, current_builder, not_recording, run_call
 
@@ -64,7 +65,7 @@ class Trace(Builder):
         self.thread = threading.get_ident()
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
-        self.captured: list[Storage | Array | Lane] = []
+        self.captured: list[Storage | Array | Outside | Lane] = []
         """What lies behind the inputs that come after the arguments."""
         self.frozen: list[Array] = []
         """Captured arrays whose values the trace has relied on."""
@@ -108,22 +109,24 @@ class Trace(Builder):
 
     # ---- capturing -----------------------------------------------------------------------------
 
-    def storage_of_array(self, array: Array) -> Storage:
-        """The memory of a NumPy array that the function closes over, by reference."""
+    def storage_of_array(self, array: Array | Outside) -> Storage:
+        """The memory of an array from outside that the function closes over, by reference."""
         if self.parent is not None:
             return self.shadow(self.parent.storage_of_array(array))
         found = self._storages.get(id(array))
         if found is not None:
             return found
 
+        type_ = array.type if isinstance(array, Outside) else array_type(array)
+
         def known() -> Array | None:
-            if self.is_kept and storage.in_step:
+            if isinstance(array, Outside) or (self.is_kept and storage.in_step):
                 return None
             if not any(array is one for one in self.frozen):
                 self.frozen.append(array)
             return array
 
-        storage = self._capture(array, Value(array_type(array)), known)
+        storage = self._capture(array, Value(type_), known)
         return storage
 
     def shadow(self, outer: Storage) -> Storage:
@@ -153,7 +156,7 @@ class Trace(Builder):
         """The memory of the number of the example, in the trace of the mapped function."""
         return self._storages.get(id(lane)) or self._capture(lane, Value(Lane.type), lambda: None)
 
-    def _capture(self, what: "Storage | Array | Lane", value: Value, known: Known) -> Storage:
+    def _capture(self, what: "Storage | Array | Outside | Lane", value: Value, known: Known) -> Storage:
         storage = self.add_input(value, f"captured{len(self.captured)}", known)
         self.captured.append(what)
         self._storages[id(what)] = storage

@@ -12,7 +12,7 @@ import optree
 
 from ..compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
 from ..compiler.options import flag
-from ..compiler.program import describe, is_array_like, leaf_type, path_names
+from ..compiler.program import describe, is_array_like, leaf_type, path_names, remedy_for
 from ..compiler.traced_array import located
 from ..compiler.tracing import location_at
 from .transform import require_function
@@ -56,7 +56,9 @@ def _associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool, axis
     lengths: dict[str, int] = {}
     for leaf, path in zip(leaves, path_names(tree, "xs"), strict=True):
         if not is_array_like(leaf):
-            raise TransformTypeError(f"{where}: {path} is {type(leaf).__name__}, not an array")
+            raise TransformTypeError(
+                f"{where}: {path} is {type(leaf).__name__}, not an array{remedy_for(leaf)}"
+            )
         found = leaf_type(leaf, f"{where}: {path}")
         if not -found.ndim <= axis < found.ndim:
             raise TransformArgumentError(f"{where}: {path} is {found}, which has no axis {axis}")

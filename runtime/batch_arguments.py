@@ -8,6 +8,7 @@ import optree
 
 from ..compiler.errors import TransformArgumentError, TreeMismatchError
 from ..compiler.ir import ArrayType
+from ..compiler.outside import is_outside
 from ..compiler.program import NAMESPACE, Argument, Static, argument_names, flatten_arguments, leaf_type
 from .mapped_graph import Dim
 from .transform import as_argument, is_array
@@ -94,7 +95,7 @@ class BatchArguments:
             raise TransformArgumentError(
                 f"{self.where}: the dim of {path} must be an int or None, not {type(dim).__name__}: {dim!r}"
             )
-        if is_array(leaf):
+        if is_array(leaf) or is_outside(leaf):
             leaf_type(leaf, f"{self.where}: {path}")
         if dim is None:
             return None

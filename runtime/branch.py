@@ -11,7 +11,7 @@ from ..compiler.errors import BranchMismatchError, ShapeError, TransformArgument
 from ..compiler.functions import convert, minimum, nonzero_mask
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.nested_graphs import graph_of
-from ..compiler.program import Static, argument_names, flatten_arguments, is_array_like, leaf_type
+from ..compiler.program import Static, argument_names, flatten_arguments, is_array_like, leaf_type, remedy_for
 from ..compiler.trace import bind_all
 from ..compiler.traced_array import is_traced, located
 from ..compiler.tracing import current_trace
@@ -101,7 +101,9 @@ def _as_index(index: Value, last: int) -> Value:
 
 def _check_number(what: str, given: Any) -> ArrayType:
     if not is_array_like(given):
-        raise TransformTypeError(f"{what} must be a number, not {type(given).__name__}: {given!r:.60}")
+        raise TransformTypeError(
+            f"{what} must be a number, not {type(given).__name__}: {given!r:.60}{remedy_for(given)}"
+        )
     found = leaf_type(given, what)
     if found.shape:
         raise ShapeError(f"{what} must be one number, not {found}: take an element, or use .any() or .all()")

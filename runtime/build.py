@@ -1,7 +1,7 @@
 """From a traced graph to a function that runs: optimise, print, cache, load."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from .cache_entry import Entry
 from .load import load_module
 from .optimise import optimised, prepared
 from .shared_library import LIBRARY, link
-from .target import NUMPY, Target
+from .target import NUMPY, Target, target_of
 from .threads import get_num_threads
 
 if TYPE_CHECKING:
@@ -83,9 +83,7 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
     """Make `graph` runnable, from the disk cache if it is there; results may overwrite the `donated` inputs."""
     graph = prepared(graph, target.backend)
     if target.backend == "triton":
-        from .gpu.build import build_for_gpu
-
-        return build_for_gpu(graph, target)
+        return _build_for_gpu(graph, target, donated)
     text = str(graph)
     # A program that calls back into Python is not cached: a Python function has no text to know it by.
     is_cached = not any(has_effect(call, "calls Python") for call in graph.calls)
@@ -113,6 +111,21 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
     if source.c is not None:
         link(function, members[LIBRARY], folder)
     return Build(function, source.python, folder / "program.py" if folder else None, c_source=source.c)
+
+
+def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int]) -> Build:
+    from .gpu.build import build_for_gpu
+    from .gpu.device import gpu
+    from .gpu.host_program import REASONS, HostProgram, say_once
+
+    try:
+        return build_for_gpu(graph, target)
+    except REASONS as error:
+        if not target.falls_back:
+            raise
+        say_once(graph.name, error)
+    built = build(graph, target_of("auto", target.options.fast_math), donated)
+    return replace(built, function=HostProgram(built.function, gpu(target.gpu)))
 
 
 def _key(text: str, target: Target, donated: Sequence[int]) -> str:

@@ -10,7 +10,16 @@ from ..compiler.errors import CarryMismatchError, TransformTypeError
 from ..compiler.functions import convert
 from ..compiler.ir import ArrayType
 from ..compiler.nested_graphs import graph_of
-from ..compiler.program import Argument, PythonType, Static, is_array_like, leaf_type, path_names, weak_type
+from ..compiler.program import (
+    Argument,
+    PythonType,
+    Static,
+    is_array_like,
+    leaf_type,
+    path_names,
+    remedy_for,
+    weak_type,
+)
 from ..compiler.traced_array import is_traced
 from .nested_function import NestedFunction, Result
 from .transform import run
@@ -27,7 +36,7 @@ class Carry:
         for leaf, path in zip(self.leaves, self.paths, strict=True):
             if not is_array_like(leaf):
                 raise TransformTypeError(
-                    f"{where}: {path} is {type(leaf).__name__}, not an array or a number"
+                    f"{where}: {path} is {type(leaf).__name__}, not an array or a number{remedy_for(leaf)}"
                 )
         self.types: list[ArrayType] = [
             leaf_type(leaf, f"{where}: {path}") for leaf, path in zip(self.leaves, self.paths, strict=True)

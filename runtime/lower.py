@@ -19,7 +19,7 @@ from .build import Source, memory_of, print_program
 from .donation import donated_inputs
 from .machine import measured_machine
 from .optimise import costs_for, final, optimise
-from .signature import Signature, arguments_for
+from .signature import Signature, arguments_for, gpu_of
 from .target import target_of
 from .variant import Variant
 
@@ -70,13 +70,14 @@ class Lowered:
         fast_math: bool = False,
         donate_argnums: tuple[int, ...] = (),
     ) -> None:
-        self._target = target_of(backend, fast_math)
+        program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
+        self._target = target_of(backend, fast_math, gpu_of(signature, program.captured))
         self.backend = self._target.backend
         """``"c"``, ``"numpy"`` or ``"triton"``."""
         self.signature = signature
         self._function = function
         self._donate_argnums = donate_argnums
-        self.graph: Graph = trace(function, signature.tree, arguments_for(signature), is_kept=True).graph
+        self.graph: Graph = program.graph
         """The graph as traced."""
         self.optimised, self.stages = optimise(final(self.graph), self.backend)
 

@@ -19,6 +19,7 @@ from ..compiler.program import (
     is_array_like,
     leaf_type,
     path_names,
+    remedy_for,
 )
 from ..compiler.scan_in_blocks import scan_in_blocks
 from ..compiler.trace import bind_all
@@ -121,7 +122,9 @@ def slices_of(where: str, xs: Any, length: int | None) -> Slices:
     lengths: dict[str, int] = {}
     for leaf, path in zip(leaves, path_names(tree, "xs"), strict=True):
         if not is_array_like(leaf):
-            raise TransformTypeError(f"{where}: {path} is {type(leaf).__name__}, not an array")
+            raise TransformTypeError(
+                f"{where}: {path} is {type(leaf).__name__}, not an array{remedy_for(leaf)}"
+            )
         found = leaf_type(leaf, f"{where}: {path}")
         if not found.shape:
             raise TransformArgumentError(f"{where}: {path} has no axes to run over")

@@ -90,25 +90,6 @@ class Signature:
     specs: tuple[Spec, ...]
 
     @property
-    def gpu(self) -> int | None:
-        """The GPU on which arrays of the call lie; None if all are NumPy's.
-
-        Raises:
-            WrongDeviceError: they lie on several.
-        """
-        found = {
-            spec.gpu: path
-            for spec, path in zip(self.specs, self.paths, strict=True)
-            if isinstance(spec, ArraySpec) and spec.gpu is not None
-        }
-        if len(found) > 1:
-            places = ", ".join(f"{path} on cuda:{gpu}" for gpu, path in found.items())
-            raise WrongDeviceError(
-                f"arrays of one call lie on different GPUs: {places}. Use device_put for one of them"
-            )
-        return next(iter(found), None)
-
-    @property
     def paths(self) -> list[str]:
         """How each leaf is reached: ``args[0]['w']``."""
         return argument_names(self.tree)
@@ -165,6 +146,28 @@ def _static(value: Any, tree: Any, index: int) -> StaticSpec:
             "Pass arrays or numbers, or a tuple instead of a list"
         ) from None
     return StaticSpec(value, identity_of(value))
+
+
+def gpu_of(signature: Signature, captured: Sequence[Any]) -> int | None:
+    """The GPU on which arrays of a call lie, or those that its function captured; None if all are NumPy's.
+
+    Raises:
+        WrongDeviceError: they lie on several.
+    """
+    found = {
+        spec.gpu: path
+        for spec, path in zip(signature.specs, signature.paths, strict=True)
+        if isinstance(spec, ArraySpec) and spec.gpu is not None
+    }
+    for array in captured:
+        if isinstance(array, DeviceArray):
+            found.setdefault(array.device.ordinal, f"{array.type} that the function closes over")
+    if len(found) > 1:
+        places = ", ".join(f"{path} on cuda:{gpu}" for gpu, path in found.items())
+        raise WrongDeviceError(
+            f"arrays of one call lie on different GPUs: {places}. Use device_put for one of them"
+        )
+    return next(iter(found), None)
 
 
 def arguments_for(signature: Signature) -> list["Argument | Static"]:

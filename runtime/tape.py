@@ -12,6 +12,7 @@ from ..compiler.dtypes import Array, is_inexact
 from ..compiler.errors import NotRecordedError, ReleasedGraphError
 from ..compiler.ir import ArrayType, Call, Constant, Location, Param, Value
 from ..compiler.op import lookup
+from ..compiler.outside import Outside
 from ..compiler.storage import Storage
 from ..compiler.trace import is_watched, not_recording, recording, run_call
 from ..compiler.traced_array import is_traced
@@ -197,8 +198,8 @@ class Tape(Trace):
 
         return producer
 
-    def storage_of_array(self, array: Array) -> Storage:
-        return _Outside(self, array)
+    def storage_of_array(self, array: Array | Outside) -> Storage:
+        return _Outside(self, np.asarray(array))
 
     def shadow(self, outer: Storage) -> Storage:
         return outer if outer.trace.is_open_ended else super().shadow(outer)

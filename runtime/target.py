@@ -23,7 +23,7 @@ class Target:
     toolchain: Toolchain | None
     """The compiler of the C functions; None if there are none."""
     falls_back: bool = False
-    """Without a compiler, NumPy will do."""
+    """Without a compiler, NumPy will do; without Triton, a program of the host on copies."""
     gpu: int = 0
     """The number of the GPU that Triton's kernels run on."""
 
@@ -55,11 +55,12 @@ def target_of(backend: str, fast_math: bool, gpu: int | None = None) -> Target:
     check_backend(wanted, "TRACEMILL_BACKEND" if backend == "auto" else "backend")
     if gpu is not None and wanted not in ("auto", "triton"):
         raise BackendError(
-            f"backend {wanted!r} computes on the host, and an argument lies on GPU {gpu}: copy it, x.numpy(), or"
+            f"backend {wanted!r} computes on the host, and an array lies on GPU {gpu}: copy it, x.numpy(), or"
             " choose backend='triton'"
         )
     if wanted == "triton" or gpu is not None:
-        return Target("triton", COptions(fast_math=fast_math), None, gpu=gpu or 0)
+        falls_back = wanted == "auto" and usual_backend() != "triton"
+        return Target("triton", COptions(fast_math=fast_math), None, falls_back, gpu or 0)
     if wanted == "numpy":
         return NUMPY
     compiler = toolchain() if wanted == "c" else working_toolchain()

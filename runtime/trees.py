@@ -6,12 +6,14 @@ from typing import Any
 import optree
 
 from ..compiler.errors import TreeMismatchError
+from ..compiler.outside_array import as_seen_inside
 from ..compiler.program import NAMESPACE
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a pytree and its structure."""
-    return optree.tree_flatten(tree, namespace=NAMESPACE)
+    leaves, found = optree.tree_flatten(tree, namespace=NAMESPACE)
+    return list(map(as_seen_inside, leaves)), found
 
 
 def structure(tree: Any) -> Any:

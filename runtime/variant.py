@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.program import trace
+from ..compiler.errors import ArgumentValueError
+from ..compiler.program import describe, trace
 from ..compiler.traced_array import is_traced
 from .build import build
 from .donation import donated_inputs, to_overwrite
 from .entry import always_miss, generate_entry
 from .gpu.device_array import DeviceArray
 from .numpy_generators import refusing_draws
-from .signature import NumberSpec, Signature, arguments_for
+from .signature import NumberSpec, Signature, arguments_for, gpu_of
 from .target import target_of
 from .transform import inputs_of, overwrite
 
@@ -42,7 +43,7 @@ class Variant:
             self._build(backend, fast_math)
 
     def _build(self, backend: str, fast_math: bool) -> None:
-        target = target_of(backend, fast_math, self.signature.gpu)
+        target = target_of(backend, fast_math, gpu_of(self.signature, self.program.captured))
         self.build = build(self.program.graph, target, self.donated)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         if not self.program.mutated and not self.program.frozen:
@@ -59,7 +60,9 @@ class Variant:
         ]
         inputs = inputs_of(self.program, arrays)
         for index, _ in self.program.mutated:
-            if _overlaps(inputs, index):
+            if isinstance(inputs[index], DeviceArray):
+                self._check_alone(inputs, index)
+            elif _overlaps(inputs, index):
                 return self.function(*args, **kwargs)  # the written memory is shared: run it as it stands
         for index in self.donated:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
@@ -77,6 +80,16 @@ class Variant:
             return output
         is_scalar = leaf is not None and leaf.is_scalar
         return output[()] if is_scalar else np.asarray(output)
+
+    def _check_alone(self, inputs: list[Any], index: int) -> None:
+        """`ArgumentValueError` if a written array on a GPU has memory in common with others, which no program knows."""
+        names = self.program.graph.input_names
+        shared = [name for name, x in zip(names, inputs, strict=True) if inputs[index].overlaps(x)]
+        if len(shared) > 1:
+            raise ArgumentValueError(
+                f"{describe(self.function)} writes to {names[index]}, which has memory in common with"
+                f" {' and '.join(name for name in shared if name != names[index])}: on a GPU, pass a copy, x.copy()"
+            )
 
     @property
     def is_stale(self) -> bool:

@@ -14,7 +14,7 @@ from typing import NoReturn, TextIO
 import click
 from rich.console import Console
 
-from ..compiler.errors import CompilerWarning, TracemillError
+from ..compiler.errors import CompilerWarning, HostFallbackWarning, TracemillError
 from ..compiler.tracing import is_library
 from ..runtime.cache import CacheWarning
 from ..runtime.lower import Lowered
@@ -177,7 +177,7 @@ def _warn_of_the_cache_in_one_line() -> None:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if issubclass(category, (CacheWarning, CompilerWarning)):
+        if issubclass(category, (CacheWarning, CompilerWarning, HostFallbackWarning)):
             _complain(f"warning: {message}", 0)
         else:
             show(message, category, filename, lineno, file, line)

@@ -11,6 +11,7 @@ from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeErr
 from ..functions import broadcast_to, convert, full, where
 from ..ir import Constant, Shape, Value
 from ..op import all_ops
+from ..outside import Outside
 from ..trace import bind
 from ..traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_traced, wrap
 from ..tracing import require_trace
@@ -274,7 +275,7 @@ def target_of(x: Any) -> TracedArray:
     """What is written to: a traced array, or a NumPy array that the function closes over, sharing its memory."""
     if is_traced(x):
         return x  # type: ignore[no-any-return]
-    if not isinstance(x, np.ndarray):
+    if not isinstance(x, (np.ndarray, Outside)):
         raise ArgumentTypeError(f"what is written to must be an array, not {type(x).__name__}: {x!r:.60}")
     storage = require_trace().storage_of_array(x)
     return array_on(storage, storage.value.type)

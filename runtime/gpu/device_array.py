@@ -7,6 +7,7 @@ import numpy as np
 from ...compiler.dtypes import Array, DType
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, WrongDeviceError
 from ...compiler.ir import ArrayType
+from ...compiler.outside_array import OutsideArray, trace_of_a_function
 from . import dlpack
 from .device import Device, gpu
 from .memory import LEGACY_STREAM, HasMemory, Memory
@@ -18,10 +19,11 @@ _WITHOUT_ORDER: Final = -1
 """The stream by which a consumer of DLPack says that it takes care of the order itself."""
 
 
-class DeviceArray:
+class DeviceArray(OutsideArray):
     """An array in the memory of a GPU, in C order. `device_put` makes one; compiled programs return them.
 
-    Programs compiled for a GPU compute with it. ``numpy()`` copies it to the host, and NumPy's functions do so, too.
+    Programs compiled for a GPU compute with it, as an argument or where a function closes over it: then it is used by
+    reference, as NumPy's arrays are. ``numpy()`` copies it to the host, and NumPy's functions do so, too.
     Through DLPack and ``__cuda_array_interface__`` it is handed to torch, CuPy, JAX and Numba without a copy:
     ``torch.from_dlpack(x)``. Those may write to it.
 
@@ -72,15 +74,29 @@ class DeviceArray:
         """A copy on the host, once all work that is queued is done."""
         return self.device.copy_out(self.pointer, self.shape, self.dtype)
 
-    def copy(self) -> "DeviceArray":
-        """A copy on the same GPU."""
+    def copy(self) -> Any:
+        """A copy on the same GPU; in a traced function, a copy in each call."""
+        if trace_of_a_function() is not None:
+            return self.inside("copy").copy()
         memory = self.device.allocate(self.nbytes)
         self.device.copy(memory.pointer, self.pointer, self.nbytes)
         return DeviceArray(memory, self.shape, self.dtype)
 
-    def overwrite(self, new: "DeviceArray") -> None:
-        """Copy another array of this shape and dtype, on the same GPU, into this one's memory."""
-        self.device.copy(self.pointer, new.pointer, self.nbytes)
+    def overwrite(self, new: "DeviceArray | Array") -> None:
+        """Copy an array of this shape and dtype, on the same GPU or on the host, into this one's memory."""
+        if isinstance(new, DeviceArray):
+            self.device.copy(self.pointer, new.pointer, self.nbytes)
+        else:
+            self.device.write(self.pointer, np.require(new, self.dtype, ("C", "A")))
+
+    def overlaps(self, other: object) -> bool:
+        """Whether another array has memory in common with this one."""
+        return (
+            isinstance(other, DeviceArray)
+            and other.device is self.device
+            and self.pointer < other.pointer + other.nbytes
+            and other.pointer < self.pointer + self.nbytes
+        )
 
     def item(self) -> Any:
         """The only element, as Python's number.
@@ -90,6 +106,7 @@ class DeviceArray:
         """
         if self.size != 1:
             raise ArgumentValueError(f"item() of {self.type}: only an array of one element is a number")
+        self.refuse_to_look("a number")
         return self.numpy().item()
 
     def __repr__(self) -> str:
@@ -123,6 +140,7 @@ class DeviceArray:
             raise ArgumentValueError(
                 f"{self.type} on {self.device.name}: NumPy cannot have it without a copy"
             )
+        self.refuse_to_look("an array of NumPy's")
         found = self.numpy()
         return found if dtype is None else found.astype(dtype, copy=False)
 

@@ -1,0 +1,40 @@
+"""`HostProgram`: a program of the host, for arrays on a GPU for which there is none."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...compiler.errors import GpuCodeError, HostFallbackWarning, KernelError, MissingPackageError
+from .device import Device
+from .device_array import DeviceArray, on_device
+
+REASONS = (GpuCodeError, KernelError, MissingPackageError)
+"""Errors that say, before anything has run, that there will be no program for the GPU."""
+
+_said: set[str] = set()
+
+
+class HostProgram:
+    """Computes on the host with copies of arrays that lie on a GPU, and puts the results there."""
+
+    def __init__(self, function: Callable[..., tuple[Any, ...]], device: Device) -> None:
+        self.function = function
+        self.device = device
+
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        outputs = self.function(*(x.numpy() if isinstance(x, DeviceArray) else x for x in inputs))
+        return tuple(on_device(np.asarray(x), self.device.ordinal) for x in outputs)
+
+
+def say_once(name: str, error: GpuCodeError | KernelError | MissingPackageError) -> None:
+    """`HostFallbackWarning` for a program of this name; what is missing is missing for all of them."""
+    about = "programs" if isinstance(error, MissingPackageError) else name
+    message = (
+        f"backend='auto' computes {about} on the host, and copies the arrays to and fro in each call: {error.message}."
+        " backend='triton' raises this error"
+    )
+    if message not in _said:
+        _said.add(message)
+        warnings.warn(message, HostFallbackWarning, stacklevel=2)
