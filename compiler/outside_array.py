@@ -26,6 +26,7 @@ class OutsideArray(Outside):
     """
 
     __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]  # as NumPy's arrays have none
 
     def inside(self, what: str) -> TracedArray:
         """The array as the function that is being traced sees it.

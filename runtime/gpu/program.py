@@ -29,9 +29,23 @@ class GpuProgram:
             self._loaded = LoadedPlan(plan, kernels, device, self._arena.pointer)
         self._replay: Replay | None = None
         self._is_replayed, self._has_run = is_replayed(plan), False
+        self._kernels = kernels
+        self._is_running = False
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """The results, as `DeviceArray` if an input is one, else as NumPy arrays."""
+        with self.device:
+            if (
+                self._is_running
+            ):  # it calls back into Python, which calls it: that needs other memory to work in
+                return GpuProgram(self.plan, self._kernels, self.device)(*inputs)
+            self._is_running = True
+            try:
+                return self._results(inputs)
+            finally:
+                self._is_running = False
+
+    def _results(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         stay = any(isinstance(x, DeviceArray) for x in inputs)
         with self.device as device:
             entered = [self._entered(x, slot) for x, slot in zip(inputs, self.plan.inputs, strict=True)]

@@ -207,3 +207,35 @@ def test_attention_is_one_launch(card: StubGpu, causal: bool) -> None:
     found = tm.compile(attend, backend="triton")(query, key, value)
     np.testing.assert_allclose(found, attend(query, key, value), 1e-4, 1e-5)
     assert len(card.launches) == 1
+
+
+def test_a_program_that_calls_itself_by_a_callback_works_in_other_memory(card: StubGpu) -> None:
+    def deeper(x: Any) -> Any:
+        return np.asarray(compiled(x - 1)) if x[0] > 0 else np.array(x)
+
+    def function(x: Any) -> Any:
+        before = np.sin(np.cumsum(x)) * 2
+        return np.sort(before) + tm.pure_callback(deeper, x, x)
+
+    def reference(x: Any) -> Any:
+        return np.sort(np.sin(np.cumsum(x)) * 2) + (reference(x - 1) if x[0] > 0 else x)
+
+    compiled = tm.compile(function, backend="triton")
+    x = np.array([3.0, 1.0, 2.0])
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(x), reference(x))
+    np.testing.assert_allclose(compiled(tm.device_put(x)).numpy(), reference(x))
+
+
+def test_a_callback_that_fails_leaves_the_program_as_it_was(card: StubGpu) -> None:
+    def refuse(x: Any) -> Any:
+        if x[0] < 0:
+            raise ValueError("no number below 0")
+        return x
+
+    compiled = tm.compile(lambda x: np.cumsum(tm.pure_callback(refuse, x, x)), backend="triton")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no number below 0"):
+            compiled(np.array([-1.0, 2.0]))
+        np.testing.assert_array_equal(compiled(np.array([1.0, 2.0])), [1.0, 3.0])
+    assert card.contexts == 0
