@@ -25,6 +25,7 @@ from .cache_commands import cache
 from .coverage import coverage, render, totals
 from .demo import EPOCHS, QUICK_EPOCHS, run_demo
 from .doctor import doctor
+from .gpu_check_command import gpu_check
 from .inspection import as_rows, choose, show, stages_of
 from .named_function import find_function
 from .transform_text import apply_transforms
@@ -45,6 +46,7 @@ def tracemill(context: click.Context) -> None:
 tracemill.add_command(cache)
 tracemill.add_command(bench)
 tracemill.add_command(doctor)
+tracemill.add_command(gpu_check)
 
 
 @tracemill.command("demo")

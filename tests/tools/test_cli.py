@@ -42,12 +42,13 @@ def model(terminal: Terminal) -> None:
 def test_the_bare_command_lists_the_commands(terminal: Terminal) -> None:
     ran = terminal.run()
     assert ran.status == 0
-    for command in ("bench", "cache", "coverage", "demo", "inspect"):
+    for command in ("bench", "cache", "coverage", "demo", "gpu-check", "inspect"):
         assert f"  {command}" in ran.out
 
 
 @pytest.mark.parametrize(
-    "command", ["bench", "bench own", "bench suite", "cache", "cache list", "coverage", "demo", "inspect"]
+    "command",
+    ["bench", "bench own", "bench suite", "cache", "cache list", "coverage", "demo", "gpu-check", "inspect"],
 )
 def test_every_command_has_help(terminal: Terminal, command: str) -> None:
     ran = terminal.run(*command.split(), "--help")

@@ -1,0 +1,134 @@
+"""The GPU that is measured: what it and its software are, and how fast it copies and multiplies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from time import perf_counter
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.dtypes import dtype_named
+from ...runtime.compile import compile
+from ...runtime.gpu.device import Device
+from ...runtime.gpu.device_put import device_put
+from ...runtime.gpu.timer import measure
+from .rows import ROWS, Unit
+
+_COPIED: Final = 1 << 30
+"""Bytes that are copied to see how fast that is; fewer where memory is short."""
+_CALLS: Final = 200
+
+PEAKS: Final[Mapping[str, Mapping[Unit, float]]] = {
+    "H200": {"f32": 67e12, "f64": 67e12, "tf32": 494e12, "bf16": 989e12},
+    "H100 PCIe": {"f32": 51e12, "f64": 51e12, "tf32": 378e12, "bf16": 756e12},
+    "H100": {"f32": 67e12, "f64": 67e12, "tf32": 494e12, "bf16": 989e12},
+    "A100": {"f32": 19.5e12, "f64": 19.5e12, "tf32": 156e12, "bf16": 312e12},
+    "L40S": {"f32": 91.6e12, "tf32": 183e12, "bf16": 362e12},
+}
+"""Operations in a second, of NVIDIA's data sheets, without sparsity; f64 on tensor cores where there are such."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is measured on."""
+
+    name: str
+    target: str
+    driver: str
+    cuda: str
+    """The release of CUDA that the driver belongs to."""
+    memory: int
+    multiprocessors: int
+    versions: dict[str, str]
+
+    @property
+    def peaks(self) -> Mapping[Unit, float]:
+        """What the data sheet says; empty of cards that are not known here."""
+        return next((peaks for name, peaks in PEAKS.items() if name in self.name), {})
+
+    def __str__(self) -> str:
+        packages = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        return (
+            f"{self.name}, {self.target}, {self.multiprocessors} multiprocessors, {self.memory / 2**30:.0f} GiB; "
+            f"driver {self.driver}, CUDA {self.cuda}; {packages}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """What the card reaches here, at best."""
+
+    copied: float
+    """Bytes in a second, read and written."""
+    multiplied: float
+    """Operations in a second of a product of large bf16 matrices, as Tracemill computes it."""
+    call: float
+    """Seconds that the host needs for a call of a compiled function with one kernel."""
+
+    def __str__(self) -> str:
+        return (
+            f"copies {self.copied / 1e9:,.0f} GB/s, multiplies bf16 at {self.multiplied / 1e12:,.0f} TFLOP/s, "
+            f"takes {self.call * 1e6:.1f} µs of the host for a call"
+        )
+
+
+def card_of(device: Device) -> Card:
+    return Card(
+        name=device.product,
+        target=device.target,
+        driver=_driver_release(),
+        cuda=device.cuda_version,
+        memory=device.memory()[1],
+        multiprocessors=device.multiprocessors,
+        versions={
+            name: version_of_package(name) for name in ("tracemill", "triton", "cuda-bindings", "numpy")
+        },
+    )
+
+
+def ceilings_of(device: Device, *, small: bool) -> Ceilings:
+    """Measured, in a few seconds."""
+    nbytes = 1 << 20 if small else min(_COPIED, device.memory()[0] // 4)
+    one, other = device.allocate(nbytes), device.allocate(nbytes)
+    device.zero(one.pointer, nbytes)
+    copy = measure(lambda: device.copy(other.pointer, one.pointer, nbytes), device)
+    row = ROWS["matmul bf16"]
+    size = row.small if small else row.size
+    arguments = [device_put(array, device.ordinal) for array in row.arrays(size)]
+    product = compile(row.plain(), backend="triton")
+    product(*arguments)
+    multiplied = measure(lambda: product(*arguments), device)
+    return Ceilings(2 * nbytes / copy.median, 2.0 * size**3 / multiplied.median, _call_seconds(device))
+
+
+def _call_seconds(device: Device) -> float:
+    """Of the host alone: the GPU works on it later."""
+    x = device_put(np.zeros(16, dtype_named("f32")), device.ordinal)
+    add: Any = compile(lambda x: x + 1, backend="triton")
+    add(x)
+    device.synchronize()
+    started = perf_counter()
+    for _ in range(_CALLS):
+        add(x)
+    passed = perf_counter() - started
+    device.synchronize()
+    return passed / _CALLS
+
+
+def _driver_release() -> str:
+    """The driver's own version, which Linux tells in a file."""
+    try:
+        with open("/proc/driver/nvidia/version", encoding="utf-8") as file:
+            words = file.readline().split()
+    except OSError:
+        return "unknown"
+    return next((word for word in words if word[0].isdigit() and "." in word), "unknown")
+
+
+def version_of_package(package: str) -> str:
+    """What to quote beside a number, or what says that there is none."""
+    try:
+        return version(package)
+    except PackageNotFoundError:  # as of a checkout
+        return "not installed"

@@ -1,0 +1,98 @@
+"""The whole check, contestant by contestant, each in a process of its own, until the time is up."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+
+from ...compiler.errors import GpuError
+from ..bench.asked_process import AskedProcess
+from .card import Card, Ceilings
+from .examples import EXAMPLES
+from .findings import Findings, RowFinding
+from .rows import ROWS
+from .worker import OURS
+
+PATIENCE: Final = 90.0
+"""Seconds after which a contestant that does not answer is ended."""
+LEAST: Final = 1.0
+"""With less time left, nothing is begun."""
+
+PROGRAM: Final = f"import sys\nfrom {__package__}.worker import main\nmain(*sys.argv[1:])"
+TOO_LATE: Final = "no time was left"
+
+
+class Contestant(AskedProcess):
+    """A process that computes rows on the GPU with one library, until a time."""
+
+    def __init__(self, name: str, folder: Path, until: float) -> None:
+        command = [sys.executable, "-c", PROGRAM, name, str(folder)]
+        super().__init__(command, _environment(folder), folder / f"{name}.log", PATIENCE)
+        self.name = name
+        self._until = until
+
+    def ask(self, action: str, **arguments: Any) -> dict[str, Any]:
+        left = self._until - monotonic()
+        if left < LEAST:
+            return {"problem": TOO_LATE}
+        self.patience = min(PATIENCE, left)
+        return super().ask(action, **arguments)
+
+
+def check(
+    findings: Findings, rows: Iterable[str], folder: Path, *, seconds: float, report: Callable[[str], None]
+) -> None:
+    """Fill in the findings. What is left of the time is shared out evenly before each contestant.
+
+    Args:
+        findings: of which machine and contestants.
+        rows: names among `ROWS`.
+        folder: for logs, results and caches.
+        seconds: when to end.
+        report: told what has been added, each time.
+
+    Raises:
+        GpuError: the card cannot be measured, so nothing else can.
+    """
+    end = monotonic() + seconds
+    findings.rows = [
+        RowFinding(name, ROWS[name].small if findings.small else ROWS[name].size) for name in rows
+    ]
+    for number, name in enumerate(findings.contestants):
+        now = monotonic()
+        with Contestant(name, folder, now + (end - now) / (len(findings.contestants) - number)) as contestant:
+            if name == OURS:
+                _look(contestant, findings, report)
+            for row in findings.rows:
+                answer = contestant.ask("row", name=row.name, small=findings.small)
+                if "problem" in answer:
+                    row.problems[name] = answer["problem"]
+                else:
+                    row.seconds[name] = answer["seconds"]
+                report(f"{name}: {row.name}")
+
+
+def _look(ours: Contestant, findings: Findings, report: Callable[[str], None]) -> None:
+    """The card, and whether examples give what NumPy gives."""
+    answer = ours.ask("card", small=findings.small)
+    if "problem" in answer:
+        raise GpuError(f"the GPU cannot be measured: {answer['problem']}")
+    findings.card, findings.ceilings = Card(**answer["card"]), Ceilings(**answer["ceilings"])
+    report("the card")
+    for example in EXAMPLES:
+        findings.examples[example.name] = ours.ask("example", name=example.name).get("problem", "")
+        report(f"example: {example.name}")
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Memory for whoever comes next, and caches of compiled programs that start empty."""
+    return {
+        **os.environ,
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        "JAX_COMPILATION_CACHE_DIR": str(folder / "jax"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "torch"),
+        "TRACEMILL_CACHE_DIR": str(folder / "tracemill"),
+        "PYTHONWARNINGS": "ignore",
+    }

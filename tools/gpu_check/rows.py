@@ -1,0 +1,460 @@
+"""The rows of the comparison: a function, its arrays, what is exact, and the work that no program can avoid."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from ...compiler.dtypes import dtype_named
+from ...runtime.differentiate import vjp
+from ...runtime.gradient import grad
+from ...runtime.vectorize import vmap
+from . import workloads
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Arrays: TypeAlias = tuple[Array, ...]
+Task = Literal["value", "gradient", "gradient per sample"]
+Unit = Literal["f32", "f64", "tf32", "bf16"]
+
+_RANDOM: Final = 1 << 22
+"""So many random numbers are drawn for an array; a larger one repeats them."""
+LEADING: Final = 64
+"""Rows of a result that are compared, if nothing else is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An argument: its shape and dtype, and what it holds."""
+
+    shape: tuple[int, ...]
+    dtype: str = "f32"
+    scale: float = 1.0
+    """Normal numbers times this; or positive ones, uniform between half of it and one and a half."""
+    positive: bool = False
+    below: int = 0
+    """Whole numbers below this."""
+
+    def array(self, rng: np.random.Generator) -> Array:
+        count = min(prod(self.shape), _RANDOM)
+        if self.below:
+            numbers: Array = rng.integers(self.below, size=count)
+        elif self.positive:
+            numbers = self.scale * rng.uniform(0.5, 1.5, count)
+        else:
+            numbers = self.scale * rng.standard_normal(count, np.float32)
+        return np.resize(numbers.astype(dtype_named(self.dtype)), self.shape)
+
+    def empty(self) -> Array:
+        """An array of that type that takes no memory, for tracing."""
+        return np.broadcast_to(np.zeros((), dtype_named(self.dtype)), self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return prod(self.shape) * dtype_named(self.dtype).itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One function on arrays of one size."""
+
+    name: str
+    about: str
+    function: Callable[..., Any]
+    """Of a namespace and the arrays."""
+    inputs: Callable[[int], tuple[Input, ...]]
+    """The arguments for a size. The last one of a gradient is the cotangent."""
+    size: int
+    small: int
+    """A size at which every row takes moments, to see whether it works."""
+    written: Callable[[int], int]
+    """The bytes of the results for a size."""
+    work: Callable[[int], float] | None = None
+    """Operations that cannot be avoided, where these are what limits; else bytes do."""
+    unit: Unit = "f32"
+    """What computes these."""
+    task: Task = "value"
+    argnums: tuple[int, ...] = (0,)
+    """What gradients are taken of."""
+    mapped: tuple[int, ...] = ()
+    """The arguments that hold one example per row, for gradients per sample."""
+    cut: tuple[int, ...] = (0,)
+    """The arguments of which the first rows suffice to compute the first rows of the results."""
+    leading: int = LEADING
+    exactly: Callable[..., list[Array]] | None = None
+    """Corners of the results in double precision, of the arrays; by default the first rows, by NumPy."""
+
+    def arrays(self, size: int) -> Arrays:
+        rng = np.random.default_rng(len(self.name))
+        return tuple(input.array(rng) for input in self.inputs(size))
+
+    def expected(self, arrays: Arrays) -> list[Array]:
+        """Corners of the results, computed by NumPy in double precision."""
+        if self.exactly is not None:
+            return self.exactly(*arrays)
+        exact = [_exact(x[: self.leading] if n in self.cut else x) for n, x in enumerate(arrays)]
+        return list(map(np.asarray, as_tuple(self.plain()(*exact))))
+
+    def plain(self) -> Callable[..., Any]:
+        """The function of arrays alone, in NumPy, with what is asked of it."""
+
+        def value(*arrays: Any) -> Any:
+            return self.function(np, *arrays)
+
+        def gradient(*arrays: Any) -> Any:
+            *primals, cotangent = arrays
+            found = vjp(value, *primals)[1](cotangent)
+            return tuple(found[number] for number in self.argnums)
+
+        match self.task:
+            case "value":
+                return value
+            case "gradient":
+                return gradient
+            case "gradient per sample":
+                dims = tuple(
+                    0 if number in self.mapped else None for number in range(len(self.inputs(self.small)))
+                )
+                return vmap(grad(value, self.argnums), in_dims=dims)
+
+    def bytes_moved(self, size: int) -> int:
+        """Of arguments and results, each once."""
+        return sum(input.nbytes for input in self.inputs(size)) + self.written(size)
+
+
+def _exact(array: Array) -> Array:
+    return array if array.dtype.kind in "iub" else array.astype(np.float64)
+
+
+def as_tuple(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
+
+
+# ---- what is exact where the first rows do not tell ------------------------------------------------------------
+
+_CORNER = 16
+
+
+def _norm_gradients(x: Array, scale: Array, shift: Array, cotangent: Array) -> list[Array]:
+    """The first rows of the gradient by x, and the first columns of those by scale and shift."""
+    rows = [_exact(a) for a in (x[:LEADING], scale, shift, cotangent[:LEADING])]
+    _, pull = vjp(lambda *arrays: workloads.layer_norm(np, *arrays), *rows[:3])
+    total = np.zeros((2, _CORNER))
+    for start in range(0, len(x), 1024):
+        part, weights = (_exact(a[start : start + 1024]) for a in (x, cotangent))
+        centred = part - part.mean(axis=1, keepdims=True)
+        normed = (centred / np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + 1e-5))[:, :_CORNER]
+        total += np.sum(weights[:, :_CORNER] * normed, axis=0), np.sum(weights[:, :_CORNER], axis=0)
+    return [pull(rows[3])[0], *total]
+
+
+def _mlp_gradients(x: Array, w1: Array, w2: Array, cotangent: Array) -> list[Array]:
+    """A corner of the gradients by both matrices: a few hidden units, for all examples."""
+    units = slice(0, _CORNER)
+    x, w1, w2, weights = _exact(x), _exact(w1[:, units]), _exact(w2[units]), _exact(cotangent)
+    _, pull = vjp(lambda w1, w2: workloads.gelu_mlp(np, x, w1, w2), w1, w2)
+    dw1, dw2 = pull(weights)
+    return [dw1, dw2]
+
+
+def _bins(places: Array, values: Array) -> list[Array]:
+    return [np.bincount(places, values, workloads.BINS)]
+
+
+def _columns(x: Array) -> list[Array]:
+    return [np.asarray(np.sum(x, axis=0, dtype=np.float64))]
+
+
+def _transposed(x: Array, y: Array) -> list[Array]:
+    return [_exact(x[:, :LEADING].T) + _exact(y[:LEADING])]
+
+
+# ---- the rows --------------------------------------------------------------------------------------------------
+
+
+def _rows_of(columns: int, dtype: str) -> Callable[[int], tuple[Input, ...]]:
+    return lambda n: (Input((n, columns), dtype),)
+
+
+def _norm(n: int) -> tuple[Input, ...]:
+    return Input((n, 4096), "bf16"), Input((4096,), "bf16"), Input((4096,), "bf16")
+
+
+def _mlp(n: int) -> tuple[Input, ...]:
+    width = n // 4
+    return (
+        Input((n, width), "bf16"),
+        Input((width, n), "bf16", scale=width**-0.5),
+        Input((n, width), "bf16", scale=n**-0.5),
+    )
+
+
+def _square(dtype: str) -> Callable[[int], tuple[Input, ...]]:
+    return lambda n: (Input((n, n), dtype), Input((n, n), dtype, scale=n**-0.5))
+
+
+def _options(dtype: str) -> Callable[[int], tuple[Input, ...]]:
+    return lambda n: tuple(Input((n,), dtype, scale=scale, positive=True) for scale in (100.0, 100.0, 1.0))
+
+
+_NORM = Row(
+    "layer_norm bf16",
+    "rows of bf16[32768, 4096]",
+    workloads.layer_norm,
+    _norm,
+    size=32768,
+    small=2,
+    written=lambda n: n * 4096 * 2,
+)
+_MLP = Row(
+    "gelu_mlp bf16",
+    "bf16[16384, 4096] through 16384 units",
+    workloads.gelu_mlp,
+    _mlp,
+    size=16384,
+    small=32,
+    written=lambda n: n * n // 2,
+    work=lambda n: n**3,
+    unit="bf16",
+)
+
+_ALL: tuple[Row, ...] = (
+    Row(
+        "softmax f32",
+        "rows of f32[16384, 8192]",
+        workloads.softmax,
+        _rows_of(8192, "f32"),
+        size=16384,
+        small=4,
+        written=lambda n: n * 8192 * 4,
+    ),
+    Row(
+        "softmax bf16",
+        "rows of bf16[8192, 32768]",
+        workloads.softmax,
+        _rows_of(32768, "bf16"),
+        size=8192,
+        small=2,
+        written=lambda n: n * 32768 * 2,
+    ),
+    _NORM,
+    replace(
+        _NORM,
+        name="layer_norm bf16, backward",
+        inputs=lambda n: (*_norm(n), Input((n, 4096), "bf16")),
+        task="gradient",
+        argnums=(0, 1, 2),
+        exactly=_norm_gradients,
+    ),
+    Row(
+        "chain f32",
+        "ten operations on 2**28 pairs",
+        workloads.chain,
+        lambda n: (Input((n,)), Input((n,))),
+        size=1 << 28,
+        small=2048,
+        written=lambda n: 4 * n,
+        cut=(0, 1),
+        leading=1 << 20,
+    ),
+    Row(
+        "matmul_gelu bf16",
+        "8192 x 8192 x 8192 with bias and GELU",
+        workloads.matmul_gelu,
+        lambda n: (*_square("bf16")(n), Input((n,), "bf16")),
+        size=8192,
+        small=32,
+        written=lambda n: 2 * n * n,
+        work=lambda n: 2.0 * n**3,
+        unit="bf16",
+    ),
+    Row(
+        "matmul bf16",
+        "8192 x 8192 x 8192",
+        workloads.matmul,
+        _square("bf16"),
+        size=8192,
+        small=32,
+        written=lambda n: 2 * n * n,
+        work=lambda n: 2.0 * n**3,
+        unit="bf16",
+    ),
+    _MLP,
+    replace(
+        _MLP,
+        name="gelu_mlp bf16, backward",
+        inputs=lambda n: (*_mlp(n), Input((n, n // 4), "bf16")),
+        written=lambda n: n * n,
+        work=lambda n: 2.5 * n**3,
+        task="gradient",
+        argnums=(1, 2),
+        exactly=_mlp_gradients,
+    ),
+    Row(
+        "attention bf16",
+        "128 heads of 4096 x 128",
+        workloads.attention,
+        lambda n: (Input((n, 32 * n, 128), "bf16"),) * 3,
+        size=128,
+        small=2,
+        written=lambda n: n * 32 * n * 128 * 2,
+        work=lambda n: 4.0 * n * (32 * n) ** 2 * 128,
+        unit="bf16",
+        cut=(0, 1, 2),
+        leading=1,
+    ),
+    Row(
+        "gradients per sample f32",
+        "4096 times 784 x 512 x 10",
+        workloads.network_loss,
+        lambda n: (
+            Input((784, 512), scale=784**-0.5),
+            Input((512, 10), scale=512**-0.5),
+            Input((n, 784)),
+            Input((n, 10)),
+        ),
+        size=4096,
+        small=2,
+        written=lambda n: 4 * n * 512 * (784 + 10),
+        task="gradient per sample",
+        argnums=(0, 1),
+        mapped=(2, 3),
+        cut=(2, 3),
+        leading=4,
+    ),
+    Row(
+        "cumsum f32",
+        "of 2**28 numbers",
+        workloads.running_sum,
+        lambda n: (Input((n,), positive=True),),
+        size=1 << 28,
+        small=2048,
+        written=lambda n: 4 * n,
+        leading=1 << 22,
+    ),
+    Row(
+        "cumsum f32, rows",
+        "of f32[64, 4194304] along rows",
+        workloads.running_sum,
+        lambda n: (Input((64, n), positive=True),),
+        size=1 << 22,
+        small=2048,
+        written=lambda n: 256 * n,
+        leading=2,
+    ),
+    Row(
+        "scatter_add f32",
+        "2**26 numbers into 2**20 bins",
+        workloads.scatter_add,
+        lambda n: (Input((n,), "i64", below=workloads.BINS), Input((n,), positive=True)),
+        size=1 << 26,
+        small=2048,
+        written=lambda n: 4 * workloads.BINS,
+        exactly=_bins,
+    ),
+    Row(
+        "small matmuls f32",
+        "131072 of 32 x 32 x 32",
+        workloads.matmul,
+        lambda n: (Input((n, 32, 32)), Input((n, 32, 32))),
+        size=131072,
+        small=16,
+        written=lambda n: 4096 * n,
+        cut=(0, 1),
+    ),
+    Row(
+        "black_scholes f32",
+        "prices of 2**27 calls",
+        workloads.black_scholes,
+        _options("f32"),
+        size=1 << 27,
+        small=2048,
+        written=lambda n: 4 * n,
+        cut=(0, 1, 2),
+        leading=1 << 20,
+    ),
+    Row(
+        "black_scholes f64",
+        "prices of 2**26 calls",
+        workloads.black_scholes,
+        _options("f64"),
+        size=1 << 26,
+        small=2048,
+        written=lambda n: 8 * n,
+        cut=(0, 1, 2),
+        leading=1 << 20,
+    ),
+    Row(
+        "n_body f32",
+        "65536 bodies on each other",
+        workloads.pulls,
+        lambda n: (Input((n, 3)), Input((n, 3)), Input((n,), positive=True)),
+        size=65536,
+        small=32,
+        written=lambda n: 12 * n,
+        work=lambda n: 19.0 * n * n,
+    ),
+    Row(
+        "sum over rows f32",
+        "f32[65536, 4096] along rows",
+        workloads.sum_of_rows,
+        _rows_of(4096, "f32"),
+        size=65536,
+        small=4,
+        written=lambda n: 4 * n,
+    ),
+    Row(
+        "sum over columns f32",
+        "f32[65536, 4096] along columns",
+        workloads.sum_of_columns,
+        _rows_of(4096, "f32"),
+        size=65536,
+        small=16,
+        written=lambda n: 4 * 4096,
+        exactly=_columns,
+    ),
+    Row(
+        "add transposed f32",
+        "x.T + y of 16384 x 16384",
+        workloads.add_transposed,
+        lambda n: (Input((n, n)), Input((n, n))),
+        size=16384,
+        small=32,
+        written=lambda n: 4 * n * n,
+        exactly=_transposed,
+    ),
+    Row(
+        "matmul f32",
+        "4096 x 4096 x 4096, exact products",
+        workloads.matmul,
+        _square("f32"),
+        size=4096,
+        small=32,
+        written=lambda n: 4 * n * n,
+        work=lambda n: 2.0 * n**3,
+    ),
+    Row(
+        "matmul f64",
+        "4096 x 4096 x 4096",
+        workloads.matmul,
+        _square("f64"),
+        size=4096,
+        small=16,
+        written=lambda n: 8 * n * n,
+        work=lambda n: 2.0 * n**3,
+        unit="f64",
+    ),
+    Row(
+        "small layers f32",
+        "fifty of 64 x 64",
+        workloads.layers,
+        lambda n: (Input((n, 64)), Input((64, 64), scale=0.1)),
+        size=64,
+        small=16,
+        written=lambda n: 256 * n,
+    ),
+)
+
+ROWS: dict[str, Row] = {row.name: row for row in _ALL}
+"""All rows by name, those that say most first."""
