@@ -890,6 +890,22 @@ class GpuError(BackendError):
     code = "E0618"
 
 
+class LockFileError(TracemillError, ValueError):
+    """A lock file, in which choices for GPU kernels are kept, is damaged, or has what a kernel cannot have.
+
+    >>> from pathlib import Path
+    >>> from tracemill.runtime.gpu.lock_reader import entries_in
+    >>> entries_in(b"format = 1\\n<<<<<<< HEAD", Path("tracemill.lock"))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.LockFileError: tracemill.lock:2: this is not TOML: ...
+
+    Fix: the message names the line. Delete that entry, and its kernel is measured anew where a GPU is; or take the file
+    from your version control. ``tracemill lock check`` finds the next mistake.
+    """
+
+    code = "E0619"
+
+
 class CallbackLoopWarning(UserWarning):
     """A Python function that a mapped program calls runs once per example, in a loop.
 

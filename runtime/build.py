@@ -49,8 +49,9 @@ def print_program(graph: Graph, target: Target, donated: Sequence[int] = (), *, 
     """
     if target.backend == "triton":
         from ..compiler.backends.triton.program import triton_program
+        from .gpu.known_choices import known_choices
 
-        program = triton_program(graph)
+        program = triton_program(graph, known_choices(target))
         return Source(program.text, plan=program.plan)
     if target.backend == "numpy":
         return Source(print_module(graph, donated=donated, check=check))

@@ -1,12 +1,14 @@
 """`compile`: a function that is traced once per signature and then runs as a generated program."""
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import update_wrapper
+from pathlib import Path
 from types import MethodType
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from ..compiler.errors import TransformTypeError
 from ..compiler.options import flag
@@ -15,11 +17,12 @@ from ..compiler.trace import is_idle
 from ..compiler.traced_array import is_traced
 from .donation import check_donated
 from .entry import MISS, always_miss
+from .environment import usual_lock
 from .gpu.arguments import entered
 from .lower import Lowered
 from .signature import Signature, StaticLeaf, arguments_for, sign
 from .static_arguments import as_tuple, static_arguments
-from .target import check_backend
+from .target import check_backend, target_of
 from .transform import as_argument, inputs_of, overwrite, run
 from .variant import Variant
 
@@ -34,6 +37,8 @@ class Options:
     static_argnames: tuple[str, ...]
     max_variants: int
     donate_argnums: tuple[int, ...] = ()
+    lock: Path | None = None
+    """The file with what is chosen of kernels on GPUs, if they are to be measured."""
 
 
 class CompiledFunction:
@@ -151,7 +156,12 @@ class CompiledFunction:
             if variant is None or variant.is_stale:
                 options = self._options
                 variant = Variant(
-                    self._function, signature, options.backend, options.fast_math, options.donate_argnums
+                    self._function,
+                    signature,
+                    options.backend,
+                    options.fast_math,
+                    options.donate_argnums,
+                    options.lock,
                 )
                 self._variants.pop(signature, None)
                 self._variants[signature] = variant
@@ -182,12 +192,31 @@ class CompiledFunction:
         leaves, tree = self._flatten(args, kwargs)
         signature = sign(entered(leaves)[0], tree)
         options = self._options
-        return Lowered(self._function, signature, options.backend, options.fast_math, options.donate_argnums)
+        return Lowered(
+            self._function,
+            signature,
+            options.backend,
+            options.fast_math,
+            options.donate_argnums,
+            options.lock,
+        )
 
 
 def _check_count(option: str, given: Any) -> None:
     if not isinstance(given, int) or isinstance(given, bool) or given < 1:
         raise TransformTypeError(f"{option} must be a positive int, not {given!r}")
+
+
+def _lock_file(autotune: Any, backend: str) -> Path | None:
+    """Where choices are kept; None if nothing is to be measured."""
+    if not isinstance(autotune, bool | str | os.PathLike):
+        raise TransformTypeError(f"autotune must be True, False or the path of a lock file, not {autotune!r}")
+    if autotune is False:
+        return None
+    lock = usual_lock() if autotune is True else Path(cast("str | os.PathLike[str]", autotune))
+    if backend not in ("auto", "triton"):
+        target_of(backend, fast_math=False, lock=lock)
+    return lock.absolute()
 
 
 @overload
@@ -201,6 +230,7 @@ def compile(
     static_argnames: str | Iterable[str] = ...,
     max_variants: int = ...,
     donate_argnums: int | Iterable[int] = ...,
+    autotune: bool | str | os.PathLike[str] = ...,
 ) -> CompiledFunction: ...
 
 
@@ -215,6 +245,7 @@ def compile(
     static_argnames: str | Iterable[str] = ...,
     max_variants: int = ...,
     donate_argnums: int | Iterable[int] = ...,
+    autotune: bool | str | os.PathLike[str] = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 
 
@@ -228,6 +259,7 @@ def compile(
     static_argnames: str | Iterable[str] = (),
     max_variants: int = 32,
     donate_argnums: int | Iterable[int] = (),
+    autotune: bool | str | os.PathLike[str] = False,
 ) -> Any:
     """Compile a NumPy function: the first call with new shapes or dtypes traces it, later calls run generated code.
 
@@ -249,6 +281,9 @@ def compile(
         donate_argnums: positions of arguments whose memory results may take, such as the weights that a training
             step replaces: such an argument, or an array in it, must not be used after the call, since anything may
             stand there. Arrays that are read-only, not in order, or share memory with another argument are copied.
+        autotune: for GPUs, time a few blocks and tiles for each kernel where it is first compiled, and keep the fastest
+            in a lock file: the one of this path, or with True the one that ``TRACEMILL_LOCK`` names, else
+            ``tracemill.lock``. Kernels that are in it are not timed.
 
     Returns:
         A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`
@@ -259,6 +294,7 @@ def compile(
         MissingCompilerError, CompilerError: (when called) if ``backend="c"`` finds no C compiler that works.
         MissingPackageError, NoDriverError, NoGpuError: (when called) if ``backend="triton"`` finds nothing to run on.
         BackendError, DonationError, StaticArgumentError, TransformTypeError: for wrong options.
+        LockFileError: (when called) if the lock file is damaged, or cannot be written.
 
     >>> import numpy as np
     >>> @compile
@@ -272,7 +308,8 @@ def compile(
     argnames = as_tuple("static_argnames", static_argnames, str)
     donated = tuple(donate_argnums) if isinstance(donate_argnums, Iterable) else (donate_argnums,)
     _check_count("max_variants", max_variants)
-    options = Options(backend, flag("fast_math", fast_math), argnums, argnames, max_variants, donated)
+    lock = _lock_file(autotune, backend)
+    options = Options(backend, flag("fast_math", fast_math), argnums, argnames, max_variants, donated, lock)
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:
         if not callable(f):

@@ -1,6 +1,7 @@
 """Settings from the environment that change how programs are built."""
 
 import os
+from pathlib import Path
 
 
 def checking() -> bool:
@@ -11,3 +12,8 @@ def checking() -> bool:
 def usual_backend() -> str:
     """What ``backend="auto"`` means: ``TRACEMILL_BACKEND``, which is ``auto`` itself if it is not set."""
     return os.environ.get("TRACEMILL_BACKEND") or "auto"
+
+
+def usual_lock() -> Path:
+    """Where choices for GPU kernels are kept: ``TRACEMILL_LOCK``, or ``tracemill.lock`` in the working directory."""
+    return Path(os.environ.get("TRACEMILL_LOCK") or "tracemill.lock")

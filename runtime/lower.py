@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..compiler.backends.c.function import CFunction
@@ -69,9 +70,10 @@ class Lowered:
         backend: str,
         fast_math: bool = False,
         donate_argnums: tuple[int, ...] = (),
+        lock: Path | None = None,
     ) -> None:
         program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
-        self._target = target_of(backend, fast_math, gpu_of(signature, program.captured))
+        self._target = target_of(backend, fast_math, gpu_of(signature, program.captured), lock)
         self.backend = self._target.backend
         """``"c"``, ``"numpy"`` or ``"triton"``."""
         self.signature = signature
@@ -151,7 +153,9 @@ class Lowered:
     def compile(self) -> Variant:
         """The program, ready to run."""
         fast_math = self._target.options.fast_math
-        return Variant(self._function, self.signature, self.backend, fast_math, self._donate_argnums)
+        return Variant(
+            self._function, self.signature, self.backend, fast_math, self._donate_argnums, self._target.lock
+        )
 
     def __str__(self) -> str:
         parts = [f"# {self.signature}", "# ---- traced", str(self.graph)]

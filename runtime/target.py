@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from ..compiler.backends.c.function import COptions
@@ -26,6 +27,8 @@ class Target:
     """Without a compiler, NumPy will do; without Triton, a program of the host on copies."""
     gpu: int = 0
     """The number of the GPU that Triton's kernels run on."""
+    lock: Path | None = None
+    """The file with what is chosen of Triton's kernels; what it has not is measured. None if rules decide."""
 
     @property
     def key(self) -> Mapping[str, str]:
@@ -44,12 +47,12 @@ def check_backend(backend: str, setting: str = "backend") -> None:
         )
 
 
-def target_of(backend: str, fast_math: bool, gpu: int | None = None) -> Target:
+def target_of(backend: str, fast_math: bool, gpu: int | None = None, lock: Path | None = None) -> Target:
     """What to build for: ``"auto"`` is the GPU on which arguments lie, else C where a compiler works, else NumPy.
 
     Raises:
         BackendError, MissingCompilerError, CompilerError: there is no such backend, or no C compiler for it; or the
-            arguments lie on a GPU, and it computes on the host.
+            arguments lie on a GPU, and it computes on the host; or there is a lock file, and it has nothing to choose.
     """
     wanted = backend if backend != "auto" or gpu is not None else usual_backend()
     check_backend(wanted, "TRACEMILL_BACKEND" if backend == "auto" else "backend")
@@ -60,7 +63,12 @@ def target_of(backend: str, fast_math: bool, gpu: int | None = None) -> Target:
         )
     if wanted == "triton" or gpu is not None:
         falls_back = wanted == "auto" and usual_backend() != "triton"
-        return Target("triton", COptions(fast_math=fast_math), None, falls_back, gpu or 0)
+        return Target("triton", COptions(fast_math=fast_math), None, falls_back, gpu or 0, lock)
+    if lock is not None:
+        raise BackendError(
+            "autotune measures kernels on a GPU, and this runs on the host: choose backend='triton', or put arguments"
+            " onto the GPU with tm.device_put"
+        )
     if wanted == "numpy":
         return NUMPY
     compiler = toolchain() if wanted == "c" else working_toolchain()

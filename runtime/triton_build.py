@@ -4,8 +4,9 @@ import linecache
 import os
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
@@ -102,11 +103,36 @@ def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
 
 def build_program(program: TritonProgram, target: Target) -> dict[str, BuiltKernel]:
     """Compile the functions that a program launches, by their names. Raises as `build` does."""
-    sources = {
+    sources = _sources(program)
+    return dict(zip(sources, _build(program.text, list(sources.values()), target), strict=True))
+
+
+def build_programs(
+    programs: Sequence[TritonProgram], target: Target
+) -> list[dict[str, BuiltKernel] | KernelError]:
+    """Compile several programs at a time. For one that Triton refuses, the error; raises others as `build` does."""
+    sources = [_sources(program) for program in programs]
+    functions = [_functions(program.text) for program in programs]
+    with _compiling(sum(map(len, sources))) as pool:
+        tasks = [
+            {name: pool.submit(_built, scope[name], source, target) for name, source in those.items()}
+            for scope, those in zip(functions, sources, strict=True)
+        ]
+        return [_results(those) for those in tasks]
+
+
+def _results(tasks: Mapping[str, Future[BuiltKernel]]) -> dict[str, BuiltKernel] | KernelError:
+    try:
+        return {name: task.result() for name, task in tasks.items()}
+    except KernelError as error:
+        return error
+
+
+def _sources(program: TritonProgram) -> dict[str, Source]:
+    return {
         step.function: Source(step.function, tuple(slot.type for slot in step.slots), step.warps, step.stages)
         for step in program.plan.launches
     }
-    return dict(zip(sources, _build(program.text, list(sources.values()), target), strict=True))
 
 
 def _build(text: str, sources: Sequence[Source], target: Target) -> tuple[BuiltKernel, ...]:
@@ -114,16 +140,23 @@ def _build(text: str, sources: Sequence[Source], target: Target) -> tuple[BuiltK
     if not sources:
         return ()
     functions = _functions(text)
+    with _compiling(len(sources)) as pool:
+        return tuple(pool.map(lambda source: _built(functions[source.name], source, target), sources))
+
+
+@contextmanager
+def _compiling(count: int) -> Generator[Executor]:
+    """Threads for so many functions, in which Triton leaves nothing on disk."""
     from triton import knobs
 
     with (
         _knobs_lock,
         tempfile.TemporaryDirectory(prefix="tracemill-") as folder,
         knobs.cache.scope(),
-        ThreadPoolExecutor(min(len(sources), os.cpu_count() or 1)) as pool,
+        ThreadPoolExecutor(max(1, min(count, os.cpu_count() or 1))) as pool,
     ):
         knobs.cache.dir = folder
-        return tuple(pool.map(lambda source: _built(functions[source.name], source, target), sources))
+        yield pool
 
 
 def _functions(text: str) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """A function compiled for one signature."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ class Variant:
         backend: str,
         fast_math: bool = False,
         donate_argnums: tuple[int, ...] = (),
+        lock: Path | None = None,
     ) -> None:
         self.signature = signature
         self.function = function
@@ -40,10 +42,10 @@ class Variant:
         self.entry: Callable[..., Any] = always_miss
         """``entry(args, kwargs)``: the result, or MISS if the call needs the general way."""
         if not self.uses_variables:
-            self._build(backend, fast_math)
+            self._build(backend, fast_math, lock)
 
-    def _build(self, backend: str, fast_math: bool) -> None:
-        target = target_of(backend, fast_math, gpu_of(self.signature, self.program.captured))
+    def _build(self, backend: str, fast_math: bool, lock: Path | None) -> None:
+        target = target_of(backend, fast_math, gpu_of(self.signature, self.program.captured), lock)
         self.build = build(self.program.graph, target, self.donated)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         if not self.program.mutated and not self.program.frozen:

@@ -42,6 +42,10 @@ def interpreted(stub_gpu: StubGpu) -> Generator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tracemill.runtime.gpu.build.build_program", build_program)
+        patch.setattr(
+            "tracemill.runtime.gpu.tune.build_programs",
+            lambda programs, target: [build_program(program, target) for program in programs],
+        )
         patch.setenv("TRACEMILL_CACHE", "0")
         yield
 

@@ -27,6 +27,7 @@ from .demo import EPOCHS, QUICK_EPOCHS, run_demo
 from .doctor import doctor
 from .gpu_check_command import gpu_check
 from .inspection import as_rows, choose, show, stages_of
+from .lock_commands import lock
 from .named_function import find_function
 from .transform_text import apply_transforms
 
@@ -47,6 +48,7 @@ tracemill.add_command(cache)
 tracemill.add_command(bench)
 tracemill.add_command(doctor)
 tracemill.add_command(gpu_check)
+tracemill.add_command(lock)
 
 
 @tracemill.command("demo")

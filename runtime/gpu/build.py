@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...compiler.backends.triton.choice import Choice
 from ...compiler.backends.triton.plan import Plan
 from ...compiler.backends.triton.plan_document import arrays_of, document, plan_of
 from ...compiler.backends.triton.program import TritonProgram, triton_program
@@ -23,8 +24,11 @@ from ..optimise import optimised
 from ..target import Target
 from ..triton_build import BuiltKernel, build_program, target_named
 from .device import Device, gpu
-from .kernel import LoadedKernel
+from .loading import about_kernel, loaded_kernel, loaded_kernels
+from .lock_entry import choices_in
+from .lock_file import read_lock
 from .program import GpuProgram
+from .tune import architecture, tuned
 
 KERNELS: Final = "kernels.py"
 """The member of a cache entry that is the text of the Triton functions, to be read by people alone."""
@@ -37,7 +41,10 @@ _log = logging.getLogger("tracemill")
 def build_for_gpu(graph: Graph, target: Target) -> Build:
     """Make a prepared graph runnable on a GPU, from the disk cache if it is there.
 
+    If the target has a lock file, what is chosen of kernels stands there, or is measured now and added to it.
+
     Raises:
+        LockFileError: that file is damaged, or cannot be written.
         MissingPackageError, NoDriverError, NoGpuError: what runs kernels is not there.
         KernelError, GpuCodeError: Triton does not compile a kernel, or the GPU does not run it.
     """
@@ -45,29 +52,37 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
     text = str(graph)
     # A program that calls back into Python is not cached: a Python function has no text to know it by.
     is_cached = not any(has_effect(call, "calls Python") for call in graph.calls)
-    key = _key(text, target, device) if is_cached else None
+    choices = {} if target.lock is None else choices_in(read_lock(target.lock), architecture(device))
+    key = _key(text, target, device, choices)
     cache = default_cache()
-    entry = cache.load(key) if key else None
+    entry = cache.load(key) if is_cached else None
     if entry is not None:
         statistics.from_disk += 1
         return _from_disk(entry, device)
-    program = triton_program(optimised(graph, "triton"))
+    compiled = optimised(graph, "triton")
+    program = triton_program(compiled, choices)
+    if target.lock is not None:
+        choices = tuned(program.kernels, device, target.lock)
+        program = triton_program(compiled, choices)
+        key = _key(text, target, device, choices)
     _report_host_steps(program.plan)
     built = build_program(program, target_named(device.target))
     statistics.compiled += 1
     about = {"function": graph.name, "backend": "triton"}
-    folder = cache.store(key, _members(program, built) | {"graph.txt": text.encode()}, about) if key else None
-    loaded = {name: _loaded(device, kernel.code, _about(kernel)) for name, kernel in built.items()}
-    function = GpuProgram(program.plan, loaded, device)
+    members = _members(program, built) | {"graph.txt": text.encode()}
+    folder = cache.store(key, members, about) if is_cached else None
+    function = GpuProgram(program.plan, loaded_kernels(device, built), device)
     return Build(function, program.text, folder / KERNELS if folder else None)
 
 
-def _key(text: str, target: Target, device: Device) -> str:
+def _key(text: str, target: Target, device: Device, choices: Mapping[str, Choice]) -> str:
     try:
         triton = version("triton")
     except PackageNotFoundError:
         triton = "none"
     options: dict[str, Any] = {"fast_math": target.options.fast_math}
+    if target.lock is not None:
+        options["choices"] = "; ".join(f"{kernel}: {choice}" for kernel, choice in sorted(choices.items()))
     versions = {**versions_in_use(), "triton": triton, "target": device.target}
     return cache_key(ir=text, backend="triton", options=options, versions=versions)
 
@@ -86,7 +101,7 @@ def _report_host_steps(plan: Plan) -> None:
 
 
 def _members(program: TritonProgram, built: Mapping[str, BuiltKernel]) -> dict[str, bytes]:
-    kernels = [{"function": name, **_about(kernel)} for name, kernel in built.items()]
+    kernels = [{"function": name, **about_kernel(kernel)} for name, kernel in built.items()]
     arrays = arrays_of(program.plan)
     types = {digest: [dtype_name(array.dtype), *array.shape] for digest, array in arrays.items()}
     stored = {"plan": document(program.plan), "kernels": kernels, "arrays": types}
@@ -109,33 +124,10 @@ def _from_disk(entry: Entry, device: Device) -> Build:
     }
     plan = plan_of(stored["plan"], arrays)
     loaded = {
-        about["function"]: _loaded(device, entry.members[f"kernel_{number}.cubin"], about)
+        about["function"]: loaded_kernel(device, entry.members[f"kernel_{number}.cubin"], about)
         for number, about in enumerate(stored["kernels"])
     }
     if missing := {step.function for step in plan.launches} - set(loaded):
         raise ParseError(f"a plan launches functions that are not beside it: {', '.join(sorted(missing))}")
     function = GpuProgram(plan, loaded, device)
     return Build(function, entry.text(KERNELS), entry.folder / KERNELS, from_disk=True)
-
-
-def _about(kernel: BuiltKernel) -> dict[str, Any]:
-    assert kernel.facts is not None
-    return {
-        "name": kernel.name,
-        "warps": kernel.warps,
-        "shared_bytes": kernel.shared_bytes,
-        "scratch_bytes": kernel.scratch_bytes,
-        "pointers": len(kernel.facts.parameters) - 2,  # Triton's own are behind ours
-    }
-
-
-def _loaded(device: Device, code: bytes, about: Mapping[str, Any]) -> LoadedKernel:
-    return LoadedKernel(
-        device,
-        code,
-        about["name"],
-        warps=about["warps"],
-        shared_bytes=about["shared_bytes"],
-        pointers=about["pointers"],
-        scratch_bytes=about["scratch_bytes"],
-    )

@@ -1,0 +1,36 @@
+"""Whether two ways to compute the same have given the same, but for rounding."""
+
+from typing import Final
+
+import numpy as np
+
+from ...compiler.dtypes import Array, is_complex, is_inexact, real_dtype
+
+TOLERANCE: Final = {2: 2**-5, 4: 2**-13, 8: 2**-42}
+"""How far numbers of so many bytes may be apart, relative to the largest: short ones are rounded a few times, long ones
+are added in another order."""
+
+
+def agree(found: Array, expected: Array) -> bool:
+    """Whether results are the same but for rounding: sums may have been added in another order."""
+    if not is_inexact(expected.dtype):
+        return bool(np.array_equal(found, expected))
+    ours, wanted = found.astype(wide(found)), expected.astype(wide(expected))
+    is_number = np.isfinite(wanted)
+    if not np.array_equal(np.isfinite(ours), is_number):
+        return False
+    if not np.array_equal(ours[~is_number], wanted[~is_number], equal_nan=True):
+        return False
+    ours, wanted = ours[is_number], wanted[is_number]
+    near = TOLERANCE[real_dtype(expected.dtype).itemsize] * np.max(np.abs(wanted), initial=0)
+    return bool(np.all(np.abs(ours - wanted) <= near))
+
+
+def is_finite(array: Array) -> bool:
+    """Whether all of its elements are finite numbers."""
+    return not is_inexact(array.dtype) or bool(np.all(np.isfinite(array.astype(wide(array)))))
+
+
+def wide(array: Array) -> type[np.complex128] | type[np.float64]:
+    """In what its elements are compared."""
+    return np.complex128 if is_complex(array.dtype) else np.float64

@@ -1,0 +1,42 @@
+"""Kernels that have been built, loaded onto a GPU; and what a cache entry has to know of them besides their code."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..triton_build import BuiltKernel
+from .device import Device
+from .kernel import LoadedKernel
+
+
+def about_kernel(kernel: BuiltKernel) -> dict[str, Any]:
+    """What loading a kernel's code asks for."""
+    assert kernel.facts is not None
+    return {
+        "name": kernel.name,
+        "warps": kernel.warps,
+        "shared_bytes": kernel.shared_bytes,
+        "scratch_bytes": kernel.scratch_bytes,
+        "pointers": len(kernel.facts.parameters) - 2,  # Triton's own are behind ours
+    }
+
+
+def loaded_kernel(device: Device, code: bytes, about: Mapping[str, Any]) -> LoadedKernel:
+    """A kernel of this code on a GPU.
+
+    Raises:
+        GpuCodeError: the GPU does not run it.
+    """
+    return LoadedKernel(
+        device,
+        code,
+        about["name"],
+        warps=about["warps"],
+        shared_bytes=about["shared_bytes"],
+        pointers=about["pointers"],
+        scratch_bytes=about["scratch_bytes"],
+    )
+
+
+def loaded_kernels(device: Device, built: Mapping[str, BuiltKernel]) -> dict[str, LoadedKernel]:
+    """All kernels of a program on a GPU, by their names in its plan. Raises as `loaded_kernel` does."""
+    return {name: loaded_kernel(device, kernel.code, about_kernel(kernel)) for name, kernel in built.items()}

@@ -1,0 +1,97 @@
+"""``tracemill lock check`` verifies a lock file without a GPU."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from product_graphs import LARGE
+from recording import recorded
+from tracemill.compiler import functions as fn
+from tracemill.compiler.backends.triton.choice import Choice
+from tracemill.compiler.backends.triton.kernel_key import kernel_key, kernel_text, known_graph
+from tracemill.compiler.ir import Graph
+from tracemill.runtime.gpu.lock_entry import LockEntry, Measured
+from tracemill.runtime.gpu.lock_text import lock_text
+
+from .terminal import Terminal
+
+
+def text_of(*kernels: tuple[Graph, Choice, str]) -> str:
+    entries = [
+        LockEntry(
+            target,
+            kernel_key(graph),
+            choice,
+            (Measured(choice, 1.0),),
+            "a GPU",
+            {},
+            kernel_text(known_graph(graph)),
+        )
+        for graph, choice, target in kernels
+    ]
+    return lock_text({(entry.target, entry.key): entry for entry in entries})
+
+
+EXP = recorded(fn.exp, "f32[5000]")
+GOOD = text_of(
+    (EXP, Choice(warps=8), "sm_90"), (EXP, Choice(), "sm_80"), (LARGE["halves"], Choice(stages=4), "sm_90")
+)
+
+
+def test_the_bare_command_lists_its_commands(terminal: Terminal) -> None:
+    assert "check" in terminal.run("lock").out
+
+
+def test_a_file_that_can_be_used_passes(terminal: Terminal) -> None:
+    Path("tracemill.lock").write_text(GOOD)
+    for arguments in ([], ["tracemill.lock"]):
+        ran = terminal.run("lock", "check", *arguments)
+        assert (ran.status, ran.out) == (0, "sm_80: 1 kernel\nsm_90: 2 kernels\nall choices can be used\n")
+
+
+def test_the_file_may_be_named_by_the_environment(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_LOCK", "no.lock")
+    ran = terminal.run("lock", "check")
+    assert (ran.status, ran.err) == (
+        1, "tracemill: LockFileError: no.lock is not there: autotune=True writes it where a GPU is\n"
+    )  # fmt: skip
+
+
+def test_a_file_that_cannot_be_used_fails_in_one_line(terminal: Terminal) -> None:
+    Path("bad.lock").write_text(GOOD.replace("warps = 8", "warps = 9"))
+    ran = terminal.run("lock", "check", "bad.lock")
+    assert ran.status == 1
+    assert "LockFileError: bad.lock:" in ran.err
+    assert "warps is a power of two, not 9" in ran.err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed; it is for Linux on x86")
+def test_kernels_are_compiled_for_their_own_gpu(tmp_path: Path) -> None:
+    """In a process of its own: where Triton's interpreter is loaded, nothing can be compiled."""
+
+    def check(text: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "x.lock").write_text(text)
+        command = [
+            sys.executable,
+            "-c",
+            "from tracemill.tools.cli import main; main()",
+            "lock",
+            "check",
+            "--compile",
+            str(tmp_path / "x.lock"),
+        ]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    good = check(GOOD)
+    assert (good.returncode, good.stdout.splitlines()[-1:]) == (
+        0, ["all choices can be used, and compile into registers"]
+    ), good.stderr  # fmt: skip
+    spilled = check(text_of((LARGE["halves"], Choice(rows=64, columns=128, depth=32, warps=1), "sm_90")))
+    assert spilled.returncode == 1
+    assert "does not fit into registers" in spilled.stderr
