@@ -168,7 +168,11 @@ def _overwritten(
     alive_until: Mapping[Value, int],
     taken: Set[Value],
 ) -> Value | None:
-    """The operand whose memory a result can take: a whole block that dies here, and no other operand's or result's."""
+    """The operand whose memory a result can take: a whole block that dies here, and no other operand's or result's.
+
+    The memory of the graph's inputs comes first: what lies in it is no new memory, whatever becomes of it.
+    """
+    found: Value | None = None
     for place in places:
         operand = call.inputs[place]
         root = plan.root.get(operand, operand)
@@ -176,9 +180,12 @@ def _overwritten(
         if block is None or root in taken or operand not in plan.whole or operand.type != output.type:
             continue
         readers = sum(plan.root.get(other, other) is root for other in call.inputs)
-        if alive_until[root] <= index and readers == 1:
+        if alive_until[root] > index or readers > 1:
+            continue
+        if block.first < 0:
             return operand
-    return None
+        found = operand if found is None else found
+    return found
 
 
 def place_blocks(blocks: Iterable[Block]) -> int:

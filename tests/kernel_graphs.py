@@ -244,6 +244,6 @@ def large_function(name: str) -> CFunction:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(work, "SHARED", LONG)
         patch.setattr(work, "CHUNK", LONG // 2)
-        function = kernel_function(LARGE[name], name.replace(" ", "_"), COptions())
+        function = kernel_function(LARGE[name], name.replace(" ", "_"), COptions(), in_place=True)
     assert function is not None
     return function

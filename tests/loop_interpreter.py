@@ -1,6 +1,6 @@
 """Runs loop nests in Python, statement by statement: what they mean without any compiler."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,29 @@ from tracemill.compiler.op import lookup
 
 
 class Run:
-    """The memory of one run."""
+    """The memory of one run.
 
-    def __init__(self, nest: ir.Nest, inputs: Sequence[Array]) -> None:
+    `over` says which outputs lie in the memory of which inputs; those are copied first. With `backwards`, the turns of
+    every loop run in falling order.
+    """
+
+    def __init__(
+        self,
+        nest: ir.Nest,
+        inputs: Sequence[Array],
+        *,
+        over: Mapping[int, int] | None = None,
+        backwards: bool = False,
+    ) -> None:
+        self.backwards = backwards
         self.numbers: dict[str, Any] = {}
         self.memory = {buffer: np.ravel(x) for buffer, x in zip(nest.inputs, inputs, strict=True)}
         self.memory |= {buffer: np.ravel(constant.array) for buffer, constant in nest.constants}
         rows = [buffer for buffer in used(nest.body).buffers if isinstance(buffer, ir.Row | ir.Copy)]
         self.memory |= {b: np.full(b.size, 77, b.dtype) for b in (*nest.outputs, *rows)}
+        for output, place in (over or {}).items():
+            shared = nest.inputs[place]
+            self.memory[shared] = self.memory[nest.outputs[output]] = self.memory[shared].copy()
         self.gathered: dict[tuple[ir.Accumulator, int], list[tuple[int, Any]]] = {}
         with np.errstate(all="ignore"):
             self.block(nest.body)
@@ -50,7 +65,8 @@ class Run:
                 at = 0 if statement.at is None else self.place(statement.at)
                 self.gathered[statement.accumulator, place].append((at, self.value(statement.expression)))
             case ir.Loop():
-                for number in range(statement.variable.low, statement.variable.high + 1):
+                turns = range(statement.variable.low, statement.variable.high + 1)
+                for number in reversed(turns) if self.backwards else turns:
                     self.numbers[statement.variable.name] = number
                     self.block(statement.body)
 

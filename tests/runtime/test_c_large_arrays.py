@@ -65,6 +65,7 @@ STEPS: dict[str, Step] = {
     "below the largest": lambda x, y, axis: x - np.max(x, axis=axis, keepdims=True),
     "turned": lambda x, y, axis: (np.tanh(x.T) + y.T).T,
     "reversed": lambda x, y, axis: 0.5 * np.flip(x, axis) + x,
+    "in order": lambda x, y, axis: np.sort(x, axis=axis) - y,
     "running": lambda x, y, axis: 0.01 * np.cumsum(x, axis=axis),
     "shifted": lambda x, y, axis: shifted(x, axis) + x,
     "swapped": lambda x, y, axis: swapped(x, axis),
@@ -73,11 +74,12 @@ STEPS: dict[str, Step] = {
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> tuple[tuple[int, ...], list[tuple[str, int]], bool]:
-    """A shape, steps with the axis of each, and whether the result is summed along the last axis."""
+def programs(draw: st.DrawFn) -> tuple[tuple[int, ...], list[tuple[str, int]], bool, tuple[int, ...]]:
+    """A shape, steps with the axis of each, whether the result is summed along the last axis, what is donated."""
     shape = draw(st.sampled_from(SHAPES))
     step = st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, len(shape) - 1))
-    return shape, draw(st.lists(step, min_size=2, max_size=7)), draw(st.booleans())
+    donated = draw(st.sampled_from([(), (0,), (1,), (0, 1)]))
+    return shape, draw(st.lists(step, min_size=2, max_size=7)), draw(st.booleans()), donated
 
 
 def function(steps: Sequence[tuple[str, int]], *, summed: bool) -> Callable[[Array, Array], Array]:
@@ -94,15 +96,22 @@ def function(steps: Sequence[tuple[str, int]], *, summed: bool) -> Callable[[Arr
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(program=programs(), seed=st.integers(0, 1000))
 def test_steps_on_large_arrays_give_what_numpy_gives(
-    c_compiler: str, program: tuple[tuple[int, ...], list[tuple[str, int]], bool], seed: int, dtype: type
+    c_compiler: str,
+    program: tuple[tuple[int, ...], list[tuple[str, int]], bool, tuple[int, ...]],
+    seed: int,
+    dtype: type,
 ) -> None:
-    shape, steps, summed = program
+    shape, steps, summed, donated = program
     rng = np.random.default_rng(seed)
     x: Array = rng.normal(size=shape).astype(dtype)
     y: Array = rng.normal(size=shape).astype(dtype)
     run = function(steps, summed=summed)
     expected = run(x, y)
-    found = tm.compile(run, backend="c")(x, y)
+    compiled: Any = tm.compile(run, donate_argnums=donated, backend="c")
+    given = x.copy(), y.copy()
+    found = compiled(*given)
+    for place in {0, 1}.difference(donated):
+        np.testing.assert_array_equal(given[place], (x, y)[place])
     tolerance = 1e-9 if dtype is np.float64 else 2e-3
     np.testing.assert_allclose(
         found, expected, tolerance, tolerance * max(1, np.max(np.abs(expected), initial=0))

@@ -43,6 +43,46 @@ def test_every_backend_takes_donated_arguments(backend: str) -> None:
         np.testing.assert_array_equal(second, W + G)
 
 
+def softmax(x: Any, bias: Any) -> Any:
+    x = x + bias
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("function", [step, softmax, lambda w, g: (w - g, np.sum(g * g))])
+def test_kernels_of_c_write_to_donated_arguments(function: Any, dtype: type, c_compiler: str) -> None:
+    w: Any = np.random.default_rng(0).normal(size=(300, 70)).astype(dtype)
+    g = np.cos(w)
+    donating_kernel: Any = tm.compile(function, donate_argnums=0, backend="c")
+    keeping_kernel: Any = tm.compile(function, backend="c")
+    for _ in range(2):
+        expected = keeping_kernel(w, g)
+        weights = w.copy()
+        result = donating_kernel(weights, g)
+        first, first_expected = (result[0], expected[0]) if isinstance(result, tuple) else (result, expected)
+        np.testing.assert_array_equal(first, first_expected)
+        assert np.shares_memory(first, weights)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda w, g: w[:, ::-1] - g,
+        lambda w, g: np.take(w, [2, 0, 1], axis=0) * g,
+        lambda w, g: w[:1] + g * np.sum(w),
+    ],
+    ids=["reversed", "rows in another order", "one row"],
+)
+def test_kernels_of_c_write_to_no_argument_that_they_still_read(function: Any, c_compiler: str) -> None:
+    w = np.arange(12.0).reshape(3, 4)
+    weights = w.copy()
+    result = tm.compile(function, donate_argnums=0, backend="c")(weights, w)
+    np.testing.assert_array_equal(result, function(w, w))
+    assert not np.shares_memory(result, weights)
+    np.testing.assert_array_equal(weights, w)
+
+
 def filled(x: Any, number: Any) -> Any:
     def step(i: Any, x: Any) -> Any:
         x[i] = x[i - 1] * 0.5 + number

@@ -78,6 +78,16 @@ def test_what_lies_in_donated_memory_is_not_counted_again() -> None:
     assert str(f.lower(X).memory) == "524_288 bytes: arguments 524_288, outputs 0, temporaries 0"
 
 
+def test_kernels_of_c_overwrite_what_dies(c_compiler: str) -> None:
+    """Beside its argument, one product lives at a time: both are overwritten by the kernel that reads them."""
+    memory = tm.compile(layers, donate_argnums=0, backend="c").lower(X).memory
+    assert (memory.outputs, memory.temporaries) == (0, X.nbytes)
+    lowered = tm.compile(layers, backend="c").lower(X)
+    assert lowered.memory.temporaries == 2 * X.nbytes
+    function = lowered.compile().build.function
+    assert allocated(lambda: function(X)) == pytest.approx(3 * X.nbytes, abs=BUFFERS)
+
+
 def test_what_fuse_does_is_shown() -> None:
     fusion = tm.compile(normalised).lower(X).fusion
     assert len(fusion.kernels) == 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...affine import Variable, of
 from ...dtypes import DType
-from ...loops.nest import Accumulator, Block, Copy, Loop, Row, Statement
+from ...loops.nest import Accumulator, Block, Buffer, Copy, Loop, Row, Statement
 from ...loops.walk import Uses, accumulated, used
 from ...memory_plan import aligned
 from .loops import Writer, variables
@@ -25,6 +25,13 @@ class ChunkWriter(Writer):
     """The texts of the functions for chunks."""
     memory: int = 0
     """Bytes that the caller gives."""
+    aliased: frozenset[Buffer] = frozenset()
+    """What may lie in the same memory as something else."""
+
+    def pointer(self, buffer: Buffer) -> str:
+        """The parameter for a buffer."""
+        alone = "" if buffer in self.aliased else "restrict "
+        return f"{element_type(buffer.dtype)} *{alone}{buffer.name}"
 
     def statement(self, statement: Statement) -> None:
         if isinstance(statement, Loop) and statement.chunk is not None:
@@ -79,7 +86,7 @@ class ChunkWriter(Writer):
             if isinstance(buffer, Row):
                 continue
             const = "" if buffer in uses.written else "const "
-            parameters.append(f"{const}{element_type(buffer.dtype)} *restrict {buffer.name}")
+            parameters.append(f"{const}{self.pointer(buffer)}")
             arguments.append(buffer.name)
         for name, local in uses.locals.items():
             parameters.append(f"const {c_type(local.dtype) if local else 'int64_t'} {name}")

@@ -1,6 +1,6 @@
 """`CFunction`: the C text of one function on arrays, and what its caller has to know; `COptions`: how C is written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...ir import ArrayType
@@ -32,15 +32,18 @@ class CFunction:
     """The definition, after those of the functions that it alone calls."""
     inputs: tuple[ArrayType, ...]
     outputs: tuple[ArrayType, ...]
-    """What is written, in memory of its own but for `overwrites`. Behind the outputs of the call there may be one of
-    u8: memory that the function works in."""
+    """What is written, in memory of its own but for `overwrites` and `in_place`. Behind the outputs of the call there
+    may be one of u8: memory that the function works in."""
     needs: frozenset[str]
     """Names of C functions of the folder `functions` that the text calls."""
     work: int
     """Nanoseconds that one thread takes, estimated: short ones stay on one thread and keep the interpreter's lock. With
     what it takes to copy inputs that could be overwritten, see `copying`."""
     overwrites: Mapping[int, int] = field(default_factory=dict[int, int])
-    """Outputs that may be written into the memory of an input of their type: which of which."""
+    """Outputs that may be written into the memory of an input of their type: which of which. The input is copied there
+    first, if it lies elsewhere."""
+    in_place: Mapping[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
+    """Outputs that may be written over an input of their type element by element: each over one of which."""
 
 
 def copying(type: ArrayType) -> int:

@@ -75,7 +75,7 @@ def print_function(call: Call, name: str, options: COptions, *, in_loop: bool = 
 def _function_of(call: Call, name: str, options: COptions, in_loop: bool) -> CFunction | None:
     if call.op == "kernel":
         (graph,) = called((call,))
-        return kernel_function(graph, name, options)
+        return kernel_function(graph, name, options, in_place=not in_loop)
     inner = partial(print_function, options=options, in_loop=True)
     found = step_function(call, name, options, in_loop=in_loop) or control_function(call, name, inner)
     if found is None and in_loop and is_loop_call(call):

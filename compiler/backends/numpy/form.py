@@ -142,7 +142,8 @@ class Module:
         function = self.c_function(call)
         if function is None:
             return writing(call)
-        return Writing(True, {k: (i,) for k, i in function.overwrites.items()}, numbers=True)
+        places = {k: (i,) for k, i in function.overwrites.items()}
+        return Writing(True, {**function.in_place, **places}, numbers=True)
 
     def tile(self, tile: Tile) -> tuple[str, str]:
         """The function of the module that computes a tile, and the one that lays out its memory."""

@@ -125,6 +125,8 @@ class Function:
     """Their offsets and types, in the same order."""
     lines: list[str] = field(default_factory=list[str])
     returned: list[str] = field(default_factory=list[str])
+    in_order: set[str] = field(default_factory=set[str])
+    """The names of arrays whose elements lie in order: C functions have written them."""
     may_warn: bool = False
     """A statement computes with NumPy, which may warn of floating-point errors."""
 
@@ -210,9 +212,11 @@ class Function:
             name = scope.names.numbered(call.op)
             if target in arguments[: len(call.inputs)]:  # it is overwritten, where it lies in order
                 arguments[arguments.index(target)] = name
-                target = f"np.ascontiguousarray({target})"
+                if target not in self.in_order:
+                    target = f"np.ascontiguousarray({target})"
             lines.append(f"    {name} = {target or f'np.empty({scope.type(type)})'}")
             arguments.append(name)
+            self.in_order.add(name)
             scope.of[output] = name
         lines += wrapped(f"{function.name}(", [*arguments, *memory], ")")
         numbers = [scope.of[value] for value in call.outputs if value.ndim == 0]

@@ -1,6 +1,7 @@
 """C functions of kernels compute what their graphs mean, on one thread and on several."""
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from tracemill.runtime.toolchain import Toolchain
 
 
 def function_of(graph: Graph, name: str) -> CFunction:
-    function = kernel_function(graph, name, COptions())
+    function = kernel_function(graph, name, COptions(), in_place=True)
     assert function is not None
     return function
 
@@ -109,6 +110,27 @@ def test_results_are_the_same_on_any_number_of_threads(name: str, large: dict[st
     first = large[name](*arrays, threads=1)[: len(LARGE[name].outputs)]
     for threads in (2, 4):
         assert_same(large[name](*arrays, threads=threads)[: len(first)], first)
+
+
+@pytest.mark.parametrize("name", [name for name in LARGE if NAMED[name].in_place])
+def test_results_are_the_same_in_the_memory_of_inputs(name: str, large: dict[str, Compiled]) -> None:
+    function, run, arrays = NAMED[name], large[name], inputs_of(name)
+    expected = run(*arrays)[: len(LARGE[name].outputs)]
+    for output, places in function.in_place.items():
+        for place, threads in product(places, (1, 3)):
+            given = [x.copy() for x in arrays]
+            outputs = [np.full(type.shape, 1, type.dtype) for type in function.outputs]
+            outputs[output] = given[place]
+            assert_same(run(*given, threads=threads, outputs=tuple(outputs))[: len(expected)], expected)
+
+
+def test_only_kernels_that_may_overwrite_inputs_are_told_less_of_their_memory() -> None:
+    graph = recorded(lambda x, y: fn.add(x, fn.sum_(y, (0,))), "f64[9]", "f64[4, 9]")
+    assert "const double *x0, const double *restrict x1, double *out," in function_of(graph, "f").text
+    alone = kernel_function(graph, "f", COptions())
+    assert alone is not None
+    assert not alone.in_place
+    assert "const double *restrict x0, const double *restrict x1, double *restrict out," in alone.text
 
 
 @pytest.mark.parametrize("name", LARGE)
