@@ -77,7 +77,8 @@ def test_kernels_of_c_write_to_donated_arguments(function: Any, dtype: type, c_c
 def test_kernels_of_c_write_to_no_argument_that_they_still_read(function: Any, c_compiler: str) -> None:
     w = np.arange(12.0).reshape(3, 4)
     weights = w.copy()
-    result = tm.compile(function, donate_argnums=0, backend="c")(weights, w)
+    compiled: Any = tm.compile(function, donate_argnums=0, backend="c")
+    result = compiled(weights, w)
     np.testing.assert_array_equal(result, function(w, w))
     assert not np.shares_memory(result, weights)
     np.testing.assert_array_equal(weights, w)
