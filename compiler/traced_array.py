@@ -387,7 +387,7 @@ def _has_0d_array(index: Any) -> bool:
     """Whether an index holds an array without axes: NumPy takes it for an integer, but makes a copy."""
     items = index if isinstance(index, tuple) else (index,)
     return any(
-        isinstance(i, (np.ndarray, TracedArray)) and not (i.ndim or getattr(i, "is_scalar", False))
+        isinstance(i, (np.ndarray, TracedArray, Outside)) and not (i.shape or getattr(i, "is_scalar", False))
         for i in items
     )
 
@@ -530,7 +530,7 @@ def _index_item(item: Any) -> Any:
     return value
 
 
-_INDEX_ARRAYS = (TracedArray, Value, np.ndarray, np.generic, bool, list, tuple)
+_INDEX_ARRAYS = (TracedArray, Value, np.ndarray, np.generic, Outside, bool, list, tuple)
 
 
 def _index_type_error(what: str) -> IndexTypeError:

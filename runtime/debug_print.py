@@ -8,6 +8,7 @@ import optree
 
 from ..compiler.errors import ArgumentValueError
 from ..compiler.ir import Graph, Value
+from ..compiler.outside_array import as_seen_inside
 from ..compiler.program import NAMESPACE, leaf_type
 from ..compiler.trace import Builder, bind_all, recording
 from ..compiler.tracing import user_location
@@ -87,13 +88,14 @@ class _Template:
             field = f"{self._next}{field}"
             self._next += 1
         found, _ = Formatter().get_field(field, self.args, self.kwargs)
-        return found
+        return as_seen_inside(found)
 
     def _number(self, array: Any) -> int:
         self.arrays.append(array)
         return len(self.arrays) - 1
 
     def _marked(self, leaf: Any) -> Any:
+        leaf = as_seen_inside(leaf)
         return _Mark(self._number(leaf)) if is_array(leaf) or isinstance(leaf, np.generic) else leaf
 
 

@@ -85,7 +85,11 @@ class Variant:
 
     def _check_alone(self, inputs: list[Any], index: int) -> None:
         """`ArgumentValueError` if a written array on a GPU has memory in common with others, which no program knows."""
-        names = self.program.graph.input_names
+        names = list(self.program.graph.input_names)
+        for number, array in enumerate(self.program.captured, len(self.program.arguments)):
+            names[number] = (
+                f"an array {array.type} that it closes over" if isinstance(array, DeviceArray) else ""
+            )
         shared = [name for name, x in zip(names, inputs, strict=True) if inputs[index].overlaps(x)]
         if len(shared) > 1:
             raise ArgumentValueError(

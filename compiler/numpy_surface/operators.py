@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import BOOL
+from ..outside import Outside
 from ..traced_array import PYTHON_NUMBERS, TracedArray, is_traced, wrap
 from .ufuncs import is_weak
 
@@ -33,7 +34,7 @@ _COMPARISONS = {
     "gt": np.greater,
     "ge": np.greater_equal,
 }
-_SUPPORTED_OPERANDS = (TracedArray, np.ndarray, np.generic, *PYTHON_NUMBERS, list, tuple)
+_SUPPORTED_OPERANDS = (TracedArray, Outside, np.ndarray, np.generic, *PYTHON_NUMBERS, list, tuple)
 
 
 def operate(ufunc: Any, x: Any, y: Any) -> Any:

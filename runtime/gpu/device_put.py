@@ -8,6 +8,7 @@ import optree
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import ArgumentTypeError, DTypeError
 from ...compiler.program import NAMESPACE
+from ...compiler.traced_array import is_traced
 from ..whole_numbers import whole_number
 from .device import Device, gpu
 from .device_array import DeviceArray, on_device
@@ -25,7 +26,8 @@ def device_put(tree: Any, device: int = 0) -> Any:
         device: the number of the GPU, as CUDA counts them.
 
     Returns:
-        The same containers with a `DeviceArray` for each array and number.
+        The same containers with a `DeviceArray` for each array and number. Traced arrays stay as they are: they lie
+        where the program runs.
 
     Raises:
         MissingPackageError, NoDriverError, NoGpuError: there is no GPU of this number, or nothing to reach it by.
@@ -41,7 +43,9 @@ def device_put(tree: Any, device: int = 0) -> Any:
     return optree.tree_map(lambda leaf: _put(leaf, target), tree, namespace=NAMESPACE)
 
 
-def _put(leaf: Any, target: Device) -> DeviceArray:
+def _put(leaf: Any, target: Device) -> Any:
+    if is_traced(leaf):  # it lies where the program runs
+        return leaf
     found = foreign(leaf)
     if found is not None:
         if found.device is target:

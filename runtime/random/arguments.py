@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
+from ...compiler.outside_array import as_seen_inside
 from ...compiler.traced_array import (
     TracedArray,
     array_from,
@@ -80,6 +81,7 @@ def whole_size(method: str, size: Any) -> Size:
 def as_array(x: Any) -> Any:
     """An array, or what becomes one; inside a trace as the trace sees it, arrays from outside by reference."""
     trace = current_trace()
+    x = as_seen_inside(x)
     if trace is None or is_traced(x):
         return x if is_traced(x) or isinstance(x, np.ndarray) else array_from(x)
     if isinstance(x, np.ndarray):

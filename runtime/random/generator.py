@@ -9,6 +9,7 @@ import numpy as np
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ...compiler.functions import constant
 from ...compiler.options import flag, whole
+from ...compiler.outside import Outside
 from ...compiler.traced_array import is_traced, located, wrap
 from ...compiler.tracing import current_trace
 from ..by_reference import ByReference
@@ -68,7 +69,7 @@ class Generator(ByReference):
     def __repr__(self) -> str:
         if is_traced(self._counter) or is_traced(self._key):
             return "Generator(traced)"
-        return f"Generator(key={self._key.tolist()}, counter={int(self._counter)})"
+        return f"Generator(key={np.asarray(self._key).tolist()}, counter={int(self._counter)})"
 
     def __reduce__(self) -> Any:
         return Generator, (self._key, self._counter)
@@ -458,7 +459,7 @@ def _returned(drawn: Any) -> Any:
 
 def _children(generator: Generator) -> tuple[tuple[Any, Any], None]:
     """A function that gets the generator may draw from it, where enclosing `vmap`s cannot see whose counter it is."""
-    if isinstance(generator._counter, np.ndarray):
+    if isinstance(generator._counter, (np.ndarray, Outside)):
         update_in_step(generator._counter)
     return (generator._key, generator._counter), None
 

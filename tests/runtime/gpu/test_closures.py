@@ -35,6 +35,12 @@ def of_w(make: Callable[[Any], Callable[[Any], Any]]) -> None:
         np.testing.assert_allclose(found.numpy(), expected, 1e-12)
 
 
+def scaled_in_place(x: Any, w: Any) -> Any:
+    view = x[:2]
+    x *= w
+    return view
+
+
 FUNCTIONS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     "operators": lambda w: lambda x: 2 * w[0] - x @ w / (w**2).sum() + -abs(w[1]) // 2,
     "reflected": lambda w: lambda x: x + w[0] > w[2],
@@ -53,6 +59,10 @@ FUNCTIONS: dict[str, Callable[[Any], Callable[[Any], Any]]] = {
     "loop": lambda w: lambda x: tm.scan(lambda c, row: (c @ w / 9, None), x, None, length=3)[0],
     "loop over the array": lambda w: lambda x: tm.scan(lambda c, row: (c + row, None), x[0], w)[0],
     "choice": lambda w: lambda x: tm.cond(x.sum() > 3, lambda x: x @ w, lambda x: x, x),
+    "an update of another array": lambda w: lambda x: scaled_in_place(np.full((3, 3), x.sum()), w),
+    "an index": lambda w: lambda x: x[:, np.argsort(w[0])] + x[0, (w[2] > 0).astype(int)],
+    "written to by NumPy": lambda w: lambda x: np.add(x[0], 1, out=w) * w,
+    "put onto a GPU": lambda w: lambda x: tm.device_put(x) @ w if type(w) is tm.DeviceArray else x @ w,
     "compiled inside": lambda w: lambda x: tm.compile(lambda x: x @ w)(x) + 1,
 }
 
@@ -74,6 +84,49 @@ def test_the_array_is_read_anew_in_each_call(card: StubGpu) -> None:
 
     tm.compile(double)()
     np.testing.assert_allclose(scaled(X).numpy(), X @ (2 * W))
+
+
+def test_an_array_of_places_or_a_mask_selects(card: StubGpu) -> None:
+    places, mask = np.array([2, 0]), np.array([True, False, True])
+
+    def f(x: Any, places: Any, mask: Any) -> Any:
+        kept = np.where(mask, x, -1)
+        kept[:, mask] = 5
+        return kept[:, places]
+
+    on_gpu = tm.device_put((places, mask))
+    found = tm.compile(lambda x: f(x, *on_gpu))(X)
+    np.testing.assert_array_equal(found.numpy(), f(X, places, mask))
+
+
+def test_a_generator_on_a_gpu_draws_on_where_a_function_closes_over_it(card: StubGpu) -> None:
+    drawn, expected = tm.device_put(tm.random.default_rng(0)), tm.random.default_rng(0)
+    by_closure = tm.compile(lambda x: x + drawn.normal(size=3))
+    by_argument = tm.compile(lambda generator: generator.normal(size=3))
+    batches = tm.compile(tm.vmap(lambda x: x + drawn.normal(), randomness="different"))
+    assert repr(drawn) == repr(expected)
+    for found in (by_closure(np.zeros(3)), by_argument(drawn), by_closure(tm.device_put(np.zeros(3)))):
+        np.testing.assert_allclose(found.numpy(), expected.normal(size=3), 1e-12)
+    found = batches(np.zeros(4))
+    np.testing.assert_allclose(
+        found.numpy(), tm.vmap(lambda x: x + expected.normal(), randomness="different")(np.zeros(4)), 1e-12
+    )
+    assert repr(drawn) == repr(expected)
+
+
+def test_debug_print_shows_what_the_array_holds_then(
+    card: StubGpu, capsys: pytest.CaptureFixture[str]
+) -> None:
+    w = tm.device_put(np.ones(2))
+
+    @tm.compile
+    def step() -> None:
+        w[...] = w * 3
+        tm.debug_print("{} {at[0]}", w, at=[w])
+
+    step()
+    step()
+    assert capsys.readouterr().out == "[3. 3.] [3. 3.]\n[9. 9.] [9. 9.]\n"
 
 
 @pytest.mark.parametrize("backend", ["auto", "triton"])
@@ -193,6 +246,10 @@ def test_memory_that_is_written_to_may_be_no_other_arguments(card: StubGpu) -> N
     ):
         tm.compile(scale)(x, x)
     np.testing.assert_array_equal(x.numpy(), X)
+    with pytest.raises(
+        tm.errors.ArgumentValueError, match=r"writes to y, .* an array f64\[2, 3\] that it closes over"
+    ):
+        tm.compile(lambda y: scale(y, x))(x)
     y = tm.compile(scale)(x, x.copy())
     np.testing.assert_array_equal(x.numpy(), X * X)
     np.testing.assert_array_equal(y.numpy(), X)
