@@ -239,3 +239,63 @@ def test_a_callback_that_fails_leaves_the_program_as_it_was(card: StubGpu) -> No
             compiled(np.array([-1.0, 2.0]))
         np.testing.assert_array_equal(compiled(np.array([1.0, 2.0])), [1.0, 3.0])
     assert card.contexts == 0
+
+
+@pytest.mark.parametrize(
+    ("function", "status"),
+    [
+        ("cuMemAllocAsync", 719),
+        ("cuMemcpyHtoDAsync", 2),
+        ("cuMemcpyDtoHAsync", 700),
+        ("cuModuleLoadData", 2),
+        ("cuModuleGetFunction", 500),
+        ("cuLaunchKernel", 719),
+        ("cuStreamSynchronize", 700),
+    ],
+)
+def test_when_the_driver_fails_everything_is_given_back(card: StubGpu, function: str, status: int) -> None:
+    def far(x: Any) -> Any:
+        return np.sin(x) + np.arange(3000.0).reshape(3000, 1, 1), np.cumsum(x)
+
+    x = X[:2, :3].astype(np.float64)
+    gc.collect()
+    card.run()
+    before = card.used()
+    compiled = tm.compile(far, backend="triton")
+    card.fail(function, status)
+    with pytest.raises(tm.errors.BackendError):
+        compiled(x)
+    np.testing.assert_allclose(compiled(x)[1], np.cumsum(x))
+    card.fail(function, status)
+    with pytest.raises(tm.errors.BackendError):
+        tm.compile(far, backend="triton")(x)
+    del compiled
+    gc.collect()
+    card.run()
+    assert (card.used(), card.contexts, card.bad_frees) == (before, 0, 0)
+
+
+def test_results_that_do_not_fit_are_an_error_and_leave_no_memory(card: StubGpu) -> None:
+    compiled = tm.compile(lambda x: tuple(x + n for n in range(4)))
+    x = tm.device_put(np.zeros(1 << 23))
+    card.quiet()
+    gc.collect()
+    card.run()
+    before = card.used()
+    for _ in range(2):
+        with pytest.raises(tm.errors.GpuMemoryError, match="67108864 bytes are wanted on cuda:0"):
+            compiled(x)
+    del compiled
+    gc.collect()
+    card.run()
+    assert (card.used(), card.contexts) == (before, 0)
+
+
+def test_lower_opens_no_gpu(card: StubGpu) -> None:
+    with card.counting("cuDevicePrimaryCtxRetain") as opened:
+        far = np.broadcast_to(np.float32(1), (1 << 32,))
+        lowered = tm.compile(lambda x: (x + 1, x.sum()), backend="triton").lower(far)
+        assert "int64" in lowered.source
+        assert lowered.memory.outputs == (1 << 34) + 4
+        assert "launch" in str(lowered.plan)
+        assert opened() == 0
