@@ -81,7 +81,8 @@ def _measured(
     built = iter(zip(programs, build_programs(programs, target_named(device.target)), strict=True))
     entries: dict[tuple[str, str], LockEntry] = {}
     for key, choices in proposed.items():
-        found = _Trial.of(graphs[key], device).timed(choices, [next(built) for _ in choices])
+        with device:  # what other threads want of it would be timed, too
+            found = _Trial.of(graphs[key], device).timed(choices, [next(built) for _ in choices])
         chosen = _fastest(found)
         entry = LockEntry(
             architecture(device), key, chosen.choice, tuple(found), device.product, _versions(device),

@@ -8,10 +8,12 @@ from ...errors import ArgumentValueError
 from ...ir import Graph
 from .choice import MOST, RULES, Choice
 from .kernel import TritonKernel
-from .module import graph_kernel
+from .module import attention_in, graph_kernel
+from .steps.attention_blocks import Attention
+from .steps.attention_tile import OF_QUERIES, AttentionTile, tile_of_queries
 from .steps.product import Product, has_product, product_in
 from .steps.products import Way, way_of
-from .steps.tile import OF_ELEMENTS, OF_MATRICES, Tile, tile_of_elements, tile_of_matrices
+from .steps.tile import LEAST, OF_ELEMENTS, OF_MATRICES, Tile, tile_of_elements, tile_of_matrices
 
 OF_LOOPS: Final = ("elements", "columns", "warps", "programs")
 """What can be chosen of loop nests."""
@@ -47,6 +49,8 @@ _REGISTERS: Final = 128
 
 def fields_of(graph: Graph) -> tuple[str, ...]:
     """What can be chosen of a kernel."""
+    if attention_in(graph) is not None:
+        return OF_QUERIES
     if not has_product(graph):
         return OF_LOOPS
     return {Way.SUMS: OF_LOOPS, Way.ELEMENTS: OF_ELEMENTS, Way.MATRICES: OF_MATRICES}[
@@ -75,7 +79,7 @@ def candidates(graph: Graph, target: str) -> Sequence[Choice]:
     if sum(value.type.nbytes for value in (*graph.inputs, *graph.outputs)) < SMALL:
         return (RULES,)
     rules = graph_kernel(graph, "kernel")
-    if rules is None:
+    if rules is None or not rules.launches:
         return (RULES,)
     found, texts = [RULES], [(rules.functions, rules.launches)]
     for choice in _proposed(graph, rules, target):
@@ -96,6 +100,9 @@ def _kernel(graph: Graph, choice: Choice) -> TritonKernel | None:
 
 
 def _proposed(graph: Graph, rules: TritonKernel, target: str) -> Iterator[Choice]:
+    if (call := attention_in(graph)) is not None:
+        known = Attention.of([value.type for value in call.inputs], call.params)
+        return _of_queries(known, tile_of_queries(known), target)
     if has_product(graph):
         product = product_in(graph)
         way = way_of(product)
@@ -131,6 +138,23 @@ def _of_elements(rules: Tile) -> Iterator[Choice]:
     yield Choice(warps=max(1, rules.warps // 2))
 
 
+def _of_queries(known: Attention, rules: AttentionTile, target: str) -> Iterator[Choice]:
+    """Higher and lower tiles, and other stages, whose keys and values fit into shared memory."""
+    for rows, columns, warps, stages in (
+        (rules.rows, rules.columns, rules.warps, rules.stages - 1),
+        (rules.rows, rules.columns, rules.warps, rules.stages + 1),
+        (rules.rows, rules.columns // 2, rules.warps, rules.stages),
+        (rules.rows, 2 * rules.columns, rules.warps, rules.stages),
+        (rules.rows // 2, rules.columns, max(4, rules.warps // 2), rules.stages),
+        (2 * rules.rows, rules.columns, min(8, 2 * rules.warps), rules.stages),
+        (rules.rows, rules.columns, 4 if rules.warps == 8 else 8, rules.stages),
+    ):
+        entry_bytes = max(known.entries, known.width) * known.dtype.itemsize
+        is_small = (rows + 2 * columns * stages) * entry_bytes <= _shared_bytes(target)
+        if min(rows, columns) >= LEAST and stages and is_small:
+            yield Choice(rows=rows, columns=columns, warps=warps, stages=stages)
+
+
 def _of_matrices(product: Product, rules: Tile, target: str) -> Iterator[Choice]:
     """One stage more and one less, sums as a whole, and the tiles nearest in size."""
     size = product.dtype.itemsize
@@ -155,5 +179,9 @@ def _of_matrices(product: Product, rules: Tile, target: str) -> Iterator[Choice]
 
 def _fits(rows: int, columns: int, row_bytes: int, stages: int, target: str) -> bool:
     """Whether the operands of so many turns fit into shared memory."""
+    return (rows + columns) * row_bytes * stages <= _shared_bytes(target)
+
+
+def _shared_bytes(target: str) -> int:
     limit = SHARED_OF_AMD if target.startswith("gfx") else SHARED.get(target, SHARED_OF_OTHERS)
-    return (rows + columns) * row_bytes * stages <= limit << 10
+    return limit << 10

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from ...call_key import call_key
 from ...ir import Call, Constant, Graph, Value, called
@@ -24,6 +25,9 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 '''
+
+ATTENTION: Final = "attention"
+"""A step that is no product, and has a tile."""
 
 _DEFINED = re.compile(r"^def (\w+)\(", re.MULTILINE)
 
@@ -81,7 +85,7 @@ def _title(function: str) -> str:
 def call_kernel(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """The Triton functions that compute a call from its `operands`; None if there are none."""
     graph = kernel_graph(call, name)
-    if graph is None or call.op in PRODUCTS:
+    if graph is None or call.op in PRODUCTS or call.op == ATTENTION:
         return step_kernel(call, name, choice)
     return graph_kernel(graph, name, choice)
 
@@ -93,11 +97,18 @@ def kernel_graph(call: Call, name: str) -> Graph | None:
         return graph
     if call.op in PRODUCTS:
         return product_of(call)
-    return _alone(call, name) if _is_loop(call) else None
+    return _alone(call, name) if _is_loop(call) or call.op == ATTENTION else None
+
+
+def attention_in(graph: Graph) -> Call | None:
+    """The call of a graph that is attention and nothing else."""
+    return graph.calls[0] if [call.op for call in graph.calls] == [ATTENTION] else None
 
 
 def graph_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """The Triton functions that compute a kernel's graph; None where Triton lacks a dtype or an op."""
+    if (call := attention_in(graph)) is not None:
+        return step_kernel(call, name, choice)
     if has_product(graph):
         return product_kernel(graph, name, choice)
     return triton_kernel(graph, name, choice) if is_in_triton(graph) else None

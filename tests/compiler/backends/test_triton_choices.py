@@ -18,13 +18,20 @@ from tracemill.compiler.backends.triton.kernel_key import kernel_key, kernel_tex
 from tracemill.compiler.backends.triton.module import call_kernel, graph_kernel
 from tracemill.compiler.backends.triton.program import triton_program
 from tracemill.compiler.errors import ArgumentValueError
-from tracemill.compiler.ir import Graph
+from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.parse import parse
-from tracemill.compiler.trace import evaluate
+from tracemill.compiler.trace import bind, evaluate
 
 RELATIVE = {2: 1e-2, 4: 1e-5, 8: 1e-12}
 
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
+
+
+def attention(size: int, entries: int, *, causal: bool = False) -> Graph:
+    def weighted(query: Value, key: Value, value: Value) -> Value:
+        return bind("attention", query, key, value, scale=0.25, causal=causal)
+
+    return recorded(weighted, *[f"f32[2, {size}, {entries}]"] * 3)
 
 
 def assert_means_the_same(graph: Graph, choice: Choice) -> None:
@@ -68,10 +75,20 @@ def test_products_of_whole_numbers_in_other_tiles_give_what_they_mean() -> None:
     assert_means_the_same(graph, Choice(rows=4, columns=8, warps=2))
 
 
+@needs_triton
+@pytest.mark.parametrize(
+    ("choice", "causal"),
+    [(Choice(rows=32, columns=16, warps=2), False), (Choice(rows=16, columns=64, stages=1), True)],
+)
+def test_attention_in_other_tiles_gives_what_it_means(choice: Choice, causal: bool) -> None:
+    assert_means_the_same(attention(50, 16, causal=causal), choice)
+
+
 # ---- what is proposed ----------------------------------------------------------------------------------
 
 PROPOSED = {
     **{name: LARGE[name] for name in ("softmax", "layer_norm gradient", "wide columns", "whole", "turned")},
+    "attention": attention(4096, 64),
     **{name: POINTWISE[name] for name in ("odd", "long functions")},
     **{
         name: product_graphs.LARGE[name]
@@ -135,6 +152,8 @@ def test_a_choice_is_what_its_fields_say() -> None:
     [
         (LARGE["softmax"], Choice(depth=32), "depth cannot be chosen of this kernel: what can is elements"),
         (product_graphs.LARGE["halves"], Choice(elements=64), "elements cannot be chosen"),
+        (attention(50, 16), Choice(rows=8), "16 rows and columns at least: rows 8"),
+        (attention(50, 16), Choice(parts=2), "parts cannot be chosen"),
         (product_graphs.LARGE["halves"], Choice(depth=8), "16 rows, columns and products at least: depth 8"),
     ],
 )

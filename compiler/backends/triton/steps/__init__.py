@@ -1,10 +1,8 @@
 """Triton functions of calls that are no loop nests: products, running sums, orders, writes, scans, random bits."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 
 from ....ir import Call
-from ....kernel import PRODUCTS
 from ..choice import RULES, Choice
 from ..kernel import TritonKernel
 from ..types import has_type
@@ -17,8 +15,14 @@ from .scattering import scatter
 from .sorting import sort, top_k
 from .step_writer import nothing
 
-_STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
+_CHOSEN: Mapping[str, Callable[[Call, str, Choice], TritonKernel | None]] = {
     "attention": attention,
+    "conv": multiplied,
+    "dot": multiplied,
+}
+"""Those of which something can be chosen."""
+
+_STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
     "cumlogsumexp": cumulative,
     "cummax": cumulative,
     "cummin": cumulative,
@@ -34,9 +38,9 @@ _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
 
 def step_kernel(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """The Triton functions, called after `name`, that compute a call; None where NumPy does it."""
-    step = partial(multiplied, choice=choice) if call.op in PRODUCTS else _STEPS.get(call.op)
-    if step is None or not all(has_type(value.dtype) for value in (*call.inputs, *call.outputs)):
+    is_known = call.op in _STEPS or call.op in _CHOSEN
+    if not is_known or not all(has_type(value.dtype) for value in (*call.inputs, *call.outputs)):
         return None
     if not any(value.type.size for value in call.outputs):
         return nothing(call)
-    return step(call, name)
+    return _CHOSEN[call.op](call, name, choice) if call.op in _CHOSEN else _STEPS[call.op](call, name)

@@ -10,6 +10,7 @@ from textwrap import indent
 
 from ....ir import ArrayType, Call, Param, Value
 from ...python_text import wrapped
+from ..choice import RULES, Choice
 from ..kernel import TritonKernel
 from ..types import triton_type
 from .attention_blocks import Attention, Blocks
@@ -19,13 +20,13 @@ from .step_writer import StepWriter
 OPERANDS = ("query", "key", "value", "mask")
 
 
-def attention(call: Call, name: str) -> TritonKernel | None:
+def attention(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """The Triton function of a call of ``attention``; None where its blocks would be too large."""
     types = [value.type for value in call.inputs]
     known = Attention.of(types, call.params)
     if not known.has_kernels():
         return None
-    tile = tile_of_queries(known)
+    tile = tile_of_queries(known, choice)
     blocks = Blocks(known, tile.rows, tile.columns)
     writer = StepWriter(call)
     results = ("out", "largest", "total")[: len(call.outputs)]

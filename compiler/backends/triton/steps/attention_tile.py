@@ -1,11 +1,16 @@
 """How many queries and keys a program of attention takes at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from ....errors import ArgumentValueError
+from ..choice import RULES, Choice
 from .attention_blocks import Attention, side
 from .tile import LEAST, PROCESSORS
+
+OF_QUERIES: Final = ("rows", "columns", "warps", "stages")
+"""What can be chosen of the tile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +36,12 @@ _OF_QUERIES: Final[Mapping[int, Mapping[int, AttentionTile]]] = {
 """By the bytes of a number, and up to how many entries a query or a value has."""
 
 
-def tile_of_queries(attention: Attention) -> AttentionTile:
-    """The tile of a program that goes over the keys; low ones where there are too few for all processors."""
+def tile_of_queries(attention: Attention, choice: Choice = RULES) -> AttentionTile:
+    """The tile of a program that goes over the keys; low ones where there are too few for all processors.
+
+    Raises:
+        ArgumentValueError: a choice of less than tensor cores multiply.
+    """
     tile = _fitting(_OF_QUERIES, attention)
     most = (
         tile.columns if attention.mask is None else max(tile.columns // 2, LEAST)
@@ -41,7 +50,11 @@ def tile_of_queries(attention: Attention) -> AttentionTile:
     while rows > LEAST and attention.matrices * -(-attention.rows // rows) < PROCESSORS:
         rows //= 2
     warps = max(4, tile.warps * rows // tile.rows)
-    return AttentionTile(rows, min(most, side(attention.columns)), warps, tile.stages)
+    tile = AttentionTile(rows, min(most, side(attention.columns)), warps, tile.stages)
+    tile = replace(tile, **{name: choice.fields[name] for name in OF_QUERIES if name in choice.fields})
+    if min(tile.rows, tile.columns) < LEAST:
+        raise ArgumentValueError(f"a tile of attention has {LEAST} rows and columns at least: {choice}")
+    return tile
 
 
 def _fitting(tiles: Mapping[int, Mapping[int, AttentionTile]], attention: Attention) -> AttentionTile:
