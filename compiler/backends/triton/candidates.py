@@ -44,7 +44,7 @@ _TILES: Final = (
 """Rows, columns, bytes of a row of operands, warps and stages of tiles that keep tensor cores busy."""
 
 _REGISTERS: Final = 128
-"""Of a thread, for sums."""
+"""Of a thread, for sums; half as many where its operands need some, since tensor cores do not read them."""
 
 
 def fields_of(graph: Graph) -> tuple[str, ...]:
@@ -164,12 +164,13 @@ def _of_matrices(product: Product, rules: Tile, target: str) -> Iterator[Choice]
         if _fits(rules.rows, rules.columns, rules.depth * size, stages, target):
             yield Choice(stages=stages)
     tall, wide = 2 * max(rules.rows, product.rows), 2 * max(rules.columns, product.columns)
+    registers = _REGISTERS if size == 2 else _REGISTERS // 2
     tiles = [
         (rows, columns, row_bytes, warps, stages)
         for rows, columns, row_bytes, warps, stages in _TILES
         if rows < tall
         and columns < wide
-        and rows * columns <= _REGISTERS * 32 * warps * 4 // max(4, size)
+        and rows * columns * max(4, size) <= registers * 4 * 32 * warps
         and _fits(rows, columns, row_bytes, stages, target)
     ]
     area = rules.rows * rules.columns
