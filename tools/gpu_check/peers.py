@@ -196,7 +196,7 @@ def _of_torch(row: Row) -> Callable[..., Any]:
         workloads.matmul_gelu: lambda x, w, bias: functional.gelu(torch.addmm(bias, x, w)),
         workloads.matmul: torch.matmul,
         workloads.attention: functional.scaled_dot_product_attention,
-        workloads.scatter_add: lambda places, values: values.new_zeros(workloads.BINS).index_add(
+        workloads.scatter_add: lambda places, values: values.new_zeros(len(values) // 64).index_add(
             0, places, values
         ),
     }
@@ -221,7 +221,7 @@ def _of_jax(row: Row) -> Callable[..., Any]:
             q[:, :, None], k[:, :, None], v[:, :, None]
         )[:, :, 0],
         workloads.scatter_add: lambda places, values: (
-            jnp.zeros(workloads.BINS, values.dtype).at[places].add(values)
+            jnp.zeros(len(values) // 64, values.dtype).at[places].add(values)
         ),
     }
     return functions.get(row.function, lambda *arrays: row.function(jnp, *arrays))

@@ -159,7 +159,7 @@ def _mlp_gradients(x: Array, w1: Array, w2: Array, cotangent: Array) -> list[Arr
 
 
 def _bins(places: Array, values: Array) -> list[Array]:
-    return [np.bincount(places, values, workloads.BINS)]
+    return [np.bincount(places, values, len(values) // 64)]
 
 
 def _columns(x: Array) -> list[Array]:
@@ -187,6 +187,16 @@ def _mlp(n: int) -> tuple[Input, ...]:
         Input((n, width), "bf16"),
         Input((width, n), "bf16", scale=width**-0.5),
         Input((n, width), "bf16", scale=n**-0.5),
+    )
+
+
+def _network(n: int) -> tuple[Input, ...]:
+    units = n // 8
+    return (
+        Input((784, units), scale=784**-0.5),
+        Input((units, 10), scale=units**-0.5),
+        Input((n, 784)),
+        Input((n, 10)),
     )
 
 
@@ -308,15 +318,10 @@ _ALL: tuple[Row, ...] = (
         "gradients per sample f32",
         "4096 times 784 x 512 x 10",
         workloads.network_loss,
-        lambda n: (
-            Input((784, 512), scale=784**-0.5),
-            Input((512, 10), scale=512**-0.5),
-            Input((n, 784)),
-            Input((n, 10)),
-        ),
+        _network,
         size=4096,
-        small=2,
-        written=lambda n: 4 * n * 512 * (784 + 10),
+        small=16,
+        written=lambda n: 4 * n * (n // 8) * (784 + 10),
         task="gradient per sample",
         argnums=(0, 1),
         mapped=(2, 3),
@@ -347,10 +352,10 @@ _ALL: tuple[Row, ...] = (
         "scatter_add f32",
         "2**26 numbers into 2**20 bins",
         workloads.scatter_add,
-        lambda n: (Input((n,), "i64", below=workloads.BINS), Input((n,), positive=True)),
+        lambda n: (Input((n,), "i64", below=n // 64), Input((n,), positive=True)),
         size=1 << 26,
         small=2048,
-        written=lambda n: 4 * workloads.BINS,
+        written=lambda n: n // 16,
         exactly=_bins,
     ),
     Row(
