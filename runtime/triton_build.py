@@ -209,9 +209,8 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
         facts = kernels_in(code)[found.metadata.name]
         _check_layout(source.name, facts, len(types))
     about = found.metadata
-    return BuiltKernel(
-        about.name, code, assembly, about.num_warps, about.shared, about.global_scratch_size, facts
-    )
+    scratch = about.global_scratch_size if target.platform == "cuda" else 0  # Triton 3.6 has none on others
+    return BuiltKernel(about.name, code, assembly, about.num_warps, about.shared, scratch, facts)
 
 
 def _check_layout(name: str, facts: KernelFacts, pointers: int) -> None:
