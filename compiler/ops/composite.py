@@ -5,7 +5,7 @@ decomposition. A transform rule is given where it keeps more than the decomposit
 else it is `by_decomposition`, and the transforms decompose the calls first.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -36,8 +36,12 @@ def composite(
     batch: BatchRule,
     family: str,
     doc: str,
+    wide: Sequence[int] = (),
 ) -> Op:
-    """Register an op that is what `decomposed` does. f16 and bf16 are computed in f32 and rounded once."""
+    """Register an op that is what `decomposed` does. f16 and bf16 are computed in f32 and rounded once.
+
+    The outputs `wide` stay in f32.
+    """
 
     def type_rule(*types: ArrayType, **params: Param) -> tuple[ArrayType, ...]:
         check(*types, **params)
@@ -51,7 +55,7 @@ def composite(
         )
 
     COMPOSITES.add(name)
-    register_decomposition(name)(_in_single_precision(decomposed))
+    register_decomposition(name)(_in_single_precision(decomposed, wide))
     return register(
         Op(name, family, type_rule, meaning, jvp, transpose, batch, spelling=None, effect=None, doc=doc)
     )
@@ -70,16 +74,19 @@ def _recorded(name: str, types: tuple[ArrayType, ...], params: tuple[tuple[str, 
     return Graph(name, inputs, tuple(builder.calls), outputs)
 
 
-def _in_single_precision(decomposed: Decomposition) -> Decomposition:
-    """The same, where half precision is widened on the way in and rounded on the way out."""
+def _in_single_precision(decomposed: Decomposition, wide: Sequence[int]) -> Decomposition:
+    """The same, where half precision is widened on the way in and rounded on the way out, but for outputs `wide`."""
 
     def widened(*inputs: Value, **params: Any) -> Any:
         narrow = next((x.dtype for x in inputs if _is_half(x.dtype)), None)
         if narrow is None:
             return decomposed(*inputs, **params)
-        wide = [convert(x, FLOAT32) if x.dtype == narrow else x for x in inputs]
-        outputs = as_tuple(decomposed(*wide, **params))
-        return tuple(convert(out, narrow) if out.dtype == FLOAT32 else out for out in outputs)
+        given = [convert(x, FLOAT32) if x.dtype == narrow else x for x in inputs]
+        outputs = as_tuple(decomposed(*given, **params))
+        return tuple(
+            convert(out, narrow) if out.dtype == FLOAT32 and place not in wide else out
+            for place, out in enumerate(outputs)
+        )
 
     return widened
 

@@ -8,7 +8,8 @@ from samples.sample import Failure, Points, Sample
 from tracemill.compiler.errors import DTypeError, ShapeError
 
 
-def _attention(query: Any, key: Any, value: Any, *mask: Any, scale: float, causal: bool) -> Any:
+def attention_weights(query: Any, key: Any, *mask: Any, scale: float, causal: bool) -> tuple[Any, Any, Any]:
+    """Scores, terms e^score that are 0 where a key is not seen, and their sums; a sum of none counts as 1."""
     scores = np.longdouble(scale) * np.einsum("...le,...se->...ls", query, key)
     seen = np.ones(scores.shape, bool)
     if mask and mask[0].dtype == bool:
@@ -19,7 +20,21 @@ def _attention(query: Any, key: Any, value: Any, *mask: Any, scale: float, causa
         seen = seen & (np.tri(*scores.shape[-2:]) == 1)
     terms = np.where(seen, np.exp(scores), 0)
     total = np.sum(terms, -1, keepdims=True)
-    return np.einsum("...ls,...sv->...lv", terms / np.where(total == 0, 1, total), value)
+    return np.where(seen, scores, -np.inf), terms, np.where(total == 0, 1, total)
+
+
+def attended(query: Any, key: Any, value: Any, *mask: Any, scale: float, causal: bool) -> tuple[Any, Any]:
+    """The result, and the weights."""
+    _, terms, total = attention_weights(query, key, *mask, scale=scale, causal=causal)
+    weights = terms / total
+    weights = np.broadcast_to(
+        weights, (*np.broadcast_shapes(weights.shape[:-2], value.shape[:-2]), *weights.shape[-2:])
+    )
+    return np.einsum("...ls,...sv->...lv", weights, value), weights
+
+
+def _attention(*operands: Any, scale: float, causal: bool) -> Any:
+    return attended(*operands, scale=scale, causal=causal)[0]
 
 
 def _params(causal: bool = False) -> dict[str, Any]:
@@ -27,6 +42,7 @@ def _params(causal: bool = False) -> dict[str, Any]:
 
 
 SHARED: dict[str, Any] = {"reference": _attention, "ulps": 512, "signed_zeros": False}
+WEIGHTED: dict[str, Any] = {**SHARED, "reference": attended}
 BLIND = Points((-np.inf, 0.0, -np.inf, -np.inf))
 REAL = ("real", "real", "real")
 SAMPLES: tuple[Sample, ...] = (
@@ -54,6 +70,15 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("attention", ((2, 3), (4, 3), (4, 2)), "f32", _params(), **SHARED),
     Sample("attention", ((2, 3), (4, 3), (4, 2)), "f16", _params(), **SHARED),
     Sample("attention", ((2, 3), (4, 3), (4, 2)), "bf16", _params(), **SHARED),
+    *(
+        Sample("attention_with_weights", shapes, dtypes, params, **WEIGHTED)
+        for shapes, dtypes, params in (
+            (((2, 3), (4, 3), (4, 2)), "f64", _params()),
+            (((2, 1, 3, 2), (2, 2, 2), (2, 2, 3), (3, 2)), "f64", _params(causal=True)),
+            (((2, 1), (3, 1), (3, 2), (3,)), ("f32", "f32", "f32", "bool"), _params()),
+            (((2, 3), (4, 3), (4, 2)), "bf16", _params()),
+        )
+    ),
 )
 FAILURES: tuple[Failure, ...] = (
     Failure("attention", ((2,), (2,), (2,)), "f64", ShapeError, "need two axes at least", _params()),
