@@ -6,6 +6,7 @@ from functools import partial
 from ..compiler.ir import Graph
 from ..passes.decompose import decompose_composites
 from ..passes.fold_constants import fold_constants
+from ..passes.forget_weights import forget_weights
 from ..passes.fuse import fuse
 from ..passes.fusion.cost import CPU, Costs
 from ..passes.inline_calls import inline_calls
@@ -32,9 +33,10 @@ def first_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
     """What leaves the graph by which the disk cache knows a program."""
     if backend != "triton":
         return FIRST
-    from ..compiler.backends.triton.steps.attention import has_kernel
+    from ..compiler.backends.triton.steps.attention_gradient import has_kernel
 
-    return partial(decompose_composites, keep=has_kernel), *FIRST[1:]
+    before = (inline_calls, partial(forget_weights, keep=has_kernel))
+    return *before, partial(decompose_composites, keep=has_kernel), *FIRST[1:]
 
 
 def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:

@@ -53,6 +53,17 @@ def attending(*types: str, causal: bool = False) -> Graph:
     return recorded(lambda *values: bind("attention", *values, scale=0.125, causal=causal), *types)
 
 
+def gradient_of_attention(type: str, *mask: str, causal: bool = False) -> Graph:
+    """By the sums of its weights: cotangent, query, key, value, mask, result, and both sums."""
+    dtype, _, shape = type.rpartition("[")
+    row = f"{'f64' if dtype == 'f64' else 'f32'}[{shape.rpartition(',')[0]}]"
+
+    def gradient(*values: Value) -> tuple[Value, ...]:
+        return bind_all("attention_gradient_by_sums", *values, scale=0.125, causal=causal)
+
+    return recorded(gradient, *(type,) * 4, *mask, type, row, row)
+
+
 STEPS: dict[str, Graph] = {
     "turns": turns(9, 301, "f32"),
     "turns back": turns(7, 128, "f64", reverse=True),
@@ -94,6 +105,8 @@ STEPS: dict[str, Graph] = {
     "attention of grouped heads": attending(
         "f16[2, 2, 3, 37, 16]", "f16[2, 2, 1, 37, 16]", "f16[2, 2, 1, 37, 16]", causal=True
     ),
+    "gradient of attention": gradient_of_attention("f32[2, 131, 7]", causal=True),
+    "gradient of attention with a bias": gradient_of_attention("f64[67, 16]", "f64[1, 67]"),
     "attention through a mask": attending("f32[2, 37, 16]", "f32[67, 16]", "f32[2, 67, 16]", "bool[37, 67]"),
     "attention with a bias": attending(
         "f32[2, 37, 16]", "f32[67, 16]", "f32[67, 16]", "f32[2, 1, 67]", causal=True
@@ -110,6 +123,11 @@ LARGE: dict[str, Graph] = {
     "attention of halves with a bias": attending(*("f16[4, 8, 1024, 128]",) * 3, "f16[8, 1024, 1024]"),
     "attention of singles": attending(*SINGLES, causal=True),
     "attention of singles through a mask": attending(*SINGLES, "bool[1024, 1024]", causal=True),
+    "gradient of attention of 64 halves": gradient_of_attention(HALVES[0], causal=True),
+    "gradient of attention of 128 halves": gradient_of_attention("f16[4, 8, 1024, 128]", "bool[1024, 1024]"),
+    "gradient of attention of 256 halves": gradient_of_attention("bf16[4, 8, 1024, 256]", causal=True),
+    "gradient of attention of singles": gradient_of_attention(SINGLES[0], causal=True),
+    "gradient of attention of doubles": gradient_of_attention("f64[4, 8, 1024, 64]", causal=True),
     "attention of doubles": attending(*("f64[4, 8, 1024, 64]",) * 3, causal=True),
 }
 """Those that are compiled only."""

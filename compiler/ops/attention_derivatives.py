@@ -8,10 +8,12 @@ from ..batching import align_ranks, all_leading
 from ..errors import ShapeError
 from ..functions import add, broadcast_to, dot, multiply, reshape, unbroadcast
 from ..ir import ArrayType, Shape, Value
-from ..op import Linear, by_decomposition, not_linear
+from ..op import Linear, by_decomposition
 from ..trace import bind, bind_all
-from .attention import FAMILY, check_attention, in_one_batch
+from .attention import check_attention, in_one_batch
 from .composite import composite
+
+FAMILY = "attention_derivatives"
 
 QUERY, KEY, VALUE, MASK = range(4)
 """The inputs of attention: `wrt` says which of them have a tangent or want a cotangent."""
@@ -81,8 +83,8 @@ composite(
     transpose=_tangent_transpose,
     batch=by_decomposition,
     family=FAMILY,
-    doc="How attention moves with the tangents of its inputs `wrt` (0 to 3: query, key, value, mask), given query, key, "
-    "value and the weights of `attention_with_weights` behind them.",
+    doc="How attention moves with the tangents of its inputs `wrt` (0 to 3: query, key, value, mask), given query, "
+    "key, value and the weights of `attention_with_weights` behind them.",
 )
 
 
@@ -147,6 +149,6 @@ composite(
     transpose=by_decomposition,
     batch=_gradient_batch,
     family=FAMILY,
-    doc="The cotangents of the inputs `wrt` of attention (0 to 3: query, key, value, mask) from that of its result, and "
-    "query, key, value and weights. A mask is of `mask_shape`.",
+    doc="The cotangents of the inputs `wrt` of attention (0 to 3: query, key, value, mask) from that of its result, "
+    "and query, key, value and weights. A mask is of `mask_shape`.",
 )

@@ -10,8 +10,10 @@ from ..functions import divide, dot, equal, exp, multiply, reshape, subtract, su
 from ..ir import ArrayType, Shape, Value
 from ..op import by_decomposition, not_linear
 from ..trace import bind
-from .attention import FAMILY, attention_scores, check_attention, in_one_batch
+from .attention import attention_scores, check_attention, in_one_batch
 from .composite import composite
+
+FAMILY = "attention_sums"
 
 
 def _kept(x: Value) -> Value:
@@ -40,8 +42,8 @@ composite(
     transpose=not_linear,
     batch=by_decomposition,
     family=FAMILY,
-    doc="`attention`, and for each query the largest score of a key (0 if it sees none) and the sum of e^(score − largest) "
-    "(1 if it sees none by a mask), which are not rounded to half precision.",
+    doc="`attention`, and for each query the largest score of a key (0 if it sees none) and the sum of "
+    "e^(score − largest) (1 if it sees none by a mask), which are not rounded to half precision.",
     wide=(1, 2),
 )
 
@@ -80,6 +82,6 @@ composite(
     transpose=by_decomposition,
     batch=by_decomposition,
     family=FAMILY,
-    doc="The cotangents of query, key and value from that of the result, the operands of attention, the result, and the "
-    "sums of `attention_with_sums`.",
+    doc="The cotangents of query, key and value from that of the result, the operands of attention, the result, and "
+    "the sums of `attention_with_sums`.",
 )

@@ -81,6 +81,7 @@ SAMPLES: tuple[Sample, ...] = (
     ),
 )
 FAILURES: tuple[Failure, ...] = (
+    Failure("attention_with_weights", ((2, 3), (2, 2), (2, 2)), "f64", ShapeError, "last axes of one", _params()),
     Failure("attention", ((2,), (2,), (2,)), "f64", ShapeError, "need two axes at least", _params()),
     Failure("attention", ((2, 3), (2, 2), (2, 2)), "f64", ShapeError, "last axes of one length", _params()),
     Failure("attention", ((2, 2, 3), (3, 2, 3), (2, 2)), "f64", ShapeError, "shapes do not broadcast", _params()),

@@ -52,6 +52,8 @@ def _gradient(
 
 
 SHARED: dict[str, Any] = {"ulps": 2048, "signed_zeros": False}
+SEVERAL: dict[str, Any] = {**SHARED, "label": "several"}
+"""For so many inputs that to map each along each axis would take minutes."""
 QKV = ((2, 3), (4, 3), (4, 2))
 GROUPED = ((2, 1, 3, 2), (2, 2, 2), (2, 2, 3))
 
@@ -61,7 +63,14 @@ def _tangents(shapes: tuple[Shape, ...], weights: Shape, dtypes: Any, *wrt: int,
     moving = tuple(mask if place == 3 else shapes[place] for place in wrt)
     params = {"scale": 0.5, "wrt": wrt}
     names = dtypes if isinstance(dtypes, str) else (dtypes[0],) * (len(wrt) + 3) + (dtypes[1],)
-    return Sample("attention_tangent", (*moving, *known), names, params, reference=_tangent, **SHARED)
+    return Sample(
+        "attention_tangent",
+        (*moving, *known),
+        names,
+        params,
+        reference=_tangent,
+        **(SHARED if len(wrt) == 1 else SEVERAL),
+    )
 
 
 def _gradients(
@@ -69,12 +78,19 @@ def _gradients(
 ) -> Sample:
     params = {"scale": 0.5, "wrt": wrt, "mask_shape": mask}
     names = dtypes if isinstance(dtypes, str) else (dtypes[0],) * 4 + (dtypes[1],)
-    return Sample("attention_gradient", (ct, *shapes, weights), names, params, reference=_gradient, **SHARED)
+    return Sample(
+        "attention_gradient",
+        (ct, *shapes, weights),
+        names,
+        params,
+        reference=_gradient,
+        **(SHARED if len(ct) == 2 else SEVERAL),
+    )
 
 
 SAMPLES: tuple[Sample, ...] = (
     _tangents(QKV, (2, 4), "f64", 0, 1, 2, 3, mask=(4,)),
-    _tangents(QKV, (2, 4), "f64", 2),
+    *(_tangents(QKV, (2, 4), "f64", place, mask=(2, 1)) for place in range(4)),
     _tangents(GROUPED, (2, 2, 3, 2), "f64", 0, 1, 3, mask=(3, 1)),
     _tangents(QKV, (2, 4), ("bf16", "f32"), 0, 1, 2),
     _gradients((2, 2), QKV, (2, 4), "f64", 0, 1, 2, 3, mask=(4,)),

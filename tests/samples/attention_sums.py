@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from samples.attention import attended, attention_weights
+from samples.attention_derivatives import SEVERAL as MANY
 from samples.attention_derivatives import sum_to
 from samples.sample import Failure, Sample
 from tracemill.compiler.errors import ShapeError
@@ -38,6 +39,7 @@ def _params(causal: bool = False) -> dict[str, Any]:
 
 
 SHARED: dict[str, Any] = {"ulps": 4096, "signed_zeros": False}
+SEVERAL: dict[str, Any] = {**MANY, **SHARED}
 QKV = ((2, 3), (4, 3), (4, 2))
 GROUPED = ((2, 2, 3, 2), (2, 1, 2, 2), (2, 1, 2, 3))
 SAMPLES: tuple[Sample, ...] = (
@@ -59,7 +61,7 @@ SAMPLES: tuple[Sample, ...] = (
             params,
             (*("real",) * (len(shapes) - 1), "positive"),
             reference=_gradient,
-            **SHARED,
+            **SEVERAL,
         )
         for shapes, dtypes, params in (
             (((2, 2), *QKV, (2, 2), (2,), (2,)), "f64", _params()),
@@ -71,6 +73,7 @@ SAMPLES: tuple[Sample, ...] = (
     ),
 )
 FAILURES: tuple[Failure, ...] = (
+    Failure("attention_with_sums", ((2, 3), (2, 2), (2, 2)), "f64", ShapeError, "last axes of one length", _params()),
     Failure("attention_gradient_by_sums", ((2, 2), *QKV, (2, 2), (2,), (3,)), "f64", ShapeError, "sums do not fit",
             _params()),
 )  # fmt: skip

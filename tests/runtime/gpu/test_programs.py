@@ -299,3 +299,22 @@ def test_lower_opens_no_gpu(card: StubGpu) -> None:
         assert lowered.memory.outputs == (1 << 34) + 4
         assert "launch" in str(lowered.plan)
         assert opened() == 0
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_gradient_of_attention_stores_no_weights(card: StubGpu, causal: bool) -> None:
+    rng = np.random.default_rng(3)
+    query = rng.normal(size=(2, 2, 3, 37, 8)).astype(np.float32)
+    key, value = rng.normal(size=(2, 2, 2, 1, 67, 8)).astype(np.float32)
+    seen = rng.random((37, 67)) < 0.9
+
+    def loss(query: Any, key: Any, value: Any) -> Any:
+        return np.sum(tm.nn.attention(query, key, value, seen, causal=causal) ** 2)
+
+    gradient = tm.grad(loss, argnums=(0, 1, 2))
+    compiled = tm.compile(gradient, backend="triton")
+    for found, expected in zip(compiled(query, key, value), gradient(query, key, value), strict=True):
+        np.testing.assert_allclose(found, expected, 1e-3, 1e-4)
+    optimised = str(compiled.lower(query, key, value).optimised)
+    assert "attention_gradient_by_sums(" in optimised
+    assert "37, 67]" not in optimised.replace("bool[37, 67]", "")

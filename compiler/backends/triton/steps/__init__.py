@@ -7,6 +7,7 @@ from ..choice import RULES, Choice
 from ..kernel import TritonKernel
 from ..types import has_type
 from .attention import attention
+from .attention_gradient import attention_gradient
 from .cumulative import cumulative
 from .products import multiplied
 from .random import random_bits
@@ -17,12 +18,14 @@ from .step_writer import nothing
 
 _CHOSEN: Mapping[str, Callable[[Call, str, Choice], TritonKernel | None]] = {
     "attention": attention,
+    "attention_with_sums": attention,
     "conv": multiplied,
     "dot": multiplied,
 }
 """Those of which something can be chosen."""
 
 _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
+    "attention_gradient_by_sums": attention_gradient,
     "cumlogsumexp": cumulative,
     "cummax": cumulative,
     "cummin": cumulative,

@@ -5,10 +5,10 @@ T. Dao et al., "FlashAttention" (2022); M. Milakov and N. Gimelshein, "Online no
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from textwrap import indent
 
-from ....ir import ArrayType, Call, Param, Value
+from ....ir import ArrayType, Call
 from ...python_text import wrapped
 from ..choice import RULES, Choice
 from ..kernel import TritonKernel
@@ -35,11 +35,6 @@ def attention(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | N
     writer.function(function_text(name, pointers, lines))
     writer.launch(name, known.matrices * blocks.tiles, tile.warps, writer.buffers, tile.stages)
     return writer.kernel()
-
-
-def has_kernel(op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> bool:
-    """Whether a call of a composite op has a kernel of its own, which computes it whole."""
-    return op == "attention" and Attention.of([value.type for value in inputs], params).has_kernels()
 
 
 def function_text(name: str, parameters: Sequence[str], lines: Sequence[str]) -> str:

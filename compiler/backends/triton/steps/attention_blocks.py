@@ -3,10 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import indent
 from typing import Any, Final
 
+from ....affine import Affine, flattened, unflattened
 from ....dtypes import BOOL, DType, dtype_name
 from ....ir import ArrayType, Shape
+from ....loops.moves import aligned
 from ....ops.elementwise import broadcast_shapes
 from ..literals import bare_literal
 from ..types import triton_type
@@ -48,6 +51,11 @@ class Attention:
     @property
     def matrices(self) -> int:
         return math.prod(self.batch)
+
+    @property
+    def key_matrices(self) -> int:
+        """Keys may be shared by several queries of a batch."""
+        return math.prod(self.key.shape[:-2])
 
     @property
     def rows(self) -> int:
@@ -101,6 +109,11 @@ class Blocks:
     def tiles(self) -> int:
         """The blocks of the rows of a matrix."""
         return -(-self.attention.rows // self.row_count)
+
+    @property
+    def column_tiles(self) -> int:
+        """The blocks of the columns of a matrix."""
+        return -(-self.attention.columns // self.column_count)
 
     @property
     def rows_end(self) -> bool:
@@ -178,6 +191,43 @@ class Blocks:
         if columns != side(columns):
             bounds.append(f"({inner} < {columns})[None, :]")
         return f"{self.matrix(type)} + {along}[:, None] * {columns} + {inner}[None, :]", _masked(bounds)
+
+    def load_row(self, name: str) -> str:
+        """A number of each row; 1 behind their end."""
+        mask = f", mask=row < {self.attention.rows}, other=1" if self.rows_end else ""
+        return f"tl.load({name}_ptr + matrix * {self.attention.rows} + row{mask})"
+
+    def store_row(self, name: str, block: str) -> str:
+        mask = f", mask=row < {self.attention.rows}" if self.rows_end else ""
+        return f"tl.store({name}_ptr + matrix * {self.attention.rows} + row, {block}{mask})"
+
+    @property
+    def _sharing(self) -> tuple[Shape, Shape]:
+        """The axes of a batch by their lengths: of matrices with keys of their own, and of those that share them."""
+        batch = self.attention.batch
+        lead = self.attention.key.shape[:-2]
+        lead = (*(1 for _ in range(len(batch) - len(lead))), *lead)
+        own = tuple(dim if dim == mine else 1 for dim, mine in zip(batch, lead, strict=True))
+        return own, tuple(dim // mine if mine else 1 for dim, mine in zip(batch, own, strict=True))
+
+    def _number(self, name: str, shape: Shape) -> Affine:
+        """The number in the batch of a matrix by its number among the axes that are as long as in `shape`."""
+        batch = self.attention.batch
+        return flattened(aligned(unflattened(counting(name, math.prod(shape)), shape), batch), batch)
+
+    @property
+    def first_matrix(self) -> str:
+        """The first matrix of those that have number ``shared`` of the keys."""
+        return place_text(self._number("shared", self._sharing[0]))
+
+    def over_sharing(self, lines: list[str]) -> list[str]:
+        """Lines for each matrix that shares the keys."""
+        own, others = self._sharing
+        if math.prod(others) == 1:
+            return lines
+        place = place_text(self._number("shared", own) + self._number("sharing", others))
+        turn = [f"matrix = {place}", *lines]
+        return [f"for sharing in range({math.prod(others)}):", *(indent(line, "    ") for line in turn)]
 
     def scores(self, product: str, *, ends: bool, diagonal: bool) -> list[str]:
         """Lines that make ``scores`` of a product of queries and keys: −∞ where a key is unseen, or behind the last.

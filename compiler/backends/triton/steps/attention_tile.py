@@ -57,6 +57,24 @@ def tile_of_queries(attention: Attention, choice: Choice = RULES) -> AttentionTi
     return tile
 
 
+_OF_GRADIENT: Final[Mapping[int, Mapping[int, AttentionTile]]] = {
+    2: {
+        64: AttentionTile(64, 64, 8, 2),
+        128: AttentionTile(64, 64, 8, 1),
+        256: AttentionTile(32, 32, 8, 1),
+    },
+    4: {128: AttentionTile(16, 16, 8, 1)},
+    8: {64: AttentionTile(16, 16, 4, 1)},
+}
+
+
+def tile_of_gradient(attention: Attention) -> AttentionTile:
+    """The tile of the programs of the gradient, which hold two results and several products of the tile's size."""
+    tile = _fitting(_OF_GRADIENT, attention)
+    rows, columns = min(tile.rows, side(attention.rows)), min(tile.columns, side(attention.columns))
+    return AttentionTile(rows, columns, tile.warps, tile.stages)
+
+
 def _fitting(tiles: Mapping[int, Mapping[int, AttentionTile]], attention: Attention) -> AttentionTile:
     longest = max(attention.entries, attention.width)
     by_length = tiles[attention.dtype.itemsize]

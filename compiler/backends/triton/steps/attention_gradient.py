@@ -1,0 +1,165 @@
+"""The gradient of attention without its matrix of weights: these are found again, block by block, from their sums.
+
+One function goes over the queries for a block of keys, the other over the keys for a block of queries, so that each
+number has one writer, and results are the same in every run. T. Dao, "FlashAttention-2" (2023).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from textwrap import indent
+
+from ....ir import ArrayType, Call, Param, Value
+from ..kernel import TritonKernel
+from ..types import triton_type
+from .attention import OPERANDS, function_text
+from .attention_blocks import Attention, Blocks
+from .attention_tile import tile_of_gradient
+from .step_writer import StepWriter
+
+
+def attention_gradient(call: Call, name: str) -> TritonKernel | None:
+    """The Triton functions of a call of ``attention_gradient_by_sums``; None where its blocks would be too large."""
+    ct, *operands, _, _, _ = (value.type for value in call.inputs)
+    known = Attention.of(operands, call.params)
+    if not has_gradient_kernels(known):
+        return None
+    writer = StepWriter(call)
+    moved = writer.memory(known.sum_dtype, known.matrices * known.rows)
+    names = [
+        "ct",
+        *OPERANDS[: len(operands)],
+        "out",
+        "largest",
+        "total",
+        "query_ct",
+        "key_ct",
+        "value_ct",
+        "moved",
+    ]
+    buffers = (*writer.buffers, moved)
+    tile = tile_of_gradient(known)
+    blocks = Blocks(known, tile.rows, tile.columns)
+    down, across = known.matrices * blocks.tiles, known.key_matrices * blocks.column_tiles
+
+    def add(title: str, lines: list[str], programs: int, unused: tuple[str, ...]) -> None:
+        used = [number for number, one in enumerate(names) if one not in unused]
+        writer.function(function_text(title, [f"{names[number]}_ptr" for number in used], lines))
+        writer.launch(title, programs, tile.warps, [buffers[number] for number in used], tile.stages)
+
+    add(f"{name}_queries", _of_queries(blocks, ct), down, ("key_ct", "value_ct"))
+    add(f"{name}_keys", _of_keys(blocks, ct), across, ("out", "query_ct"))
+    return writer.kernel()
+
+
+def has_kernel(op: str, inputs: Sequence[Value], params: Mapping[str, Param]) -> bool:
+    """Whether a call of a composite op has a kernel of its own, which computes it whole."""
+    types = [value.type for value in inputs]
+    match op:
+        case "attention":
+            return Attention.of(types, params).has_kernels()
+        case "attention_with_sums":  # which is for the gradient
+            return has_gradient_kernels(Attention.of(types, params))
+        case "attention_gradient_by_sums":
+            return has_gradient_kernels(Attention.of(types[1:-3], params))
+        case _:
+            return False
+
+
+def has_gradient_kernels(known: Attention) -> bool:
+    """Whether each block of queries, and each of keys, is that of one program."""
+    lead, keys, values = (t.shape[:-2] for t in (known.query, known.key, known.value))
+    return known.has_kernels() and lead == known.batch and keys == values
+
+
+def _of_queries(blocks: Blocks, ct: ArrayType) -> list[str]:
+    known, rows, size = blocks.attention, blocks.row_count, blocks.column_count
+    lines = [
+        f"program = tl.program_id(0){blocks.wide}",
+        f"matrix = program // {blocks.tiles}",
+        f"first = program % {blocks.tiles} * {rows}",
+        f"row = first + tl.arange(0, {rows})",
+        f"entry = tl.arange(0, {blocks.entries})",
+        f"part = tl.arange(0, {blocks.width})",
+        f"query = {blocks.load('query', known.query, 'row', 'entry', checked=blocks.rows_end)}",
+        f"ct = {blocks.load('ct', ct, 'row', 'part', checked=blocks.rows_end)}",
+        f"out = {blocks.load('out', ct, 'row', 'part', checked=blocks.rows_end)}",
+        f"moved = tl.sum(ct.to({blocks.sums}) * out.to({blocks.sums}), 1)",
+        *(f"{name} = {blocks.load_row(name)}" for name in ("largest", "total")),
+        blocks.store_row("moved", "moved"),
+        *_in_units(blocks),
+        f"query_ct = tl.zeros(({rows}, {blocks.entries}), {blocks.sums})",
+    ]
+
+    turn = [
+        f"column = start + tl.arange(0, {size})",
+        f"key = {blocks.load('key', known.key, 'column', 'entry', checked=blocks.columns_end)}",
+        *_weights(blocks),
+        f"value = {blocks.load('value', known.value, 'column', 'part', checked=blocks.columns_end)}",
+        f"change = tl.dot(ct, tl.trans(value), {blocks.dot})",
+        f"change = (weights * (change - moved[:, None])).to({triton_type(known.dtype)})",
+        f"query_ct = tl.dot(change, key, query_ct, {blocks.dot})",
+    ]
+    end = f"tl.minimum(first + {rows}, {known.columns})" if known.causal else str(known.columns)
+    scaled = f"query_ct * {blocks.number(known.scale)}"
+    return [
+        *lines,
+        f"for start in range(0, {end}, {size}):",
+        *_indented(turn),
+        blocks.store("query_ct", known.query, "row", "entry", scaled, checked=blocks.rows_end),
+    ]
+
+
+def _of_keys(blocks: Blocks, ct: ArrayType) -> list[str]:
+    """Over the queries of all matrices that share the keys."""
+    known, rows, size = blocks.attention, blocks.row_count, blocks.column_count
+    narrow = triton_type(known.dtype)
+    first = f"first // {rows} * {rows}" if known.causal else "0"
+    turn = [
+        f"row = (start + tl.arange(0, {rows})){blocks.wide}",
+        f"query = {blocks.load('query', known.query, 'row', 'entry', checked=blocks.rows_end)}",
+        f"ct = {blocks.load('ct', ct, 'row', 'part', checked=blocks.rows_end)}",
+        *(f"{name} = {blocks.load_row(name)}" for name in ("largest", "total", "moved")),
+        *_in_units(blocks),
+        *_weights(blocks),
+        f"value_ct = tl.dot(tl.trans(weights.to({narrow})), ct, value_ct, {blocks.dot})",
+        f"change = tl.dot(ct, tl.trans(value), {blocks.dot})",
+        f"change = (weights * (change - moved[:, None])).to({narrow})",
+        f"key_ct = tl.dot(tl.trans(change), query, key_ct, {blocks.dot})",
+    ]
+    loop = [f"for start in range({first}, {known.rows}, {rows}):", *_indented(turn)]
+    return [
+        f"program = tl.program_id(0){blocks.wide}",
+        f"shared = program // {blocks.column_tiles}",
+        f"first = program % {blocks.column_tiles} * {size}",
+        f"column = first + tl.arange(0, {size})",
+        f"entry = tl.arange(0, {blocks.entries})",
+        f"part = tl.arange(0, {blocks.width})",
+        f"matrix = {blocks.first_matrix}",
+        f"key = {blocks.load('key', known.key, 'column', 'entry', checked=blocks.columns_end)}",
+        f"value = {blocks.load('value', known.value, 'column', 'part', checked=blocks.columns_end)}",
+        f"key_ct = tl.zeros(({size}, {blocks.entries}), {blocks.sums})",
+        f"value_ct = tl.zeros(({size}, {blocks.width}), {blocks.sums})",
+        *blocks.over_sharing(loop),
+        f"matrix = {blocks.first_matrix}",
+        blocks.store("key_ct", known.key, "column", "entry", f"key_ct * {blocks.number(known.scale)}",
+                     checked=blocks.columns_end),
+        blocks.store("value_ct", known.value, "column", "part", "value_ct", checked=blocks.columns_end),
+    ]  # fmt: skip
+
+
+def _in_units(blocks: Blocks) -> list[str]:
+    """The sums as they are used: the largest score in the unit of scores, and what weights are multiplied by."""
+    bits = [f"largest = largest * {blocks.number(math.log2(math.e))}"] if blocks.in_base_two else []
+    return [*bits, "one_of_all = tm_divide(tl.full(total.shape, 1, total.dtype), total)"]
+
+
+def _weights(blocks: Blocks) -> list[str]:
+    product = f"tl.dot(query, tl.trans(key), {blocks.dot})"
+    return [
+        *blocks.scores(product, ends=blocks.columns_end, diagonal=blocks.attention.causal),
+        f"weights = {blocks.exp}(scores - largest[:, None]) * one_of_all[:, None]",
+    ]
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [indent(line, "    ") for line in lines]
