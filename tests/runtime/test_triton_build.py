@@ -193,7 +193,7 @@ def test_gradients_of_attention_run_on_tensor_cores_within_registers_and_shared_
     names = [name for name in step_graphs.LARGE if name.startswith("gradient")]
     for name, kernels in built(target, *names).items():
         for kernel in kernels:
-            assert kernel["local"] <= 8, (name, kernel)  # one number, which is not in a loop
+            assert kernel["local"] <= 8, (name, kernel)
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
             if "halves" in name and "256" not in name:
                 assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
