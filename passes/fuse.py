@@ -8,7 +8,7 @@ from ..compiler.ir import Call, Graph, Param, called, graphs_in
 from .fusion.cost import CPU, Costs
 from .fusion.kernels import fused_calls
 from .fusion.plan import Plan
-from .fusion.products import with_products
+from .fusion.products import with_held_products, with_products
 from .fusion.report import Report, report
 from .fusion.upstream import recompute_upstream
 
@@ -56,6 +56,8 @@ def _fused_graph(graph: Graph, costs: Costs, kept: Mapping[int, int] | None) -> 
 
 def plan_fusion(graph: Graph, costs: Costs = CPU, kept: Mapping[int, int] | None = None) -> Plan:
     """Which calls of a graph make kernels, without those of the graphs that they hold."""
+    if costs.holds_products:
+        graph = with_held_products(graph)
     ordered, overwritten = in_place(graph, kept or {})
     return recompute_upstream(ordered, costs, overwritten, is_held=kept is not None)
 

@@ -11,6 +11,23 @@ from .kernels import kernel_call, names_of
 from .reasons import Reason, Refusal
 
 
+def with_held_products(graph: Graph) -> Graph:
+    """The graph with products of widened numbers as kernels, before others are made.
+
+    What makes such numbers stores them in two bytes then, and does not widen them itself, as it would if it found the
+    conversions among its readers.
+    """
+    makers = {value: call for call in graph.calls for value in call.outputs}
+    names = names_of(graph)
+    calls: list[Call] = []
+    for call in graph.calls:
+        members = _with_widening(call, makers) if call.op in PRODUCTS else [call]
+        calls.append(call if len(members) == 1 else kernel_call(members, call.outputs, names))
+    if all(a is b for a, b in zip(calls, graph.calls, strict=True)):
+        return graph
+    return remove_dead_code(replace(graph, calls=tuple(calls)))
+
+
 def with_products(graph: Graph) -> Graph:
     """The graph with products in the kernels that read them first, where these go over their elements.
 
@@ -34,15 +51,18 @@ def with_products(graph: Graph) -> Graph:
     names, outputs = names_of(graph), set(graph.outputs)
     now: dict[Call, Call | None] = {call: call for call in graph.calls}
     for call in reversed(graph.calls):
-        if call.op not in PRODUCTS or kind(call.inputs[0].dtype) == "c":
+        if _is_held(call):
+            members = list(_calls_of(call))
+        elif call.op in PRODUCTS and kind(call.inputs[0].dtype) != "c":
+            members = _with_widening(call, makers)
+        else:
             continue
-        (value,) = call.outputs
-        members, reading = _with_widening(call, makers), readers.get(value, [])
+        value, reading = call.outputs[0], readers.get(call.outputs[0], [])
         reader = now[reading[0]] if reading else None
         if reader is not None and refusal(value, reader) is None:
             stored = [*reader.outputs, *([value] if value in outputs or len(reading) > 1 else [])]
             now[call], now[reading[0]] = None, kernel_call([*members, *_calls_of(reader)], stored, names)
-        elif len(members) > 1:
+        elif call.op != "kernel" and len(members) > 1:
             now[call] = kernel_call(members, [value], names)
     calls = tuple(call for call in now.values() if call is not None)
     if len(calls) == len(graph.calls) and all(a is b for a, b in zip(calls, graph.calls, strict=True)):
@@ -78,6 +98,15 @@ def first_refusal(graph: Graph, value: Value) -> Refusal | None:
         return None
     reader = next(call for call in graph.calls if value in call.inputs)
     return refusal(value, reader)
+
+
+def _is_held(call: Call) -> bool:
+    """Whether a call is a kernel of nothing but a product and the conversions of its operands."""
+    if call.op != "kernel":
+        return False
+    (graph,) = called((call,))
+    *conversions, product = graph.calls
+    return product.op in PRODUCTS and all(inner.op == "convert" for inner in conversions)
 
 
 def _with_widening(call: Call, makers: Mapping[Value, Call]) -> list[Call]:

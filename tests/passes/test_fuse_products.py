@@ -93,6 +93,18 @@ def test_numbers_of_two_bytes_are_widened_in_the_kernel() -> None:
     assert second == ["convert", "exp"]
 
 
+def test_what_makes_numbers_of_two_bytes_for_a_product_stores_them_so() -> None:
+    def two_layers(x: Value, y: Value, z: Value) -> Value:
+        hidden = fn.convert(fn.exp(widened(x, y)), x.dtype)
+        return fn.exp(widened(hidden, z))
+
+    graph = fused(recorded(two_layers, "bf16[64, 32]", "bf16[32, 128]", "bf16[128, 16]"))
+    first, second = graph.calls
+    assert [value.dtype.name for value in first.outputs] == ["bfloat16"]
+    assert in_kernels(graph)[1] == ["convert", "convert", "dot", "exp"]
+    assert second.inputs[0] is first.outputs[0]
+
+
 def test_a_product_of_widened_and_other_numbers_is_apart() -> None:
     def mixed(x: Value, y: Value) -> Value:
         return matmul(fn.convert(x, np.dtype(np.float32)), y)
