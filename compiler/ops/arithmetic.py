@@ -242,8 +242,8 @@ elementwise(
 
 
 def _clip(x: Any, low: Any, high: Any) -> Any:
-    if x.dtype == np.float16 or np.ndim(low) == np.ndim(high) == 0:
-        return np.clip(x, low, high)
+    if x.dtype == np.float16 or (np.ndim(low) == np.ndim(high) == 0 and x.dtype.kind != "V"):
+        return np.clip(x, low, high)  # which makes bfloat16 longer
     return np.minimum(high, np.maximum(low, x))
 
 
