@@ -27,6 +27,9 @@ VIEWS = frozenset(
 WHOLE_VIEWS = frozenset({"bitcast", "checkpoint_name", "flip", "reshape", "stop_gradient", "transpose"})
 """Those that show every element once."""
 
+RENAMES = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
+"""Ops whose result lies in memory as their operand does."""
+
 ALIGNMENT = 64
 """Offsets in the arena are multiples of a cache line."""
 

@@ -12,12 +12,11 @@ from ..compiler.backends.numpy.printer import callbacks, entry_name, memory_plan
 from ..compiler.errors import MissingCompilerError
 from ..compiler.ir import Call, Graph
 from ..compiler.memory_use import MemoryUse, memory_use
-from ..compiler.op import has_effect
 from .built import Build, statistics
 from .cache import cache_key, default_cache, versions_in_use
 from .cache_entry import Entry
 from .load import load_module
-from .optimise import optimised, prepared
+from .optimise import can_be_cached, optimised, prepared
 from .shared_library import LIBRARY, link
 from .target import NUMPY, Target, target_of
 from .threads import get_num_threads
@@ -86,8 +85,7 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
     if target.backend == "triton":
         return _build_for_gpu(graph, target, donated)
     text = str(graph)
-    # A program that calls back into Python is not cached: a Python function has no text to know it by.
-    is_cached = not any(has_effect(call, "calls Python") for call in graph.calls)
+    is_cached = can_be_cached(graph)
     key = _key(text, target, donated) if is_cached else None
     cache = default_cache()
     entry = cache.load(key) if key else None

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ..compiler.ir import Graph
+from ..compiler.op import has_effect
 from ..passes.decompose import decompose_composites
 from ..passes.fold_constants import fold_constants
 from ..passes.forget_weights import forget_weights
@@ -66,6 +67,11 @@ def final(graph: Graph) -> Graph:
 def prepared(graph: Graph, backend: str) -> Graph:
     """The graph by whose text the disk cache knows a program."""
     return run(final(graph), first_for(backend), check=checking())
+
+
+def can_be_cached(graph: Graph) -> bool:
+    """Whether text knows a program: one that calls back into Python has a function that has none."""
+    return not any(has_effect(call, "calls Python") for call in graph.calls)
 
 
 def optimised(graph: Graph, backend: str) -> Graph:

@@ -12,14 +12,12 @@ from hashlib import sha256
 from typing import Any, Final
 
 from ..compiler.backends.triton.kernel import TritonKernel
+from ..compiler.backends.triton.plan import ALIGNED
 from ..compiler.backends.triton.program import TritonProgram
 from ..compiler.backends.triton.types import pointer_type
 from ..compiler.errors import ArgumentValueError, BackendError, KernelError, MissingPackageError
 from ..compiler.ir import ArrayType
 from .cubin import KernelFacts, kernels_in
-
-ALIGNED: Final = 16
-"""Arrays begin at multiples of so many bytes, which lets a thread load four numbers at once."""
 
 _POINTER: Final = 8
 _STAGES_OF_AMD: Final = 2

@@ -28,9 +28,10 @@ from triton.compiler.compiler import make_backend
 from triton.language import core
 from triton.language.extra.hip import libdevice
 
+from tracemill.compiler.backends.triton.plan import ALIGNED
 from tracemill.compiler.backends.triton.types import pointer_type
 from tracemill.compiler.dtypes import Array
-from tracemill.runtime.triton_build import ALIGNED, _functions
+from tracemill.runtime.triton_build import _functions
 from triton_elsewhere import Request, read_request
 
 SUPPORT = Path(__file__).with_suffix(".c")

@@ -16,11 +16,10 @@ from ...compiler.byte_counts import show_bytes
 from ...compiler.dtypes import dtype_name, dtype_named
 from ...compiler.errors import ParseError
 from ...compiler.ir import Graph
-from ...compiler.op import has_effect
 from ..built import Build, statistics
 from ..cache import cache_key, default_cache, versions_in_use
 from ..cache_entry import Entry
-from ..optimise import optimised
+from ..optimise import can_be_cached, optimised
 from ..target import Target
 from ..triton_build import BuiltKernel, build_program, target_named
 from .device import Device, gpu
@@ -50,8 +49,7 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
     """
     device = gpu(target.gpu)
     text = str(graph)
-    # A program that calls back into Python is not cached: a Python function has no text to know it by.
-    is_cached = not any(has_effect(call, "calls Python") for call in graph.calls)
+    is_cached = can_be_cached(graph)
     choices = {} if target.lock is None else choices_in(read_lock(target.lock), architecture(device))
     key = _key(text, target, device, choices)
     cache = default_cache()

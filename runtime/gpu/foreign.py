@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ...compiler.backends.triton.plan import ALIGNED
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import ForeignArrayError
 from . import dlpack
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from .dlpack import Layout
 
 _HOST: Final = (np.ndarray, np.generic, bool, int, float, complex)
-_ALIGNED: Final = 16
-"""What kernels expect of every pointer."""
 
 
 class ForeignMemory:
@@ -109,7 +108,7 @@ def _array(layout: "Layout", device: Device, name: str) -> DeviceArray:
         )
     memory = ForeignMemory(device, pointer, math.prod(shape) * dtype.itemsize, owner)
     array = DeviceArray(memory, shape, dtype)
-    return array if pointer % _ALIGNED == 0 else array.copy()
+    return array if pointer % ALIGNED == 0 else array.copy()
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> bool:

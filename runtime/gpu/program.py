@@ -35,9 +35,8 @@ class GpuProgram:
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """The results, as `DeviceArray` if an input is one, else as NumPy arrays."""
         with self.device:
-            if (
-                self._is_running
-            ):  # it calls back into Python, which calls it: that needs other memory to work in
+            # A callback of its own may call it again, which needs other memory to work in.
+            if self._is_running:
                 return GpuProgram(self.plan, self._kernels, self.device)(*inputs)
             self._is_running = True
             try:
@@ -47,12 +46,11 @@ class GpuProgram:
 
     def _results(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         stay = any(isinstance(x, DeviceArray) for x in inputs)
-        with self.device as device:
-            entered = [self._entered(x, slot) for x, slot in zip(inputs, self.plan.inputs, strict=True)]
-            outputs = [device.allocate(slot.type.nbytes) for slot in self.plan.outputs]
-            self._run([x.pointer for x in entered], [memory.pointer for memory in outputs])
-            left = zip(outputs, self.plan.outputs, strict=True)
-            return tuple(self._left(memory, slot, stay) for memory, slot in left)
+        entered = [self._entered(x, slot) for x, slot in zip(inputs, self.plan.inputs, strict=True)]
+        outputs = [self.device.allocate(slot.type.nbytes) for slot in self.plan.outputs]
+        self._run([x.pointer for x in entered], [memory.pointer for memory in outputs])
+        left = zip(outputs, self.plan.outputs, strict=True)
+        return tuple(self._left(memory, slot, stay) for memory, slot in left)
 
     def _run(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """The first time launch by launch; programs of many short launches are recorded when they run again."""

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from ...call_key import call_key
 from ...ir import Call, Constant, Graph, Location, Value
 from ...loops.work import SHARED
-from ...memory_plan import Block, place_blocks
+from ...memory_plan import RENAMES, Block, place_blocks
 from ...naming import Naming, constant_key
 from ...text import call_text, location_text
 from ..python_text import Names
@@ -34,9 +34,6 @@ APART = """\
 
 RESERVED = ("memcpy", "threads", "work")
 """What the functions of graphs call their own."""
-
-RENAMES = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
-"""Ops whose result lies in memory as their operand does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,11 @@ from typing import Any, TypeAlias
 from ...dtypes import BOOL, dtype_named
 from ...ir import ArrayType, Call, Graph
 from ...op import has_effect
-from .plan import Plan, ScanStep, Slot, Step, SwitchStep, WhileStep
+from .plan import ALIGNED, Plan, ScanStep, Slot, Step, SwitchStep, WhileStep
 from .task import Task
 
 PlanOf: TypeAlias = Callable[[Graph], Plan]
 """Makes a plan of a graph that a call holds."""
-
-ALIGNED = 16
-"""What kernels expect of every pointer: rows of other sizes are copied in each turn."""
 
 
 def control_task(call: Call, plan_of: PlanOf) -> Task | None:

@@ -3,10 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ...byte_counts import show_bytes
 from ...ir import ArrayType, Constant, Graph
+
+ALIGNED: Final = 16
+"""Kernels expect every array at a multiple of so many bytes: a thread loads four numbers at once."""
 
 
 class Region(StrEnum):

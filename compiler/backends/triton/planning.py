@@ -4,16 +4,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...ir import ArrayType, Call, Constant, Graph, Value
-from ...memory_plan import Block, place_blocks
+from ...memory_plan import RENAMES, Block, place_blocks
 from ...naming import Naming, constant_key
 from .control import control_task
 from .kernel import TritonKernel
 from .module import Module, operands
 from .plan import CopyStep, HostStep, LaunchStep, Plan, Region, Slot, Step
 from .task import Task
-
-RENAMES = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
-"""Ops whose result lies in memory as their operand does."""
 
 
 def plan_graph(graph: Graph, module: Module) -> Plan:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ....ir import ArrayType, Call, Constant, Graph, Location, Value, called
 from ....kernel import is_elementwise
+from ....memory_plan import RENAMES
 from ....text import location_text
 from ...python_text import Names
 from ..blocks import FAR
@@ -19,8 +20,6 @@ BLOCK: Final = 128
 
 LONGEST: Final = 256
 """More calls than these in a turn do not fit into registers."""
-
-_RENAMES: Final = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
 
 
 def recurrence(call: Call, name: str) -> TritonKernel | None:
@@ -48,10 +47,10 @@ def _values(graph: Graph) -> Sequence[Value]:
 
 
 def _is_elementwise(graph: Graph) -> bool:
-    return all(isinstance(v, Constant) <= (v.type.size == 1) for v in _values(graph)) and all(
+    return all(v.type.size == 1 for v in _values(graph) if isinstance(v, Constant)) and all(
         _is_elementwise(next(iter(called((call,)))))
         if call.op == "kernel"
-        else can_compute(call) and (is_elementwise(call) or call.op in _RENAMES or _spreads_a_number(call))
+        else can_compute(call) and (is_elementwise(call) or call.op in RENAMES or _spreads_a_number(call))
         for call in graph.calls
     )
 
