@@ -4,8 +4,8 @@ import gc
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final, Self
 
 import numpy as np
@@ -83,6 +83,8 @@ class Device:
         self.shared_limit = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         self.cache_bytes = self._attribute("L2_CACHE_SIZE")
         self._lock = threading.RLock()
+        self._depth = 0
+        """How often the thread that has the lock has entered."""
         self._context = checked(self._driver.cuDevicePrimaryCtxRetain(ordinal), f"opening {self.name}")
         self._pool = checked(self._driver.cuDeviceGetDefaultMemPool(ordinal), f"opening {self.name}")
         self._keep_freed_memory()
@@ -110,11 +112,25 @@ class Device:
         if result[0]:
             self._lock.release()
             raise failure(result[0], f"entering {self.name}")
+        self._depth += 1
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._depth -= 1
         self._driver.cuCtxPopCurrent()
         self._lock.release()
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """Other threads may have it meanwhile, however often this one has entered: for Python that waits for them."""
+        depth = self._depth
+        for _ in range(depth):
+            self.__exit__()
+        try:
+            yield
+        finally:
+            for _ in range(depth):
+                self.__enter__()
 
     # ---- memory ----------------------------------------------------------------------------------------
 

@@ -114,7 +114,9 @@ class LoadedPlan:
     def _compute_on_host(self, step: HostStep, stream: int) -> None:
         device = self._device
         arrays = [device.copy_out(self._pointer(x), x.type.shape, x.type.dtype) for x in step.inputs]
-        for slot, array in zip(step.outputs, evaluate(step.graph, *arrays), strict=True):
+        with device.left():  # a callback may wait for a thread that uses the GPU
+            results = evaluate(step.graph, *arrays)
+        for slot, array in zip(step.outputs, results, strict=True):
             device.write(self._pointer(slot), np.require(array, slot.type.dtype, ("C", "A")))
 
     # ---- loops and choices ---------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Compiled functions on a GPU: arrays in and out, what is copied, what stays, and what is refused."""
 
 import gc
+import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -225,6 +226,25 @@ def test_a_program_that_calls_itself_by_a_callback_works_in_other_memory(card: S
     for _ in range(2):
         np.testing.assert_allclose(compiled(x), reference(x))
     np.testing.assert_allclose(compiled(tm.device_put(x)).numpy(), reference(x))
+
+
+def test_a_callback_may_wait_for_a_thread_that_runs_the_same_program(card: StubGpu) -> None:
+    def deeper(x: Any) -> Any:
+        if x[0] <= 0:
+            return np.array(x)
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda: found.append(compiled(x - 1)), daemon=True)
+        thread.start()
+        thread.join(timeout=60)
+        return np.asarray(found[0])
+
+    def reference(x: Any) -> Any:
+        return np.cumsum(x) + (reference(x - 1) if x[0] > 0 else x)
+
+    compiled = tm.compile(lambda x: np.cumsum(x) + tm.pure_callback(deeper, x, x), backend="triton")
+    x = np.array([2.0, 1.0, 5.0])
+    np.testing.assert_allclose(compiled(x), reference(x))
+    assert card.contexts == 0
 
 
 def test_a_callback_that_fails_leaves_the_program_as_it_was(card: StubGpu) -> None:
