@@ -906,6 +906,24 @@ class LockFileError(TracemillError, ValueError):
     code = "E0619"
 
 
+class ExportError(TracemillError, ValueError):
+    """A program cannot be exported in a format: the message says which part of it, and what to do instead.
+
+    >>> import numpy as np
+    >>> from tracemill.compiler.program import flatten_arguments, trace
+    >>> from tracemill.runtime.c_export import as_c
+    >>> from tracemill.runtime.signature import arguments_for, sign
+    >>> signature = sign(*flatten_arguments((np.eye(3),), {}))
+    >>> as_c(trace(np.linalg.det, signature.tree, arguments_for(signature)))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ExportError: C cannot compute slogdet(f64[3, 3]): LAPACK does; export as a bundle...
+
+    Fix: as the message says. A bundle holds every program; a Python file what NumPy computes; C what loops compute.
+    """
+
+    code = "E0710"
+
+
 class CallbackLoopWarning(UserWarning):
     """A Python function that a mapped program calls runs once per example, in a loop.
 

@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..compiler.backends.c.flags import FLAGS
+from ..compiler.backends.c.flags import FLAGS, LONG, QUICK
 from ..compiler.errors import CompilerError, CompilerWarning, MissingCompilerError
 from .processor import processor_digest
 from .remembered import recall, remember
@@ -32,13 +32,6 @@ REQUIRED = (*FLAGS, *(("-undefined", "dynamic_lookup") if sys.platform == "darwi
 
 FAST = ("-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-freciprocal-math")
 """What ``fast_math=True`` adds. Not ``-ffast-math``: with it a library changes the arithmetic of the whole process."""
-
-LONG = 1 << 16
-"""Characters of a text from which on the time of the compiler counts for more than that of loops of known length."""
-
-QUICK = ("-O2", "-ftree-vectorize")
-"""What is added for a long text: the same vectors, but no loop is written out turn by turn."""
-
 
 _complained: set[str] = set()
 """The settings that have been found not to work: each is said once."""

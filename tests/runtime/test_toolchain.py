@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tracemill.compiler.backends.c.flags import LONG
 from tracemill.compiler.errors import CompilerError, CompilerWarning, MissingCompilerError
 from tracemill.runtime import toolchain as module
 from tracemill.runtime.remembered import recall
@@ -277,7 +278,7 @@ def test_long_texts_are_compiled_with_less_ado(
 ) -> None:
     monkeypatch.setenv("TRACEMILL_CC", str(counting(c_compiler, tmp_path)))
     compiler = toolchain()
-    for text in ("", " " * module.LONG):
+    for text in ("", " " * LONG):
         compiler.compile(f"int one(void) {{ return 1; }}{text}")
     short, long = (tmp_path / "calls").read_text().splitlines()[-2:]
     assert "-O2" not in short

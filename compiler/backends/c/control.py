@@ -18,11 +18,13 @@ UNKNOWN_STEPS = 100
 """How many steps of a `while_loop` are expected. Without a limit it may be very many: other threads run meanwhile."""
 
 
-def control_function(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
+def control_function(
+    call: Call, name: str, function_of: FunctionOf, *, alone: bool = False
+) -> CFunction | None:
     """The C function of a call that holds graphs; None if it is no such call, or a call in them has no C function."""
     if call.op not in _FORMS or has_effect(call):
         return None
-    return _FORMS[call.op](call, name, function_of)
+    return _FORMS[call.op](call, name, function_of, alone)
 
 
 class _Frame:
@@ -78,13 +80,15 @@ class _Frame:
 # ---- loops -----------------------------------------------------------------------------------------
 
 
-def _scan(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
+def _scan(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
     """What is carried alternates between two places, so that the last step writes to the output."""
     params: Any = call.params
     consts, carried = params["counts"]
     length, unroll = params["length"], params.get("unroll", 1)
     graph: Graph = params["graph"]
-    step = graph_function(graph, f"{name}_step", function_of, kept_places(call)["graph"], in_turns=True)
+    step = graph_function(
+        graph, f"{name}_step", function_of, kept_places(call)["graph"], in_turns=True, any_constants=alone
+    )
     if step is None:
         return None
     frame = _Frame(call, name)
@@ -99,17 +103,17 @@ def _scan(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
     arguments = [*(f"x{i}" for i in range(consts)), *now, *xs, *next_, *ys, *scratch]
     steps = [f"    {step.function.name}({', '.join(arguments)});", *after]
     work = step.function.work + 5
-    frame.lines += [*before, *_counted(length, work, steps, min(unroll, 64))]
+    frame.lines += [*before, *_counted(length, work, steps, min(unroll, 64), asks=not alone)]
     if not length:
         frame.lines += _copies(call.outputs[:carried], [f"x{consts + k}" for k in range(carried)], step)
     return frame.function(length * work)
 
 
-def _counted(length: int, work: int, step: Sequence[str], unroll: int) -> list[str]:
+def _counted(length: int, work: int, step: Sequence[str], unroll: int, *, asks: bool) -> list[str]:
     """A loop over the numbers ``t`` of steps of `work` nanoseconds each. A long one asks between runs of steps."""
     hint = [f"#pragma GCC unroll {unroll}"] if unroll > 1 else []
     inner = [*(f"    {line}" for line in step), "    }"]
-    if length * work < ASKING:
+    if not asks or length * work < ASKING:
         return [*hint, f"    for (long t = 0; t < {length}; t++) {{", *inner]
     every = steps_between(work)
     return [
@@ -124,15 +128,20 @@ def _counted(length: int, work: int, step: Sequence[str], unroll: int) -> list[s
     ]
 
 
-def _while(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
+def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
     """What is carried alternates between two places, and is copied at the end if it is not in the output."""
     params: Any = call.params
     consts, most = params["consts"], params.get("max_steps")
     carried = call.inputs[consts:]
     step = graph_function(
-        params["body"], f"{name}_step", function_of, kept_places(call)["body"], in_turns=True
+        params["body"],
+        f"{name}_step",
+        function_of,
+        kept_places(call)["body"],
+        in_turns=True,
+        any_constants=alone,
     )
-    goes_on = graph_function(params["cond"], f"{name}_goes_on", function_of)
+    goes_on = graph_function(params["cond"], f"{name}_goes_on", function_of, any_constants=alone)
     if step is None or goes_on is None:
         return None
     frame = _Frame(call, name)
@@ -153,8 +162,11 @@ def _while(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
         "            break;",
         f"        {step.function.name}({', '.join([*given, *now, *next_, *step_scratch])});",
         *(f"    {line}" for line in after),
-        f"        if ((steps + 1) % {every} == 0 && {stops(every * work)})",
-        "            break;",
+        *(
+            [f"        if ((steps + 1) % {every} == 0 && {stops(every * work)})", "            break;"]
+            if not alone
+            else []
+        ),
         "    }",
         *(
             f"    if (now{k} != out{k})\n        memcpy(out{k}, now{k}, {value.type.nbytes});"
@@ -203,8 +215,8 @@ def _row(array: str, type: ArrayType, number: str) -> str:
 # ---- choices and calls -----------------------------------------------------------------------------
 
 
-def _switch(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
-    branches = _branches(call, name, function_of, kept_places(call)["branches"])
+def _switch(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
+    branches = _branches(call, name, function_of, kept_places(call)["branches"], alone)
     if branches is None:
         return None
     frame = _Frame(call, name)
@@ -233,18 +245,18 @@ def _switch(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
 
 
 def _branches(
-    call: Call, name: str, function_of: FunctionOf, places: Mapping[int, int]
+    call: Call, name: str, function_of: FunctionOf, places: Mapping[int, int], alone: bool
 ) -> list[GraphFunction] | None:
     """The functions of all branches, which overwrite the same inputs; None if one has none."""
     graphs: Any = call.params["branches"]
     found: list[GraphFunction] = []
     for number, graph in enumerate(graphs):
-        branch = graph_function(graph, f"{name}_branch_{number}", function_of, places)
+        branch = graph_function(graph, f"{name}_branch_{number}", function_of, places, any_constants=alone)
         if branch is None:
             return None
         found.append(branch)
     common = {k: i for k, i in places.items() if all(k in branch.in_place for branch in found)}
-    return found if len(common) == len(places) else _branches(call, name, function_of, common)
+    return found if len(common) == len(places) else _branches(call, name, function_of, common, alone)
 
 
 def _copied_inputs(frame: _Frame) -> list[str]:
@@ -256,9 +268,9 @@ def _copied_inputs(frame: _Frame) -> list[str]:
     ]
 
 
-def _call(call: Call, name: str, function_of: FunctionOf) -> CFunction | None:
+def _call(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
     graph: Any = call.params["graph"]
-    found = graph_function(graph, name, function_of)
+    found = graph_function(graph, name, function_of, any_constants=alone)
     return None if found is None else found.function
 
 

@@ -18,3 +18,9 @@ whatever their types, hence no strict aliasing."""
 
 USUAL_FLAGS: Final = (*FLAGS, "-march=native", "-fopenmp")
 """The same where nobody has asked the compiler what it can do."""
+
+LONG: Final = 1 << 16
+"""Characters of a text from which on the time of the compiler counts for more than that of loops of known length."""
+
+QUICK: Final = ("-O2", "-ftree-vectorize")
+"""What is added for a long text: the same vectors, but no loop is written out turn by turn."""

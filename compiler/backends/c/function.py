@@ -15,6 +15,8 @@ class COptions:
     infinity stay, and the text is the same."""
     blas: bool = False
     """NumPy's BLAS can be called for products in loops."""
+    alone: bool = False
+    """There is no Python: C computes what NumPy would else, and nobody asks loops to stop."""
 
 
 @dataclass(frozen=True, slots=True)

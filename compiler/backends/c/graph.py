@@ -52,11 +52,12 @@ def graph_function(
     may_overwrite: Mapping[int, int] | None = None,
     *,
     in_turns: bool = False,
+    any_constants: bool = False,
 ) -> GraphFunction | None:
     """The C function called `name` that computes the outputs of a graph; None if a call has none.
 
     `may_overwrite` says which output may lie in the memory of which input, if that works out; `in_turns`, that what
-    one call writes another one reads.
+    one call writes another one reads; `any_constants`, that the text may hold large ones.
     """
     functions: list[CFunction | None] = []
     printed: dict[Hashable, CFunction] = {}
@@ -72,7 +73,7 @@ def graph_function(
         functions.append(function)
     constants = {v for call in graph.calls for v in call.inputs if isinstance(v, Constant)}
     constants.update(v for v in graph.outputs if isinstance(v, Constant))
-    if any(value.type.size > MOST_CONSTANTS for value in constants):
+    if not any_constants and any(value.type.size > MOST_CONSTANTS for value in constants):
         return None
     return _Writer(graph, name, functions, dict(may_overwrite or {}), in_turns).written()
 

@@ -26,7 +26,7 @@ def kernel_function(
 
     With `in_place`, outputs may be written over inputs as far as that is safe: compilers are told less about these.
     """
-    if any(
+    if not options.alone and any(
         isinstance(v, Constant) and v.type.size > MOST_CONSTANTS for call in graph.calls for v in call.inputs
     ):
         return None

@@ -1,11 +1,13 @@
 """Numbers as C expressions that give the same bits."""
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ...dtypes import Array, DType, real_dtype
+from ..python_text import WIDTH
 from .types import c_type, element_type
 
 MOST_CONSTANTS = 4096
@@ -25,10 +27,31 @@ def c_literal(number: Array) -> str:
 
 def c_array(name: str, array: Array) -> str:
     """The definition of a constant array, as its elements lie in memory: halves as their bits."""
-    type = element_type(array.dtype)
-    entries = array.view(np.uint16) if type == "uint16_t" else array
-    text = ", ".join(c_literal(np.asarray(entry)) for entry in entries.reshape(-1))
-    return f"static const {type} {name}[] = {{{text}}};"
+    opening = f"static const {element_type(array.dtype)} {name}[] = {{"
+    if array.size > MOST_CONSTANTS:
+        return "\n".join([opening, *filled_rows(c_elements(array)), "};"])
+    return f"{opening}{', '.join(c_elements(array))}}};"
+
+
+def c_elements(array: Array) -> Iterator[str]:
+    """The elements as they lie in memory: halves as their bits."""
+    entries = array.view(np.uint16) if element_type(array.dtype) == "uint16_t" else array
+    return (c_literal(np.asarray(entry)) for entry in entries.reshape(-1))
+
+
+def filled_rows(elements: Iterable[str]) -> Iterator[str]:
+    """The elements in lines of a few, each behind a comma but the last.
+
+    >>> list(filled_rows(["1.0", "2.0"]))
+    ['    1.0, 2.0']
+    """
+    row = ""
+    for element in elements:
+        if row and len(row) + len(element) + 3 > WIDTH:
+            yield f"{row},"
+            row = ""
+        row += f", {element}" if row else f"    {element}"
+    yield row
 
 
 def function_suffix(dtype: DType) -> str:

@@ -14,7 +14,7 @@ from .blas import blas_text
 from .control import control_function
 from .definitions import source_of
 from .function import CFunction, COptions
-from .graph import APART
+from .graph import APART, FunctionOf
 from .heading import headed
 from .interface import print_wrappers
 from .interruption import CALL
@@ -63,21 +63,27 @@ def functions_text(functions: Sequence[CFunction]) -> str:
     return "\n".join([includes, *declarations, folded_lines(text.lstrip("\n"))])
 
 
-def print_function(call: Call, name: str, options: COptions, *, in_loop: bool = False) -> CFunction | None:
+def print_function(
+    call: Call, name: str, options: COptions, *, in_loop: bool = False, inner: FunctionOf | None = None
+) -> CFunction | None:
     """The C function that computes a call; None if NumPy's statements do it.
 
-    In a loop that is C itself, more is worth doing in C: a call of NumPy would make it a loop of Python.
+    In a loop that is C itself, more is worth doing in C: a call of NumPy would make it a loop of Python. `inner` gives
+    the functions of the calls in such a loop, if not this does.
     """
-    found = _function_of(call, name, options, in_loop)
+    found = _function_of(call, name, options, in_loop, inner)
     return headed(found, call) if found else None
 
 
-def _function_of(call: Call, name: str, options: COptions, in_loop: bool) -> CFunction | None:
+def _function_of(
+    call: Call, name: str, options: COptions, in_loop: bool, inner: FunctionOf | None
+) -> CFunction | None:
     if call.op == "kernel":
         (graph,) = called((call,))
         return kernel_function(graph, name, options, in_place=not in_loop)
-    inner = partial(print_function, options=options, in_loop=True)
-    found = step_function(call, name, options, in_loop=in_loop) or control_function(call, name, inner)
+    inner = inner or partial(print_function, options=options, in_loop=True)
+    found = step_function(call, name, options, in_loop=in_loop)
+    found = found or control_function(call, name, inner, alone=options.alone)
     if found is None and in_loop and is_loop_call(call):
         types = [value.type for value in call.inputs]
         alone = graph_of(call.op, types, lambda *values: bind_all(call.op, *values, **call.params))

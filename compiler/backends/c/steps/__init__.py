@@ -6,7 +6,7 @@ from ....ir import Call
 from ..function import CFunction, COptions
 from .chunks import nothing
 from .cumulative import cumulative
-from .products import dot
+from .products import DEFAULT, dot
 from .random import random_bits
 from .scattering import scatter
 from .sorting import sort, top_k
@@ -26,8 +26,6 @@ _STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
     "update_slice": update,
 }
 
-DEFAULT = COptions()
-
 
 def step_function(
     call: Call, name: str, options: COptions = DEFAULT, *, in_loop: bool = False
@@ -41,4 +39,6 @@ def step_function(
         return None
     if not any(value.type.size for value in call.outputs):
         return nothing(call, name)
-    return dot(call, name, in_loop=in_loop, blas=options.blas) if step is None else step(call, name)
+    if step is None:
+        return dot(call, name, in_loop=in_loop, options=options)
+    return sort(call, name, any_length=options.alone) if call.op == "sort" else step(call, name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ....ir import Call, Shape
 from ..blas import OF_DTYPE
-from ..function import CFunction
+from ..function import CFunction, COptions
 from ..parameters import parameters
 from ..types import element_type
 from .chunks import chunk_size, names, over_chunks
@@ -103,7 +103,10 @@ static void $name($parameters, long threads)
 """)
 
 
-def dot(call: Call, name: str, *, in_loop: bool = False, blas: bool = False) -> CFunction | None:
+DEFAULT = COptions()
+
+
+def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEFAULT) -> CFunction | None:
     """The C function of a call of ``dot``, which calls BLAS for large products in a loop if it can."""
     axes: Any = call.params
     x, y = call.inputs
@@ -124,8 +127,8 @@ def dot(call: Call, name: str, *, in_loop: bool = False, blas: bool = False) -> 
     is_large = (
         dtype.kind == "f" and flops > (IN_LOOP if in_loop else SMALL) ** 3 and not (in_loop and is_thin)
     )
-    by_blas = is_large and in_loop and blas and left.is_even and right.is_even
-    if is_large and not by_blas:
+    by_blas = is_large and in_loop and options.blas and left.is_even and right.is_even
+    if is_large and not by_blas and not options.alone:
         return None
     whole, name = name, f"{name}_here" if by_blas else name
     product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)

@@ -227,14 +227,14 @@ SHORT = 64
 """One operand alone is sorted faster by NumPy, unless it has so few entries that calling NumPy costs more."""
 
 
-def sort(call: Call, name: str) -> CFunction | None:
-    """The C function of a call of ``sort``."""
+def sort(call: Call, name: str, *, any_length: bool = False) -> CFunction | None:
+    """The C function of a call of ``sort``; `any_length` if NumPy cannot do what it does faster."""
     params: Any = call.params
     axis, count = params["axis"], params["num_keys"]
     x = call.inputs[0]
     length, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     keys = call.inputs[:count]
-    if not _can_be_keys(keys, length) or (len(call.inputs) == 1 and x.type.size > SHORT):
+    if not _can_be_keys(keys, length) or (len(call.inputs) == 1 and x.type.size > SHORT and not any_length):
         return None
     records = Records(name, tuple(value.dtype for value in keys), params["descending"], length)
     texts = {"name": name, "length": length, "inner": inner}

@@ -1,0 +1,79 @@
+"""`c_files`: a program as C files that need neither Python nor Tracemill."""
+
+from collections.abc import Mapping, Sequence
+from inspect import cleandoc
+
+from ....errors import InternalError
+from ....ir import Call, Graph
+from ....program import Program
+from ..function import CFunction, COptions
+from ..graph import graph_function
+from ..layout import comment_lines
+from ..source import print_function
+from .comments import paragraph, without_trigraphs
+from .constants import without_large_constants
+from .header import header_text
+from .makefile import makefile_text
+from .refusal import refusal
+from .signature import signature_of
+from .text import Exported
+
+OPTIONS = COptions(alone=True)
+
+
+def c_files(
+    program: Program,
+    doc: str | None = None,
+    *,
+    name: str | None = None,
+    paths: Sequence[str] | None = None,
+    source: Graph | None = None,
+    producer: str = "Tracemill",
+) -> Mapping[str, str]:
+    """``NAME.c``, ``NAME.h``, a ``Makefile``, and ``NAME_constants.c`` if there are large constants, by their names.
+
+    `program` has been through all passes of the C backend and captures nothing; `source` is its graph before them,
+    which the header shows. `doc` is what the user says of it; `name` what it is called, if not as the graph is; `paths`
+    how Python reaches its arguments. The same program gives the same text, byte by byte.
+
+    Raises:
+        ExportError: C cannot compute a call, or the constants are too large for a text.
+    """
+    if program.captured:
+        raise InternalError("what a program that is exported captures must have become constants")
+    signature = signature_of(program, name, paths)
+    graph, constants = without_large_constants(program.graph, signature.name)
+    may_overwrite = {output: given for given, output in program.mutated}
+    inner = "compute" if signature.name != "compute" else "run"
+    found = graph_function(graph, inner, _function_of, may_overwrite, any_constants=True)
+    assert found is not None  # `_function_of` has raised an error if there is none
+    exported = Exported(signature, found, program.mutated, constants)
+    about = [paragraph(cleandoc(doc))] if doc else []
+    about.append(comment_lines(_opening(source or graph, signature.name)))
+    heading = f"// {signature.name}: see {signature.name}.h. Made by {producer}.\n"
+    text = exported.text(heading)
+    files = {
+        f"{signature.name}.h": header_text(signature, exported.workspace, about),
+        f"{signature.name}.c": text,
+    }
+    if constants:
+        named = [constant.definition for constant in constants]
+        opening = f"// The constants of {signature.name}.c.\n\n#include <complex.h>\n#include <stdint.h>\n"
+        files[f"{signature.name}_constants.c"] = "\n".join([opening, *named])
+    sources = [file for file in files if file.endswith(".c")]
+    files["Makefile"] = makefile_text(signature.name, sources, len(text), producer)
+    return {file: without_trigraphs(text) for file, text in sorted(files.items())}
+
+
+def _function_of(call: Call, name: str) -> CFunction:
+    found = print_function(call, name, OPTIONS, in_loop=True, inner=_function_of)
+    if found is None:
+        raise refusal(call)
+    return found
+
+
+def _opening(graph: Graph, name: str) -> str:
+    """The types of what a graph takes and gives, in the words of its text."""
+    takes = [f"{given}: {value.type}" for given, value in zip(graph.input_names, graph.inputs, strict=False)]
+    gives = ", ".join(str(value.type) for value in graph.outputs)
+    return f"{name}({', '.join(takes)}) -> {gives if len(graph.outputs) == 1 else f'({gives})'}"

@@ -1,0 +1,115 @@
+"""The header of an exported function: what it takes, who owns what, which codes it returns."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from ..layout import folded_lines
+from .comments import paragraph
+from .signature import CSignature, Parameter
+
+ABI: Final = 1
+"""The number of the rules below, which the header has as a macro."""
+
+_REAL: Final = {"complex64": "float", "complex128": "double"}
+
+_RULES: Final = """\
+Arrays lie in memory in C order, without gaps, aligned as their C type is. The caller owns all memory: nothing is
+allocated, and nothing is kept. What is written must not overlap with any other argument; what is read may overlap
+with what is read. An array without elements may be null. Numbers are given by value, complex ones by pointer. A bool
+is a byte that is 0 or 1; a float16 or bfloat16 is given as its 16 bits.
+
+The workspace has at least {macro}_WORKSPACE_SIZE bytes, of any alignment and any content; it may be null if that is 0.
+Calls may run at the same time in several threads if they share neither a workspace nor what they write. Built with
+OpenMP, a call uses as many threads as omp_get_max_threads() says; its results do not depend on that.
+
+Returns {macro}_OK, or the code of what is wrong; then nothing has been written."""
+
+
+def header_text(signature: CSignature, workspace: int, about: Sequence[str]) -> str:
+    """The text of ``NAME.h``; `about` are the comments that say what the function computes."""
+    name, macro = signature.name, signature.macro
+    parts = [
+        "\n//\n".join(about) + "\n",
+        f"#ifndef {macro}_H\n#define {macro}_H\n",
+        _includes(signature),
+        f"#define {macro}_ABI {ABI}  // the rules below\n#define {macro}_WORKSPACE_SIZE {workspace}  // bytes\n",
+        "".join(_dimensions(signature, parameter) for parameter in signature.parameters),
+        '#ifdef __cplusplus\nextern "C" {\n#endif\n',
+        f"enum {{\n    {macro}_OK = 0,\n    {macro}_NULL_ARGUMENT = 1,  // an array with elements is null\n"
+        f"    {macro}_NO_WORKSPACE = 2,  // the workspace is null, and needed\n}};\n",
+        f"{paragraph(_RULES.format(macro=macro))}\n//\n{paragraph(_example(signature))}\n{_declaration(signature)}\n",
+        f"// {macro}_WORKSPACE_SIZE, for those who load the library while they run.\n"
+        f"size_t {name}_workspace_size(void);\n",
+        f"#ifdef __cplusplus\n}}\n#endif\n\n#endif  // {macro}_H\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _includes(signature: CSignature) -> str:
+    text = "#include <stddef.h>\n#include <stdint.h>\n"
+    used = [name for name in _REAL if any(p.type.dtype.name == name for p in signature.parameters)]
+    if not used:
+        return text
+    cpp = "".join(
+        f"typedef std::complex<{_REAL[used_name]}> {signature.name}_{used_name};\n" for used_name in used
+    )
+    c = "".join(f"typedef {_REAL[used_name]} _Complex {signature.name}_{used_name};\n" for used_name in used)
+    return f"{text}\n#ifdef __cplusplus\n#include <complex>\n{cpp}#else\n{c}#endif\n"
+
+
+def _dimensions(signature: CSignature, parameter: Parameter) -> str:
+    """Macros of the lengths of an array's axes, and of how many elements it has."""
+    if not parameter.type.shape:
+        return ""
+    stem = dimension_stem(signature, parameter)
+    lines = [f"#define {stem}_DIM{axis} {length}\n" for axis, length in enumerate(parameter.type.shape)]
+    return "".join([*lines, f"#define {stem}_SIZE {parameter.type.size}\n"])
+
+
+def dimension_stem(signature: CSignature, parameter: Parameter) -> str:
+    """What the macros of a parameter begin with; those whose names differ in nothing but case keep theirs."""
+    alike = [p.name.upper() for p in signature.parameters].count(parameter.name.upper())
+    return f"{signature.macro}_{parameter.name.upper() if alike == 1 else parameter.name}"
+
+
+def element_text(signature: CSignature, parameter: Parameter) -> str:
+    """The type of the elements, as the header calls it."""
+    dtype = parameter.type.dtype
+    return f"{signature.name}_{dtype.name}" if dtype.kind == "c" else parameter.element
+
+
+def declared(signature: CSignature, parameter: Parameter) -> str:
+    """A parameter's declaration."""
+    element = element_text(signature, parameter)
+    if parameter.by_value:
+        return f"{element} {parameter.name}"
+    return f"{'' if parameter.is_written else 'const '}{element} *{parameter.name}"
+
+
+def _declaration(signature: CSignature) -> str:
+    rows = [(f"{declared(signature, p)},", f"{p.path}: {p.type}, {p.use}") for p in signature.parameters]
+    rows.append(("void *workspace", f"{signature.macro}_WORKSPACE_SIZE bytes"))
+    width = max(len(code) for code, _ in rows)
+    lines = [f"    {code:{width}}  {paragraph(said)}" for code, said in rows]
+    return "\n".join([f"int {signature.name}(", *lines, ");"])
+
+
+def _example(signature: CSignature) -> str:
+    lines = ["For example:", ""]
+    arguments: list[str] = []
+    for parameter in signature.parameters:
+        element, name = element_text(signature, parameter), parameter.name
+        if parameter.by_value:
+            lines.append(f"    {element} {name} = 1;")
+        elif parameter.type.shape:
+            lines.append(f"    static {element} {name}[{dimension_stem(signature, parameter)}_SIZE];")
+        else:
+            lines.append(f"    {element} {name};")
+        is_pointer = parameter.by_value or parameter.type.shape
+        arguments.append(name if is_pointer else f"&{name}")
+    lines += [
+        f"    void *workspace = malloc({signature.macro}_WORKSPACE_SIZE);",
+        f"    int code = {signature.name}({', '.join([*arguments, 'workspace'])});",
+    ]
+    lines[-1] = folded_lines(lines[-1])
+    return "\n".join(lines)

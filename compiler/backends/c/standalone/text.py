@@ -1,0 +1,147 @@
+"""The C file of an exported program: the functions of the backend, and the one that is exported, which calls them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ....memory_plan import ALIGNMENT, aligned
+from ..function import CFunction
+from ..graph import GraphFunction
+from ..source import functions_text
+from .constants import NamedConstant
+from .header import declared
+from .signature import CSignature
+
+_BEFORE: Final = """\
+#if defined(__GNUC__) && !defined(_OPENMP)
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"  // of OpenMP
+#endif
+#ifdef __GNUC__
+#pragma GCC diagnostic ignored "-Wunused-parameter"  // all functions take the number of threads
+#endif
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wpass-failed"  // it runs fewer loops on vectors than gcc
+#endif
+
+// glibc's mathematical functions on vectors, which gcc calls where it is told of them.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
+#if __GLIBC_PREREQ(2, 35)  // has all of them
+#define TM_VECTOR_MATH
+#endif
+#endif
+"""
+
+_THREADS: Final = """\
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+static long threads_to_use(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """The function of a program's graph, and how the exported one calls it."""
+
+    signature: CSignature
+    found: GraphFunction
+    overwritten: Sequence[tuple[int, int]]
+    """Inputs whose memory holds an output afterwards: which of which."""
+    constants: Sequence[NamedConstant]
+    """What the function takes behind the inputs of the signature."""
+
+    @property
+    def function(self) -> CFunction:
+        return self.found.function
+
+    @property
+    def work_bytes(self) -> int:
+        """The memory that the function works in."""
+        return sum(type.nbytes for type in self.function.outputs[self._count :])
+
+    @property
+    def _count(self) -> int:
+        """How many arrays it writes."""
+        return len(self.signature.outputs) + len(self.overwritten)
+
+    @property
+    def held(self) -> dict[int, int]:
+        """The outputs that are copied to an input afterwards, and where in the workspace they lie until then."""
+        places: dict[int, int] = {}
+        end = aligned(self.work_bytes)
+        for _, output in self.overwritten:
+            if output not in self.found.in_place:
+                places[output] = end
+                end += aligned(self.function.outputs[output].nbytes)
+        return places
+
+    @property
+    def workspace(self) -> int:
+        """The bytes that a caller gives: with those up to the next cache line."""
+        needed = aligned(self.work_bytes) + sum(aligned(self.function.outputs[k].nbytes) for k in self.held)
+        return needed + ALIGNMENT if needed else 0
+
+    def text(self, heading: str) -> str:
+        """The file."""
+        name = self.signature.name
+        declarations = "".join(f"extern {constant.declaration};\n" for constant in self.constants)
+        whole = replace(self.function, text="\n".join([self.function.text, _THREADS, self._exported()]))
+        parts = [
+            heading,
+            f'#include "{name}.h"\n',
+            _BEFORE,
+            *([f"// In {name}_constants.c.\n{declarations}"] if declarations else []),
+            functions_text([whole]),
+        ]
+        return "\n".join(parts)
+
+    def _exported(self) -> str:
+        signature, macro = self.signature, self.signature.macro
+        parameters = ", ".join([*(declared(signature, p) for p in signature.parameters), "void *workspace"])
+        pointers = [p.name for p in signature.parameters if not p.by_value and p.type.size]
+        lines: list[str] = []
+        if pointers:
+            lines += [
+                f"    if ({' || '.join(f'!{name}' for name in pointers)})",
+                f"        return {macro}_NULL_ARGUMENT;",
+            ]
+        if self.workspace:
+            aligned = f"((uintptr_t)workspace + {ALIGNMENT - 1}) / {ALIGNMENT} * {ALIGNMENT}"
+            lines += [
+                f"    if (!workspace)\n        return {macro}_NO_WORKSPACE;",
+                f"    uint8_t *const work = (uint8_t *)({aligned});",
+            ]
+        else:
+            lines.append("    (void)workspace;")
+        lines.append(f"    {self.function.name}({', '.join(self._arguments())});")
+        for given, output in self.overwritten:
+            nbytes = self.function.outputs[output].nbytes
+            if output in self.held and nbytes:
+                lines.append(
+                    f"    memcpy({signature.inputs[given].name}, work + {self.held[output]}, {nbytes});"
+                )
+        lines.append(f"    return {macro}_OK;")
+        return "\n".join([
+            f"size_t {signature.name}_workspace_size(void)\n{{\n    return {macro}_WORKSPACE_SIZE;\n}}\n",
+            f"int {signature.name}({parameters})\n{{", *lines, "}\n",
+        ])  # fmt: skip
+
+    def _arguments(self) -> list[str]:
+        inputs = [f"&{p.name}" if p.by_value else p.name for p in self.signature.inputs]
+        arguments = [*inputs, *(constant.name for constant in self.constants)]
+        arguments += [p.name for p in self.signature.outputs]
+        for given, output in self.overwritten:
+            name = self.signature.inputs[given].name
+            type = self.signature.inputs[given].element
+            arguments.append(f"({type} *)(work + {self.held[output]})" if output in self.held else name)
+        if self.work_bytes:
+            arguments.append("work")
+        return [*arguments, "threads_to_use()"]
