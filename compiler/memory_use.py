@@ -1,10 +1,34 @@
-"""How much memory a program needs: its arguments, its results, and what it works in."""
+"""How much memory a program needs, and when: its arguments, its results, and what it works in."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
-from .ir import Graph, called
+from .ir import Graph, Value, called
 from .memory_plan import Block, MemoryPlan
+from .naming import Naming
 from .peak_memory import peak_memory
+from .table_text import aligned
+
+_COLUMNS: Final = 48
+"""Of a timeline of a long program: each stands for several calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """A piece of memory, and the calls during which it is needed."""
+
+    name: str
+    """The array that is made there first."""
+    nbytes: int
+    place: str
+    """``argument``, ``output``, ``arena`` for what is kept from call to call, or ``temporary`` for what is not."""
+    offset: int | None
+    """Of its first byte in the arena; None elsewhere."""
+    first: int
+    """The number of the call that makes it, from 0."""
+    last: int
+    """The number of the last call that needs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +42,10 @@ class MemoryUse:
     temporaries: int
     """What it needs besides, at the time at which it needs most: kept from call to call as far as it can be. Where
     threads share tiles, what one of them needs."""
+    lifetimes: tuple[Lifetime, ...] = ()
+    """Every piece of memory: arguments first, then as they are made. What calls need inside of them is left out."""
+    steps: int = 0
+    """How many calls there are, or steps of a plan."""
 
     @property
     def peak(self) -> int:
@@ -26,7 +54,19 @@ class MemoryUse:
 
     def __str__(self) -> str:
         parts = f"arguments {self.arguments:_}, outputs {self.outputs:_}, temporaries {self.temporaries:_}"
-        return f"{self.peak:_} bytes: {parts}"
+        return "\n".join([f"{self.peak:_} bytes: {parts}", *self._timeline()])
+
+    def _timeline(self) -> list[str]:
+        """A line per piece of memory, with a mark for each call, or few calls, during which it is needed."""
+        if not self.lifetimes:
+            return []
+        columns = max(1, min(self.steps, _COLUMNS))
+        until = f"calls 0 to {self.steps - 1}" if self.steps > 1 else "call 0"
+        rows = [("array", "bytes", "place", until)]
+        for life in self.lifetimes:
+            place = life.place if life.offset is None else f"{life.place} +{life.offset:_}"
+            rows.append((life.name, f"{life.nbytes:_}", place, _marks(life, self.steps, columns)))
+        return aligned(rows, right=(1,))
 
 
 def memory_use(graph: Graph, plan: MemoryPlan) -> MemoryUse:
@@ -51,7 +91,43 @@ def memory_use(graph: Graph, plan: MemoryPlan) -> MemoryUse:
         now += change
         inside = max((_working_memory(nested) for nested in called((call,))), default=0)
         most = max(most, now + (inside if call.op != "kernel" else 0))
-    return MemoryUse(sum(value.type.nbytes for value in graph.inputs), outputs, plan.arena_bytes + most)
+    arguments = sum(value.type.nbytes for value in graph.inputs)
+    lifetimes = tuple(_lifetimes(graph, plan, returned))
+    return MemoryUse(arguments, outputs, plan.arena_bytes + most, lifetimes, len(graph.calls))
+
+
+def _lifetimes(graph: Graph, plan: MemoryPlan, returned: set[Block]) -> Iterator[Lifetime]:
+    names, end = _names(graph), max(0, len(graph.calls) - 1)
+    for value in graph.inputs:
+        yield Lifetime(names[value], value.type.nbytes, "argument", None, 0, end)
+    for value, block in sorted(plan.block.items(), key=lambda item: item[1].first):
+        if block.first < 0:
+            continue  # a donated argument
+        place = "output" if block in returned else "arena" if block.in_arena else "temporary"
+        offset = block.offset if block.in_arena else None
+        yield Lifetime(names[value], block.nbytes, place, offset, block.first, min(block.last, end))
+    seen: set[Block | None] = set()
+    for value in graph.outputs:
+        own = plan.block_of(value)
+        if value.ndim and (own is None or own in seen):
+            yield Lifetime(f"{names[value]}, copied", value.type.nbytes, "output", None, end, end)
+        seen.add(own)
+
+
+def _names(graph: Graph) -> dict[Value, str]:
+    """As the graph's text does."""
+    scope = Naming(graph)
+    for call in graph.calls:
+        list(scope.introduce(call.inputs))
+        scope.make(call)
+    list(scope.introduce(graph.outputs))
+    values = (*graph.inputs, *(value for call in graph.calls for value in call.outputs), *graph.outputs)
+    return {value: scope.use(value) for value in values}
+
+
+def _marks(life: Lifetime, steps: int, columns: int) -> str:
+    first, last = (step * columns // max(1, steps) for step in (life.first, life.last))
+    return "·" * first + "█" * (last - first + 1) + "·" * (columns - last - 1)
 
 
 def _working_memory(graph: Graph) -> int:

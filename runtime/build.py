@@ -71,10 +71,12 @@ def memory_of(
 ) -> MemoryUse:
     """What the program of `print_program` needs while it runs; `plan` is that of one for a GPU."""
     if plan is not None:
+        from ..compiler.backends.triton.lifetimes import lifetimes_of
+
         arguments, outputs = (
             sum(slot.type.nbytes for slot in slots) for slots in (plan.inputs, plan.outputs)
         )
-        return MemoryUse(arguments, outputs, plan.arena_bytes)
+        return MemoryUse(arguments, outputs, plan.arena_bytes, tuple(lifetimes_of(plan)), len(plan.steps))
     library = CLibrary(partial(print_function, options=target.options)) if target.backend == "c" else None
     return memory_use(graph, memory_plan(graph, library, donated))
 

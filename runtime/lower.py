@@ -1,24 +1,21 @@
 """`Lowered`: every stage between a Python function and its generated source, to look at."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..compiler.backends.c.function import CFunction
-from ..compiler.byte_counts import show_bytes
-from ..compiler.ir import Call, Graph, called
+from ..compiler.ir import Graph
 from ..compiler.memory_use import MemoryUse
-from ..compiler.program import trace
+from ..compiler.program import Program, trace
 from ..passes.fuse import fusion_report
-from ..passes.fusion.cost import operations
 from ..passes.fusion.report import Report
-from ..passes.fusion.traffic import bytes_read, bytes_written
 from .build import Source, memory_of, print_program
+from .cost import Cost, cost_of
 from .donation import donated_inputs
-from .machine import measured_machine
+from .lowered_kernel import Kernel, check_for_gpus, kernels_of
+from .machine import Machine, measured_machine
 from .optimise import costs_for, final, optimise
 from .signature import Signature, arguments_for, gpu_of
 from .target import target_of
@@ -26,33 +23,7 @@ from .variant import Variant
 
 if TYPE_CHECKING:
     from ..compiler.backends.triton.plan import Plan
-
-
-@dataclass(frozen=True, slots=True)
-class Kernel:
-    """What one generated loop nest computes, and what it costs."""
-
-    graph: Graph
-    source: str | None
-    """The C function; None if statements of NumPy do it, or Triton functions, which are in the program's source."""
-    bytes_moved: int
-    """What it reads and writes, each array once."""
-    operations: float
-    """How many additions take as long as all its arithmetic."""
-    bandwidth: float | None
-    """The bytes that this machine reads and writes in a second when it copies large arrays, as it was measured once;
-    None of GPUs."""
-
-    @property
-    def least_time(self) -> float | None:
-        """The seconds that reading and writing takes alone, if nothing lies in a cache; None of GPUs."""
-        return None if self.bandwidth is None else self.bytes_moved / self.bandwidth
-
-    def __str__(self) -> str:
-        moved = f"{self.graph.name}: moves {show_bytes(self.bytes_moved)}, {self.operations:.3g} operations"
-        if self.bandwidth is None:
-            return moved
-        return f"{moved}; {self.bytes_moved / self.bandwidth * 1e6:.3g} µs at {self.bandwidth / 1e9:.1f} GB/s"
+    from .triton_build import BuiltKernel
 
 
 class Lowered:
@@ -60,7 +31,18 @@ class Lowered:
 
     ``print(f.lower(x))`` shows it all; ``.graph`` is the traced graph, ``.after("simplify")`` the graph after that
     pass, ``.source`` the generated module, ``.c_source`` the C text of what that calls, if any, and ``.plan`` what a
-    program for a GPU launches.
+    program for a GPU launches. ``.kernels`` are its generated functions, ``.cost`` what it computes and moves,
+    ``.memory`` what it needs and when, ``.fusion`` what shares a kernel. ``.compile()`` makes it run.
+
+    >>> import numpy as np, tracemill as tm
+    >>> lowered = tm.compile(lambda x, w: np.tanh(x @ w)).lower(np.ones((8, 3)), np.ones((3, 2)))
+    >>> lowered.cost.flops, lowered.cost.transcendentals, lowered.memory.outputs
+    (96, 16, 128)
+    >>> print(lowered.after("simplify").code)
+    def function(x: f64[8, 3], w: f64[3, 2]) -> f64[8, 2]:
+        dot_1: f64[8, 2] = dot(x, w, contract_x=(1,), contract_y=(0,))  # ...
+        tanh_1: f64[8, 2] = tanh(dot_1)
+        return tanh_1
     """
 
     def __init__(
@@ -71,8 +53,11 @@ class Lowered:
         fast_math: bool = False,
         donate_argnums: tuple[int, ...] = (),
         lock: Path | None = None,
+        program: Program | None = None,
     ) -> None:
-        program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
+        """`program` is what tracing `function` gives, if that has been done."""
+        if program is None:
+            program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
         self._target = target_of(backend, fast_math, gpu_of(signature, program.captured), lock)
         self.backend = self._target.backend
         """``"c"``, ``"numpy"`` or ``"triton"``."""
@@ -137,18 +122,71 @@ class Lowered:
         """What a program for a GPU does: print it. None of programs for the host."""
         return self._source.plan
 
-    @property
+    @cached_property
     def kernels(self) -> list[Kernel]:
-        """The fused kernels, in the order in which they run; those of nested graphs are left out.
+        """What generated functions compute, in the order in which they run; those of nested graphs are left out.
 
         How fast the machine copies is measured for the first of them, in a third of a second, and kept on disk.
         """
-        calls = [call for call in self.optimised.calls if call.op == "kernel"]
-        if not calls:
-            return []
-        made = self._source.functions
-        bandwidth = None if self.backend == "triton" else measured_machine().bandwidth
-        return [_kernel(call, made.get(call), bandwidth) for call in calls]
+        functions = {} if self.backend == "triton" else self._source.functions
+        has_some = self.backend == "triton" or functions or any(c.op == "tiled" for c in self.optimised.calls)
+        bandwidth = self._machine.bandwidth if has_some and self._machine else None
+        return kernels_of(self.optimised, self._target, functions, bandwidth)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """Operations and bytes by kernel, and the least time that they take on this machine: print it for a table.
+
+        How fast the machine copies and multiplies is measured the first time, in a third of a second, and kept on disk.
+        """
+        return cost_of(self.optimised, self._machine)
+
+    @cached_property
+    def _machine(self) -> Machine | None:
+        """What is known of the machine that the program runs on; None of GPUs."""
+        return None if self.backend == "triton" else measured_machine()
+
+    def built(self, architecture: str | None = None) -> "tuple[BuiltKernel, ...]":
+        """The machine code of a program for a GPU, by functions, with registers, spills and shared memory.
+
+        Args:
+            architecture: such as ``"cuda:sm_90"``, which need not be here; by default that of the GPU, else that one.
+
+        Raises:
+            BackendError: it is no program for GPUs.
+            MissingPackageError: Triton is not installed.
+            KernelError: Triton refuses a function.
+        """
+        check_for_gpus(self._target, self.graph.name)
+        from ..compiler.backends.triton.program import triton_program
+        from .gpu.known_choices import known_choices
+        from .gpu.machine_code import build_all
+
+        return build_all(
+            triton_program(self.optimised, known_choices(self._target)), self._target, architecture
+        )
+
+    @property
+    def ptx(self) -> str:
+        """The assembly of a program for a GPU: for the one that is here, else for ``sm_90``. Raises as `built` does."""
+        from .gpu.machine_code import assembly
+
+        return assembly(self._built)
+
+    @property
+    def sass(self) -> str:
+        """The same as instructions of the processor. Raises as `built` does.
+
+        Raises:
+            MissingPackageError: neither nvdisasm nor cuobjdump is there.
+        """
+        from .gpu.machine_code import instructions
+
+        return instructions(self._built)
+
+    @cached_property
+    def _built(self) -> "tuple[BuiltKernel, ...]":
+        return self.built()
 
     def compile(self) -> Variant:
         """The program, ready to run."""
@@ -183,11 +221,3 @@ class Lowered:
 
     def __repr__(self) -> str:
         return f"<Lowered {self.graph.name}({self.signature})>"
-
-
-def _kernel(call: Call, function: CFunction | None, bandwidth: float | None) -> Kernel:
-    (graph,) = called((call,))
-    sizes = (max(value.type.size for value in (*inner.inputs, *inner.outputs)) for inner in graph.calls)
-    spent = sum(operations(inner) * size for inner, size in zip(graph.calls, sizes, strict=True))
-    text = function.text if function else None
-    return Kernel(graph, text, bytes_read(call) + bytes_written(call), spent, bandwidth)

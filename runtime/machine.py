@@ -19,6 +19,8 @@ SECONDS = 0.3
 """What measuring may take."""
 
 _COPIED = 32 * 2**20
+_MULTIPLIED = {"f32": np.float32, "f64": np.float64}
+_ROWS = 768
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _SYSCONF = {1: "SC_LEVEL1_DCACHE_SIZE", 2: "SC_LEVEL2_CACHE_SIZE", 3: "SC_LEVEL3_CACHE_SIZE"}
 
@@ -36,6 +38,8 @@ class Machine:
     """By number of threads: the bytes that they read and write in a second when they copy large arrays."""
     call: float
     """Seconds that a call of a NumPy function takes beyond its work."""
+    multiplied: dict[str, float]
+    """By dtype: the operations on numbers in a second when all threads multiply large matrices."""
 
     @property
     def bandwidth(self) -> float:
@@ -51,7 +55,10 @@ def known_machine() -> Machine | None:
     try:
         caches = {int(level): int(size) for level, size in known["caches"].items()}
         copied = {int(threads): float(speed) for threads, speed in known["copied"].items()}
-        return Machine(processor_name(), int(known["cores"]), caches, copied, float(known["call"]))
+        multiplied = {dtype: float(known["multiplied"][dtype]) for dtype in _MULTIPLIED}
+        return Machine(
+            processor_name(), int(known["cores"]), caches, copied, float(known["call"]), multiplied
+        )
     except (KeyError, AttributeError, TypeError, ValueError):  # written by another version, or by hand
         return None
 
@@ -66,8 +73,9 @@ def measure() -> Machine:
     stop = time.perf_counter() + SECONDS
     cores = available_cores()
     call = _call_time()
+    multiplied = _multiplication_speeds(time.perf_counter() + SECONDS / 6)
     copied = _copy_speeds(sorted({1, (cores + 1) // 2, cores}), stop)
-    found = Machine(processor_name(), cores, _cache_sizes(), copied, call)
+    found = Machine(processor_name(), cores, _cache_sizes(), copied, call, multiplied)
     remember("machine", {"digest": processor_digest(), **asdict(found)})
     return found
 
@@ -93,6 +101,16 @@ def _copy_all(pool: ThreadPoolExecutor, parts: list[tuple[Any, Any]]) -> None:
 
 def _copy(part: tuple[Any, Any]) -> None:
     np.copyto(*part)
+
+
+def _multiplication_speeds(stop: float) -> dict[str, float]:
+    """By dtype, of square matrices, as NumPy's BLAS multiplies them."""
+    speeds: dict[str, float] = {}
+    for place, (name, dtype) in enumerate(_MULTIPLIED.items()):
+        x, out = np.ones((_ROWS, _ROWS), dtype), np.empty((_ROWS, _ROWS), dtype)
+        until = time.perf_counter() + max(0.0, stop - time.perf_counter()) / (len(_MULTIPLIED) - place)
+        speeds[name] = 2 * _ROWS**3 / _least_time(partial(np.matmul, x, x, out=out), until)
+    return speeds
 
 
 def _call_time() -> float:

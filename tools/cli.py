@@ -1,6 +1,5 @@
 """The command ``tracemill``."""
 
-import contextlib
 import json
 import os
 import sys
@@ -17,19 +16,14 @@ from rich.console import Console
 from ..compiler.errors import CompilerWarning, HostFallbackWarning, TracemillError
 from ..compiler.tracing import is_library
 from ..runtime.cache import CacheWarning
-from ..runtime.lower import Lowered
-from ..runtime.target import BACKENDS
-from .argument_specs import parse_spec, read_example, signature_of_call
 from .bench_command import bench
 from .cache_commands import cache
 from .coverage import coverage, render, totals
 from .demo import EPOCHS, QUICK_EPOCHS, run_demo
 from .doctor import doctor
 from .gpu_check_command import gpu_check
-from .inspection import as_rows, choose, show, stages_of
+from .inspect_command import inspect
 from .lock_commands import lock
-from .named_function import find_function
-from .transform_text import apply_transforms
 
 FAILED, INTERRUPTED = 1, 130
 _CLICK = str(Path(click.__file__).parent)
@@ -48,6 +42,7 @@ tracemill.add_command(cache)
 tracemill.add_command(bench)
 tracemill.add_command(doctor)
 tracemill.add_command(gpu_check)
+tracemill.add_command(inspect)
 tracemill.add_command(lock)
 
 
@@ -60,57 +55,6 @@ tracemill.add_command(lock)
 def demo(quick: bool, epochs: int | None, seed: int) -> None:
     """Train a network to read digits, and compare it with NumPy written by hand."""
     run_demo(Console(), seed=seed, epochs=epochs or (QUICK_EPOCHS if quick else EPOCHS))
-
-
-@tracemill.command("inspect")
-@click.argument("function")
-@click.option(
-    "--in", "described", multiple=True, metavar="ARGUMENT", help='As "x: f32[4, 784]"; repeat for each.'
-)
-@click.option("--example", type=click.Path(path_type=Path), help="A .npz file with arrays for the arguments.")
-@click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".')
-@click.option("--stage", default="all", show_default=True, help="One of traced, after:PASS, numpy, c, all.")
-@click.option(
-    "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What it is made for."
-)
-@click.option("--diff", "as_diff", is_flag=True, help="Show what each pass changed.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def inspect_(
-    function: str,
-    described: tuple[str, ...],
-    example: Path | None,
-    transform: str | None,
-    stage: str,
-    backend: str,
-    as_diff: bool,
-    as_json: bool,
-) -> None:
-    """Show the graph of FUNCTION, what each pass makes of it, and the generated source.
-
-    FUNCTION is package.module:function or path/file.py:function. Arguments are described in the IR's words:
-
-    \b
-      x: f32[4, 784]             an array
-      x: f64[]                   a NumPy scalar
-      n: int                     a Python number: int, float, complex
-      axis = -1                  a setting, known while tracing
-      layers.0.w: f32[784, 10]   an array inside a list inside a dict
-      f32[4, 784]                the next argument, whatever its name
-
-    The code of FUNCTION's module is run.
-    """
-    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
-        found = find_function(function)
-    specs = [parse_spec(text) for text in described] + (read_example(example) if example else [])
-    signature = signature_of_call(found, specs)
-    lowered = Lowered(apply_transforms(transform, found) if transform else found, signature, backend)
-    stages = choose(stages_of(lowered), stage)
-    if as_json:
-        click.echo(
-            json.dumps({"function": function, "signature": str(signature), "stages": list(as_rows(stages))})
-        )
-    else:
-        show(stages, Console(soft_wrap=True), as_diff=as_diff)
 
 
 @tracemill.command("coverage")

@@ -122,6 +122,10 @@ def _machine(machine: Machine) -> list[Finding]:
             f"{threads} thread{'s' * (threads > 1)} copy": f"{speed / 1e9:.1f} GB/s, read and written"
             for threads, speed in machine.copied.items()
         },
+        **{
+            f"products of {dtype}": f"{speed / 1e9:.1f} Gflop/s, by NumPy's BLAS"
+            for dtype, speed in machine.multiplied.items()
+        },
         "a call of NumPy": f"{machine.call * 1e6:.2f} µs",
     }
     return [Finding("machine", name, value) for name, value in found.items()]

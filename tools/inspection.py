@@ -1,8 +1,9 @@
 """The stages of a function as text: the traced graph, what each pass makes of it, the generated source."""
 
 import difflib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import click
 from rich.console import Console
@@ -11,6 +12,10 @@ from rich.syntax import Syntax
 from ..runtime.lower import Lowered
 
 TRACED, NUMPY, C, PLAN, TRITON = "traced", "numpy", "c", "plan", "triton"
+KERNELS, MEMORY, COST, PTX, SASS = "kernels", "memory", "cost", "ptx", "sass"
+ALL = "all"
+WORDS = (TRACED, "after:PASS", KERNELS, MEMORY, COST, NUMPY, C, PLAN, TRITON, PTX, SASS, ALL)
+"""All that ``--stage`` takes, on one backend or another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,8 @@ class Stage:
     title: str
     text: str
     before: str | None
+    data: Any = None
+    """The same for programs, where the text is a table: ready for JSON."""
 
     @property
     def is_unchanged(self) -> bool:
@@ -35,9 +42,10 @@ class Stage:
 
 
 def stages_of(lowered: Lowered) -> list[Stage]:
-    """All stages, in order: ``traced``, ``after:<pass>`` for each pass, ``numpy``, and ``c`` if there is some.
+    """All stages that are cheap to show, in order.
 
-    Of programs for GPUs the last ones are ``plan`` and ``triton``.
+    ``traced``, ``after:<pass>`` for each pass, ``kernels``, ``memory``, ``cost``, ``numpy``, and ``c`` if there is
+    some. Of programs for GPUs the last ones are ``plan`` and ``triton``.
 
     The module is without the self-check that the file on disk ends with.
     """
@@ -49,6 +57,7 @@ def stages_of(lowered: Lowered) -> list[Stage]:
         title = f"after {name}" if run == 1 else f"after {name}, run {run}"
         stages.append(Stage(f"after:{name}", title, graph.code, text))
         text = stages[-1].text
+    stages += _tables(lowered)
     if lowered.plan is not None:
         stages.append(Stage(PLAN, "the plan", str(lowered.plan), None))
         stages.append(Stage(TRITON, "generated Triton", lowered.source.rstrip(), None))
@@ -60,14 +69,54 @@ def stages_of(lowered: Lowered) -> list[Stage]:
     return stages
 
 
-def choose(stages: Sequence[Stage], name: str) -> list[Stage]:
-    """The stages called `name`: ``all``, or one, which is the last run of a pass that runs twice."""
-    if name == "all":
-        return list(stages)
+def _tables(lowered: Lowered) -> Iterator[Stage]:
+    """What the program's functions are, and what they need."""
+    kernels = [
+        {
+            "name": kernel.name,
+            "computes": kernel.graph.name,
+            "bytes_moved": kernel.bytes_moved,
+            "operations": kernel.operations,
+            "least_time": kernel.least_time,
+        }
+        for kernel in lowered.kernels
+    ]
+    lines = [f"{kernel.name}: {kernel}" for kernel in lowered.kernels]
+    yield Stage(KERNELS, "kernels", "\n".join(lines) or "none: statements of NumPy do it", None, kernels)
+    memory = lowered.memory
+    yield Stage(MEMORY, "memory", str(memory), None, asdict(memory) | {"peak": memory.peak})
+    yield Stage(COST, "cost", str(lowered.cost), None, lowered.cost.as_dict())
+
+
+def _machine_code(lowered: Lowered, architecture: str | None) -> dict[str, Callable[[], str]]:
+    """The stages that take seconds to make, by name: of programs for GPUs alone."""
+    if lowered.backend != "triton":
+        return {}
+    from ..runtime.gpu.machine_code import assembly, instructions
+
+    return {
+        PTX: lambda: assembly(lowered.built(architecture)),
+        SASS: lambda: instructions(lowered.built(architecture)),
+    }
+
+
+def choose(lowered: Lowered, name: str, architecture: str | None = None) -> list[Stage]:
+    """The stages called `name`: one, which is the last run of a pass that runs twice; or ``all`` but machine code.
+
+    `click.UsageError` names the stages that there are, for this backend.
+    """
+    slow = _machine_code(lowered, architecture)
+    if name in slow:
+        return [Stage(name, name.upper(), slow[name]().rstrip(), None)]
+    stages = stages_of(lowered)
+    if name == ALL:
+        return stages
     chosen = [stage for stage in stages if stage.name == name]
     if not chosen:
-        known = dict.fromkeys(stage.name for stage in stages)
-        raise click.UsageError(f"there is no stage {name!r}: choose from {', '.join(known)}, all")
+        known = dict.fromkeys([*(stage.name for stage in stages), *slow, ALL])
+        raise click.UsageError(
+            f"the backend {lowered.backend!r} has no stage {name!r} of this: choose from {', '.join(known)}"
+        )
     return chosen[-1:]
 
 
@@ -94,6 +143,9 @@ def _text(stage: Stage, console: Console, *, as_diff: bool) -> None:
     if not console.is_terminal:
         print(text, file=console.file)
         return
+    if stage.name in (KERNELS, MEMORY, COST, PTX, SASS, PLAN) and not as_diff:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        return
     language = "diff" if as_diff else "c" if stage.name == C else "python"
     console.print(Syntax(text, language, theme="ansi_dark", background_color="default", word_wrap=True))
 
@@ -106,4 +158,5 @@ def as_rows(stages: Sequence[Stage]) -> Iterator[dict[str, object]]:
             "title": stage.title,
             "changed": not stage.is_unchanged,
             "text": stage.text,
+            **({} if stage.data is None else {"data": stage.data}),
         }

@@ -15,6 +15,7 @@ def nothing_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(module, "SECONDS", 0.01)
     monkeypatch.setattr(module, "_COPIED", 2**20)
+    monkeypatch.setattr(module, "_ROWS", 64)
 
 
 def test_a_machine_is_measured_once() -> None:
@@ -24,6 +25,7 @@ def test_a_machine_is_measured_once() -> None:
     assert {1, found.cores} <= set(found.copied)
     assert found.bandwidth == max(found.copied.values()) > 0
     assert 0 < found.call < 1
+    assert {dtype: speed > 0 for dtype, speed in found.multiplied.items()} == {"f32": True, "f64": True}
     assert known_machine() == found == measured_machine()
 
 
@@ -45,7 +47,9 @@ def test_what_was_measured_on_another_machine_does_not_count(tmp_path: Path, fac
     assert known_machine() is None
 
 
-@pytest.mark.parametrize("damage", [{"caches": 3}, {"copied": {"one": 1.0}}, {"call": None}])
+@pytest.mark.parametrize(
+    "damage", [{"caches": 3}, {"copied": {"one": 1.0}}, {"call": None}, {"multiplied": {"f32": 1.0}}]
+)
 def test_a_damaged_memory_of_the_machine_does_not_count(tmp_path: Path, damage: dict[str, object]) -> None:
     measure()
     path = tmp_path / "cache" / "machine.json"

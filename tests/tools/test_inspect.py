@@ -94,6 +94,43 @@ def test_one_stage_is_its_text_alone(terminal: Terminal) -> None:
     assert names["loss"](w, x, y)[0] == pytest.approx(np.tanh(2.0) ** 2)
 
 
+@pytest.mark.parametrize(
+    ("backend", "stage", "words"),
+    [
+        ("numpy", "memory", ("bytes: arguments 56, outputs 0", "calls 0 to")),
+        ("numpy", "cost", ("flops", "least time", "Gflop/s f32")),
+        ("numpy", "kernels", ("none: statements of NumPy do it",)),
+        ("triton", "kernels", ("loss_0: ",)),
+        ("triton", "plan", ("plan loss(",)),
+    ],
+)
+def test_each_stage_of_a_backend_can_be_shown_alone(
+    terminal: Terminal, backend: str, stage: str, words: tuple[str, ...]
+) -> None:
+    ran = terminal.run(*LOSS, "--backend", backend, "--stage", stage)
+    assert (ran.status, ran.err) == (0, "")
+    assert all(word in ran.out for word in words)
+    document = json.loads(terminal.run(*LOSS, "--backend", backend, "--stage", stage, "--json").out)
+    assert [found["stage"] for found in document["stages"]] == [stage]
+
+
+@pytest.mark.parametrize("stage", ["c", "plan", "triton", "ptx", "sass", "after:none"])
+def test_a_stage_that_a_backend_lacks_is_refused_in_one_line_with_the_choices(
+    terminal: Terminal, stage: str
+) -> None:
+    ran = terminal.run(*LOSS, "--backend", "numpy", "--stage", stage)
+    assert (ran.status, ran.out) == (2, "")
+    assert f"the backend 'numpy' has no stage {stage!r} of this: choose from traced, after:" in ran.err
+    assert ran.err.rstrip().endswith("kernels, memory, cost, numpy, all")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_target_that_is_none_is_refused_in_one_line(terminal: Terminal) -> None:
+    ran = terminal.run(*LOSS, "--backend", "triton", "--stage", "ptx", "--target", "sm90")
+    assert ran.status == 1
+    assert "a target is written as cuda:sm_90 or hip:gfx942, not 'sm90'" in ran.err
+
+
 def test_diffs_show_what_a_pass_changed(terminal: Terminal) -> None:
     out = terminal.run(*LOSS, "--transform", "grad", "--diff").out
     assert "+++ after:simplify\n@@" in out
@@ -106,7 +143,11 @@ def test_json_holds_every_stage(terminal: Terminal) -> None:
     document = json.loads(terminal.run(*LOSS, "--json").out)
     assert document["function"] == "model.py:loss"
     assert [document["stages"][i]["stage"] for i in (0, -1)] == ["traced", "numpy"]
-    assert all(set(stage) == {"stage", "title", "changed", "text"} for stage in document["stages"])
+    assert all(set(stage) - {"data"} == {"stage", "title", "changed", "text"} for stage in document["stages"])
+    tables = {stage["stage"]: stage["data"] for stage in document["stages"] if "data" in stage}
+    assert list(tables) == ["kernels", "memory", "cost"]
+    assert tables["memory"]["arguments"] == 4 * (2 + 8 + 4)
+    assert tables["cost"]["transcendentals"] == 4
     assert not next(stage for stage in document["stages"] if stage["stage"] == "after:remove_dead_code")[
         "changed"
     ]

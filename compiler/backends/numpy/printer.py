@@ -1,11 +1,12 @@
 """The NumPy backend: a graph as one readable Python module that needs NumPy alone."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from ...identifiers import identifier
-from ...ir import Graph
+from ...ir import Constant, Graph, Value
 from ...memory_plan import MemoryPlan
 from ...op import lookup
 from ..c.function import CFunction
@@ -117,6 +118,50 @@ def print_module(
     ]
     blocks = ["\n".join(section) for section in sections if section]
     return "\n\n".join(blocks) + "\n\n\n" + "\n\n\n".join("\n".join(lines) for lines in functions) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The function that `print_compared` compares."""
+
+    entry: Callable[[Sequence[str], Sequence[str]], str]
+    """Its text, given the names of its parameters and of the `reads`."""
+    inputs: Sequence[Value]
+    """What it computes with, in the order of the graph's inputs."""
+    reads: Sequence[Value]
+    """Some of these, and constants."""
+    taken: Sequence[str]
+    """Names that its module uses."""
+    before: Sequence[str] = ()
+    """The first statements of the main program."""
+
+
+def print_compared(graph: Graph, doc: str, imports: str, blocks: Sequence[str], compared: Compared) -> str:
+    """A module that compares a function, given as text, with the meanings of the ops of the graph, and times it.
+
+    The function is called ``entry_name(graph)``, and `blocks` are texts that it needs.
+    """
+    module = _module(graph)
+    for name in compared.taken:
+        module.names.claim(name)
+    parameters = _parameters(graph, module)
+    reference = plain(graph, module, parameters)
+    reference.write()
+    names = dict(zip(compared.inputs, parameters, strict=True))
+    reads = [module.constant(v) if isinstance(v, Constant) else names[v] for v in compared.reads]
+    nested = _nested(module)
+    functions = [
+        *blocks,
+        compared.entry(parameters, reads),
+        *("\n".join(lines) for lines in (*_helpers(module), *nested)),
+        "\n".join(reference.text("reference", (), "The meaning of every operation, one by one.")),
+        *("\n".join(lines) for lines in self_check(graph, entry_name(graph), module, compared.before)),
+    ]
+    used = ["base64"] * any(array_text(constant.array) is None for _, constant in module.constants.values())
+    standard = "\n".join(f"import {name}" for name in sorted([*used, "os", "sys", "time"]))
+    others = "\n".join(["import ml_dtypes"] * module.uses_bfloat16 + ["import numpy as np"])
+    head = [doc, f"{standard}\n\n{others}", imports, "\n".join(_constants(module) + module.known)]
+    return "\n\n".join(filter(None, head)) + "\n\n\n" + "\n\n\n".join(functions) + "\n"
 
 
 def memory_plan(graph: Graph, library: CLibrary | None = None, donated: Sequence[int] = ()) -> MemoryPlan:

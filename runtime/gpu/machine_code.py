@@ -1,0 +1,128 @@
+"""The machine code of a program's kernels for a GPU that need not be here, as assembly and as instructions."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from ...compiler.backends.triton.kernel import TritonKernel
+from ...compiler.backends.triton.module import Module
+from ...compiler.backends.triton.program import TritonProgram
+from ...compiler.errors import (
+    BackendError,
+    KernelError,
+    MissingPackageError,
+    NoDriverError,
+    NoGpuError,
+)
+from ...compiler.ir import Call
+from ..target import Target
+from ..triton_build import BuiltKernel, build, build_program, target_named
+from .device import gpu
+from .known_choices import known_choices
+
+USUAL: Final = "cuda:sm_90"
+"""What machine code is shown for where there is no GPU."""
+
+_DISASSEMBLERS: Final = {"nvdisasm": ("-c",), "cuobjdump": ("-sass",)}
+_SECONDS: Final = 60.0
+
+
+def functions_if_any(call: Call, target: Target) -> TritonKernel | None:
+    """The Triton functions that compute a call; None if NumPy does, or a step on the host."""
+    return Module(known_choices(target)).kernel(call)
+
+
+def functions_of(call: Call, target: Target) -> TritonKernel:
+    """The same of a call that has some."""
+    found = functions_if_any(call, target)
+    if found is None:
+        raise BackendError(f"{call.op} is computed by NumPy on the host, and has no code for GPUs")
+    return found
+
+
+def architecture_here(target: Target) -> str:
+    """That of the GPU a program is for, such as ``cuda:sm_90``; the usual one where there is none."""
+    try:
+        return gpu(target.gpu).target
+    except (MissingPackageError, NoDriverError, NoGpuError):
+        return USUAL
+
+
+def build_functions(
+    kernel: TritonKernel, target: Target, architecture: str | None
+) -> tuple[BuiltKernel, ...]:
+    """The functions of a kernel in machine code. Raises as `triton_build.build` does."""
+    return build(kernel, target_named(architecture or architecture_here(target)))
+
+
+def build_all(program: TritonProgram, target: Target, architecture: str | None) -> tuple[BuiltKernel, ...]:
+    """The functions of a program in machine code. Raises as `triton_build.build` does."""
+    return tuple(build_program(program, target_named(architecture or architecture_here(target))).values())
+
+
+def assembly(kernels: Iterable[BuiltKernel]) -> str:
+    """Their PTX, each below what it takes."""
+    return "\n".join(f"// {facts_text(kernel)}\n{kernel.assembly.strip()}\n" for kernel in kernels)
+
+
+def facts_text(kernel: BuiltKernel) -> str:
+    """``name: 24 registers, nothing spilled, 1024 B shared, 4 warps``."""
+    parts = [f"{kernel.shared_bytes} B shared", f"{kernel.warps} warps"]
+    if kernel.facts is not None:
+        spilled = f"{kernel.facts.local_bytes} B spilled" if kernel.facts.local_bytes else "nothing spilled"
+        parts = [f"{kernel.facts.registers} registers", spilled, *parts]
+    return f"{kernel.name}: {', '.join(parts)}"
+
+
+def instructions(kernels: Sequence[BuiltKernel]) -> str:
+    """The instructions of the processor, each function's below what it takes.
+
+    Raises:
+        MissingPackageError: there is no disassembler.
+        KernelError: it does not read the code.
+    """
+    command = disassembler()
+    with tempfile.TemporaryDirectory(prefix="tracemill-") as folder:
+        return "\n".join(
+            f"// {facts_text(kernel)}\n{_disassembled(kernel, command, Path(folder)).strip()}\n"
+            for kernel in kernels
+        )
+
+
+def disassembler() -> list[str]:
+    """The command that shows a cubin: of the CUDA toolkit, else the one that Triton brings along.
+
+    Raises:
+        MissingPackageError: there is none.
+    """
+    places = [os.defpath if (path := os.environ.get("PATH")) is None else path]
+    triton = find_spec("triton")
+    if triton is not None and triton.origin is not None:
+        places.append(str(Path(triton.origin).parent / "backends" / "nvidia" / "bin"))
+    for place in places:
+        for name, options in _DISASSEMBLERS.items():
+            if (found := shutil.which(name, path=place)) is not None:
+                return [found, *options]
+    raise MissingPackageError(
+        "instructions of a GPU's processor are shown by nvdisasm or cuobjdump, and neither is on the PATH nor in"
+        " Triton: install the CUDA toolkit, or look at the PTX instead"
+    )
+
+
+def _disassembled(kernel: BuiltKernel, command: Sequence[str], folder: Path) -> str:
+    if kernel.facts is None:
+        raise BackendError(f"{kernel.name} is no code of NVIDIA's, and nothing here shows its instructions")
+    file = folder / "kernel.cubin"
+    file.write_bytes(kernel.code)
+    ran = subprocess.run(
+        [*command, str(file)], capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False
+    )
+    if ran.returncode:
+        reason = (ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"])[-1]
+        raise KernelError(f"{Path(command[0]).name} does not read the code of {kernel.name}: {reason}")
+    return ran.stdout

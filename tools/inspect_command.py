@@ -1,0 +1,73 @@
+"""``tracemill inspect``: the stages of a function as text, as differences, or as JSON."""
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from ..runtime.lower import Lowered
+from ..runtime.target import BACKENDS
+from .argument_specs import parse_spec, read_example, signature_of_call
+from .inspection import WORDS, as_rows, choose, show
+from .named_function import find_function
+from .transform_text import apply_transforms
+
+
+@click.command("inspect")
+@click.argument("function")
+@click.option(
+    "--in", "described", multiple=True, metavar="ARGUMENT", help='As "x: f32[4, 784]"; repeat for each.'
+)
+@click.option("--example", type=click.Path(path_type=Path), help="A .npz file with arrays for the arguments.")
+@click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".')
+@click.option("--stage", default="all", show_default=True, help=f"One of {', '.join(WORDS)}.")
+@click.option(
+    "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What it is made for."
+)
+@click.option(
+    "--target",
+    metavar="ARCHITECTURE",
+    help="For ptx and sass: such as cuda:sm_90, which need not be here. Default: that of the GPU, else this one.",
+)
+@click.option("--diff", "as_diff", is_flag=True, help="Show what each pass changed.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def inspect(
+    function: str,
+    described: tuple[str, ...],
+    example: Path | None,
+    transform: str | None,
+    stage: str,
+    backend: str,
+    target: str | None,
+    as_diff: bool,
+    as_json: bool,
+) -> None:
+    """Show the graph of FUNCTION, what each pass makes of it, what that costs, and the generated source.
+
+    FUNCTION is package.module:function or path/file.py:function. Arguments are described in the IR's words:
+
+    \b
+      x: f32[4, 784]             an array
+      x: f64[]                   a NumPy scalar
+      n: int                     a Python number: int, float, complex
+      axis = -1                  a setting, known while tracing
+      layers.0.w: f32[784, 10]   an array inside a list inside a dict
+      f32[4, 784]                the next argument, whatever its name
+
+    The code of FUNCTION's module is run.
+    """
+    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
+        found = find_function(function)
+    specs = [parse_spec(text) for text in described] + (read_example(example) if example else [])
+    signature = signature_of_call(found, specs)
+    lowered = Lowered(apply_transforms(transform, found) if transform else found, signature, backend)
+    stages = choose(lowered, stage, target)
+    if as_json:
+        click.echo(
+            json.dumps({"function": function, "signature": str(signature), "stages": list(as_rows(stages))})
+        )
+    else:
+        show(stages, Console(soft_wrap=True), as_diff=as_diff)
