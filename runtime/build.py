@@ -50,7 +50,7 @@ def print_program(graph: Graph, target: Target, donated: Sequence[int] = (), *, 
         from ..compiler.backends.triton.program import triton_program
         from .gpu.known_choices import known_choices
 
-        program = triton_program(graph, known_choices(target))
+        program = triton_program(graph, known_choices(target), fast_math=target.options.fast_math)
         return Source(program.text, plan=program.plan)
     if target.backend == "numpy":
         return Source(print_module(graph, donated=donated, check=check))

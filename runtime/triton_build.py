@@ -82,6 +82,8 @@ class Source:
     types: tuple[ArrayType, ...]
     warps: int
     stages: int
+    fast_math: bool = False
+    """Whether multiplications may be fused with additions into one rounding."""
 
 
 def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
@@ -128,7 +130,13 @@ def _results(tasks: Mapping[str, Future[BuiltKernel]]) -> dict[str, BuiltKernel]
 
 def _sources(program: TritonProgram) -> dict[str, Source]:
     return {
-        step.function: Source(step.function, tuple(slot.type for slot in step.slots), step.warps, step.stages)
+        step.function: Source(
+            step.function,
+            tuple(slot.type for slot in step.slots),
+            step.warps,
+            step.stages,
+            program.fast_math,
+        )
         for step in program.plan.launches
     }
 
@@ -190,7 +198,7 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
         attrs={(number,): [["tt.divisibility", ALIGNED]] for number in range(len(types))},
     )
     stages = source.stages if target.platform == "cuda" else min(source.stages, _STAGES_OF_AMD)
-    options = {"num_warps": source.warps, "num_stages": stages, "enable_fp_fusion": False}
+    options = {"num_warps": source.warps, "num_stages": stages, "enable_fp_fusion": source.fast_math}
     if target.platform == "cuda":
         options["enable_reflect_ftz"] = False
     gpu = GPUTarget(target.platform, target.architecture, target.threads_of_a_warp)

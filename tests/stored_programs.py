@@ -26,13 +26,13 @@ def several(x: Any) -> Any:
     return np.tanh(x), np.cumsum(x), total, rows, on_host, np.zeros((0, 3))
 
 
-def called() -> dict[str, Any]:
+def called(*, fast_math: bool = False) -> dict[str, Any]:
     """One call of a function that is compiled anew: what has been launched, and where the program was from."""
     stub.launches.clear()
     compiled_before = statistics.compiled
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tm.compile(several, backend="triton")(FAR)
+        tm.compile(several, backend="triton", fast_math=fast_math)(FAR)
     return {
         "compiled": statistics.compiled - compiled_before,
         "launches": [[launch.name, launch.programs, launch.threads] for launch in stub.launches],
@@ -48,4 +48,5 @@ with fresh(stub):
         content = member.read_bytes()
         member.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if content else b"x")
         found["damaged"][member.name] = called()
+    found["fast"], found["fast again"] = called(fast_math=True), called(fast_math=True)
 print(json.dumps(found))

@@ -12,14 +12,21 @@ from elementwise_calls import calls_with_known
 from kernel_graphs import LARGE, POINTWISE, SMALL, WIDE
 from step_graphs import LARGE as LARGE_STEPS
 from step_graphs import STEPS
+from tracemill.compiler.backends.triton.choice import RULES
 from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
+from tracemill.compiler.backends.triton.program import triton_program
 from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.compiler.backends.triton.steps.products import product_kernel
 from tracemill.compiler.dtypes import dtype_named
-from tracemill.runtime.triton_build import BuiltKernel, build, target_named
+from tracemill.runtime.gpu.tune import program_of_kernel
+from tracemill.runtime.triton_build import BuiltKernel, Target, build, build_program, target_named
 
 MULTIPLIES = (r"wgmma.mma_async", r"tcgen05.mma", r"mma.sync", r"v_mfma")
 """What multiplies matrices, by the generation of the GPU."""
+
+
+ARITHMETIC = (r"tf32", r"fma\.rn\.f32", r"div\.rn\.f32", r"div\.full\.f32")
+"""Products of tf32, and what `fast_math` changes of elements."""
 
 
 def facts(kernel: BuiltKernel) -> dict[str, object]:
@@ -36,7 +43,7 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
         "kept": len(re.findall(r"ld\.global\S*evict_last", kernel.assembly)),
         "given up": len(re.findall(r"ld\.global\S*evict_first", kernel.assembly)),
     }
-    found |= {name: len(re.findall(name, kernel.assembly)) for name in MULTIPLIES}
+    found |= {name: len(re.findall(name, kernel.assembly)) for name in (*MULTIPLIES, *ARITHMETIC)}
     if kernel.facts is not None:
         found |= {
             "registers": kernel.facts.registers,
@@ -48,6 +55,16 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
         # Scalar registers are kept in lanes of vector registers, not in memory.
         found["spilled"] = [int(n) for n in re.findall(r"vgpr_spill_count:\s*(\d+)", kernel.assembly)]
     return found
+
+
+def fast_kernels(name: str, target: Target) -> tuple[BuiltKernel, ...]:
+    """The functions of a kernel with ``fast_math``."""
+    graph = {**LARGE, **LARGE_STEPS}.get(name) or product_graphs.LARGE[name.removeprefix("product of ")]
+    if graph.calls[0].op in ("attention", "attention_gradient_by_sums"):
+        program = triton_program(graph, fast_math=True)
+    else:
+        program = program_of_kernel(graph, RULES, fast_math=True)
+    return tuple(build_program(program, target).values())
 
 
 def kernel_named(name: str) -> TritonKernel:
@@ -68,7 +85,13 @@ def kernel_named(name: str) -> TritonKernel:
 
 
 def main(target: str, *names: str) -> None:
-    built = {name: build(kernel_named(name), target_named(target)) for name in names}
+    wanted = target_named(target)
+    built = {
+        name: fast_kernels(name.removeprefix("fast "), wanted)
+        if name.startswith("fast ")
+        else build(kernel_named(name), wanted)
+        for name in names
+    }
     print(json.dumps({name: [facts(kernel) for kernel in kernels] for name, kernels in built.items()}))
 
 

@@ -1,7 +1,8 @@
 """Triton's interpreter over NumPy memory: runs the functions of kernels without a GPU.
 
 What the interpreter of Triton 3.6 gets wrong is mended here: numbers of two bytes with eight bits of exponent, blocks
-made of one comparison, and the functions of libdevice, for which it has none. What is slow is made fast.
+made of one comparison, products of tf32, which it takes for exact ones, and the functions of libdevice, for which it
+has none. What is slow is made fast.
 """
 
 import gc
@@ -40,6 +41,7 @@ def interpreting() -> Generator[None]:
 with interpreting():
     import triton
     import triton.language as tl
+    from triton._C.libtriton.ir import INPUT_PRECISION
     from triton.language.extra import libdevice
     from triton.runtime import interpreter
     from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
@@ -189,8 +191,29 @@ def _splat(self: Any, block: Any, x: Any) -> Any:
     )
 
 
-def _dot(self: Any, x: Any, y: Any, *others: Any) -> Any:
-    return _create_dot(self, _widened(x), _widened(y), *others)
+def _dot(self: Any, x: Any, y: Any, total: Any, precision: Any, *others: Any) -> Any:
+    """As tensor cores multiply: of numbers of four bytes, what tf32 has of them, or that and of the rest."""
+    if x.dtype.scalar != tl.float32 or precision == INPUT_PRECISION.IEEE:
+        return _create_dot(self, _widened(x), _widened(y), total, precision, *others)
+    (x, x_rest), (y, y_rest) = (_in_tf32(operand.data) for operand in (x, y))
+    if precision == INPUT_PRECISION.TF32x3:
+        small = x_rest @ y + x @ y_rest
+        total = TensorHandle(total.data + np.where(np.isnan(small), np.float32(0), small), tl.float32)
+    x, y = (TensorHandle(operand, tl.float32) for operand in (x, y))
+    return _create_dot(self, x, y, total, precision, *others)
+
+
+def _in_tf32(x: Array) -> tuple[Array, Array]:
+    """The nearest numbers with 11 bits, and those of what is left."""
+
+    def nearest(x: Array) -> Array:
+        bits = (np.ascontiguousarray(x, np.float32).view(np.uint32) + np.uint32(0x1000)) & np.uint32(
+            0xFFFFE000
+        )
+        return np.where(np.isfinite(x), bits.view(np.float32), x)
+
+    large = nearest(x)
+    return large, nearest(x - large)
 
 
 _MENDED: dict[str, Callable[..., Any]] = {

@@ -47,7 +47,7 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
         MissingPackageError, NoDriverError, NoGpuError: what runs kernels is not there.
         KernelError, GpuCodeError: Triton does not compile a kernel, or the GPU does not run it.
     """
-    device = gpu(target.gpu)
+    device, fast_math = gpu(target.gpu), target.options.fast_math
     text = str(graph)
     is_cached = can_be_cached(graph)
     choices = {} if target.lock is None else choices_in(read_lock(target.lock), architecture(device))
@@ -58,10 +58,10 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
         statistics.from_disk += 1
         return _from_disk(entry, device)
     compiled = optimised(graph, "triton")
-    program = triton_program(compiled, choices)
+    program = triton_program(compiled, choices, fast_math=fast_math)
     if target.lock is not None:
-        choices = tuned(program.kernels, device, target.lock)
-        program = triton_program(compiled, choices)
+        choices = tuned(program.kernels, device, target.lock, fast_math=fast_math)
+        program = triton_program(compiled, choices, fast_math=fast_math)
         key = _key(text, target, device, choices)
     _report_host_steps(program.plan)
     built = build_program(program, target_named(device.target))

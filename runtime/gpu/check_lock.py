@@ -43,7 +43,7 @@ def _graph(path: Path, entry: LockEntry) -> Graph:
         raise _wrong(
             path, entry, f"this version of Tracemill does not read the graph: {error.message}"
         ) from error
-    if kernel_key(graph) != entry.key:
+    if kernel_key(graph, fast_math=entry.fast_math) != entry.key:
         raise _wrong(
             path, entry, "this version of Tracemill writes the graph in another way, and so knows no such key"
         )
@@ -56,7 +56,7 @@ def _graph(path: Path, entry: LockEntry) -> Graph:
 
 
 def _compile(path: Path, kernels: list[tuple[LockEntry, Graph]]) -> None:
-    programs = [program_of_kernel(graph, entry.choice) for entry, graph in kernels]
+    programs = [program_of_kernel(graph, entry.choice, fast_math=entry.fast_math) for entry, graph in kernels]
     for (entry, _), built in zip(kernels, build_programs(programs, _target(kernels[0][0])), strict=True):
         if not isinstance(built, Mapping):
             raise _wrong(path, entry, built.message)

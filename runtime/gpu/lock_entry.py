@@ -23,7 +23,7 @@ class LockEntry:
     target: str
     """``sm_90``."""
     key: str
-    """The digest of `graph`."""
+    """The digest of `graph`, and of `fast_math`."""
     choice: Choice
     measured: tuple[Measured, ...]
     device: str
@@ -32,6 +32,8 @@ class LockEntry:
     """What it was measured with."""
     graph: str
     """The text of the kernel's graph."""
+    fast_math: bool = False
+    """Whether the kernel is that of ``fast_math``."""
     line: int = field(default=0, compare=False)
     """Where it stands in its file."""
 

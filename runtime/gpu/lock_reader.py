@@ -79,8 +79,10 @@ class _Reader:
             self.refuse(line, f"{key!r} is no key: it has {DIGITS} hexadecimal digits")
         entry = _Table(self, line, f"the entry of {key}", fields)
         graph = entry.take("graph", str).removesuffix("\n")
-        if key_of_text(graph) != key:
-            self.refuse(line, f"the graph is not that of its key: its own is {key_of_text(graph)}")
+        fast_math = entry.take("fast_math", bool) if "fast_math" in entry.fields else False
+        own = key_of_text(graph, fast_math=fast_math)
+        if own != key:
+            self.refuse(line, f"the graph is not that of its key: its own is {own}")
         made = LockEntry(
             target,
             key,
@@ -89,6 +91,7 @@ class _Reader:
             entry.take("device", str),
             {name: str(found) for name, found in entry.take("versions", dict).items()},
             graph,
+            fast_math,
             line,
         )
         entry.end()
@@ -149,4 +152,9 @@ class _Table:
             self.reader.refuse(self.line, f"{self.what} has {min(self.fields)!r}, which is unknown")
 
 
-_KINDS: Final[Mapping[type, str]] = {str: "a text", list: "a list", dict: "a table"}
+_KINDS: Final[Mapping[type, str]] = {
+    bool: "true or false",
+    str: "a text",
+    list: "a list",
+    dict: "a table",
+}

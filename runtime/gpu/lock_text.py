@@ -23,12 +23,14 @@ def lock_text(entries: Entries) -> str:
 
 def _entry_text(entry: LockEntry) -> str:
     measured = "".join(f"    {_table(_measured_fields(x))},\n" for x in entry.measured)
+    fast_math = "fast_math = true\n" if entry.fast_math else ""
     return (
         f"[{entry.target}.{entry.key}]\n"
         f"choice = {_table(entry.choice.fields)}\n"
         f"measured = [\n{measured}]\n"
         f"device = {_string(entry.device)}\n"
         f"versions = {_table(dict(sorted(entry.versions.items())))}\n"
+        f"{fast_math}"
         f"graph = {_long_string(entry.graph)}\n"
     )
 

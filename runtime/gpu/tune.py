@@ -36,7 +36,9 @@ GAIN: Final = 0.02
 _log = logging.getLogger("tracemill")
 
 
-def tuned(kernels: Iterable[Graph], device: Device, path: Path) -> dict[str, Choice]:
+def tuned(
+    kernels: Iterable[Graph], device: Device, path: Path, *, fast_math: bool = False
+) -> dict[str, Choice]:
     """What is chosen for this kind of GPU, by keys: as the lock file says, and as is measured now for other kernels.
 
     Raises:
@@ -46,12 +48,14 @@ def tuned(kernels: Iterable[Graph], device: Device, path: Path) -> dict[str, Cho
     target = architecture(device)
     entries = read_lock(path)
     unknown = {
-        key: known_graph(graph) for graph in kernels if (target, key := kernel_key(graph)) not in entries
+        key: known_graph(graph)
+        for graph in kernels
+        if (target, key := kernel_key(graph, fast_math=fast_math)) not in entries
     }
     proposed = {key: candidates(graph, target) for key, graph in unknown.items()}
     proposed = {key: choices for key, choices in proposed.items() if len(choices) > 1}
     if proposed:
-        found = _measured({key: unknown[key] for key in proposed}, proposed, device)
+        found = _measured({key: unknown[key] for key in proposed}, proposed, device, fast_math=fast_math)
         entries = add_to_lock(path, found)
     return choices_in(entries, target)
 
@@ -61,22 +65,29 @@ def architecture(device: Device) -> str:
     return device.target.partition(":")[2]
 
 
-def program_of_kernel(graph: Graph, choice: Choice) -> TritonProgram:
+def program_of_kernel(graph: Graph, choice: Choice, *, fast_math: bool = False) -> TritonProgram:
     """The program that runs one kernel and nothing else."""
     inputs, outputs = (tuple(Value(v.type) for v in values) for values in (graph.inputs, graph.outputs))
     call = Call("kernel", inputs, {"graph": graph}, outputs)
-    return triton_program(Graph(graph.name, inputs, (call,), outputs), {kernel_key(graph): choice})
+    choices = {kernel_key(graph, fast_math=fast_math): choice}
+    return triton_program(Graph(graph.name, inputs, (call,), outputs), choices, fast_math=fast_math)
 
 
 # ---- measuring -----------------------------------------------------------------------------------------
 
 
 def _measured(
-    graphs: Mapping[str, Graph], proposed: Mapping[str, Sequence[Choice]], device: Device
+    graphs: Mapping[str, Graph],
+    proposed: Mapping[str, Sequence[Choice]],
+    device: Device,
+    *,
+    fast_math: bool,
 ) -> Entries:
     """Time all choices for all kernels; they are compiled before, together."""
     programs = [
-        program_of_kernel(graphs[key], choice) for key, choices in proposed.items() for choice in choices
+        program_of_kernel(graphs[key], choice, fast_math=fast_math)
+        for key, choices in proposed.items()
+        for choice in choices
     ]
     built = iter(zip(programs, build_programs(programs, target_named(device.target)), strict=True))
     entries: dict[tuple[str, str], LockEntry] = {}
@@ -86,7 +97,7 @@ def _measured(
         chosen = _fastest(found)
         entry = LockEntry(
             architecture(device), key, chosen.choice, tuple(found), device.product, _versions(device),
-            kernel_text(graphs[key]),
+            kernel_text(graphs[key]), fast_math,
         )  # fmt: skip
         entries[entry.target, key] = entry
         _log.info(

@@ -199,6 +199,39 @@ def test_gradients_of_attention_run_on_tensor_cores_within_registers_and_shared_
                 assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
 
 
+FAST = (
+    "product of singles",
+    "product of batch",
+    "product of convolution layer",
+    *(name for name in step_graphs.LARGE if "singles" in name),
+)
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [target for target in TARGETS if target.startswith("cuda")])
+def test_fast_products_of_f32_run_on_tensor_cores_within_registers(target: str) -> None:
+    found = built(target, *FAST, *(f"fast {name}" for name in FAST))
+    for name, kernels in found.items():
+        for kernel in kernels:
+            assert kernel["local"] == 0, (name, kernel)
+            assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+            assert (kernel["tf32"] > 0) is name.startswith("fast "), (name, kernel)
+    multiplies = found["fast product of singles"][0]
+    assert multiplies[MULTIPLIES[target]] > 0
+    assert multiplies["wide loads"] == found["product of singles"][0]["wide loads"]
+
+
+@needs_triton
+@pytest.mark.slow
+def test_multiplications_are_fused_with_additions_and_quotients_are_short_where_fast_math_is_on() -> None:
+    found = built("cuda:sm_90", "layer_norm", "fast layer_norm")
+    (exact,), (fast,) = found["layer_norm"], found["fast layer_norm"]
+    names = "fma\\.rn\\.f32", "div\\.rn\\.f32", "div\\.full\\.f32"
+    assert [exact[name] > 0 for name in names] == [False, True, False]
+    assert [fast[name] > 0 for name in names] == [True, False, True]
+
+
 @given(st.binary(max_size=300))
 def test_bytes_that_are_no_cubin_are_said_to_be_none(content: bytes) -> None:
     for start in (b"", b"\x7fELF\x02\x01\x01"):

@@ -12,7 +12,7 @@ class COptions:
 
     fast_math: bool = False
     """Compiled with leave to add in any order, fuse multiplications with additions, and lose the sign of zero. NaN and
-    infinity stay, and the text is the same."""
+    infinity stay, and the text is the same. For Triton: see `compile`."""
     blas: bool = False
     """NumPy's BLAS can be called for products in loops."""
     alone: bool = False

@@ -10,18 +10,30 @@ from ...errors import InternalError
 from .expression import functions_in
 from .meaning import meaning_text
 
-_FILES = ("cumulative", "incomplete", "integers", "random", "reals", "reductions", "sorting")
+_FILES = (
+    "cumulative",
+    "incomplete",
+    "integers",
+    "products",
+    "random",
+    "reals",
+    "reductions",
+    "sorting",
+)
+_FAST = "fast"
+"""What takes the place of others with the same names where ``fast_math`` is on."""
+
 _DEFINED = re.compile(r"^def (tm_\w+)\(", re.MULTILINE)
 
 
-def definitions(names: Iterable[str]) -> list[str]:
+def definitions(names: Iterable[str], *, fast_math: bool = False) -> list[str]:
     """The definitions of these functions and of all that they call, each once, after what it calls."""
     found: dict[str, str] = {}
 
     def add(name: str) -> None:
         if name in found:
             return
-        text = definition(name)
+        text = definition(name, fast_math=fast_math)
         for needed in sorted(functions_in(text) - {name}):
             add(needed)
         found[name] = text
@@ -31,11 +43,11 @@ def definitions(names: Iterable[str]) -> list[str]:
     return list(found.values())
 
 
-def definition(name: str) -> str:
+def definition(name: str, *, fast_math: bool = False) -> str:
     """The definition of one function: from a file, or else the meaning of an op on elements of a dtype."""
-    texts = _texts()
-    if name in texts:
-        return texts[name]
+    for file in (*([_FAST] if fast_math else []), *_FILES):
+        if name in _texts(file):
+            return _texts(file)[name]
     op, _, dtype = name.removeprefix("tm_").rpartition("_")
     try:
         return meaning_text(name, op, dtype_named(dtype))
@@ -44,12 +56,10 @@ def definition(name: str) -> str:
 
 
 @functools.cache
-def _texts() -> Mapping[str, str]:
+def _texts(file: str) -> Mapping[str, str]:
     folder = files(__name__.rpartition(".")[0]) / "functions"
     found: dict[str, str] = {}
-    for file in _FILES:
-        text = (folder / f"{file}.triton").read_text(encoding="utf-8")
-        for paragraph in text.split("\n\n\n"):
-            (name,) = _DEFINED.findall(paragraph)
-            found[name] = paragraph.strip() + "\n"
+    for paragraph in (folder / f"{file}.triton").read_text(encoding="utf-8").split("\n\n\n"):
+        (name,) = _DEFINED.findall(paragraph)
+        found[name] = paragraph.strip() + "\n"
     return found

@@ -12,8 +12,10 @@ DIGITS: Final = 32
 """Of a key, which are hexadecimal: 128 bits."""
 
 
-def kernel_key(graph: Graph) -> str:
+def kernel_key(graph: Graph, *, fast_math: bool = False) -> str:
     """The key of a kernel's graph: that of another with the same calls of the same types, whatever it calls its inputs.
+
+    With `fast_math` it is another kernel, which takes another time.
 
     >>> from tracemill.compiler.parse import parse
     >>> kernel_key(parse('''# tracemill ir 1
@@ -22,7 +24,7 @@ def kernel_key(graph: Graph) -> str:
     ...     return add_1'''))
     '...'
     """
-    return key_of_text(kernel_text(known_graph(graph)))
+    return key_of_text(kernel_text(known_graph(graph)), fast_math=fast_math)
 
 
 def known_graph(graph: Graph) -> Graph:
@@ -36,5 +38,6 @@ def kernel_text(graph: Graph) -> str:
     return to_text(graph, locations=False)
 
 
-def key_of_text(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:DIGITS]
+def key_of_text(text: str, *, fast_math: bool = False) -> str:
+    known = f"{text}\n# fast_math" if fast_math else text
+    return sha256(known.encode()).hexdigest()[:DIGITS]

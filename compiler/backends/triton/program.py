@@ -18,10 +18,14 @@ class TritonProgram:
     plan: Plan
     kernels: tuple[Graph, ...] = ()
     """The graphs of its kernels of which something can be chosen."""
+    fast_math: bool = False
+    """Whether multiplications may be fused with additions; the text says the rest."""
 
 
-def triton_program(graph: Graph, choices: Mapping[str, Choice] | None = None) -> TritonProgram:
+def triton_program(
+    graph: Graph, choices: Mapping[str, Choice] | None = None, *, fast_math: bool = False
+) -> TritonProgram:
     """The program of a graph that has been through all passes, with what has been chosen of kernels by their keys."""
-    module = Module(choices or {})
+    module = Module(choices or {}, fast_math)
     plan = plan_graph(graph, module)
-    return TritonProgram(module.text(graph.name), plan, tuple(module.graphs))
+    return TritonProgram(module.text(graph.name), plan, tuple(module.graphs), fast_math)

@@ -18,7 +18,7 @@ TESTS = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_a_stored_program_launches_the_same_and_a_damaged_one_is_made_anew(
+def test_a_stored_program_launches_the_same_and_one_that_is_damaged_or_fast_is_made_anew(
     stub_library: StubGpu, tmp_path: Path
 ) -> None:
     variables = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
@@ -36,6 +36,7 @@ def test_a_stored_program_launches_the_same_and_a_damaged_one_is_made_anew(
     assert first["compiled"] == 1
     assert len(first["launches"]) > 3
     assert again == first | {"compiled": 0}
+    assert (found["fast"]["compiled"], found["fast again"]["compiled"]) == (1, 0)
     assert {Path(name).suffix for name in damaged} == {".bin", ".cubin", ".json", ".py", ".txt"}
     for name, call in damaged.items():
         assert call == first | {"warnings": ["CacheWarning"]}, name

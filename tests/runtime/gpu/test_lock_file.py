@@ -76,6 +76,23 @@ def kernel(x0: f32[5000]) -> f32[5000]:
     )
 
 
+def test_an_entry_with_fast_math_says_so_and_is_known_by_it(path: Path) -> None:
+    graph = recorded(fn.exp, "f32[5000]")
+    fast = replace(EXP, key=kernel_key(graph, fast_math=True), fast_math=True)
+    assert add_to_lock(path, of(EXP, fast)) == check_lock(path)
+    assert [replace(entry, line=0) for entry in read_lock(path).values()] == sorted(
+        (EXP, fast), key=lambda entry: entry.key
+    )
+    path.write_text(path.read_text().replace("fast_math = true\n", ""))
+    with pytest.raises(LockFileError, match="the graph is not that of its key"):
+        read_lock(path)
+    path.write_text(lock_text(of(fast)).replace("fast_math = true", "fast_math = 1"))
+    with pytest.raises(
+        LockFileError, match=r"fast_math of the entry of .* is 1, and should be true or false"
+    ):
+        read_lock(path)
+
+
 def test_what_is_written_reads_back(path: Path) -> None:
     odd = replace(EXP, target="gfx942", device="a 'card' \x7f\u00e9", choice=RULES, measured=())
     entries = of(EXP, odd, *(entry_of(graph) for graph in SMALL.values()))

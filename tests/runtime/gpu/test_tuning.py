@@ -93,6 +93,18 @@ def test_what_is_in_the_lock_file_is_not_timed(card: StubGpu, clock: Clock, lock
     assert card.launches[-1].programs == -(-5000 // 128)
 
 
+def test_fast_kernels_are_timed_on_their_own(card: StubGpu, clock: Clock, lock: Path) -> None:
+    w = np.random.default_rng(1).normal(size=(64, 64)).astype(np.float32)
+    for fast_math in (False, True, True):
+        f = tm.compile(lambda x: np.tanh(x @ x), backend="triton", fast_math=fast_math, autotune=lock)
+        np.testing.assert_allclose(f(w), np.tanh(w @ w), 1e-3, 1e-3)
+        assert ("tf32x3" in f.lower(w).source) is fast_math
+    exact, fast = sorted(read_lock(lock).values(), key=lambda entry: entry.fast_math)
+    assert (exact.fast_math, fast.fast_math) == (False, True)
+    assert (exact.graph, exact.key == fast.key) == (fast.graph, False)
+    assert clock.calls == len(exact.measured) + len(fast.measured)
+
+
 def test_each_kernel_of_a_program_is_timed_once(card: StubGpu, clock: Clock, lock: Path) -> None:
     def twice(w: Any, x: Any) -> Any:
         return tm.scan(lambda carry, _: (np.tanh(carry @ w), None), x, length=2)[0] @ w

@@ -98,7 +98,7 @@ def _loops(blocks: Blocks) -> list[str]:
 def _turn(blocks: Blocks, *, ends: bool = False, diagonal: bool = False) -> list[str]:
     """What a block of keys adds; at `ends` it may reach behind the last one."""
     known = blocks.attention
-    product = f"tl.dot(query, tl.trans(key), {blocks.dot})"
+    product = blocks.dot("query, tl.trans(key)")
     lines = [
         f"column = start + tl.arange(0, {blocks.column_count})",
         f"key = {blocks.load('key', known.key, 'column', 'entry', checked=ends)}",
@@ -110,6 +110,6 @@ def _turn(blocks: Blocks, *, ends: bool = False, diagonal: bool = False) -> list
         "total = total * share + tl.sum(weights, 1)",
         "largest = top",
         f"value = {blocks.load('value', known.value, 'column', 'part', checked=ends)}",
-        f"out = tl.dot(weights.to({triton_type(known.dtype)}), value, out * share[:, None], {blocks.dot})",
+        f"out = {blocks.dot(f'weights.to({triton_type(known.dtype)}), value, out * share[:, None]')}",
     ]
     return [indent(line, "    ") for line in lines]

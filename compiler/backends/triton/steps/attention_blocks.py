@@ -14,7 +14,7 @@ from ....ops.elementwise import broadcast_shapes
 from ..literals import bare_literal
 from ..types import triton_type
 from .places import broadcast_place, counting, place_text, wide
-from .product import total_dtype
+from .product import dot_text, total_dtype
 from .tile import LEAST
 
 LONGEST: Final = 256
@@ -132,11 +132,9 @@ class Blocks:
         """What Triton calls the dtype in which it adds up."""
         return triton_type(self.attention.sum_dtype)
 
-    @property
-    def dot(self) -> str:
-        """The options of a product."""
-        double = self.attention.dtype.itemsize == 8
-        return 'input_precision="ieee"' + (", out_dtype=tl.float64" if double else "")
+    def dot(self, operands: str) -> str:
+        """The product of two blocks, and what it is added to if they are three."""
+        return dot_text(self.attention.dtype, operands)
 
     @property
     def in_base_two(self) -> bool:

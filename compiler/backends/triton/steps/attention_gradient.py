@@ -95,9 +95,9 @@ def _of_queries(blocks: Blocks, ct: ArrayType) -> list[str]:
         f"key = {blocks.load('key', known.key, 'column', 'entry', checked=blocks.columns_end)}",
         *_weights(blocks),
         f"value = {blocks.load('value', known.value, 'column', 'part', checked=blocks.columns_end)}",
-        f"change = tl.dot(ct, tl.trans(value), {blocks.dot})",
+        f"change = {blocks.dot('ct, tl.trans(value)')}",
         f"change = (weights * (change - moved[:, None])).to({triton_type(known.dtype)})",
-        f"query_ct = tl.dot(change, key, query_ct, {blocks.dot})",
+        f"query_ct = {blocks.dot('change, key, query_ct')}",
     ]
     end = f"tl.minimum(first + {rows}, {known.columns})" if known.causal else str(known.columns)
     scaled = f"query_ct * {blocks.number(known.scale)}"
@@ -121,10 +121,10 @@ def _of_keys(blocks: Blocks, ct: ArrayType) -> list[str]:
         *(f"{name} = {blocks.load_row(name)}" for name in ("largest", "total", "moved")),
         *_in_units(blocks),
         *_weights(blocks),
-        f"value_ct = tl.dot(tl.trans(weights.to({narrow})), ct, value_ct, {blocks.dot})",
-        f"change = tl.dot(ct, tl.trans(value), {blocks.dot})",
+        f"value_ct = {blocks.dot(f'tl.trans(weights.to({narrow})), ct, value_ct')}",
+        f"change = {blocks.dot('ct, tl.trans(value)')}",
         f"change = (weights * (change - moved[:, None])).to({narrow})",
-        f"key_ct = tl.dot(tl.trans(change), query, key_ct, {blocks.dot})",
+        f"key_ct = {blocks.dot('tl.trans(change), query, key_ct')}",
     ]
     loop = [f"for start in range({first}, {known.rows}, {rows}):", *_indented(turn)]
     return [
@@ -154,7 +154,7 @@ def _in_units(blocks: Blocks) -> list[str]:
 
 
 def _weights(blocks: Blocks) -> list[str]:
-    product = f"tl.dot(query, tl.trans(key), {blocks.dot})"
+    product = blocks.dot("query, tl.trans(key)")
     return [
         *blocks.scores(product, ends=blocks.columns_end, diagonal=blocks.attention.causal),
         f"weights = {blocks.exp}(scores - largest[:, None]) * one_of_all[:, None]",

@@ -141,6 +141,18 @@ def total_dtype(dtype: DType) -> DType:
     return FLOAT32 if kind(dtype) == "f" and dtype.itemsize == 2 else dtype
 
 
+def dot_text(dtype: DType, operands: str) -> str:
+    """Two blocks of a dtype, ``x, y`` or ``x, y, total``, multiplied as matrices and added up in `total_dtype`.
+
+    >>> import numpy as np
+    >>> dot_text(np.dtype(np.float16), "x, y")
+    'tl.dot(x, y)'
+    """
+    if dtype == FLOAT32:
+        return f"tm_dot({operands})"
+    return f"tl.dot({operands}, out_dtype=tl.float64)" if dtype.itemsize == 8 else f"tl.dot({operands})"
+
+
 # ---- axes ------------------------------------------------------------------------------------------------
 
 

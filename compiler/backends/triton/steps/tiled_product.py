@@ -14,7 +14,7 @@ from ..elements import ALONG, ROW, Guard
 from ..kernel import Launch, TritonKernel
 from ..types import triton_type
 from ..writer import Writer
-from .product import Product, total_dtype
+from .product import Product, dot_text, total_dtype
 from .tile import Tile
 from .windows import Windows
 
@@ -40,8 +40,8 @@ def by_matrices(product: Product, tile: Tile, name: str) -> TritonKernel | None:
         writing.block(k_down, f"step + tl.arange(0, {tile.depth})[:, None]", ROW, tile.depth)
         left = writing.operand(product.left, writing.left(k), k, (tile.rows, tile.depth))
         right = writing.operand(product.right, writing.right(k_down), k_down, (tile.depth, tile.columns))
-        wide = ", out_dtype=tl.float64" if product.dtype.itemsize == 8 else ""
-        writing.writer.line(f'total = tl.dot({left}, {right}, total, input_precision="ieee"{wide})')
+        total = dot_text(product.dtype, f"{left}, {right}, total")
+        writing.writer.line(f"total = {writing.writer.called(total)}")
     return None if left is None or right is None else writing.kernel()
 
 
