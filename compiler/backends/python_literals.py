@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import Array, DType, dtype_name, is_inexact
+from ..dtypes import Array, DType, dtype_name, is_inexact, is_supported
 from ..errors import InternalError
 from .python_text import WIDTH, tuple_text
 
@@ -33,6 +33,35 @@ def param_text(param: Any) -> str:
     if param is None or isinstance(param, bool | int):
         return repr(param)
     raise InternalError(f"a parameter {param!r} cannot be written as Python")
+
+
+def value_text(value: Any) -> str | None:
+    """A setting as an expression that gives an equal one: a text, number, dtype, or tuple of these; None for others."""
+    if value is None or value is ... or type(value) in (bool, int):
+        return "..." if value is ... else repr(value)
+    if type(value) is float:
+        return _float_text(value)
+    if type(value) is complex:
+        return f"complex({_float_text(value.real)}, {_float_text(value.imag)})"
+    if type(value) is str:
+        text = repr(value)
+        return text if '"' in value or text[0] == '"' else f'"{text[1:-1]}"'
+    if type(value) is tuple:
+        texts = [value_text(item) for item in value]
+        return None if None in texts else tuple_text(texts)
+    return _of_numpy(value)
+
+
+def _of_numpy(value: Any) -> str | None:
+    """A dtype, its class, or a number of it."""
+    if isinstance(value, np.dtype):
+        return f"np.dtype({dtype_text(value)})" if is_supported(value) else None
+    if isinstance(value, np.generic):
+        text = number_text(np.asarray(value)) if is_supported(value.dtype) else None
+        return text and f"{dtype_text(value.dtype)}({text})"
+    is_class = isinstance(value, type) and issubclass(value, np.generic)
+    name = value.__name__ if is_class else ""
+    return f"np.{name}" if name and getattr(np, name, None) is value else None
 
 
 def number_text(array: Array) -> str | None:

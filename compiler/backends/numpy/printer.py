@@ -33,24 +33,32 @@ from .quoted_meaning import function_text
 from .self_check import self_check, self_check_names
 
 __all__ = [
+    "FIXED_NAMES",
+    "IDLE",
     "callbacks",
     "contraction",
     "elementwise",
+    "entry_functions",
     "entry_name",
     "has_effects",
+    "has_workspace",
+    "helper_functions",
     "indexing",
     "layout",
     "linalg",
     "loops",
     "memory_plan",
+    "module_of",
     "nested",
+    "nested_functions",
+    "parameters_of",
     "print_module",
     "reduction",
     "tiles",
 ]
 
 
-_FIXED_NAMES = (
+FIXED_NAMES = (
     "idle",
     "workspace",
     "statements",
@@ -60,9 +68,9 @@ _FIXED_NAMES = (
     *C_NAMES,
     *tiles.NAMES,
 )
+"""What a module calls its own functions and variables, besides those of its self check."""
 
-
-_IDLE = "idle = []  # workspaces that no call is using now: each thread and each nested call takes its own"
+IDLE = "idle = []  # workspaces that no call is using now: each thread and each nested call takes its own"
 
 
 def print_module(
@@ -86,7 +94,7 @@ def print_module(
     module = _module(graph)
     module.library = library
     name, effects = entry_name(graph), has_effects(graph)
-    parameters = _parameters(graph, module)
+    parameters = parameters_of(graph, module)
     main = planned(graph, module, parameters, donated)
     main.write()
     bodies: list[list[str]] = []
@@ -95,7 +103,7 @@ def print_module(
         reference = plain(graph, module, parameters)
         reference.write()
         bodies.append(reference.text("reference", (), "The meaning of every operation, one by one."))
-    nested = _nested(module)
+    nested = nested_functions(module)
     tile_functions = tiles.tile_functions(module)
     c_functions = _c_functions(module)
     if is_checked:
@@ -103,10 +111,10 @@ def print_module(
         bodies += self_check(graph, name, module, LINK_AT_RUN.splitlines() if c_functions else ())
     functions = [
         *(link_statements(c_functions) if c_functions else ()),
-        *_helpers(module),
+        *helper_functions(module),
         *nested,
         *tile_functions,
-        *_entry(graph, name, main, effects),
+        *entry_functions(graph, name, main, effects),
         *bodies,
     ]
     # The imports come last because they depend on all else.
@@ -114,7 +122,7 @@ def print_module(
         _header(name, module, is_checked),
         _imports(module, main, is_checked),
         _constants(module) + module.known,
-        [_IDLE] if _has_workspace(main) else [],
+        [IDLE] if has_workspace(main) else [],
     ]
     blocks = ["\n".join(section) for section in sections if section]
     return "\n\n".join(blocks) + "\n\n\n" + "\n\n\n".join("\n".join(lines) for lines in functions) + "\n"
@@ -144,16 +152,16 @@ def print_compared(graph: Graph, doc: str, imports: str, blocks: Sequence[str], 
     module = _module(graph)
     for name in compared.taken:
         module.names.claim(name)
-    parameters = _parameters(graph, module)
+    parameters = parameters_of(graph, module)
     reference = plain(graph, module, parameters)
     reference.write()
     names = dict(zip(compared.inputs, parameters, strict=True))
     reads = [module.constant(v) if isinstance(v, Constant) else names[v] for v in compared.reads]
-    nested = _nested(module)
+    nested = nested_functions(module)
     functions = [
         *blocks,
         compared.entry(parameters, reads),
-        *("\n".join(lines) for lines in (*_helpers(module), *nested)),
+        *("\n".join(lines) for lines in (*helper_functions(module), *nested)),
         "\n".join(reference.text("reference", (), "The meaning of every operation, one by one.")),
         *("\n".join(lines) for lines in self_check(graph, entry_name(graph), module, compared.before)),
     ]
@@ -168,14 +176,14 @@ def memory_plan(graph: Graph, library: CLibrary | None = None, donated: Sequence
     """Where the results of the calls of `graph` lie in the module that `print_module` prints."""
     module = _module(graph)
     module.library = library
-    plan = planned(graph, module, _parameters(graph, module), donated).plan
+    plan = planned(graph, module, parameters_of(graph, module), donated).plan
     assert plan is not None
     return plan
 
 
 def entry_name(graph: Graph) -> str:
     """What the function of the module is called: like the graph."""
-    return Names([*RESERVED, *_FIXED_NAMES, *self_check_names()]).claim(identifier(graph.name))
+    return Names([*RESERVED, *FIXED_NAMES, *self_check_names()]).claim(identifier(graph.name))
 
 
 def callbacks(graph: Graph) -> Mapping[str, Callable[..., Any]]:
@@ -183,19 +191,25 @@ def callbacks(graph: Graph) -> Mapping[str, Callable[..., Any]]:
     if not has_effects(graph):
         return {}
     module = _module(graph)
-    planned(graph, module, _parameters(graph, module)).write()
-    _nested(module)
+    planned(graph, module, parameters_of(graph, module)).write()
+    nested_functions(module)
     return {name: partial(lookup(call.op).numpy, **call.params) for name, call in module.callbacks}
 
 
 def _module(graph: Graph) -> Module:
-    module = Module(fixed_names=[entry_name(graph), *_FIXED_NAMES, *self_check_names()])
+    return module_of([entry_name(graph)])
+
+
+def module_of(own: Sequence[str]) -> Module:
+    """A module whose functions have these names, and those that all modules have."""
+    module = Module(fixed_names=[*own, *FIXED_NAMES, *self_check_names()])
     for name in module.fixed_names:
         module.names.claim(name)
     return module
 
 
-def _parameters(graph: Graph, module: Module) -> list[str]:
+def parameters_of(graph: Graph, module: Module) -> list[str]:
+    """What the inputs are called in the function that runs a graph."""
     return module.names.inner([identifier(name) for name in graph.input_names])
 
 
@@ -262,35 +276,36 @@ def _c_functions(module: Module) -> Sequence[CFunction]:
     return module.library.functions if module.library else ()
 
 
-def _helpers(module: Module) -> list[list[str]]:
+def helper_functions(module: Module) -> list[list[str]]:
+    """The functions that hold the meanings of ops."""
     return [function_text(op, name) for op, name in module.helpers.items()]
 
 
-def _nested(module: Module) -> list[list[str]]:
+def nested_functions(module: Module) -> list[list[str]]:
     """Functions for the graphs that are called; writing one may find more."""
     functions: list[list[str]] = []
     done = 0
     while done < len(module.nested):
         nested, name = list(module.nested.items())[done]
         graph = nested.graph
-        function = planned_nested(nested, module, _parameters(graph, module))
+        function = planned_nested(nested, module, parameters_of(graph, module))
         function.write()
         functions.append(function.text(name, ("outside",) if has_effects(graph) else ()))
         done += 1
     return functions
 
 
-def _has_workspace(main: Function) -> bool:
+def has_workspace(main: Function) -> bool:
     """Whether a call needs a context or memory that is kept from call to call."""
     return main.may_warn or bool(main.buffers)
 
 
-def _entry(graph: Graph, name: str, main: Function, effects: bool) -> list[list[str]]:
+def entry_functions(graph: Graph, name: str, main: Function, effects: bool) -> list[list[str]]:
     """The function of the module, and those by which it runs the statements in a workspace if they need one."""
     inputs = [f"{p}: {v.type}" for p, v in zip(main.parameters, graph.inputs, strict=True)]
     outputs = [f"{v.type}" for v in graph.outputs]
     doc = f"Inputs: {', '.join(inputs) or 'none'}. Outputs: {', '.join(outputs) or 'none'}."
-    if not _has_workspace(main):
+    if not has_workspace(main):
         return [main.text(name, (), doc)]
     first = _first_parameters(effects)
     run, arguments = ("mine[0].run(", ("statements", *first)) if main.may_warn else ("statements(", first)

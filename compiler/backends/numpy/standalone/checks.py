@@ -1,0 +1,71 @@
+"""Functions of an exported file that check arguments by name."""
+
+from collections.abc import Mapping
+from typing import Final
+
+CHECKS: Final[Mapping[str, str]] = {
+    "array": '''\
+def array(name, x, dtype, shape):
+    """`x`, if it is an array of this dtype and shape."""
+    if type(x) is not np.ndarray and type(x) is not np.memmap:
+        raise TypeError(f"{name}: expected an array of NumPy, found {type(x).__name__}")
+    if x.dtype != dtype:
+        raise TypeError(f"{name}: expected an array of {np.dtype(dtype)}, found {x.dtype}")
+    if x.shape != shape:
+        raise ValueError(f"{name}: expected an array of shape {shape}, found {x.shape}")
+    return x
+''',
+    "number": '''\
+def number(name, x, kind, dtype):
+    """A number of Python's as NumPy's; an int will do for a float, and a float for a complex."""
+    kinds = (int, float, complex)[: (int, float, complex).index(kind) + 1]
+    if isinstance(x, (bool, np.generic)) or not isinstance(x, kinds):
+        raise TypeError(f"{name}: expected a Python {kind.__name__}, found {type(x).__name__}")
+    try:
+        return dtype(x)
+    except OverflowError:
+        raise ValueError(f"{name}: {x} is too large for {dtype.__name__}") from None
+''',
+    "scalar": '''\
+def scalar(name, x, dtype):
+    """`x`, if it is a number of NumPy's of this dtype."""
+    if dtype is np.bool_ and isinstance(x, bool):
+        return dtype(x)
+    if not isinstance(x, np.generic) or x.dtype != dtype:
+        raise TypeError(f"{name}: expected a number {np.dtype(dtype)} of NumPy, found {type(x).__name__}")
+    return x
+''',
+    "sequence": '''\
+def sequence(name, x, kind, length):
+    """Refuse what is no such container of this length."""
+    if not isinstance(x, kind):
+        raise TypeError(f"{name}: expected a {kind.__name__}, found {type(x).__name__}")
+    if len(x) != length:
+        raise ValueError(f"{name}: expected {length} items, found {len(x)}")
+''',
+    "mapping": '''\
+def mapping(name, x, keys):
+    """Refuse what is no dict with these keys."""
+    if not isinstance(x, dict):
+        raise TypeError(f"{name}: expected a dict, found {type(x).__name__}")
+    if x.keys() != keys:
+        missing, unknown = sorted(keys - x.keys(), key=repr), sorted(x.keys() - keys, key=repr)
+        raise ValueError(f"{name}: missing keys {missing}, unknown keys {unknown}")
+''',
+    "setting": '''\
+def setting(name, x, value):
+    """Refuse another value than that of the export, which the statements rely on."""
+    if repr(x) != repr(value):
+        raise ValueError(f"{name}: this file was made for {value!r}, found {x!r:.60}")
+''',
+    "written": '''\
+def written(name, x, others):
+    """Refuse to write to an array that is read-only, or that has memory in common with another argument."""
+    if not x.flags.writeable:
+        raise ValueError(f"{name}: the function writes to it, and it is read-only")
+    for other, y in others:
+        if np.may_share_memory(x, y):
+            raise ValueError(f"{name}: the function writes to it, and {other} shares its memory: pass a copy")
+''',
+}
+"""By name; a parameter of the user's may be called the same."""

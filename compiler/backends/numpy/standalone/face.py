@@ -1,0 +1,289 @@
+"""The exported function: the user's parameters and docstring, checks by name, containers in and out."""
+
+import inspect
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import optree
+
+from ....errors import ExportError
+from ....identifiers import identifier
+from ....program import Argument, ArrayOutput, Program, Static
+from ...python_literals import value_text
+from ...python_text import Names, bare_tuple, tuple_text, wrapped
+from ..form import RESERVED, Module, shape_text
+from .parameters import Exported, Given, head_items
+
+
+@dataclass(slots=True)
+class Face:
+    """Writes ``def model(params, x, *, scale=2.0):``, which checks its arguments and calls a function of arrays.
+
+    What the user calls a parameter stays; a global of that name is used by another.
+    """
+
+    program: Program
+    parameters: Sequence[Exported]
+    module: Module
+    lines: list[str] = field(default_factory=list[str])
+    inputs: list[str] = field(default_factory=list[str])
+    """The variables of the inputs of the graph."""
+    paths: list[str] = field(default_factory=list[str])
+    """How they are reached, in the words of the user's parameters."""
+    checks: dict[str, str] = field(default_factory=dict[str, str])
+    """What the functions that it calls are called, by their names in `CHECKS`."""
+    aliases: dict[str, str] = field(default_factory=dict[str, str])
+    """Other names of globals that the user's parameters hide."""
+    tuples: dict[type[Any], str] = field(default_factory=dict["type[Any]", str])
+    """The names of the namedtuples that results are made of."""
+    imports: set[str] = field(default_factory=set[str])
+    names: Names = field(default_factory=Names)
+    """Of the function's variables."""
+
+    def text(self, name: str, arrays: str, doc: str | None, flag: str | None) -> list[str]:
+        """The function; `arrays` is the one that it calls, which needs ``load()`` while the global `flag` is None."""
+        hidden = [parameter.name for parameter in self.parameters]
+        self.names = Names([*RESERVED, *self.module.fixed_names, *hidden])
+        for parameter in self.parameters:
+            self._enter(parameter)
+        self._check_writes()
+        out = self.names.claim("out")
+        result = self._result(out)
+        call = wrapped(f"{out} = {self._global(arrays)}(", self.inputs, ")")
+        first = [f"    if {self._global(flag)} is None:", f"        {self._global('load')}()"] if flag else []
+        writes = [f"    {self.inputs[place]}[...] = {out}[{k}]" for place, k in self.program.mutated]
+        head = wrapped(f"def {name}(", head_items(self.parameters), "):", indent=0)
+        return [*head, *docstring(doc), *self.lines, *first, *call, *writes, *result]
+
+    @property
+    def alias_statements(self) -> list[str]:
+        """Those of the module that give a global its other name."""
+        return [f"{alias} = {name}" for name, alias in self.aliases.items()]
+
+    @property
+    def tuple_statements(self) -> list[str]:
+        """Those of the module that define namedtuples."""
+        return [
+            line
+            for kind, name in self.tuples.items()
+            for line in wrapped(
+                f"{name} = collections.namedtuple(", [quoted(kind.__name__), list_text(kind)], ")", indent=0
+            )
+        ]
+
+    def _global(self, name: str) -> str:
+        """How the function reaches what the module or Python calls by this name."""
+        if name not in {parameter.name for parameter in self.parameters}:
+            return name
+        if name not in self.aliases:
+            self.aliases[name] = self.module.names.claim(f"{name}_")
+        return self.aliases[name]
+
+    def _value(self, value: Any) -> str | None:
+        """A setting as an expression in the function."""
+        text = value_text(value)
+        return text if text is None or type(value) is str else text.replace("np.", f"{self._global('np')}.")
+
+    # ---- arguments
+
+    def _check(self, name: str, *arguments: str, target: str = "") -> None:
+        """Call one of the functions that check."""
+        self.checks.setdefault(name, name)
+        head = f"{target} = {self._global(name)}(" if target else f"{self._global(name)}("
+        self.lines += wrapped(head, arguments, ")")
+
+    def _enter(self, parameter: Exported) -> None:
+        name, given = parameter.name, parameter.given
+        match given:
+            case None:
+                self._check("setting", quoted(name), name, self._value(parameter.fixed) or "")
+            case Given():
+                self._visit(given, name)
+            case tuple():
+                self._check("sequence", quoted(name), name, self._global("tuple"), str(len(given)))
+                for place, part in enumerate(given):
+                    self._visit(part, f"{name}[{place}]")
+            case _:
+                self._visit_dict(name, given)
+
+    def _visit(self, given: Given, path: str) -> None:
+        leaves = iter(given.leaves)
+        self._visit_tree(given.tree, leaves, path)
+
+    def _visit_dict(self, path: str, given: Mapping[Any, Given]) -> None:
+        self._check_keys(path, list(given))
+        for key, part in given.items():
+            self._visit(part, f"{path}[{value_text(key)}]")
+
+    def _check_keys(self, path: str, keys: Sequence[Any]) -> None:
+        texts = [value_text(key) for key in keys]
+        known = [text for text in texts if text is not None]
+        if len(known) < len(keys):
+            raise ExportError(f"{path} has a key that Python has no literal for: {keys!r:.80}")
+        self._check(
+            "mapping", quoted(path), path, f"{{{', '.join(known)}}}" if known else f"{self._global('set')}()"
+        )
+
+    def _visit_tree(self, tree: Any, leaves: Iterator[Argument | Static], path: str) -> None:
+        if tree.is_leaf():
+            self._visit_leaf(next(leaves), path)
+            return
+        children = tree.children()
+        if tree.type is None or tree.type is type(None):
+            self._check("setting", quoted(path), path, "None")
+            return
+        if issubclass(tree.type, dict):
+            keys = tree.entries()
+            self._check_keys(path, keys)
+            for key, child in zip(keys, children, strict=True):
+                self._visit_tree(child, leaves, f"{path}[{value_text(key)}]")
+            return
+        if not issubclass(tree.type, (list, tuple)):
+            raise ExportError(
+                f"{path} is a {tree.type.__name__}, a class that the file cannot know: pass dicts, lists or tuples"
+            )
+        kind = "list" if issubclass(tree.type, list) else "tuple"
+        self._check("sequence", quoted(path), path, self._global(kind), str(len(children)))
+        for place, child in enumerate(children):
+            self._visit_tree(child, leaves, f"{path}[{place}]")
+
+    def _visit_leaf(self, leaf: Argument | Static, path: str) -> None:
+        if isinstance(leaf, Static):
+            text = self._value(leaf.value)
+            if text is None:
+                raise ExportError(
+                    f"{path} is the setting {leaf.value!r:.60}, which Python has no literal for: use functools.partial"
+                )
+            self._check("setting", quoted(path), path, text)
+            return
+        place = len(self.inputs)
+        is_parameter = path.isidentifier()
+        target = path if is_parameter else self.names.claim(identifier(self.program.graph.input_names[place]))
+        self.inputs.append(target)
+        self.paths.append(path)
+        dtype = self._dtype(leaf)
+        if leaf.weak is not None:
+            kind = self._global(leaf.weak.__name__)
+            self._check("number", quoted(path), path, kind, dtype, target=target)
+        elif leaf.is_scalar:
+            self._check("scalar", quoted(path), path, dtype, target=target)
+        else:
+            self._check("array", quoted(path), path, dtype, shape_text(leaf.type.shape), target=target)
+
+    def _dtype(self, leaf: Argument) -> str:
+        self.module.note_dtype(leaf.type.dtype)
+        package, name = dtype_parts(leaf)
+        return f"{self._global(package)}.{name}"
+
+    def _check_writes(self) -> None:
+        """A program knows nothing of arguments that share memory."""
+        arguments = self.program.arguments
+        for place, _ in self.program.mutated:
+            name = self.inputs[place]
+            others = [
+                f"({quoted(self.paths[i])}, {other})"
+                for i, other in enumerate(self.inputs)
+                if i != place and not arguments[i].is_scalar
+            ]
+            self._check("written", quoted(self.paths[place]), name, tuple_text(others))
+
+    # ---- results
+
+    def _result(self, out: str) -> list[str]:
+        leaves = iter(self.program.out_leaves)
+        return self._returned(self.program.out_tree, leaves, out)
+
+    def _returned(self, tree: Any, leaves: Iterator[ArrayOutput | Static], out: str) -> list[str]:
+        head, items, tail = self._parts(tree, leaves, out)
+        if head == "(" and len(items) > 1:
+            return bare_tuple("return ", items)
+        return wrapped(f"return {head}", items, tail)
+
+    def _parts(
+        self, tree: Any, leaves: Iterator[ArrayOutput | Static], out: str
+    ) -> tuple[str, list[str], str]:
+        """An expression for what has this structure, in three parts, of which the second may be on lines of its own."""
+        if tree.is_leaf():
+            return self._leaf(next(leaves), out), [], ""
+        if tree.type is None or tree.type is type(None):
+            return "None", [], ""
+        inner = [self._parts(child, leaves, out) for child in tree.children()]
+        items = [f"{head}{', '.join(parts)}{tail}" for head, parts, tail in inner]
+        if tree.type is tuple:
+            return "(", [f"{items[0]},"] if len(items) == 1 else items, ")"
+        if tree.type is list:
+            return "[", items, "]"
+        if optree.is_namedtuple_class(tree.type):
+            return f"{self._namedtuple(tree.type)}(", items, ")"
+        if tree.type in (dict, OrderedDict):
+            keys = [value_text(key) for key in tree.entries()]
+            if None not in keys:
+                pairs = [f"{key}: {item}" for key, item in zip(keys, items, strict=True)]
+                if tree.type is dict:
+                    return "{", pairs, "}"
+                self.imports.add("collections")
+                return f"{self._global('collections')}.OrderedDict({{", pairs, "})"
+        raise ExportError(
+            f"the result holds a {tree.type.__name__}, a class that the file cannot know: return dicts, lists, tuples"
+            " or namedtuples"
+        )
+
+    def _leaf(self, leaf: ArrayOutput | Static, out: str) -> str:
+        if isinstance(leaf, ArrayOutput):
+            if leaf.weak is not None:
+                return f"{out}[{leaf.index}].item()"
+            is_array = self.program.graph.outputs[leaf.index].ndim or leaf.is_scalar
+            return (
+                f"{out}[{leaf.index}]" if is_array else f"{self._global('np')}.asarray({out}[{leaf.index}])"
+            )
+        text = self._value(leaf.value)
+        if text is None:
+            raise ExportError(
+                f"the result holds {leaf.value!r:.60}, which Python has no literal for: return arrays, numbers, texts"
+            )
+        return text
+
+    def _namedtuple(self, kind: type[Any]) -> str:
+        if kind not in self.tuples:
+            self.imports.add("collections")
+            self.tuples[kind] = self.module.names.claim(identifier(kind.__name__))
+        return self._global(self.tuples[kind])
+
+
+def list_text(kind: Any) -> str:
+    """The fields of a namedtuple as a list of texts."""
+    return f"[{', '.join(map(quoted, kind._fields))}]"
+
+
+def dtype_parts(leaf: Argument) -> tuple[str, str]:
+    """``np`` and ``float32``."""
+    dtype = leaf.type.dtype
+    if dtype.name == "bfloat16":
+        return "ml_dtypes", "bfloat16"
+    return "np", "bool_" if dtype.kind == "b" else dtype.name
+
+
+def quoted(text: str) -> str:
+    """A path as a text."""
+    found = value_text(text)
+    assert found is not None
+    return found
+
+
+def docstring(doc: str | None) -> list[str]:
+    """The lines of a docstring."""
+    if not doc or not doc.strip():
+        return []
+    text = "\n".join(line.rstrip() for line in inspect.cleandoc(doc).splitlines())
+    if not all(char.isprintable() or char == "\n" for char in text):
+        return [f"    {text!r}"]
+    text = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    if text.endswith('"'):
+        text = f'{text[:-1]}\\"'
+    first, *rest = text.split("\n")
+    lines = [f"    {line}" if line else "" for line in rest]
+    if not lines:
+        return [f'    """{first}"""']
+    return [f'    """{first}', *lines, '    """']

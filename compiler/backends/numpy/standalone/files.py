@@ -1,0 +1,162 @@
+"""`python_files`: a program as one readable Python file that needs NumPy alone."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from inspect import Signature
+from typing import Any, Final
+
+from ....errors import ExportError, InternalError
+from ....ir import Call, Graph, called
+from ....op import lookup
+from ....program import Argument, Program, Static
+from ...python_text import Names
+from .. import tiles
+from ..form import RESERVED, Module
+from ..function import Function, plain, planned
+from ..printer import (
+    FIXED_NAMES,
+    IDLE,
+    entry_functions,
+    has_effects,
+    has_workspace,
+    helper_functions,
+    module_of,
+    nested_functions,
+    parameters_of,
+)
+from ..self_check import self_check, self_check_names
+from .checks import CHECKS
+from .constants import NAMES, Constants, constants_of
+from .face import Face
+from .parameters import exported_parameters
+from .unused_names import with_unused_marked
+
+BFLOAT16: Final = """\
+try:
+    import ml_dtypes
+except ImportError as error:
+    raise ImportError("{name} computes with bfloat16, which NumPy lacks: pip install ml_dtypes") from error
+"""
+
+
+def python_files(
+    program: Program,
+    tree: Any,
+    leaves: Sequence[Argument | Static],
+    signature: Signature | None = None,
+    doc: str | None = None,
+) -> dict[str, str | bytes]:
+    """A program as files by name: ``NAME.py``, which NumPy alone can run, and ``NAME.npz`` if its constants are large.
+
+    The same program gives the same files, byte by byte.
+
+    Args:
+        program: its graph has been through all passes for NumPy, and holds what the function captured as constants.
+        tree: the structure of the arguments, ``(args, kwargs)``.
+        leaves: how the leaves of that entered the trace.
+        signature: the user's parameters and defaults; None of functions that do not say.
+        doc: the user's docstring.
+
+    Raises:
+        ExportError: the function needs more than NumPy; the message says what.
+    """
+    _refuse(program)
+    graph = program.graph
+    name = Names([*RESERVED, *FIXED_NAMES, *self_check_names(), *NAMES, *CHECKS]).claim(graph.name)
+    arrays = f"{name}_of_arrays"
+    module = module_of([name, arrays, *NAMES, *CHECKS])
+    effects = has_effects(graph)
+    parameters = parameters_of(graph, module)
+    main = planned(graph, module, parameters)
+    main.write()
+    bodies: list[list[str]] = []
+    if not effects:
+        reference = plain(graph, module, parameters)
+        reference.write()
+        bodies.append(reference.text("reference", (), "The meaning of every operation, one by one."))
+    nested = nested_functions(module)
+    known = list(module.known)
+    tile_functions = tiles.tile_functions(module)
+    constants = constants_of(module, known)
+    face = Face(program, exported_parameters(tree, leaves, signature), module)
+    main_functions = entry_functions(graph, arrays, main, effects)
+    if not effects:
+        bodies += self_check(graph, arrays, module, ["    load()"] * bool(constants.load))
+    *bodies, run = bodies if not effects else [[]]
+    functions = [
+        face.text(name, arrays, doc, constants.flag),
+        *main_functions,
+        *nested,
+        *tile_functions,
+        *helper_functions(module),
+        *(CHECKS[check].splitlines() for check in face.checks),
+        *(lines for lines in (constants.load, constants.unpacked) if lines),
+        *bodies,
+    ]
+    imports = _imports(name, module, constants, {*face.imports, *_standard(main, module, effects)})
+    statements = [
+        *constants.statements,
+        *module.known[len(known) :],
+        *face.tuple_statements,
+        *([IDLE] if has_workspace(main) else []),
+    ]
+    head = [_header(name, module, constants, effects), imports, statements]
+    tail = [[*constants.texts, *face.alias_statements], run]
+    texts = ["\n\n".join("\n".join(lines) for lines in head if lines)]
+    texts += [with_unused_marked("\n".join(lines)) for lines in functions]
+    texts += ["\n".join(lines) for lines in tail if lines]
+    files: dict[str, str | bytes] = {f"{name}.py": "\n\n\n".join(texts) + "\n"}
+    if constants.beside is not None:
+        files[f"{name}.npz"] = constants.beside
+    return files
+
+
+def _refuse(program: Program) -> None:
+    """`ExportError` for what no file can do."""
+    for call in _calls(program.graph):
+        if lookup(call.op).effect == "calls Python":
+            function: Any = call.params["function"]
+            raise ExportError(
+                f"a callback of {getattr(function, '__qualname__', repr(function))} cannot be exported as Python: the"
+                " file holds what was traced, and nothing else of yours",
+                call.location,
+            )
+    if program.captured:
+        raise InternalError(
+            "a program to export captures arrays, which must be constants of its graph by now"
+        )
+
+
+def _calls(graph: Graph) -> Iterator[Call]:
+    for call in graph.calls:
+        yield call
+        for nested in called((call,)):
+            yield from _calls(nested)
+
+
+def _header(name: str, module: Module, constants: Constants, effects: bool) -> list[str]:
+    needs = "NumPy 2 and ml_dtypes" if module.uses_bfloat16 else "NumPy 2 alone"
+    run = "" if effects else " Run it to check it against the meaning of every operation and to time it."
+    beside = f" Its large constants lie beside it in {name}.npz." if constants.beside is not None else ""
+    text = f"Needs {needs}.{beside}{run}"
+    lines = textwrap.wrap(text, 100)
+    return [f'"""{name}: a function of NumPy, exported by Tracemill.', "", *lines, '"""']
+
+
+def _standard(main: Function, module: Module, effects: bool) -> set[str]:
+    """The modules of Python that the functions of arrays import, as NumPy itself does."""
+    needed = {
+        "collections": bool(module.tiles),
+        "contextvars": main.may_warn or effects,
+        "os": bool(module.tiles),
+        "sys": not effects,
+        "time": not effects,
+    }
+    return {name for name, is_needed in needed.items() if is_needed}
+
+
+def _imports(name: str, module: Module, constants: Constants, standard: set[str]) -> list[str]:
+    if constants.beside is not None:
+        standard = {*standard, "os"}
+    bfloat16 = ["", *BFLOAT16.format(name=name).splitlines()] if module.uses_bfloat16 else []
+    return [*(f"import {found}" for found in sorted(standard)), "", "import numpy as np", *bfloat16]
