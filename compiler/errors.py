@@ -916,7 +916,7 @@ class ExportError(TracemillError, ValueError):
     >>> signature = sign(*flatten_arguments((np.eye(3),), {}))
     >>> as_c(trace(np.linalg.det, signature.tree, arguments_for(signature)))
     Traceback (most recent call last):
-    tracemill.compiler.errors.ExportError: C cannot compute slogdet(f64[3, 3]): LAPACK does; export as a bundle...
+    tracemill.compiler.errors.ExportError: C cannot compute det(f64[3, 3]): LAPACK does; export as a bundle...
 
     Fix: as the message says. A bundle holds every program; a Python file what NumPy computes; C what loops compute.
     """

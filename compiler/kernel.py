@@ -43,7 +43,7 @@ def is_elementwise(call: Call) -> bool:
 def is_loop_call(call: Call) -> bool:
     """Whether a loop nest can compute the call: kernels hold nothing else."""
     if any(_is_half(value.type.dtype) for value in (*call.inputs, *call.outputs)):
-        return False  # C has no such arithmetic: NumPy computes it
+        return call.op in ("bitcast", "broadcast_to")  # C has no such arithmetic: NumPy computes it
     if not is_natural_power(call):
         return False
     return is_elementwise(call) or call.op in MOVES or call.op in REDUCTIONS or call.op == "iota"

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ..compiler.backends.c.standalone.files import c_files
 from ..compiler.program import Program
+from ..passes.without_numpy import without_numpy
 from .optimise import optimised, prepared
 
 
@@ -22,5 +23,5 @@ def as_c(
     Raises:
         ExportError: C cannot compute it.
     """
-    graph = optimised(prepared(program.graph, "c"), "c")
+    graph = optimised(without_numpy(prepared(program.graph, "c")), "c")
     return c_files(replace(program, graph=graph), doc, name=name, paths=paths, source=program.graph)

@@ -24,7 +24,7 @@ class Run(NamedTuple):
 def assert_means_the_same_through_c(runs: Sequence[Run], *, ulps: float = 50) -> None:
     """That all graphs give through C what their calls mean, and write to no input."""
     given = [[np.array(x) for x in run.inputs] for run in runs]
-    program = build(_merged([run.graph for run in runs]), target_of("c", fast_math=False))
+    program = build(merged([run.graph for run in runs]), target_of("c", fast_math=False))
     outputs = iter(program.function(*chain.from_iterable(run.inputs for run in runs)))
     for run, copies in zip(runs, given, strict=True):
         for x, copy in zip(run.inputs, copies, strict=True):
@@ -35,7 +35,7 @@ def assert_means_the_same_through_c(runs: Sequence[Run], *, ulps: float = 50) ->
             assert_close(next(outputs), value, run.note, ulps)
 
 
-def _merged(graphs: Sequence[Graph]) -> Graph:
+def merged(graphs: Sequence[Graph]) -> Graph:
     """One graph that makes the calls of all, each on inputs of its own."""
     inputs = [tuple(Value(value.type) for value in graph.inputs) for graph in graphs]
     with recording(Builder()) as builder:

@@ -16,6 +16,8 @@ MOST_CONSTANTS = 4096
 
 def c_literal(number: Array) -> str:
     """An array without axes as an expression of its C type: ``0.5f``, ``(-1.0)``, ``INT64_C(7)``."""
+    if c_type(number.dtype) == "uint16_t":
+        number = number.view(np.uint16)
     kind = number.dtype.kind
     if kind == "c":
         parts = (_float_text(part) for part in (np.real(number)[()], np.imag(number)[()]))
@@ -35,8 +37,7 @@ def c_array(name: str, array: Array) -> str:
 
 def c_elements(array: Array) -> Iterator[str]:
     """The elements as they lie in memory: halves as their bits."""
-    entries = array.view(np.uint16) if element_type(array.dtype) == "uint16_t" else array
-    return (c_literal(np.asarray(entry)) for entry in entries.reshape(-1))
+    return (c_literal(np.asarray(entry)) for entry in array.reshape(-1))
 
 
 def filled_rows(elements: Iterable[str]) -> Iterator[str]:

@@ -235,3 +235,46 @@ def test_constants_that_no_compiler_reads_are_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr(constants, "MOST_BYTES", 2_000)
     with pytest.raises(ExportError, match=r"4.8 kB of constants, and a C text holds 2 kB"):
         as_c(program_of(step, *network()))
+
+
+# ---- products, convolutions, numbers of two bytes ----------------------------------------------------
+
+
+def several(x: Any, y: Any, z: Any, signal: Any, kernel: Any, half: Any) -> Any:
+    wide = tm.nn.conv(signal, kernel, padding=1)
+    return x @ y, np.einsum("bij,bkj->bik", z, z), (x + 1j * x) @ (y - 2j * y), wide, np.tanh(half) @ half.T
+
+
+def test_large_products_and_convolutions_need_no_library(c_compiler: str, tmp_path: Path) -> None:
+    shapes = ((75, 300), (300, 50), (2, 40, 70), (2, 3, 9, 8), (4, 3, 3, 3))
+    args: list[Any] = [RNG.normal(size=shape) for shape in shapes]
+    args.append(RNG.normal(size=(5, 7)).astype(np.float16))
+    library = loaded(as_c(program_of(several, *args)), tmp_path, f"CC={c_compiler}", "CFLAGS=-O1")
+    for actual, value in zip(library(*args), tm.compile(several)(*args), strict=True):
+        assert actual.dtype == value.dtype
+        tolerance = 2e-3 if value.dtype == np.float16 else 1e-11
+        np.testing.assert_allclose(actual, value, tolerance, tolerance)
+
+
+PRODUCTS = (
+    ("ij,jk->ik", (75, 300), (300, 50)),
+    ("ij,kj->ik", (75, 300), (50, 300)),
+    ("ji,jk->ik", (300, 150), (300, 33)),
+    ("ji,kj->ik", (300, 75), (50, 300)),
+    ("bij,bjk->bik", (2, 19, 70), (2, 70, 40)),
+    ("ibj,kbj->bik", (19, 2, 70), (40, 2, 70)),
+    ("ijl,jlk->ik", (19, 5, 70), (5, 70, 40)),
+    ("i,ji->j", (700,), (90, 700)),
+)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_of_matrices_in_any_order_are_right(dtype: type, c_compiler: str, tmp_path: Path) -> None:
+    def products(*arrays: Any) -> Any:
+        return tuple(np.einsum(how, arrays[2 * n], arrays[2 * n + 1]) for n, (how, *_) in enumerate(PRODUCTS))
+
+    args = [RNG.normal(size=shape).astype(dtype) for _, *shapes in PRODUCTS for shape in shapes]
+    library = loaded(as_c(program_of(products, *args)), tmp_path, f"CC={c_compiler}", "CFLAGS=-O1")
+    for actual, value in zip(library(*args), products(*args), strict=True):
+        assert actual.dtype == dtype
+        np.testing.assert_allclose(actual, value, 1e-4 if dtype is np.float32 else 1e-11, 1e-4)

@@ -41,4 +41,8 @@ def step_function(
         return nothing(call, name)
     if step is None:
         return dot(call, name, in_loop=in_loop, options=options)
-    return sort(call, name, any_length=options.alone) if call.op == "sort" else step(call, name)
+    if call.op == "sort":
+        return sort(call, name, any_length=options.alone)
+    if step is cumulative:
+        return cumulative(call, name, alone=options.alone)
+    return step(call, name)

@@ -8,8 +8,9 @@ import math
 from string import Template
 from typing import Any
 
-from ....dtypes import DType, kind, real_dtype
+from ....dtypes import DType, dtype_name, kind, real_dtype
 from ....ir import Call
+from ..expression import functions_in
 from ..function import CFunction
 from ..parameters import parameters
 from ..types import element_type
@@ -73,6 +74,7 @@ _JOIN_FLOATS = {
     "cummin": "{a} <= {b} || {a} != {a} ? {a} : {b}",
     "cumlogsumexp": "{function}({a}, {b})",
 }
+_JOIN_COMPLEX = {"cumprod": "tm_multiply_{t}({a}, {b})"}
 _WORK = {"cumsum": 1.0, "cumprod": 1.0, "cummax": 1.0, "cummin": 1.0, "cumlogsumexp": 25.0}
 
 _LOG_ADD_EXP = Template("""\
@@ -89,16 +91,17 @@ BLOCK = 2048
 """Entries that run in step: they stay in the nearest cache."""
 
 
-def cumulative(call: Call, name: str) -> CFunction | None:
-    """The C function of a running sum, product, extremum or log-sum."""
+def cumulative(call: Call, name: str, *, alone: bool = False) -> CFunction | None:
+    """The C function of a running sum, product, extremum or log-sum; `alone` if NumPy cannot compute it."""
     (x,) = call.inputs
-    dtype = real_dtype(x.dtype)
-    if dtype.name in ("float16", "bfloat16") or (x.dtype.kind == "c" and call.op != "cumsum"):
+    is_complex = x.dtype.kind == "c"
+    dtype = x.dtype if is_complex and call.op != "cumsum" else real_dtype(x.dtype)
+    if dtype.name in ("float16", "bfloat16") or (dtype.kind == "c" and not (alone and call.op == "cumprod")):
         return None
     params: Any = call.params
     axis, reverse = params["axis"], params["reverse"]
     length, outer = x.shape[axis], math.prod(x.shape[:axis])
-    inner = math.prod(x.shape[axis + 1 :]) * (2 if x.dtype.kind == "c" else 1)  # a complex sum is two sums
+    inner = math.prod(x.shape[axis + 1 :]) * (1 if dtype == x.dtype else 2)  # a complex sum is two sums
     work = 1 + round(outer * length * inner * _WORK[call.op])
     type, step = element_type(dtype), -inner if reverse else inner
     texts = {
@@ -130,13 +133,14 @@ def cumulative(call: Call, name: str) -> CFunction | None:
         )
     if call.op == "cumlogsumexp":
         text = _LOG_ADD_EXP.substitute(name=name, type=type, f="f" if type == "float" else "") + text
+    needs = frozenset(needed for needed in functions_in(text) if needed.startswith("tm_"))
     driver = over_chunks(name, declared, items, chunk_size(items, work))
-    return CFunction(name, text + driver, (x.type,), (x.type,), frozenset(), work)
+    return CFunction(name, text + driver, (x.type,), (x.type,), needs, work)
 
 
 def _joined(op: str, so_far: str, entry: str, dtype: DType, name: str) -> str:
     """The C expression of what was found before with one entry more."""
-    form = _JOIN_FLOATS.get(op) if kind(dtype) == "f" else None
-    return (form or _JOIN[op]).format(
-        a=so_far, b=entry, type=element_type(dtype), function=f"{name}_log_add_exp"
+    forms = {"f": _JOIN_FLOATS, "c": _JOIN_COMPLEX}.get(kind(dtype), _JOIN)
+    return {**_JOIN, **forms}[op].format(
+        a=so_far, b=entry, t=dtype_name(dtype), function=f"{name}_log_add_exp"
     )

@@ -9,8 +9,9 @@ from typing import Any
 from ....ir import Call, Shape
 from ..blas import OF_DTYPE
 from ..function import CFunction, COptions
-from ..parameters import parameters
+from ..parameters import memory_type, parameters
 from ..types import element_type
+from .blocks import blocked_text, memory_bytes
 from .chunks import chunk_size, names, over_chunks
 from .offsets import even_distance, offset_along
 
@@ -130,6 +131,8 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
     by_blas = is_large and in_loop and options.blas and left.is_even and right.is_even
     if is_large and not by_blas and not options.alone:
         return None
+    if is_large and not is_thin and not by_blas:
+        return _blocked(call, name, left, right, length)
     whole, name = name, f"{name}_here" if by_blas else name
     product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)
     inputs, outputs = tuple(value.type for value in call.inputs), (call.outputs[0].type,)
@@ -155,6 +158,20 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
             size=left.entries * right.entries,
         )
     return CFunction(whole, text, inputs, outputs, frozenset(), work)
+
+
+def _blocked(call: Call, name: str, left: "Side", right: "Side", length: int) -> CFunction:
+    """The C function of a large product where there is no BLAS."""
+    dtype, out = call.inputs[0].dtype, call.outputs[0].type
+    product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)
+    inputs = tuple(value.type for value in call.inputs)
+    behind, nbytes = memory_bytes(left.entries, right.entries, length, dtype.itemsize)
+    outputs = (out, memory_type(nbytes))
+    batches = math.prod(left.shape[axis] for axis in left.batch)
+    texts = product.texts(", ".join(parameters(inputs, outputs)))
+    text = blocked_text(texts, "out1", behind, batches, dtype.itemsize)
+    work = 1 + round(batches * left.entries * right.entries * length * dtype.itemsize / 256)
+    return CFunction(name, text, inputs, outputs, frozenset(), work)
 
 
 @dataclass(frozen=True, slots=True)

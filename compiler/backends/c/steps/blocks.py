@@ -1,0 +1,161 @@
+"""Large products of matrices in C, where there is no BLAS: blocks stay in the caches, tiles in registers.
+
+The right matrix is packed in panels as wide as a tile, the left one in tiles; one panel after the other meets all
+tiles of a block of rows (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", TOMS 34, 2008).
+"""
+
+from string import Template
+from typing import Final
+
+from ....memory_plan import aligned
+
+HEIGHT: Final = 6
+"""Rows of a tile."""
+
+DEPTH: Final = 256
+"""Entries of a sum that are added before the next block."""
+
+ROWS: Final = 72
+"""Rows of a block."""
+
+LEAST_BLOCKS: Final = 8
+"""Blocks, for threads to share, if there are rows for them."""
+
+VECTOR: Final = 64
+"""Bytes of the widest vector register: a tile is as wide as two."""
+
+_TEXT: Final = Template("""\
+#if defined(__GNUC__) && !defined(__clang__)
+#define TM_FUSING __attribute__((optimize("fp-contract=fast")))  // multiplications with additions
+#else
+#define TM_FUSING
+#endif
+#ifdef __AVX512F__
+enum { ${name}_lanes = 64 / sizeof($type) };
+#else
+enum { ${name}_lanes = 32 / sizeof($type) };
+#endif
+enum { ${name}_width = 2 * ${name}_lanes, ${name}_panels = ($columns + ${name}_width - 1) / ${name}_width };
+typedef $type ${name}_vector __attribute__((vector_size(${name}_lanes * sizeof($type)), aligned($size), may_alias));
+
+// A panel of the right matrix, its rows from one on: as they are read, with zeros beside the last column.
+static void ${name}_pack(const $type *restrict x$right, $type *restrict packed, long batch, long first, long depth,
+    long panel)
+{
+    const long start = panel * ${name}_width, left = $columns - start;
+    const long width = left < ${name}_width ? left : ${name}_width;
+    for (long row = 0; row < depth; row++, packed += ${name}_width) {
+        const long k = first + row;
+        const $type *restrict from = x$right + ($right_batch) + ($right_k);
+        for (long lane = 0; lane < width; lane++) {
+            const long j = start + lane;
+            packed[lane] = from[$right_j];
+        }
+        for (long lane = width; lane < ${name}_width; lane++)
+            packed[lane] = 0;
+    }
+}
+
+// The product of a packed tile and a packed panel.
+TM_FUSING static void ${name}_tile(const $type *restrict left, const $type *restrict right, long depth,
+    $type *restrict sums)
+{
+#ifdef __clang__
+#pragma clang fp contract(fast)
+#endif
+    ${name}_vector $sums;
+    for (long k = 0; k < depth; k++, left += $height, right += ${name}_width) {
+        const ${name}_vector a = *(const ${name}_vector *)right;
+        const ${name}_vector b = *(const ${name}_vector *)(right + ${name}_lanes);
+$products
+    }
+$stores
+}
+
+// A block of rows: `room` holds its tiles.
+static void ${name}_block(const $type *restrict x$left, const $type *restrict packed, $type *restrict out0,
+    $type *restrict room, long batch, long first, long depth, long begin)
+{
+    const long end = begin + $block < $rows ? begin + $block : $rows;
+    $type *restrict tile = room;
+    for (long start = begin; start < end; start += $height)
+        for (long entry = 0; entry < depth; entry++, tile += $height)
+            for (long row = 0; row < $height; row++) {
+                const long i0 = start + row, k = first + entry;
+                tile[row] = i0 < end ? x$left[($left_batch) + ($left_row) + ($left_k)] : 0;
+            }
+    for (long panel = 0; panel < ${name}_panels; panel++) {
+        const long column = panel * ${name}_width, beside = $columns - column;
+        const long width = beside < ${name}_width ? beside : ${name}_width;
+        for (long start = begin; start < end; start += $height) {
+            $type sums[$height * ${name}_width];
+            ${name}_tile(room + (start - begin) * depth, packed + panel * ${name}_width * depth, depth, sums);
+            for (long row = 0; row < $height && start + row < end; row++) {
+                $type *restrict out = out0 + (batch * $rows + start + row) * $columns + column;
+                const $type *restrict sum = sums + row * ${name}_width;
+                if (first)
+                    for (long lane = 0; lane < width; lane++)
+                        out[lane] += sum[lane];
+                else
+                    for (long lane = 0; lane < width; lane++)
+                        out[lane] = sum[lane];
+            }
+        }
+    }
+}
+
+static void $name($parameters, long threads)
+{
+    $type *const packed = ($type *)$memory, *const rooms = ($type *)($memory + $behind);
+    for (long batch = 0; batch < $batches; batch++)
+        for (long first = 0; first < $length; first += $depth) {
+            const long depth = first + $depth < $length ? $depth : $length - first;
+            #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+            for (long panel = 0; panel < ${name}_panels; panel++)
+                ${name}_pack(x$right, packed + panel * ${name}_width * depth, batch, first, depth, panel);
+            #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+            for (long begin = 0; begin < $rows; begin += $block)
+                ${name}_block(x$left, packed, out0, rooms + begin * $depth, batch, first, depth, begin);
+        }
+}
+""")
+
+
+def block_rows(rows: int) -> int:
+    """The rows of a block: whole tiles, and some blocks if there are rows for them."""
+    tiles = -(-rows // (HEIGHT * LEAST_BLOCKS))
+    return min(ROWS, HEIGHT * max(1, tiles))
+
+
+def memory_bytes(rows: int, columns: int, length: int, itemsize: int) -> tuple[int, int]:
+    """What the panels take, and what these and the tiles do."""
+    widest = 2 * VECTOR // itemsize
+    depth = min(DEPTH, length)
+    panels = aligned(-(-columns // widest) * widest * depth * itemsize)
+    blocks = -(-rows // block_rows(rows))
+    return panels, panels + aligned(blocks * block_rows(rows) * DEPTH * itemsize)
+
+
+def blocked_text(texts: dict[str, object], memory: str, behind: int, batches: int, itemsize: int) -> str:
+    """The function of a product; `texts` are those of `products.Product`."""
+    rows: int = texts["rows"]  # type: ignore[assignment]
+    names = [f"sum{row}{side}" for row in range(HEIGHT) for side in "ab"]
+    products = [f"        sum{row}{side} += left[{row}] * {side};" for row in range(HEIGHT) for side in "ab"]
+    stores = [
+        f"    *({texts['name']}_vector *)(sums + {row} * {texts['name']}_width{place}) = sum{row}{side};"
+        for row in range(HEIGHT)
+        for side, place in (("a", ""), ("b", f" + {texts['name']}_lanes"))
+    ]
+    return _TEXT.substitute(
+        texts,
+        memory=memory,
+        behind=behind,
+        batches=batches,
+        size=itemsize,
+        height=HEIGHT,
+        depth=DEPTH,
+        block=block_rows(rows),
+        sums=", ".join(f"{name} = {{0}}" for name in names),
+        products="\n".join(products),
+        stores="\n".join(stores),
+    )

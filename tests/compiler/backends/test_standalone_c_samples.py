@@ -1,0 +1,72 @@
+"""Every op that C computes gives in exported programs what it means: called by what the header says."""
+
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from exported_c import loaded, program_of_graph
+from samples.sample import Sample
+from samples.table import SAMPLES
+from through_c import Run, assert_close, merged
+from tracemill.compiler.errors import ExportError
+from tracemill.compiler.op import lookup
+from tracemill.compiler.trace import evaluate
+from tracemill.runtime.c_export import as_c
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("c_compiler")]
+
+REFUSED = frozenset(
+    "adjugate all_gather callback cholesky debug_print det eig eigh eigvals eigvalsh expm fft ifft inv irfft lstsq lu "
+    "nuclear_norm pinv pmax pmin polar_factor ppermute psum psum_scatter qr rfft slogdet solve svd svdvals tiled "
+    "triangular_solve".split()
+)
+"""The ops that C never computes."""
+
+PARTLY = frozenset({"nextafter", "power", "sort", "spacing", "top_k"})
+"""Those that it does not of some dtypes."""
+
+MOST = 150
+"""Samples in one program."""
+
+
+def groups() -> list[Any]:
+    ordered = sorted(SAMPLES, key=lambda sample: lookup(sample.op).family)
+    found: list[Any] = []
+    for family, of_family in groupby(ordered, lambda sample: lookup(sample.op).family):
+        samples = list(of_family)
+        parts = range(0, len(samples), MOST)
+        found += [pytest.param(samples[part : part + MOST], id=f"{family}-{part}") for part in parts]
+    return found
+
+
+def can_be_exported(sample: Sample) -> bool:
+    try:
+        as_c(program_of_graph(sample.graph()))
+    except ExportError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("samples", groups())
+def test_samples_give_what_they_mean_as_exported_c(
+    samples: list[Sample], c_compiler: str, tmp_path: Path
+) -> None:
+    taken = [sample for sample in samples if sample.op not in REFUSED]
+    left = [sample for sample in samples if sample.op in REFUSED]
+    taken = [sample for sample in taken if sample.op not in PARTLY or can_be_exported(sample)]
+    assert not any(map(can_be_exported, left))
+    if not taken:
+        return
+    runs = [Run(sample.graph(), sample.arrays(), sample.id) for sample in taken]
+    library = loaded(
+        as_c(program_of_graph(merged([run.graph for run in runs]))), tmp_path, f"CC={c_compiler}"
+    )
+    outputs = iter(library(*(x for run in runs for x in run.inputs)))
+    for run in runs:
+        with np.errstate(all="ignore"):
+            expected = evaluate(run.graph, *run.inputs)
+        for value in expected:
+            assert_close(next(outputs), value, run.note, 50)
