@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from tracemill.passes.replace_pattern import replace_pattern
     from tracemill.runtime import autograd, checkpoint_policies, random
     from tracemill.runtime.anomaly import detect_anomaly
+    from tracemill.runtime.artifact.artifact import Artifact
+    from tracemill.runtime.artifact.export import export
+    from tracemill.runtime.artifact.loaded_function import LoadedFunction
+    from tracemill.runtime.artifact.loading import load
     from tracemill.runtime.associative_scan import associative_scan
     from tracemill.runtime.branch import cond, switch
     from tracemill.runtime.callback import pure_callback
@@ -62,6 +66,10 @@ _HOMES = {
     "compiler.top_k": ("top_k",),
     "compiler.trace": ("Interpreter", "Transformer"),
     "passes.replace_pattern": ("replace_pattern",),
+    "runtime.artifact.artifact": ("Artifact",),
+    "runtime.artifact.export": ("export",),
+    "runtime.artifact.loaded_function": ("LoadedFunction",),
+    "runtime.artifact.loading": ("load",),
     "runtime.associative_scan": ("associative_scan",),
     "runtime.branch": ("cond", "switch"),
     "runtime.anomaly": ("detect_anomaly",),
@@ -113,10 +121,12 @@ _MODULES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Artifact",
     "CompiledFunction",
     "DeviceArray",
     "Graph",
     "Interpreter",
+    "LoadedFunction",
     "Sparsity",
     "TracemillError",
     "Transformer",
@@ -138,6 +148,7 @@ __all__ = [
     "detect_anomaly",
     "device_put",
     "errors",
+    "export",
     "fori_loop",
     "get_num_threads",
     "grad",
@@ -154,6 +165,7 @@ __all__ = [
     "laplacian",
     "linalg",
     "linearize",
+    "load",
     "map",
     "nan_report",
     "nn",

@@ -1,5 +1,6 @@
 """The verifier: a graph is well formed, and every type is what the ops say."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from .op import all_ops
 PLAIN = (bool, float, str, type(None))
 MOST_AXES = 64
 LONGEST_DIM = 2**48
+MOST_ELEMENTS = 2**56
+"""Of an array, with 1 in the place of dimensions of 0: what NumPy can speak of, also in 16 bytes each."""
 LONGEST_INT = 1024  # bits
 
 
@@ -21,12 +24,14 @@ def check(graph: Graph) -> None:
     Every value is made once and before its use; ops are known; parameters are immutable; the types of
     outputs are those of the op's type rule; every input has a name of its own.
     """
-    _Checker(graph).check()
+    _Checker(graph, set()).check()
 
 
 class _Checker:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, checked: set[int]) -> None:
         self.graph = graph
+        self.checked = checked
+        """By identity, the nested graphs that have been checked: a graph may be called very often."""
         self.defined: set[Value] = set()
         self.place = f"graph {graph.name}"
         self.location: Location | None = None
@@ -52,7 +57,9 @@ class _Checker:
                 kind = type(param).__name__
                 self.fail(f"parameter {name} is or holds what a graph cannot keep: {kind} {param!r:.80}")
         for nested in called((call,)):
-            check(nested)
+            if id(nested) not in self.checked:
+                _Checker(nested, self.checked).check()
+                self.checked.add(id(nested))
         types = self.types(call)
         given = tuple(value.type for value in call.outputs)
         if types != given:
@@ -106,7 +113,11 @@ def shape_problem(shape: tuple[Any, ...]) -> str | None:
     if len(shape) > MOST_AXES:
         return f"an array has at most {MOST_AXES} axes, not {len(shape)}"
     wrong = [dim for dim in shape if type(dim) is not int or not 0 <= dim < LONGEST_DIM]
-    return f"a dimension is an int from 0 to 2**48 − 1, not {wrong[0]!r}" if wrong else None
+    if wrong:
+        return f"a dimension is an int from 0 to 2**48 − 1, not {wrong[0]!r:.60}"
+    if math.prod(dim or 1 for dim in shape) >= MOST_ELEMENTS:
+        return f"an array has fewer than 2**56 elements, not as many as {list(shape)!r:.80}"
+    return None
 
 
 def _is_allowed(param: Param) -> bool:

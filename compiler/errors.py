@@ -906,8 +906,62 @@ class LockFileError(TracemillError, ValueError):
     code = "E0619"
 
 
+class ArtifactError(TracemillError, ValueError):
+    """A file is no artifact that can be trusted: it is damaged, not Tracemill's, or made by a newer version.
+
+    Everything in it is checked before it is used, and nothing in it is executed.
+
+    >>> from pathlib import Path
+    >>> import numpy as np, tracemill as tm
+    >>> _ = Path("model.tmill").write_bytes(b"PK, but no more")
+    >>> tm.load("model.tmill")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ArtifactError: model.tmill: this is no bundle: it does not end as a zip file does...
+
+    Fix: the message names the member of the file and what is wrong with it: get the file again from where it came, or
+    export the function again. ``tracemill verify model.tmill`` checks all of it.
+    """
+
+    code = "E0701"
+
+
+class ArgumentSpecError(TracemillError, ValueError):
+    """What describes an argument cannot be read, or the function does not take such arguments.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.export(np.sin, "float32[3]")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ArgumentSpecError: in 'float32[3]': there is no dtype 'float32', only bool, i8...
+
+    Fix: describe an argument in the words of the IR, ``"f32[4, 784]"``, ``"x: f32[4, 784]"``, ``"n: int"``,
+    ``"axis = -1"``, or give an array as an example. Describe as many as the function takes.
+    """
+
+    code = "E0702"
+
+
+class ArgumentMismatchError(TracemillError, TypeError, ValueError):
+    """A function from an artifact is called with other arguments than it was exported for.
+
+    Its shapes and dtypes were fixed then: there is no Python code that could be traced again.
+
+    >>> import numpy as np, tracemill as tm
+    >>> f = tm.export(np.sin, "f32[3]").function()
+    >>> f(np.zeros(4, np.float32))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ArgumentMismatchError: sin: x is f32[4], and it was exported for f32[3]...
+
+    Fix: pass what it was exported for, which ``print(f)`` shows, or export it again for these arguments.
+    ``tm.vmap(f)`` takes a batch.
+    """
+
+    code = "E0703"
+
+
 class ExportError(TracemillError, ValueError):
-    """A program cannot be exported in a format: the message says which part of it, and what to do instead.
+    """A program cannot be exported, or not in a format: the message says which part of it, and what to do instead.
+
+    No file holds what needs Python when it runs, or updates an array that is no argument.
 
     >>> import numpy as np
     >>> from tracemill.compiler.program import flatten_arguments, trace

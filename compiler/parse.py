@@ -16,14 +16,16 @@ import numpy as np
 from .check import MOST_AXES, output_types, shape_problem
 from .dtypes import Array, DType, dtype_named, dtype_names
 from .errors import ParseError, TransformTypeError
-from .ir import ArrayType, Call, Constant, Graph, Location, Param, Shape, Value
+from .ir import ArrayType, Call, Constant, Graph, Location, Param, Shape, Value, called
 from .literals import LONGEST_NUMBER, read_numbers
 from .naming import INLINE_SIZE, RESERVED
 from .op import all_ops
-from .text import HEADER, INDENT
+from .param_types import param_problem
+from .text import HEADER, INDENT, LONGEST_COMMENT
 from .tokens import Line, lines
 
 DEEPEST = 32  # nested definitions, and nested tuples
+MOST_CALLS = 1 << 20  # of a text, with those of a nested graph as often as it is called
 
 _COMMENT = re.compile(r"# (.+?):([0-9]{1,9})(?:  (.*))?")
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "inf": math.inf, "nan": math.nan}
@@ -60,6 +62,8 @@ class _Scope:
     graphs: dict[str, Graph] = field(default_factory=dict[str, Graph])
     calls: list[Call] = field(default_factory=list[Call])
     location: Location | None = None
+    count: int = 0
+    """The calls that it makes, those of nested graphs included."""
 
     def define(self, name: str, value: Value, line: Line) -> None:
         if name in self.values:
@@ -82,6 +86,8 @@ class _Reader:
             raise ParseError(f"line 1: expected {HEADER!r}, found {first[:40]!r}")
         self.lines = lines(text)
         self.last = 1
+        self.counts: dict[int, tuple[int, Graph]] = {}
+        """How many calls a graph makes, by its identity, which it keeps as long as it stands here."""
 
     def read(self) -> Graph:
         line = self.next_line("a definition")
@@ -120,7 +126,9 @@ class _Reader:
         _end(line)
         inputs = dict(scope.values)
         outputs = self.body(scope, returned, depth)
-        return name, Graph(name, tuple(inputs.values()), tuple(scope.calls), outputs, tuple(inputs))
+        graph = Graph(name, tuple(inputs.values()), tuple(scope.calls), outputs, tuple(inputs))
+        self.counts[id(graph)] = scope.count, graph
+        return name, graph
 
     def body(self, scope: _Scope, returned: tuple[ArrayType, ...], depth: int) -> tuple[Value, ...]:
         """The lines of a definition up to its ``return``: the outputs."""
@@ -200,6 +208,9 @@ class _Reader:
         _end(line)
         scope.location = _location(line.comment) or scope.location
         call = Call(op, tuple(inputs), params, outputs, scope.location)
+        scope.count += 1 + sum(self.counts[id(graph)][0] for graph in called((call,)))
+        if scope.count > MOST_CALLS:
+            raise line.error(f"expected at most {MOST_CALLS} calls, with those of nested graphs")
         _check_types(line, call)
         return call
 
@@ -396,12 +407,16 @@ def _string(line: Line) -> str:
 
 def _location(comment: str) -> Location | None:
     """The source line that a comment names."""
-    match = _COMMENT.fullmatch(comment)
+    match = (
+        _COMMENT.fullmatch(comment) if comment.isprintable() and len(comment) <= LONGEST_COMMENT + 2 else None
+    )
     return Location(match[1], int(match[2]), match[3] or "") if match else None
 
 
 def _check_types(line: Line, call: Call) -> None:
     """The outputs' types are those that the op's type rule gives."""
+    if problem := param_problem(call.op, call.params):
+        raise line.error(f"expected what {call.op} takes: {problem}")
     try:
         types = output_types(call.op, call.inputs, call.params)
     except Exception as error:  # a rule may stumble over parameters that are not the op's

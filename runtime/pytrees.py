@@ -12,6 +12,9 @@ from .transform import require_function
 
 T = TypeVar("T")
 
+UNFLATTEN: dict[type[Any], Callable[[Any, Sequence[Any]], Any]] = {}
+"""What makes an object of a registered class from its metadata and children."""
+
 
 def register_pytree(
     cls: type[T],
@@ -103,3 +106,4 @@ def _register(cls: type[Any], flatten: Any, unflatten: Any, **options: Any) -> N
         optree.register_pytree_node(cls, flatten, unflatten, namespace=NAMESPACE, **options)
     except ValueError as error:
         raise TransformArgumentError(f"{cls.__name__} cannot be registered: {error}") from error
+    UNFLATTEN[cls] = unflatten

@@ -233,7 +233,10 @@ def test_files_that_a_page_names_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in library() if has_examples(name)])
-def test_the_examples_in_docstrings_work(name: str, request: pytest.FixtureRequest) -> None:
+def test_the_examples_in_docstrings_work(
+    name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)  # some write files
     tests = examples_of(importlib.import_module(name))
     if any(map(needs_gpu, tests)):
         if working_toolchain() is None or find_spec("cuda") is None:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ..runtime.lower import Lowered
 from ..runtime.target import BACKENDS
-from .argument_specs import parse_spec, read_example, signature_of_call
+from .argument_specs import described_call
 from .inspection import WORDS, as_rows, choose, show
 from .named_function import find_function
 from .transform_text import apply_transforms
@@ -61,8 +61,7 @@ def inspect(
     """
     with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
         found = find_function(function)
-    specs = [parse_spec(text) for text in described] + (read_example(example) if example else [])
-    signature = signature_of_call(found, specs)
+    signature = described_call(found, described, example)
     lowered = Lowered(apply_transforms(transform, found) if transform else found, signature, backend)
     stages = choose(lowered, stage, target)
     if as_json:

@@ -5,6 +5,7 @@ Their derivatives are given, not those of the stable formulas, which have corner
 
 import math
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from ..functions import (
@@ -23,7 +24,7 @@ from ..functions import (
     subtract,
     where,
 )
-from ..ir import Value
+from ..ir import ArrayType, Param, Value
 from ..op import JvpRule, by_decomposition, not_linear
 from ..trace import bind
 from .composite import composite
@@ -45,13 +46,17 @@ def _activation(
     """An op with one operand. ``derivative(output, input, **params)``, or None if that of the decomposition is it."""
     of_its_shape = elementwise_type(name, 1, "f", same_dtype)
 
+    @wraps(decomposed)  # which says the types of the parameters
+    def check(*types: ArrayType, **params: Param) -> object:
+        return of_its_shape(*types)
+
     def batch(inputs: tuple[Value], mapped: Sequence[bool], size: int, **params: Any) -> Value:
         return bind(name, inputs[0], **params)
 
     composite(
         name,
         decomposed,
-        check=lambda *types, **params: of_its_shape(*types),
+        check=check,
         jvp=by_decomposition if derivative is None else _scaled_by(derivative),
         transpose=not_linear,
         batch=batch,
@@ -84,7 +89,11 @@ def _elu_derivative(y: Value, x: Value, alpha: float) -> Value:
     return where(above, 1, multiply(exp(where(above, 0, x)), alpha))
 
 
-_activation("relu", lambda x: where(less_equal(x, 0), 0, x), None,
+def _relu(x: Value) -> Value:
+    return where(less_equal(x, 0), 0, x)
+
+
+_activation("relu", _relu, None,
             doc="max(x, 0), NaN where x is. Its derivative at 0 is 0.")  # fmt: skip
 _activation("elu", _elu, _elu_derivative,
             doc="x above 0, else alpha · (e^x − 1). Its derivative at 0 is that from below.")  # fmt: skip
@@ -114,13 +123,17 @@ def _silu_derivative(y: Value, x: Value) -> Value:
     return multiply(s, add(multiply(x, subtract(1, s)), 1))
 
 
+def _silu(x: Value) -> Value:
+    return multiply(x, sigmoid(x))
+
+
 _activation("sigmoid", _sigmoid, lambda y, x: multiply(y, subtract(1, y)),
             doc="1 / (1 + e^−x).")  # fmt: skip
 _activation("log_sigmoid", _log_sigmoid, lambda y, x: sigmoid(negative(x)),
             doc="The logarithm of the sigmoid: min(x, 0) − log1p(e^−|x|).")  # fmt: skip
 _activation("softplus", _softplus, lambda y, x, beta: sigmoid(x if beta == 1 else multiply(x, beta)),
             doc="log(1 + e^(beta · x)) / beta.")  # fmt: skip
-_activation("silu", lambda x: multiply(x, sigmoid(x)), _silu_derivative,
+_activation("silu", _silu, _silu_derivative,
             doc="x · sigmoid(x), also known as swish.")  # fmt: skip
 
 

@@ -104,11 +104,17 @@ def _kept(calls: Sequence[Call], save_ops: Names, save_names: Names) -> dict[Val
     return kept
 
 
+def _checkpoint_type(
+    *inputs: ArrayType, graph: Graph, save_ops: tuple[str, ...] = (), save_names: tuple[str, ...] = ()
+) -> tuple[ArrayType, ...]:
+    return result_types("checkpoint", graph, inputs)
+
+
 register(
     Op(
         "checkpoint",
         FAMILY,
-        lambda *inputs, graph, save_ops=(), save_names=(): result_types("checkpoint", graph, inputs),
+        _checkpoint_type,
         lambda *inputs, graph, save_ops=(), save_names=(): evaluate(graph, *inputs),
         _checkpoint_jvp,
         transposed_call("checkpoint"),

@@ -6,7 +6,7 @@ else it is `by_decomposition`, and the transforms decompose the calls first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -43,6 +43,7 @@ def composite(
     The outputs `wide` stay in f32.
     """
 
+    @wraps(check)  # which says the types of the parameters
     def type_rule(*types: ArrayType, **params: Param) -> tuple[ArrayType, ...]:
         check(*types, **params)
         return tuple(value.type for value in definition(name, types, params).outputs)

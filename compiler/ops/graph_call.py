@@ -64,11 +64,15 @@ def differentiated_call(op: str) -> JvpRule:
 
 def register_call(name: str, family: str, doc: str) -> None:
     """Register an op that does nothing but run its graph, as `call` and `kernel` do."""
+
+    def type_rule(*inputs: ArrayType, graph: Graph) -> tuple[ArrayType, ...]:
+        return result_types(name, graph, inputs)
+
     register(
         Op(
             name,
             family,
-            lambda *inputs, graph: result_types(name, graph, inputs),
+            type_rule,
             lambda *inputs, graph: evaluate(graph, *inputs),
             differentiated_call(name),
             transposed_call(name),

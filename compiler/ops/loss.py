@@ -86,10 +86,14 @@ def _check_bce(*types: ArrayType) -> None:
     elementwise_type(name, 3 if len(types) == 3 else 2, "f", same_dtype)(*types)
 
 
+def _check_huber_loss(*types: ArrayType, delta: float) -> object:
+    return elementwise_type("huber_loss", 2, "f", same_dtype)(*types)
+
+
 composite(
     "huber_loss",
     _huber_loss,
-    check=lambda *types, delta: elementwise_type("huber_loss", 2, "f", same_dtype)(*types),
+    check=_check_huber_loss,
     jvp=_huber_loss_jvp,
     transpose=not_linear,
     batch=_huber_loss_batch,

@@ -1,7 +1,9 @@
 """`debug_print`: what a program says while it runs."""
 
+import re
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from string import Formatter
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from ..trace import bind_all
 FAMILY = "printing"
 PRINTS = "prints"
 
+_SPEC: Final = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?[0-9]{0,3}[,_]?(?:\.[0-9]{1,3})?[a-zA-Z%]?", re.DOTALL)
+
 Loops: TypeAlias = tuple[tuple[int, tuple[bool, ...]], ...]
 """Per loop around the call, outermost first: its length, and which inputs it runs over."""
 
@@ -23,8 +27,9 @@ def _type(*inputs: ArrayType, text: str, loops: Loops = ()) -> tuple[ArrayType, 
         over = tuple(length for length, mapped in loops if mapped[place])
         if x.shape[: len(over)] != over:
             raise ShapeError(f"debug_print: input {place} is {x}, the loops run over {over}")
-        examples.append(np.ones(x.shape[len(over) :], x.dtype)[()])
+        examples.append(np.broadcast_to(np.ones((), x.dtype), x.shape[len(over) :])[()])
     try:
+        _check_fields(text)
         text.format(*examples)
     except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
         given = ", ".join(map(str, inputs)) or "no array"
@@ -33,6 +38,17 @@ def _type(*inputs: ArrayType, text: str, loops: Loops = ()) -> tuple[ArrayType, 
             "{:.3f}; arrays take none"
         ) from None
     return ()
+
+
+def _check_fields(text: str) -> None:
+    """A field is the number of an input with a short format: an array's attributes are nothing that is printed."""
+    for _, field, spec, conversion in Formatter().parse(text):
+        if field is None:
+            continue
+        if not (field.isascii() and field.isdigit()) or conversion not in (None, "r", "s", "a"):
+            raise ValueError(f"{{{field}}} is not the number of an input")
+        if not _SPEC.fullmatch(spec or ""):
+            raise ValueError(f"{spec!r:.40} is no format, or a width or precision of more than three digits")
 
 
 def _print(*inputs: Any, text: str, loops: Any = ()) -> Any:

@@ -76,7 +76,7 @@ MISUSES = {
     "no size": ((*LOSS[:2], "--in", "f32[n]"), "the shape [n] must hold sizes"),
     "no type": ((*LOSS[:2], "--in", "x: what"), "cannot read the argument 'x: what'"),
     "no literal": ((*LOSS[:2], "--in", "x = f(1)"), "'f(1)' is not a number, a string"),
-    "too few": (LOSS[:-2], "loss takes (w, x, y), and --in describes 2 arguments: missing"),
+    "too few": (LOSS[:-2], "loss takes (w, x, y), and 2 arguments are described: missing"),
     "too many": ((*LOSS, "--in", "f32[4]"), "too many positional arguments"),
     "wrong name": ((*LOSS[:-1], "z: f32[4]"), "missing a required argument: 'y'"),
     "twice": ((*LOSS[:2], "--in", "w: f32[2]", "--in", "w: f32[2]"), "'w' is described twice"),

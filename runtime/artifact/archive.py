@@ -1,0 +1,164 @@
+"""Zip files as we write them, and reading no others: every size is known and bounded before anything is unpacked.
+
+A bundle is a zip file without surprises: its members lie one after another without gaps, by plain names that differ,
+stored or deflated, with no extra fields, comments, or encryption. Nothing of it is written to disk.
+"""
+
+import io
+import os
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import IO, Final
+
+from .damage import DamageError
+
+MOST_MEMBERS: Final = 4096
+LARGEST_DIRECTORY: Final = 1 << 20
+LARGEST_TOTAL: Final = (1 << 32) - (1 << 20)
+"""Bytes of all members together."""
+LARGEST_RATIO: Final = 100
+"""By how much a member may shrink: what shrinks more is stored as it is."""
+WHOLE: Final = "the file"
+"""Stands for the member where all of the file is wrong."""
+
+_NAME: Final = re.compile(r"[a-z0-9_]{1,80}(?:/[a-z0-9_]{1,80})?(?:\.[a-z0-9]{1,8})", re.ASCII)
+_END: Final = struct.Struct("<4s4H2LH")
+_END_MARK: Final = b"PK\5\6"
+_LOCAL: Final = struct.Struct("<4s5H3L2H")
+_DATE: Final = (1980, 1, 1, 0, 0, 0)
+_READABLE: Final = 0o644 << 16
+_UNIX: Final = 3
+_SAFE_TO_OPEN: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # no waiting for pipes
+
+
+def archive_bytes(members: Mapping[str, bytes]) -> bytes:
+    """A zip file with these members, in order: the same ones give the same bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name, _DATE)
+            info.create_system, info.external_attr = _UNIX, _READABLE
+            info.compress_type = zipfile.ZIP_DEFLATED if _shrinks(content) else zipfile.ZIP_STORED
+            archive.writestr(info, content)
+    return buffer.getvalue()
+
+
+def _shrinks(content: bytes) -> bool:
+    """Whether deflating is worth it, and not suspicious."""
+    packed = len(zlib.compress(content))
+    return packed < 0.9 * len(content) <= 0.9 * LARGEST_RATIO * packed
+
+
+class Archive:
+    """A zip file that is open, whose members have been looked through."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        """Raises `DamageError` unless this is a file as `archive_bytes` writes it."""
+        size = _check_end(file)
+        try:
+            self._archive = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error) as error:
+            raise DamageError(WHOLE, f"this is no zip file: {error}") from error
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        place = 0
+        for info in self._archive.infolist():
+            self._check(info, place, size)
+            self._members[info.filename] = info
+            place += _LOCAL.size + len(info.filename) + info.compress_size
+        if place != self._archive.start_dir:
+            raise DamageError(WHOLE, "there are bytes between its members that belong to none")
+        if sum(info.file_size for info in self._members.values()) > LARGEST_TOTAL:
+            raise DamageError(WHOLE, f"its members have more than {LARGEST_TOTAL} bytes together")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The members, in order."""
+        return tuple(self._members)
+
+    def size(self, name: str) -> int:
+        """How long a member is."""
+        return self._members[name].file_size
+
+    def read(self, name: str) -> bytes:
+        """A member, which has as many bytes as it says, and the checksum that it says."""
+        info = self._members[name]
+        try:
+            with self._archive.open(info) as member:
+                content = member.read(info.file_size)
+                if len(content) != info.file_size or member.read(1):
+                    raise DamageError(
+                        name, f"it does not unpack to {info.file_size} bytes, as the zip file says"
+                    )
+        except (
+            zipfile.BadZipFile,
+            NotImplementedError,
+            ValueError,
+            OSError,
+            EOFError,
+            RuntimeError,
+            struct.error,
+            zlib.error,
+        ) as error:
+            raise DamageError(name, f"it cannot be unpacked: {error}") from error
+        return content
+
+    def _check(self, info: zipfile.ZipInfo, place: int, size: int) -> None:
+        """One entry of the directory."""
+        name = info.filename
+        shown = repr(name[:80])
+        if not _NAME.fullmatch(info.orig_filename) or name != info.orig_filename:
+            raise DamageError(
+                WHOLE, f"a member has the name {shown}, which none has: small letters, digits, one folder"
+            )
+        if name in self._members:
+            raise DamageError(name, "the zip file has two members of this name")
+        if info.flag_bits or info.extra or info.comment or info.volume:
+            raise DamageError(name, "it is encrypted, or has fields that no bundle has")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DamageError(
+                name,
+                f"it is packed by method {info.compress_type}, and only stored or deflated ones are read",
+            )
+        if info.compress_type == zipfile.ZIP_STORED and info.file_size != info.compress_size:
+            raise DamageError(
+                name, f"it is stored, and has {info.compress_size} and {info.file_size} bytes at once"
+            )
+        if info.file_size > LARGEST_RATIO * info.compress_size:
+            raise DamageError(
+                name,
+                f"{info.compress_size} bytes would unpack to {info.file_size}, by more than {LARGEST_RATIO} times",
+            )
+        if info.header_offset != place or place + _LOCAL.size + len(name) + info.compress_size > size:
+            raise DamageError(name, "it does not lie behind the member before it")
+
+
+def _check_end(file: IO[bytes]) -> int:
+    """The size of a file whose last bytes are the end of a zip file with a small directory."""
+    size = file.seek(0, os.SEEK_END)
+    if size < _END.size:
+        raise DamageError(WHOLE, "this is no bundle: it does not end as a zip file does")
+    file.seek(size - _END.size)
+    mark, disk, first, here, count, length, start, comment = _END.unpack(file.read(_END.size))
+    if mark != _END_MARK or comment:
+        raise DamageError(WHOLE, "this is no bundle: it does not end as a zip file does. It may be cut off")
+    if disk or first or here != count or start + length + _END.size != size:
+        raise DamageError(WHOLE, "its directory does not lie at its end")
+    if count > MOST_MEMBERS or length > LARGEST_DIRECTORY:
+        raise DamageError(
+            WHOLE, f"it has {count} members in a directory of {length} bytes, more than are read"
+        )
+    return size
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
+    """A file for reading, which must be one: no folder, pipe or device. `OSError` or `DamageError` otherwise."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _SAFE_TO_OPEN)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise DamageError(WHOLE, "this is no file, but a folder, a pipe or a device")
+        yield file

@@ -1,0 +1,237 @@
+"""`export`: a function as an artifact, traced once, ahead of time."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from types import MethodType
+from typing import Any
+
+import numpy as np
+import optree
+
+from ...compiler.errors import ArgumentSpecError, ExportError, TransformTypeError
+from ...compiler.ir import Constant, Graph, Value, called
+from ...compiler.op import has_effect
+from ...compiler.program import (
+    NAMESPACE,
+    ArrayOutput,
+    Program,
+    describe,
+    flatten_arguments,
+    function_name,
+    trace,
+)
+from ..argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
+from ..compile import CompiledFunction, Options
+from ..donation import donated_inputs
+from ..gpu.device_array import DeviceArray
+from ..numpy_generators import refusing_draws
+from ..signature import (
+    ArraySpec,
+    NumberSpec,
+    Signature,
+    Spec,
+    StaticLeaf,
+    StaticSpec,
+    arguments_for,
+    sign,
+)
+from .artifact import Artifact, Settings
+from .interface import interface_of
+from .literal_document import literal_document
+from .lost_rules import without_rules
+from .targets import check_targets, code_for
+from .tree_document import tree_document
+
+_USUAL = Options("auto", False, (), (), 1)
+
+
+def export(
+    function: Callable[..., Any], /, *args: Any, targets: str | Iterable[str] = ("cpu",), **kwargs: Any
+) -> Artifact:
+    """Trace a function ahead of time, for arguments that are described, and keep it as an artifact.
+
+    An artifact needs neither the function's Python code nor the arrays that it closes over: these become constants,
+    with the values that they have now. It can be saved, loaded elsewhere with `load`, called, compiled, and still be
+    transformed.
+
+    Args:
+        function: what is exported: a function of NumPy arrays, what `compile` made of one, whose settings (static and
+            donated arguments, ``fast_math``) count here too, or what a transform made of one, such as
+            ``tm.grad(f)``.
+        args, kwargs: describe the arguments of a call: ``"f32[4, 784]"`` for an array, ``"f64[]"`` for a scalar of
+            NumPy's, ``"int"``, ``"float"`` or ``"complex"`` for a number of Python's; with a name,
+            ``"x: f32[4, 784]"``, ``"layers.0.w: f32[784, 10]"`` for an array in a list in a dict, ``"axis = -1"`` for a
+            setting. An array or number is an example, and a container of these and of texts is one of arguments.
+        targets: what it is made for: ``"cpu"``, and ``"cuda:sm_90"``, ``"cuda:sm_80"`` and so on, whose kernels are
+            compiled now and stored with it. No such GPU need be there, but Triton.
+
+    Raises:
+        ArgumentSpecError: (a ValueError) a description cannot be read, or the function takes no such arguments.
+        ExportError: (a ValueError) the function calls Python when it runs, updates an array that is no argument, or
+            takes or returns what a file cannot hold.
+        MissingPackageError, KernelError: for GPUs, if Triton is not there, or refuses a kernel.
+
+    >>> import numpy as np, tracemill as tm
+    >>> weights = np.arange(3.0)
+    >>> artifact = tm.export(lambda x: np.tanh(x @ weights), "x: f64[4, 3]")
+    >>> artifact
+    <Artifact function(x: f64[4, 3]) -> f64[4] for cpu>
+    >>> f = artifact.function()
+    >>> f(np.zeros((4, 3)))
+    array([0., 0., 0., 0.])
+    """
+    if not callable(function):
+        raise TransformTypeError(f"export needs a function, not {type(function).__name__}: {function!r:.60}")
+    wanted = check_targets(targets)
+    function, options, static = _taken_apart(function)
+    signature, args, kwargs = _signature(function, args, kwargs, static)
+    with refusing_draws(function):
+        program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
+    name = describe(function)
+    program = replace(program, graph=without_rules(program.graph))
+    _check_effects(name, program.graph)
+    program = _closed(name, program)
+    _check_kept(name, signature, program)
+    interface = interface_of(function, function_name(function), args, kwargs)
+    settings = Settings(options.fast_math, options.donate_argnums)
+    donated = donated_inputs(signature, options.donate_argnums)
+    return Artifact(interface, signature, program, settings, code_for(program.graph, wanted, donated))
+
+
+# ---- arguments ---------------------------------------------------------------------------------------
+
+
+def _taken_apart(
+    function: Callable[..., Any],
+) -> tuple[Callable[..., Any], Options, tuple[frozenset[int], frozenset[str]]]:
+    """The function that `compile` was given, with its options; and its static arguments, by number and by name."""
+    if isinstance(function, CompiledFunction):
+        return function._function, function._options, (function._static_argnums, function._static_argnames)
+    if isinstance(function, MethodType) and isinstance(function.__func__, CompiledFunction):
+        inner, options, (numbers, names) = _taken_apart(function.__func__)
+        donated = tuple(number - 1 for number in options.donate_argnums if number)
+        static = frozenset(number - 1 for number in numbers if number > 0), names
+        return MethodType(inner, function.__self__), replace(options, donate_argnums=donated), static
+    return function, _USUAL, (frozenset(), frozenset())
+
+
+def _signature(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    static: tuple[frozenset[int], frozenset[str]],
+) -> tuple[Signature, tuple[Any, ...], dict[str, Any]]:
+    """The signature of the call that is described, and its arguments with specs for leaves."""
+    nameless: list[Any] = []
+    named = NamedArguments()
+    for number, given in enumerate(args):
+        if number in static[0] or not isinstance(given, str):
+            nameless.append(_described(given, number in static[0]))
+            continue
+        name, spec = parse_spec(given)
+        if name:
+            named.add(name, spec)
+        else:
+            nameless.append(spec)
+    trees = named.trees()
+    for name, given in kwargs.items():
+        if name in trees:
+            raise ArgumentSpecError(f"{name!r} is described twice")
+        trees[name] = _described(given, name in static[1])
+    bound_args, bound_kwargs = bound_arguments(function, nameless, trees)
+    leaves, tree = flatten_arguments(bound_args, bound_kwargs)
+    specs: list[Spec] = [
+        leaf if isinstance(leaf, (ArraySpec, NumberSpec, StaticSpec)) else signed
+        for leaf, signed in zip(leaves, _signed(leaves, tree), strict=True)
+    ]
+    specs = [replace(spec, gpu=None) if isinstance(spec, ArraySpec) else spec for spec in specs]
+    filled: Any = optree.tree_unflatten(tree, specs)
+    return Signature(tree, tuple(specs)), filled[0], filled[1]
+
+
+def _signed(leaves: list[Any], tree: Any) -> tuple[Spec, ...]:
+    """What examples are; a spec is hashable, and so would be a setting."""
+    return sign(leaves, tree).specs
+
+
+def _described(given: Any, is_static: bool) -> Any:
+    """An argument with specs in the place of texts; a static one as one leaf."""
+    if is_static:
+        return given if isinstance(given, StaticSpec) else StaticLeaf(given)
+    return optree.tree_map(
+        lambda leaf: spec_named(leaf) if isinstance(leaf, str) else leaf, given, namespace=NAMESPACE
+    )
+
+
+# ---- what a file can hold ------------------------------------------------------------------------------
+
+
+def _check_effects(name: str, graph: Graph) -> None:
+    for call in graph.calls:
+        if call.op == "callback":
+            called_function: Any = call.params["function"]
+            what = getattr(called_function, "__qualname__", None) or repr(called_function)
+            raise ExportError(
+                f"{name} cannot be exported: it calls the Python function {what}, which a file cannot hold. Write it"
+                " with NumPy, so that it can be traced, or call it outside",
+                call.location,
+            )
+        if has_effect(call, "calls Python"):
+            for nested in called((call,)):
+                _check_effects(name, nested)
+
+
+def _closed(name: str, program: Program) -> Program:
+    """The program with what it captured as constants of its graph."""
+    count = len(program.arguments)
+    for index, _ in program.mutated:
+        if index >= count:
+            raise ExportError(
+                f"{name} cannot be exported: it updates {program.graph.inputs[index].type}, an array that it closes"
+                " over, which a file cannot hold as such. Make it an argument, or return its new value; a random"
+                " generator, too, can be an argument"
+            )
+    arrays = [_as_constant(name, array) for array in program.captured]
+    known: dict[Value, Value] = dict(zip(program.graph.inputs[count:], arrays, strict=True))
+
+    def of(values: Iterable[Value]) -> tuple[Value, ...]:
+        return tuple(known.get(value, value) for value in values)
+
+    graph = program.graph
+    calls = tuple(replace(call, inputs=of(call.inputs)) for call in graph.calls)
+    closed = Graph(graph.name, graph.inputs[:count], calls, of(graph.outputs), graph.input_names[:count])
+    return replace(program, graph=closed, captured=(), frozen=())
+
+
+def _as_constant(name: str, array: Any) -> Constant:
+    if isinstance(array, DeviceArray):
+        return Constant(array.numpy())
+    if type(array) in (np.ndarray, np.memmap):
+        return Constant(array)
+    raise ExportError(
+        f"{name} cannot be exported: it closes over an array that another function traces, or a variable. Export it"
+        " outside, and with plain arrays"
+    )
+
+
+def _check_kept(name: str, signature: Signature, program: Program) -> None:
+    """Containers, settings and results can be stored."""
+
+    def setting(number: int) -> None:
+        spec = signature.specs[number]
+        if isinstance(spec, StaticSpec):
+            literal_document(spec.value)
+
+    def result(number: int) -> None:
+        leaf = program.out_leaves[number]
+        if not isinstance(leaf, ArrayOutput):
+            literal_document(leaf.value)
+
+    for what, tree, leaf in (("takes", signature.tree, setting), ("returns", program.out_tree, result)):
+        try:
+            tree_document(tree, leaf)
+        except ValueError as error:
+            raise ExportError(
+                f"{name} cannot be exported: it {what} {error}, which a file cannot hold. Bind such a setting before,"
+                " with functools.partial, and use tuples, lists, dicts, named tuples, or registered classes"
+            ) from None

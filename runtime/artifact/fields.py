@@ -1,0 +1,96 @@
+"""`Fields`: the parts of a JSON document, each asked for by name and kind."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from .damage import DamageError
+
+_KINDS: Final[Mapping[type[Any], str]] = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    int: "a whole number",
+    bool: "true or false",
+}
+_LONGEST_NUMBER: Final = 20
+
+
+def json_document(member: str, content: bytes) -> "Fields":
+    """The object that a member says in JSON; `DamageError` for anything else, and for names that come twice."""
+    try:
+        found = json.loads(
+            content.decode("utf-8"),
+            object_pairs_hook=_once,
+            parse_constant=_no_number,
+            parse_int=_short,
+            parse_float=_no_number,
+        )
+    except (ValueError, RecursionError) as error:
+        raise DamageError(member, f"it is no JSON that can be read: {error}") from error
+    if not isinstance(found, dict):
+        raise DamageError(member, "it is no object of JSON")
+    return Fields(member, "the document", found)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name comes twice in an object")
+    return found
+
+
+def _short(digits: str) -> int:
+    if len(digits) > _LONGEST_NUMBER:
+        raise ValueError(f"a number has {len(digits)} digits")
+    return int(digits)
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text[:40]} is no whole number")
+
+
+class Fields:
+    """An object of a document: what it is a part of, and its own parts."""
+
+    def __init__(self, member: str, what: str, found: Mapping[str, Any]) -> None:
+        self.member, self.what, self.found = member, what, found
+
+    def take(self, name: str, kind: type[Any]) -> Any:
+        """A part of this kind; `DamageError` if it is missing, or of another."""
+        if name not in self.found:
+            raise DamageError(self.member, f"{self.what} has no {name!r}")
+        return self.checked(name, self.found[name], kind)
+
+    def count(self, name: str, below: int) -> int:
+        """A whole number from 0 on."""
+        number: int = self.take(name, int)
+        if not 0 <= number < below:
+            raise DamageError(
+                self.member, f"{name!r} of {self.what} is {number}, and should lie below {below}"
+            )
+        return number
+
+    def fields(self, name: str) -> "Fields":
+        """An object."""
+        return Fields(self.member, repr(name), self.take(name, dict))
+
+    def objects(self, name: str) -> "list[tuple[str, Fields]]":
+        """The objects in an object, by name."""
+        found = self.take(name, dict)
+        return [
+            (key, Fields(self.member, f"{key!r:.80} in {name!r}", self.checked(key, item, dict)))
+            for key, item in found.items()
+        ]
+
+    def items(self, name: str, kind: type[Any]) -> list[Any]:
+        """A list of parts of this kind."""
+        return [self.checked(name, item, kind) for item in self.take(name, list)]
+
+    def checked(self, name: str, found: Any, kind: type[Any]) -> Any:
+        """What was found, if it is of this kind."""
+        if not isinstance(found, kind) or (kind is int and isinstance(found, bool)):
+            raise DamageError(
+                self.member, f"{name!r:.80} of {self.what} is {found!r:.60}, and should be {_KINDS[kind]}"
+            )
+        return found

@@ -1,0 +1,187 @@
+"""`LoadedFunction`: a function whose Python code is not there, called, compiled and transformed by its graph."""
+
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import optree
+
+from ...compiler.errors import ArgumentMismatchError
+from ...compiler.outside_array import as_seen_inside
+from ...compiler.program import (
+    ArrayOutput,
+    argument_names,
+    describe,
+    is_array_like,
+    leaf_type,
+    users_name,
+)
+from ...compiler.traced_array import is_numpy_array, is_traced, wrap
+from ..compile import CompiledFunction, Options
+from ..gpu.device_array import DeviceArray
+from ..signature import ArraySpec, StaticLeaf, StaticSpec, identity_of
+from ..tape import joined
+from ..transform import is_array, overwrite, run
+from ..trees import show, structure
+
+if TYPE_CHECKING:
+    from .artifact import Artifact
+
+_VARIANTS = 32
+
+
+class LoadedFunction(CompiledFunction):
+    """A function from an artifact. Made by `load`, and by `Artifact.function`; call it as the function it was.
+
+    It has the name, docstring and parameters of that function, takes arguments of the shapes and dtypes for which it
+    was exported, and can be transformed and compiled as a part of others. What it updated is updated, and its results
+    have the same types.
+
+    >>> import numpy as np, tracemill as tm
+    >>> f = tm.export(lambda x: np.sum(x**3), "x: f64[2]").function()
+    >>> f
+    <loaded function(x: f64[2]) -> f64[]>
+    >>> tm.grad(f)(np.array([1.0, 2.0]))
+    array([ 3., 12.])
+    """
+
+    def __init__(self, artifact: "Artifact", backend: str) -> None:
+        self.artifact = artifact
+        self._replay = _Replay(artifact)
+        settings = artifact.settings
+        options = Options(backend, settings.fast_math, (), (), _VARIANTS, settings.donate_argnums)
+        super().__init__(self._replay, options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args, kwargs = self.artifact.interface.bound(args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<loaded {self.artifact}>"
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.artifact, self._options.backend)
+
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+        """The leaves of a call in the structure that was exported, settings as such."""
+        leaves = self._replay.checked(args, kwargs)
+        specs = self.artifact.signature.specs
+        return [
+            StaticLeaf(leaf) if isinstance(spec, StaticSpec) else as_seen_inside(leaf)
+            for leaf, spec in zip(leaves, specs, strict=True)
+        ], self.artifact.signature.tree
+
+
+class _Replay:
+    """The graph as a function of Python, which can be traced: it checks its arguments and computes."""
+
+    __signature__: inspect.Signature
+
+    def __init__(self, artifact: "Artifact") -> None:
+        interface = artifact.interface
+        self.__name__ = self.__qualname__ = interface.name
+        self.__doc__ = interface.doc
+        self.__signature__ = interface.signature
+        self.artifact = artifact
+        self.names = [users_name(self, name) for name in argument_names(artifact.signature.tree)]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        program, specs = self.artifact.program, self.artifact.signature.specs
+        leaves = self.checked(args, kwargs)
+        inputs = [as_seen_inside(x) for x, spec in zip(leaves, specs, strict=True) if spec.is_traced]
+        for index, _ in program.mutated:
+            self._check_can_be_updated(inputs, index)
+        outputs = run(program.graph, inputs)
+        results = [
+            _returned(outputs[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
+            for leaf in program.out_leaves
+        ]
+        for index, output in program.mutated:
+            overwrite(inputs[index], outputs[output])
+        return optree.tree_unflatten(program.out_tree, results)
+
+    def checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
+        """What stands in the places of the leaves, if that is what it was exported for. A setting may be a container.
+
+        Raises:
+            ArgumentMismatchError: it is not.
+        """
+        signature = self.artifact.signature
+        call = self.artifact.interface.bound(args, kwargs)
+        try:
+            found: Sequence[Any] = signature.tree.flatten_up_to(call)
+        except ValueError:
+            wanted, given = show(signature.tree), show(structure(call))
+            raise ArgumentMismatchError(
+                f"{describe(self)} was exported for arguments of the structure {wanted}, and is called with {given},"
+                " where * is an array, a number or a setting"
+            ) from None
+        for leaf, spec, name in zip(found, signature.specs, self.names, strict=True):
+            if isinstance(spec, StaticSpec):
+                self._check_setting(leaf, spec, name)
+            else:
+                self._check_data(as_seen_inside(leaf), spec, name)
+        return found
+
+    def _check_setting(self, leaf: Any, spec: StaticSpec, name: str) -> None:
+        """A setting must be the one that the graph was made for."""
+        if is_array(leaf) or identity_of(leaf) != spec.identity:
+            raise ArgumentMismatchError(
+                f"{describe(self)}: {name} is {leaf!r:.60}, and it was exported with {name} = {spec.value!r:.60}:"
+                " export it again for another setting"
+            )
+
+    def _check_data(self, leaf: Any, spec: Any, name: str) -> None:
+        if not isinstance(leaf, DeviceArray) and not is_array_like(leaf):
+            raise ArgumentMismatchError(
+                f"{describe(self)}: {name} is {type(leaf).__name__}, and it was exported for {spec}"
+            )
+        found = leaf.type if isinstance(leaf, DeviceArray) else leaf_type(leaf, f"{describe(self)}: {name}")
+        if found.dtype == spec.dtype and found.shape == (spec.shape if isinstance(spec, ArraySpec) else ()):
+            return
+        shown = (
+            str(found)
+            if isinstance(leaf, np.ndarray) or is_traced(leaf)
+            else f"the number {leaf!r:.40}, {found}"
+        )
+        remedy = ""
+        if found.dtype != spec.dtype:
+            remedy = f": convert it, np.asarray({name}, np.{spec.dtype.name})"
+        raise ArgumentMismatchError(
+            f"{describe(self)}: {name} is {shown}, and it was exported for {spec}{remedy}"
+        )
+
+    def _check_can_be_updated(self, inputs: Sequence[Any], index: int) -> None:
+        """An argument that is updated is an array whose memory is its own."""
+        name = self.artifact.program.graph.input_names[index]
+        x = inputs[index]
+        if not is_array(x):
+            raise ArgumentMismatchError(
+                f"{describe(self)} updates {name} in place, which must be an array, not {type(x).__name__}"
+            )
+        others = [other for place, other in enumerate(inputs) if place != index and _share(x, other)]
+        if others:
+            raise ArgumentMismatchError(
+                f"{describe(self)} updates {name}, which has memory in common with another argument: pass a copy of"
+                " that, .copy()"
+            )
+
+
+def _share(x: Any, other: Any) -> bool:
+    if is_traced(x) and is_traced(other):
+        return x._storage is other._storage
+    return is_numpy_array(x) and is_numpy_array(other) and np.may_share_memory(x, other)
+
+
+def _returned(x: Any, leaf: ArrayOutput) -> Any:
+    """A computed array as the function returned it: without axes, an array, a scalar, or a number of Python's."""
+    if x.ndim:
+        return x
+    if is_traced(x):
+        with joined():
+            return wrap(x.value, is_scalar=leaf.is_scalar, weak=leaf.weak)
+    if leaf.weak is not None:
+        return x.item()
+    return x[()] if leaf.is_scalar else np.asarray(x)

@@ -1,0 +1,48 @@
+"""Calls of functions with rules of their own, without these rules: they are Python, which a file does not hold."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ...compiler.errors import NotDifferentiableError
+from ...compiler.ir import Graph, Param, Value
+from ...compiler.trace import bind_all
+from ...passes.rewrite import Rewriter
+from ..transform import transformed
+
+_DERIVATIVES: Final = ("jvp", "vjp", "transpose")
+
+
+def lost_rule() -> Any:
+    """In the place of a rule: what asks for it gets an error."""
+    raise NotDifferentiableError(
+        "a function with a derivative of its own (custom_rule) was exported, and the rule is Python code, which an"
+        " artifact does not hold: export the derivative itself, as in tm.export(tm.grad(f), …)"
+    )
+
+
+LOST: Final[Mapping[str, Callable[..., Any]]] = {f"{lost_rule.__module__}:lost_rule": lost_rule}
+"""What the text of an artifact's graph may name."""
+
+
+def without_rules(graph: Graph) -> Graph:
+    """Replace rules by one that says that they are lost; what batches a function is derived from the function."""
+    return transformed(_without_rules, graph)
+
+
+def _without_rules(graph: Graph) -> Graph:
+    return _Forgetter(graph).run()
+
+
+class _Forgetter(Rewriter):
+    def nested(self, graph: Graph) -> Graph:
+        return _without_rules(graph)
+
+    def replace(
+        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
+    ) -> tuple[Value, ...] | None:
+        rules = {name for name, param in params.items() if callable(param) and param is not lost_rule}
+        if op != "custom_rule" or not rules:
+            return None
+        kept = {name: param for name, param in params.items() if name not in rules}
+        lost: dict[str, Any] = {name: lost_rule for name in _DERIVATIVES if name in rules}
+        return bind_all(op, *inputs, **kept, **lost)

@@ -1,0 +1,266 @@
+"""Reading bundles: every part is checked before it is used, and nothing is executed, imported or unpacked to disk."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.check import check, shape_problem
+from ...compiler.dtypes import Array, dtype_named, dtype_names
+from ...compiler.errors import InvalidGraphError, ParseError
+from ...compiler.ir import ArrayType, Constant, Graph, called
+from ...compiler.parse import parse
+from ...compiler.program import ArrayOutput, Program, Static, flatten_arguments
+from ..signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, arguments_for, identity_of
+from ..trees import flatten
+from .archive import WHOLE, Archive
+from .array_file import array_in, file_bytes
+from .artifact import Artifact, Settings
+from .damage import DamageError
+from .fields import Fields, json_document
+from .interface import Interface, check_form, interface_from
+from .literal_document import literal_of
+from .lost_rules import LOST
+from .manifest import FORMAT, GRAPH, MANIFEST, NUMBERS, digest_of, manifest_id
+from .tree_document import TreeReader
+
+LARGEST_MANIFEST: Final = 1 << 22
+LARGEST_GRAPH: Final = 1 << 24
+
+_NEVER_TRACED: Final = frozenset({"callback", "kernel", "tiled"})
+"""Ops that no exported graph has: they call Python, or are made by passes alone."""
+_RULES: Final = frozenset({"graph", "differentiable", "jvp", "vjp", "transpose", "batch"})
+
+
+def artifact_in(archive: Archive, types: Iterable[type[Any]] = ()) -> Artifact:
+    """The artifact in a bundle; `DamageError` says what is wrong with which member."""
+    members = _Members(archive)
+    manifest = members.manifest
+    try:
+        interface = interface_from(manifest.take("function", dict))
+        signature = _signature(manifest, interface, types)
+        graph = _graph(members)
+        program = _program(manifest, signature, graph, types)
+        settings = _settings(manifest.fields("settings"))
+    except KeyError as error:
+        raise DamageError(MANIFEST, f"there is no {error}") from error
+    except (ValueError, OverflowError) as error:
+        raise DamageError(MANIFEST, str(error)) from error
+    return Artifact(interface, signature, program, settings)
+
+
+# ---- members -----------------------------------------------------------------------------------------
+
+
+class _Members:
+    """The manifest of a bundle, and the members for which it vouches."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        if MANIFEST not in archive.names:
+            raise DamageError(WHOLE, f"it has no member {MANIFEST}")
+        if archive.size(MANIFEST) > LARGEST_MANIFEST:
+            raise DamageError(
+                MANIFEST, f"it has {archive.size(MANIFEST)} bytes, and {LARGEST_MANIFEST} are read"
+            )
+        self.manifest = json_document(MANIFEST, archive.read(MANIFEST))
+        format = self.manifest.take("format", int)
+        if format > FORMAT:
+            raise DamageError(
+                MANIFEST,
+                f"the format is {format}, and this version of Tracemill reads up to {FORMAT}",
+                "Install a newer one: pip install --upgrade tracemill",
+            )
+        if format < 1:
+            raise DamageError(MANIFEST, f"there is no format {format}")
+        if self.manifest.take("id", str) != manifest_id(self.manifest.found):
+            raise DamageError(MANIFEST, "its id is not the digest of the rest: it has been changed")
+        self._known: dict[str, tuple[int, str]] = {}
+        for name, fields in self.manifest.objects("members"):
+            self._known[name] = fields.take("bytes", int), fields.take("sha256", str)
+        if {MANIFEST, *self._known} != set(archive.names):
+            odd = min({MANIFEST, *self._known} ^ set(archive.names))
+            raise DamageError(WHOLE, f"{odd!r:.80} is only in the zip file, or only in its manifest")
+        for name, (size, _) in self._known.items():
+            if size != archive.size(name):
+                raise DamageError(name, f"it has {archive.size(name)} bytes, and {MANIFEST} says {size}")
+
+    def size(self, name: str) -> int:
+        """How long a member is; `DamageError` if there is none."""
+        if name not in self._known:
+            raise DamageError(MANIFEST, f"it names {name!r:.80}, which is no member")
+        return self._known[name][0]
+
+    def read(self, name: str) -> bytes:
+        """A member with the digest that the manifest says."""
+        self.size(name)
+        content = self._archive.read(name)
+        if digest_of(content) != self._known[name][1]:
+            raise DamageError(name, f"its sha256 is not the one that {MANIFEST} says")
+        return content
+
+
+# ---- the graph -----------------------------------------------------------------------------------------
+
+
+def _graph(members: _Members) -> Graph:
+    if members.size(GRAPH) > LARGEST_GRAPH:
+        raise DamageError(GRAPH, f"it has {members.size(GRAPH)} bytes, and {LARGEST_GRAPH} are read")
+    try:
+        text = members.read(GRAPH).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DamageError(GRAPH, f"it is not UTF-8: {error}") from error
+    try:
+        graph = parse(text, _constants(members), LOST)
+        check(graph)
+        _check_ops(graph, set())
+    except ParseError as error:
+        raise DamageError(GRAPH, error.message) from error
+    except InvalidGraphError as error:
+        raise DamageError(GRAPH, f"the graph is not well formed: {error.message}") from error
+    return graph
+
+
+def _check_ops(graph: Graph, checked: set[int]) -> None:
+    for call in graph.calls:
+        if call.op in _NEVER_TRACED or (call.op == "custom_rule" and not call.params.keys() <= _RULES):
+            raise DamageError(GRAPH, f"it has a call of {call.op} that no function is traced to")
+        for nested in called((call,)):
+            if id(nested) not in checked:
+                checked.add(id(nested))
+                _check_ops(nested, checked)
+
+
+def _constants(members: _Members) -> Mapping[str, Array]:
+    arrays: dict[str, Array] = {}
+    for digest, fields in members.manifest.objects("constants"):
+        name = fields.take("file", str)
+        dtype = fields.take("dtype", str)
+        if dtype not in dtype_names():
+            raise DamageError(MANIFEST, f"{name!r:.80} has the dtype {dtype!r:.20}, which there is not")
+        type = ArrayType(dtype_named(dtype), _shape(fields))
+        if members.size(name) != file_bytes(type):
+            raise DamageError(
+                name, f"an array {type} has a file of {file_bytes(type)} bytes, not {members.size(name)}"
+            )
+        try:
+            arrays[digest] = array_in(members.read(name), type)
+        except ValueError as error:
+            raise DamageError(name, str(error)) from error
+    return arrays
+
+
+def _shape(fields: Fields) -> tuple[int, ...]:
+    shape = tuple(fields.items("shape", int))
+    if problem := shape_problem(shape):
+        raise DamageError(fields.member, f"in {fields.what}: {problem}")
+    return shape
+
+
+# ---- arguments and results -------------------------------------------------------------------------------
+
+
+def _signature(manifest: Fields, interface: Interface, types: Iterable[type[Any]]) -> Signature:
+    def leaf(document: Mapping[str, Any]) -> Spec:
+        return _spec(Fields(MANIFEST, "an argument", document))
+
+    call = TreeReader(leaf, types).read(manifest.take("arguments", dict))
+    match call:
+        case (tuple() as args, dict() as kwargs) if all(isinstance(name, str) for name in kwargs):
+            check_form(interface, args, kwargs)
+        case _:
+            raise ValueError("the arguments are no tuple of args and kwargs")
+    leaves, tree = flatten_arguments(args, kwargs)
+    return Signature(tree, tuple(leaves))
+
+
+def _spec(fields: Fields) -> Spec:
+    match fields.take("leaf", str):
+        case "array":
+            return ArraySpec(_dtype(fields), _shape(fields))
+        case "scalar":
+            return NumberSpec(np.generic, _dtype(fields))
+        case "number":
+            type = NUMBERS.get(fields.take("type", str))
+            if type is not None:
+                return NumberSpec(type, Constant(type()).dtype)
+        case "setting":
+            value = literal_of(fields.found.get("value"))
+            return StaticSpec(value, identity_of(value))
+        case _:
+            pass
+    raise ValueError(f"{fields.found!r:.80} describes no argument")
+
+
+def _dtype(fields: Fields) -> Any:
+    name = fields.take("dtype", str)
+    if name not in dtype_names():
+        raise ValueError(f"there is no dtype {name!r:.20}")
+    return dtype_named(name)
+
+
+def _program(manifest: Fields, signature: Signature, graph: Graph, types: Iterable[type[Any]]) -> Program:
+    """The graph with what is returned of it, which must fit the arguments."""
+    arguments = tuple(x for x in arguments_for(signature) if not isinstance(x, Static))
+    if tuple(x.type for x in arguments) != tuple(value.type for value in graph.inputs):
+        raise DamageError(GRAPH, "its inputs are not the arguments that the manifest describes")
+    results = manifest.found.get("results")
+    found, out_tree = flatten(TreeReader(_Result, types).read(results))
+    leaves = tuple(_out_leaf(Fields(MANIFEST, "a result", leaf.document), graph) for leaf in found)
+    mutated = _mutated(manifest, arguments, graph)
+    returned = [leaf.index for leaf in leaves if isinstance(leaf, ArrayOutput)]
+    if sorted([*returned, *(output for _, output in mutated)]) != list(range(len(graph.outputs))):
+        raise DamageError(MANIFEST, "it does not say once of each output of the graph what becomes of it")
+    in_step = frozenset(manifest.items("in_step", int))
+    if not in_step <= {index for index, _ in mutated}:
+        raise DamageError(MANIFEST, "'in_step' names inputs that are not mutated")
+    return Program(graph, arguments, (), out_tree, leaves, mutated, in_step, ())
+
+
+class _Result:
+    """Stands for a leaf of the results."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.document = document
+
+
+def _out_leaf(fields: Fields, graph: Graph) -> ArrayOutput | Static:
+    kind = fields.take("leaf", str)
+    if kind == "value":
+        return Static(literal_of(fields.found.get("value")))
+    if kind != "output":
+        raise ValueError(f"{fields.found!r:.80} describes no result")
+    index = fields.count("output", len(graph.outputs))
+    given = fields.take("as", str)
+    type = graph.outputs[index].type
+    weak = NUMBERS.get(given)
+    if weak is None and given not in ("array", "scalar"):
+        raise ValueError(f"a result is an array, a scalar or a number, not {given!r:.20}")
+    if given != "array" and type.shape:
+        raise ValueError(f"{type} is returned as {given!r}")
+    if weak is not None and Constant(weak()).dtype != type.dtype:
+        raise ValueError(f"{type} is returned as a Python number, {given!r}")
+    return ArrayOutput(index, given != "array", weak)
+
+
+def _mutated(manifest: Fields, arguments: tuple[Any, ...], graph: Graph) -> tuple[tuple[int, int], ...]:
+    pairs: list[tuple[int, int]] = []
+    outputs = len(graph.outputs)
+    for pair in manifest.items("mutated", list):
+        match pair:
+            case [int(index), int(output)] if index in range(len(arguments)) and output in range(outputs):
+                pairs.append((int(index), int(output)))
+            case _:
+                raise DamageError(
+                    MANIFEST, f"'mutated' has {pair!r:.60}, which is no pair of input and output"
+                )
+        if arguments[index].type != graph.outputs[output].type or arguments[index].is_scalar:
+            raise DamageError(MANIFEST, f"'mutated' has {pair!r:.60}, and the types differ")
+    if len({index for index, _ in pairs}) != len(pairs):
+        raise DamageError(MANIFEST, "'mutated' has an input twice")
+    return tuple(pairs)
+
+
+def _settings(fields: Fields) -> Settings:
+    donated = tuple(fields.items("donate_argnums", int))
+    return Settings(fields.take("fast_math", bool), donated)
