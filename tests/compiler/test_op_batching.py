@@ -5,8 +5,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pytest
 
+from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler.dtypes import Array, is_inexact
@@ -22,7 +22,7 @@ PLAIN = [
     and "special" not in sample.domains
     and not sample.label
 ]
-each_plain = pytest.mark.parametrize("sample", PLAIN, ids=lambda sample: sample.id)
+each_plain = of_each_op(PLAIN)
 
 
 def mixes(sample: Sample) -> list[tuple[int | None, ...]]:
@@ -70,11 +70,15 @@ def assert_same(actual: Array, expected: Array) -> None:
 def test_vmap_equals_the_loop(sample: Sample) -> None:
     examples = [sample.arrays(seed) for seed in range(SIZE)]
     graph = sample.graph()
+    looped: dict[tuple[bool, ...], list[Any]] = {}  # by which inputs are mapped, wherever their axes are
     for turn, in_axes in enumerate(mixes(sample)):
         out_axes = [turn % (v.ndim + 1) for v in graph.outputs]
         batched = vmap(graph, in_axes=in_axes, size=SIZE, out_axes=out_axes)
         outputs = evaluate(batched, *stack(examples, in_axes))
-        for output, parts, axis in zip(outputs, loop(sample, examples, in_axes), out_axes, strict=True):
+        mapped = tuple(axis is not None for axis in in_axes)
+        if mapped not in looped:
+            looped[mapped] = loop(sample, examples, in_axes)
+        for output, parts, axis in zip(outputs, looped[mapped], out_axes, strict=True):
             assert_same(output, np.stack(parts, axis))
 
 

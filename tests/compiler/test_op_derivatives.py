@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from samples.differences import pairing, random_like, rate_of_change
+from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler.dtypes import Array, DType, dtype_name, is_inexact
@@ -23,8 +24,7 @@ from tracemill.passes.vjp import vjp
 SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.differentiated)]
 NARROW = [sample for sample in SAMPLES if sample.generic and not sample.smooth and any(sample.differentiated)]
 REVERSIBLE = [sample for sample in SMOOTH if sample.reversible]
-each_smooth = pytest.mark.parametrize("sample", SMOOTH, ids=lambda sample: sample.id)
-each_reversible = pytest.mark.parametrize("sample", REVERSIBLE, ids=lambda sample: sample.id)
+each_smooth, each_reversible = of_each_op(SMOOTH), of_each_op(REVERSIBLE)
 
 
 def assert_close(actual: Sequence[Array], expected: Sequence[Array], tolerance: float = 1e-6) -> None:
@@ -76,9 +76,7 @@ def test_the_jvp_is_the_rate_of_change(sample: Sample) -> None:
         assert_jvp_is_the_rate_of_change(sample.measured(), wrt, sample.arrays())
 
 
-@pytest.mark.parametrize(
-    "sample", [sample for sample in SMOOTH if not sample.coupled], ids=lambda sample: sample.id
-)
+@of_each_op(sample for sample in SMOOTH if not sample.coupled)
 def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
     graph, arrays = sample.measured(), sample.arrays()
     for wrt in selections(sample):
@@ -119,7 +117,7 @@ def widened(dtype: DType) -> DType:
     return np.dtype("c16" if dtype.kind == "c" else "f8") if is_inexact(dtype) else dtype
 
 
-@pytest.mark.parametrize("sample", NARROW, ids=lambda sample: sample.id)
+@of_each_op(NARROW)
 def test_the_jvp_keeps_narrow_dtypes(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     tangents = random_like(chosen(wrt, arrays))

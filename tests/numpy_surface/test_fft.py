@@ -8,6 +8,7 @@ import pytest
 
 import tracemill as tm
 from numpy_surface.differential import check, check_both_raise, run_traced
+from samples.grouping import in_groups
 from samples.numpy_math import TOLERANCE, Use, X, cases
 from tracemill.compiler.errors import ShapeError
 
@@ -17,7 +18,7 @@ FFT: Any = np.fft
 SIGNAL = np.random.default_rng(3).normal(size=12)
 
 
-@pytest.mark.parametrize(("use", "dtype"), cases("fft"))
+@in_groups(cases("fft"))
 def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
     tolerance = TOLERANCE.get(dtype, 1e-12)
     check(use, X[dtype], rtol=tolerance, atol=tolerance)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from numpy_surface.differential import check, check_both_raise, run_traced
+from samples.grouping import in_groups
 from samples.numpy_math import CHAPTERS, TOLERANCE, Use, X, cases
 from tracemill.compiler.errors import ConcretizationError, UnsupportedFunctionError
 from tracemill.compiler.numpy_surface.registry import FUNCTIONS
@@ -23,7 +24,7 @@ BEYOND_PRODUCTS = {"polyfit", "roots"}
 """They need least squares and eigenvalues, and are sampled with these in `samples.numpy_linalg`."""
 
 
-@pytest.mark.parametrize(("use", "dtype"), cases("mathematics", "polynomials", "logic"))
+@in_groups(cases("mathematics", "polynomials", "logic"))
 def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
     tolerance = TOLERANCE.get(dtype, 1e-12)
     check(use, X[dtype], rtol=tolerance, atol=tolerance)

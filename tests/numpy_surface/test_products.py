@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from numpy_surface.differential import check, check_both_raise, run_traced
+from samples.grouping import in_groups
 from samples.numpy_math import TOLERANCE, A, B, C, Use, V, X, cases
 
 GRID = X["f64"]
 D = np.linspace(-1, 1, 24).reshape(2, 4, 3)
 
 
-@pytest.mark.parametrize(("use", "dtype"), cases("products"))
+@in_groups(cases("products"))
 def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
     tolerance = TOLERANCE.get(dtype, 1e-12) * (20 if dtype in TOLERANCE else 1)
     check(use, X[dtype], rtol=tolerance, atol=tolerance)

@@ -9,6 +9,7 @@ import pytest
 
 import tracemill as tm
 from numpy_surface.differential import check, check_both_raise, run_traced
+from samples.grouping import in_groups
 from samples.numpy_math import TOLERANCE, Use, X, cases
 from tracemill.compiler.errors import DataDependentShapeError, UnsupportedFunctionError
 
@@ -20,7 +21,7 @@ COMPLEX_NAN = np.array(
 )
 
 
-@pytest.mark.parametrize(("use", "dtype"), cases("sorting"))
+@in_groups(cases("sorting"))
 def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
     tolerance = TOLERANCE.get(dtype, 1e-12)
     check(use, X[dtype], rtol=tolerance)

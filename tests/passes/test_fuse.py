@@ -11,6 +11,7 @@ from hypothesis import given, settings
 import tracemill as tm
 from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
+from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
@@ -89,7 +90,7 @@ def assert_complete(graph: Graph) -> None:
 # ---- what holds of every graph -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.id)
+@of_each_op(SAMPLES)
 def test_the_kernels_of_every_sample_give_the_same_bits(sample: Sample) -> None:
     graph = decompose_composites(sample.graph())
     if any(has_effect(call) for call in graph.calls):

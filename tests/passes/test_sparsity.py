@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler.dtypes import is_inexact
@@ -19,7 +20,7 @@ SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.different
 
 
 @pytest.mark.parametrize("values", ["known", "unknown"])
-@pytest.mark.parametrize("sample", SMOOTH, ids=lambda sample: sample.id)
+@of_each_op(SMOOTH)
 def test_a_pattern_holds_every_entry_of_the_derivative(sample: Sample, values: str) -> None:
     """Whether the values of the point are known, as outside of a trace, or not."""
     graph, wrt, arrays = sample.graph(), sample.differentiated, sample.arrays()

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pytest
 
+from samples.grouping import Case
 from tracemill.compiler.dtypes import Array
 
 Use: TypeAlias = Callable[[Any], Any]
@@ -631,14 +631,14 @@ CHAPTERS: dict[str, Table] = {
 }
 
 
-def _cases(table: Table) -> Iterator[Any]:
+def _cases(table: Table) -> Iterator[Case]:
     for name, (kinds, functions) in table.items():
         dtypes = [dtype for kind in kinds for dtype in OF_KIND[kind]]
         for number, use in enumerate(functions):
             for dtype in dtypes:
-                yield pytest.param(use, dtype, id=f"{name}-{number}-{dtype}")
+                yield Case(name, f"{name}-{number}-{dtype}", (use, dtype))
 
 
-def cases(*chapters: str) -> list[Any]:
-    """Each use of the chapters with each dtype of its kinds, as parameters of a test."""
+def cases(*chapters: str) -> list[Case]:
+    """Each use of the chapters with each dtype of its kinds, by the function."""
     return [case for chapter in chapters for case in _cases(CHAPTERS[chapter])]

@@ -9,12 +9,22 @@ import pytest
 from samples.sample import Sample
 
 
-def thinned(samples: Iterable[Sample], share: float = 0.0) -> list[Any]:
-    """Parameters: the first sample of each op, and a random share of the others, always the same; the rest is slow."""
+def taken(samples: Iterable[Sample], share: float = 0.0) -> set[Sample]:
+    """The first sample of each op, and a random share of the others, always the same; the rest is slow."""
     seen: set[str] = set()
-    parameters: list[Any] = []
+    found: set[Sample] = set()
     for sample in samples:
-        is_taken = sample.op not in seen or random.Random(sample.id).random() < share
+        if sample.op not in seen or random.Random(sample.id).random() < share:
+            found.add(sample)
         seen.add(sample.op)
-        parameters.append(pytest.param(sample, id=sample.id, marks=[] if is_taken else [pytest.mark.slow]))
-    return parameters
+    return found
+
+
+def thinned(samples: Iterable[Sample], share: float = 0.0) -> list[Any]:
+    """Parameters of a test: those that are taken, and the others as slow ones."""
+    all_of_them = list(samples)
+    quick = taken(all_of_them, share)
+    return [
+        pytest.param(sample, id=sample.id, marks=[] if sample in quick else [pytest.mark.slow])
+        for sample in all_of_them
+    ]

@@ -8,6 +8,7 @@ import pytest
 from compiling import Compiled, compiled
 from loop_steps import FOUR, LOOPS, arrays_for, peak, place, total, turned
 from recording import assert_same, recorded
+from samples.grouping import Case, in_groups
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
@@ -155,7 +156,7 @@ def controls(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -
     return {function.name: run for function, run in zip(functions, made, strict=True)}
 
 
-@pytest.mark.parametrize(("sample", "function"), CONTROL, ids=[sample.id for sample, _ in CONTROL])
+@in_groups(Case(sample.op, sample.id, (sample, function)) for sample, function in CONTROL)
 def test_samples_give_what_the_meaning_gives(
     sample: Sample, function: CFunction, controls: dict[str, Compiled]
 ) -> None:

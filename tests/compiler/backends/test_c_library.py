@@ -3,10 +3,9 @@
 from dataclasses import replace
 from functools import partial
 
-import pytest
-
 from loop_steps import FOUR, peak, total
 from recording import recorded
+from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
@@ -33,7 +32,7 @@ def elsewhere(call: Call) -> Call:
 ONE_CALL = [sample for sample in SAMPLES if sample.op in OPS and len(sample.graph().calls) == 1]
 
 
-@pytest.mark.parametrize("sample", ONE_CALL, ids=[sample.id for sample in ONE_CALL])
+@of_each_op(ONE_CALL)
 def test_equal_calls_share_a_function(sample: Sample) -> None:
     found, names = library(), Names()
     (call,) = sample.graph().calls

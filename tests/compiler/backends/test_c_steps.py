@@ -8,6 +8,7 @@ import pytest
 
 from compiling import Compiled, compiled
 from recording import assert_same
+from samples.grouping import Case, in_groups
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler.backends.c.function import CFunction
@@ -119,11 +120,7 @@ def steps(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> d
     return found
 
 
-@pytest.mark.parametrize(
-    ("sample", "function"),
-    [*SMALL_ONES, *LARGER_ONES],
-    ids=[sample.id for sample, _ in (*SMALL_ONES, *LARGER_ONES)],
-)
+@in_groups(Case(sample.op, sample.id, (sample, function)) for sample, function in (*SMALL_ONES, *LARGER_ONES))
 def test_samples_give_what_the_meaning_gives(
     sample: Sample, function: CFunction, steps: dict[str, Compiled]
 ) -> None:

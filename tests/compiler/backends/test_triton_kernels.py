@@ -10,9 +10,10 @@ from kernel_graphs import LARGE, POINTWISE, SMALL
 from random_graphs import graphs
 from recording import drawn, recorded
 from row_programs import CASES, optimised
+from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import thinned
+from samples.thinning import taken
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.triton.kernel import goes_over_rows_once, is_in_triton, triton_kernel
 from tracemill.compiler.dtypes import is_complex, is_inexact
@@ -58,7 +59,7 @@ def assert_means_the_same(graph: Graph, inputs: list[np.ndarray], *, of_largest:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("sample", thinned(FITTING, share=0.2))
+@of_each_op(FITTING, quick=taken(FITTING, share=0.2))
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays())
 

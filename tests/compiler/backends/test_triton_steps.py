@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from recording import drawn
+from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
 from step_graphs import STEPS, attending
@@ -53,7 +54,7 @@ def assert_means_the_same(graph: Graph, inputs: list[Array], *, signed_zeros: bo
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("sample", COVERED, ids=[sample.id for sample in COVERED])
+@of_each_op(COVERED)
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays(), signed_zeros=sample.signed_zeros)
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from loop_interpreter import Run
 from random_graphs import graphs
 from recording import assert_same, drawn, recorded
+from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
@@ -42,7 +43,7 @@ def assert_means_the_same(graph: Graph, inputs: list[np.ndarray]) -> None:
             assert_same([x], [flat])
 
 
-@pytest.mark.parametrize("sample", MOVING, ids=[sample.id for sample in MOVING])
+@of_each_op(MOVING)
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays())
 

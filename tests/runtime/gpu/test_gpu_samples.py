@@ -6,6 +6,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
 from stub_gpu import StubGpu
@@ -32,8 +33,8 @@ def card(stub_gpu: StubGpu) -> Iterator[StubGpu]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("sample", SAMPLES, ids=[sample.id for sample in SAMPLES])
-def test_samples_give_what_they_mean(card: StubGpu, sample: Sample) -> None:
+@of_each_op(SAMPLES)
+def test_samples_give_what_they_mean(sample: Sample, card: StubGpu) -> None:
     graph = sample.graph()
     with np.errstate(all="ignore"):
         expected = evaluate(graph, *sample.arrays())

@@ -1,0 +1,79 @@
+"""Tests of many cases together, such as all samples of an op: a test of each would take longer to start than to run."""
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import pytest
+
+from samples.sample import Failure, Sample
+
+Test: TypeAlias = Callable[..., None]
+
+
+class Case(NamedTuple):
+    """What a test is called with, its name in a report, and the name of its group."""
+
+    group: str
+    name: str
+    values: tuple[Any, ...]
+    is_slow: bool = False
+
+
+def in_groups(cases: Iterable[Case]) -> Callable[[Test], Test]:
+    """A test of one case as a test of each group, which runs all of its cases and names those that fail.
+
+    The test takes a case's values first, and then fixtures, which the cases of a group share. Slow cases are a group,
+    and a slow test, of their own.
+    """
+    groups: dict[tuple[str, bool], list[Case]] = {}
+    for case in cases:
+        groups.setdefault((case.group, case.is_slow), []).append(case)
+    parameters = [
+        pytest.param(
+            group, id=f"{name}-slow" if is_slow else name, marks=[pytest.mark.slow] if is_slow else []
+        )
+        for (name, is_slow), group in groups.items()
+    ]
+
+    def decorated(test: Test) -> Test:
+        def test_all(cases: Sequence[Case], **fixtures: Any) -> None:
+            errors = [error for case in cases if (error := _error(test, case, fixtures))]
+            if errors:
+                raise ExceptionGroup(f"{len(errors)} of {len(cases)} cases", errors)
+
+        fixtures = list(inspect.signature(test).parameters.values())[_values_of_each(parameters) :]
+        cases = inspect.Parameter("cases", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        test_all.__signature__ = inspect.Signature([cases, *fixtures])  # type: ignore[attr-defined]
+        test_all.__name__, test_all.__doc__, test_all.__module__ = (
+            test.__name__,
+            test.__doc__,
+            test.__module__,
+        )
+        grouped: Test = pytest.mark.parametrize("cases", parameters)(test_all)
+        return grouped
+
+    return decorated
+
+
+def of_each_op(
+    samples: Iterable[Sample | Failure], quick: Collection[Sample] | None = None
+) -> Callable[[Test], Test]:
+    """A test of one sample as a test of all samples of each op; those that are not among the quick ones are slow."""
+    return in_groups(
+        Case(sample.op, sample.id, (sample,), quick is not None and sample not in quick) for sample in samples
+    )
+
+
+def _values_of_each(parameters: Sequence[Any]) -> int:
+    ((case, *_),) = parameters[0].values
+    return len(case.values)
+
+
+def _error(test: Test, case: Case, fixtures: dict[str, Any]) -> Exception | None:
+    try:
+        test(*case.values, **fixtures)
+    except Exception as error:
+        error.add_note(f"the case is {case.name}")
+        return error
+    return None

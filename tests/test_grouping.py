@@ -1,0 +1,49 @@
+"""A test of many cases tells which of them fail."""
+
+from typing import Any
+
+import pytest
+
+from samples.grouping import Case, in_groups
+
+CASES = [
+    Case("few", "one", (1,)),
+    Case("few", "two", (2,)),
+    Case("many", "three", (3,)),
+    Case("few", "six", (6,), True),
+]
+
+
+def is_odd(number: int) -> None:
+    """Of one number."""
+    assert number % 2, "an even number"
+
+
+def test_a_group_is_a_test_and_its_slow_cases_are_a_slow_one() -> None:
+    grouped: Any = in_groups(CASES)(is_odd)
+    (mark,) = grouped.pytestmark
+    names, parameters = mark.args
+    assert names == "cases"
+    assert [(p.id, [c.name for c in p.values[0]], [m.name for m in p.marks]) for p in parameters] == [
+        ("few", ["one", "two"], []), ("many", ["three"], []), ("few-slow", ["six"], ["slow"])
+    ]  # fmt: skip
+    assert (grouped.__name__, grouped.__doc__) == ("is_odd", "Of one number.")
+
+
+def test_all_cases_run_and_those_that_fail_are_named() -> None:
+    with pytest.raises(ExceptionGroup, match="2 of 4 cases") as caught:
+        in_groups(CASES)(is_odd)(CASES)
+    assert [error.__notes__ for error in caught.value.exceptions] == [
+        ["the case is two"], ["the case is six"]
+    ]  # fmt: skip
+    assert all("an even number" in str(error) for error in caught.value.exceptions)
+
+
+def test_fixtures_are_shared_by_the_cases_of_a_group() -> None:
+    calls: list[tuple[int, str]] = []
+
+    def remembered(number: int, tmp: str) -> None:
+        calls.append((number, tmp))
+
+    in_groups(CASES)(remembered)(CASES[:2], tmp="folder")
+    assert calls == [(1, "folder"), (2, "folder")]
