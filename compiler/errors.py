@@ -1081,3 +1081,23 @@ class HostFallbackWarning(RuntimeWarning):
     """
 
     code = "W0005"
+
+
+class SettingWarning(UserWarning):
+    """A variable of the environment asks to see something that cannot be shown. Results are right all the same.
+
+    ``TRACEMILL_LOG`` names what there is no log of, or ``TRACEMILL_DUMP`` a place that cannot be written to.
+
+    >>> import os, numpy as np, tracemill as tm
+    >>> import warnings
+    >>> from unittest.mock import patch
+    >>> with patch.dict(os.environ, {"TRACEMILL_LOG": "fusoin"}), warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     y = tm.compile(np.sin)(np.zeros(3))
+    >>> y, caught[0].category.__name__
+    (array([0., 0., 0.]), 'SettingWarning')
+
+    Fix: the message names what can be asked for. It is said once.
+    """
+
+    code = "W0006"

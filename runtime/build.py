@@ -15,9 +15,11 @@ from ..compiler.memory_use import MemoryUse, memory_use
 from .built import Build, statistics
 from .cache import cache_key, default_cache, versions_in_use
 from .cache_entry import Entry
+from .cache_log import GRAPH, log_load, log_store
 from .load import load_module
 from .optimise import can_be_cached, optimised, prepared
 from .shared_library import LIBRARY, link
+from .stage_times import note_from_disk, stage
 from .target import NUMPY, Target, target_of
 from .threads import get_num_threads
 
@@ -91,16 +93,21 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
     key = _key(text, target, donated) if is_cached else None
     cache = default_cache()
     entry = cache.load(key) if key else None
+    log_load(cache, key, graph.name, target.backend, text, found=entry is not None)
     if entry is not None:
         statistics.from_disk += 1
-        return _from_disk(entry, entry_name(graph))
+        note_from_disk()
+        with stage("load"):
+            return _from_disk(entry, entry_name(graph))
     compiled = optimised(graph, target.backend)
-    source = print_program(compiled, target, donated)
-    members = {"program.py": source.python.encode(), "graph.txt": text.encode()}
+    with stage("print"):
+        source = print_program(compiled, target, donated)
+    members = {"program.py": source.python.encode(), GRAPH: text.encode()}
     if source.c is not None:
         assert target.toolchain is not None
         try:
-            library = target.toolchain.compile(source.c, fast_math=target.options.fast_math)
+            with stage("compile"):
+                library = target.toolchain.compile(source.c, fast_math=target.options.fast_math)
         except MissingCompilerError:  # the cache remembers one that is gone
             if target.falls_back:
                 return build(graph, NUMPY, donated)
@@ -108,9 +115,12 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
         members |= {"program.c": source.c.encode(), LIBRARY: library}
     statistics.compiled += 1
     folder = cache.store(key, members, {"function": graph.name, "backend": target.backend}) if key else None
-    function = load_module(source.python, entry_name(graph), {**SHARED, **callbacks(compiled)})
-    if source.c is not None:
-        link(function, members[LIBRARY], folder)
+    if key:
+        log_store(cache, key, graph.name, stored=folder is not None)
+    with stage("load"):
+        function = load_module(source.python, entry_name(graph), {**SHARED, **callbacks(compiled)})
+        if source.c is not None:
+            link(function, members[LIBRARY], folder)
     return Build(function, source.python, folder / "program.py" if folder else None, c_source=source.c)
 
 

@@ -5,6 +5,7 @@ not stored, and neither raises. Any number of threads and processes may share a 
 """
 
 import contextlib
+import logging
 import os
 import threading
 import time
@@ -42,6 +43,8 @@ __all__ = [
     "default_cache",
     "versions_in_use",
 ]
+
+_log = logging.getLogger("tracemill.cache")
 
 DEFAULT_MAX_BYTES = 2**30
 _MINUTE = 60.0
@@ -254,7 +257,10 @@ class DiskCache:
 
     def _evict(self, target: int) -> int:
         try:
-            return evict(self.folder, target)
+            gone = evict(self.folder, target)
+            if gone:
+                _log.info("evicted %d programs, those used least recently, from %s", gone, self.folder)
+            return gone
         except OSError as error:
             self._warn_once("evict", f"cannot evict from Tracemill's disk cache {self.folder}: {error}")
             return 0

@@ -19,12 +19,14 @@ from .donation import check_donated
 from .entry import MISS, always_miss
 from .environment import usual_lock
 from .gpu.arguments import entered
+from .log import logger
 from .lower import Lowered
 from .signature import Signature, StaticLeaf, arguments_for, sign
 from .static_arguments import as_tuple, static_arguments
 from .target import check_backend, target_of
 from .transform import as_argument, inputs_of, overwrite, run
 from .variant import Variant
+from .watched import watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,20 +156,44 @@ class CompiledFunction:
         with self._lock:
             variant = self._variants.get(signature)
             if variant is None or variant.is_stale:
-                options = self._options
-                variant = Variant(
-                    self._function,
-                    signature,
-                    options.backend,
-                    options.fast_math,
-                    options.donate_argnums,
-                    options.lock,
-                )
+                variant = self._compiled(signature, is_stale=variant is not None)
                 self._variants.pop(signature, None)
                 self._variants[signature] = variant
                 while len(self._variants) > self._options.max_variants:
-                    self._variants.pop(next(iter(self._variants)))
+                    oldest = next(iter(self._variants))
+                    self._variants.pop(oldest)
+                    if (log := logger("recompiles")) is not None:
+                        log.info("%s: forgot the oldest variant, for %s", describe(self._function), oldest)
         return variant
+
+    def _compiled(self, signature: Signature, *, is_stale: bool) -> Variant:
+        log = logger("recompiles")
+        if log is not None:
+            log.info("%s: %s", describe(self._function), self._why(signature, is_stale=is_stale))
+        options = (
+            self._options.backend,
+            self._options.fast_math,
+            self._options.donate_argnums,
+            self._options.lock,
+        )
+        return watched(
+            lambda: Variant(self._function, signature, *options),
+            lambda variant: Lowered(self._function, signature, *options, program=variant.program),
+        )
+
+    def _why(self, signature: Signature, *, is_stale: bool) -> str:
+        """Why a variant is compiled now, in one line."""
+        if is_stale:
+            return f"compiled again because an array that it closes over has changed, for {signature}"
+        if not self._variants:
+            return f"compiled for {signature}"
+        changes = signature.changes_from(self._nearest(signature, self._variants))
+        return f"compiled again ({len(self._variants) + 1} variants) because {'; '.join(changes)}"
+
+    @staticmethod
+    def _nearest(signature: Signature, others: Iterable[Signature]) -> Signature:
+        """The one that differs least."""
+        return min(others, key=lambda other: len(signature.changes_from(other)))
 
     # ---- looking inside ------------------------------------------------------------------------------
 
@@ -183,7 +209,7 @@ class CompiledFunction:
         if len(known) == 1:
             return f"{describe(self._function)} was compiled once, for {known[0]}"
         newest = known[-1]
-        nearest = min(known[:-1], key=lambda other: len(newest.changes_from(other)))
+        nearest = self._nearest(newest, known[:-1])
         changes = "\n".join(f"  {line}" for line in newest.changes_from(nearest))
         return f"{describe(self._function)} was compiled again because\n{changes}"
 

@@ -20,6 +20,7 @@ from .optimise import costs_for, final, optimise
 from .signature import Signature, arguments_for, gpu_of
 from .target import target_of
 from .variant import Variant
+from .watched import watched
 
 if TYPE_CHECKING:
     from ..compiler.backends.triton.plan import Plan
@@ -67,6 +68,11 @@ class Lowered:
         self.graph: Graph = program.graph
         """The graph as traced."""
         self.optimised, self.stages = optimise(final(self.graph), self.backend)
+
+    @property
+    def identity(self) -> str:
+        """What beside the traced graph decides what is generated."""
+        return f"{self.backend}, fast_math={self._target.options.fast_math}, donated={self._donated}"
 
     @property
     def passes(self) -> list[str]:
@@ -191,8 +197,16 @@ class Lowered:
     def compile(self) -> Variant:
         """The program, ready to run."""
         fast_math = self._target.options.fast_math
-        return Variant(
-            self._function, self.signature, self.backend, fast_math, self._donate_argnums, self._target.lock
+        return watched(
+            lambda: Variant(
+                self._function,
+                self.signature,
+                self.backend,
+                fast_math,
+                self._donate_argnums,
+                self._target.lock,
+            ),
+            lambda _: self,
         )
 
     def __str__(self) -> str:

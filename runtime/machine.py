@@ -5,12 +5,13 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .cache import default_cache
 from .processor import processor_digest, processor_name
 from .remembered import recall, remember
 from .threads import available_cores
@@ -65,7 +66,13 @@ def known_machine() -> Machine | None:
 
 def measured_machine() -> Machine:
     """What is known, or else measured now, in a third of a second at most."""
-    return known_machine() or measure()
+    return known_machine() or (measure() if default_cache().why_not is None else _measured_in_this_process())
+
+
+@cache
+def _measured_in_this_process() -> Machine:
+    """Where nothing can be kept on disk."""
+    return measure()
 
 
 def measure() -> Machine:

@@ -20,6 +20,7 @@ from ..passes.share_subexpressions import share_subexpressions
 from ..passes.simplify import simplify
 from ..passes.tile import tile
 from .environment import checking
+from .stage_times import pass_times
 
 FIRST = (decompose_composites, remove_dead_code, reroll)
 """What they leave is what the disk cache knows a program by: a Python loop as a loop, whose text is short."""
@@ -66,7 +67,7 @@ def final(graph: Graph) -> Graph:
 
 def prepared(graph: Graph, backend: str) -> Graph:
     """The graph by whose text the disk cache knows a program."""
-    return run(final(graph), first_for(backend), check=checking())
+    return run(final(graph), first_for(backend), check=checking(), record=pass_times())
 
 
 def can_be_cached(graph: Graph) -> bool:
@@ -76,7 +77,7 @@ def can_be_cached(graph: Graph) -> bool:
 
 def optimised(graph: Graph, backend: str) -> Graph:
     """A `prepared` graph after all passes."""
-    return run(graph, (*OTHERS, *passes_for(backend)), check=checking())
+    return run(graph, (*OTHERS, *passes_for(backend)), check=checking(), record=pass_times())
 
 
 def optimise(graph: Graph, backend: str) -> tuple[Graph, list[tuple[str, Graph]]]:

@@ -15,6 +15,7 @@ from .entry import always_miss, generate_entry
 from .gpu.device_array import DeviceArray
 from .numpy_generators import refusing_draws
 from .signature import NumberSpec, Signature, arguments_for, gpu_of
+from .stage_times import stage
 from .target import target_of
 from .transform import inputs_of, overwrite
 
@@ -33,7 +34,7 @@ class Variant:
     ) -> None:
         self.signature = signature
         self.function = function
-        with refusing_draws(function):
+        with refusing_draws(function), stage("trace"):
             self.program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
         self.donated = donated_inputs(signature, donate_argnums)
         """The inputs of the program whose memory results may take."""

@@ -19,7 +19,9 @@ from ...compiler.ir import Graph
 from ..built import Build, statistics
 from ..cache import cache_key, default_cache, versions_in_use
 from ..cache_entry import Entry
+from ..cache_log import log_load, log_store
 from ..optimise import can_be_cached, optimised
+from ..stage_times import note_from_disk, stage
 from ..target import Target
 from ..triton_build import BuiltKernel, build_program, target_named
 from .device import Device, gpu
@@ -54,22 +56,30 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
     key = _key(text, target, device, choices)
     cache = default_cache()
     entry = cache.load(key) if is_cached else None
+    log_load(cache, key if is_cached else None, graph.name, "triton", text, found=entry is not None)
     if entry is not None:
         statistics.from_disk += 1
-        return _from_disk(entry, device)
+        note_from_disk()
+        with stage("load"):
+            return _from_disk(entry, device)
     compiled = optimised(graph, "triton")
-    program = triton_program(compiled, choices, fast_math=fast_math)
+    with stage("print"):
+        program = triton_program(compiled, choices, fast_math=fast_math)
     if target.lock is not None:
         choices = tuned(program.kernels, device, target.lock, fast_math=fast_math)
         program = triton_program(compiled, choices, fast_math=fast_math)
         key = _key(text, target, device, choices)
     _report_host_steps(program.plan)
-    built = build_program(program, target_named(device.target))
+    with stage("compile"):
+        built = build_program(program, target_named(device.target))
     statistics.compiled += 1
     about = {"function": graph.name, "backend": "triton"}
     members = _members(program, built) | {"graph.txt": text.encode()}
     folder = cache.store(key, members, about) if is_cached else None
-    function = GpuProgram(program.plan, loaded_kernels(device, built), device)
+    if is_cached:
+        log_store(cache, key, graph.name, stored=folder is not None)
+    with stage("load"):
+        function = GpuProgram(program.plan, loaded_kernels(device, built), device)
     return Build(function, program.text, folder / KERNELS if folder else None)
 
 

@@ -1,0 +1,79 @@
+"""Logs of what is compiled and why, through `logging`, for those who ask by ``TRACEMILL_LOG`` or by its levels."""
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import warnings
+from difflib import get_close_matches
+from typing import Final
+
+from ..compiler.errors import SettingWarning
+
+TOPICS: Final = ("recompiles", "fusion", "cache", "timing")
+"""What ``TRACEMILL_LOG`` names, with commas; the loggers are ``tracemill.recompiles`` and so on, at the level INFO."""
+
+_lock = threading.Lock()
+_raised: set[str] = set()
+"""The topics whose loggers were told to speak by the environment."""
+_complained: set[str] = set()
+
+
+def logger(topic: str) -> logging.Logger | None:
+    """The logger of a topic if anybody wants to hear of it; None, so that nothing is formatted, else."""
+    asked = os.environ.get("TRACEMILL_LOG")
+    if asked or _raised:
+        _follow(asked or "")
+    found = logging.getLogger(f"tracemill.{topic}")
+    return found if found.isEnabledFor(logging.INFO) else None
+
+
+def is_asked(*topics: str) -> bool:
+    """Whether anybody wants to hear of one of these."""
+    return any(logger(topic) is not None for topic in topics)
+
+
+def _follow(asked: str) -> None:
+    """Let the loggers speak that the environment names, on the error stream if nobody else listens."""
+    words = {word.strip().lower() for word in asked.split(",")} - {""}
+    for word in sorted(words - {*TOPICS}):
+        complain_once(f"TRACEMILL_LOG={asked}: {_unknown(word)}")
+    with _lock:
+        for topic in TOPICS:
+            found = logging.getLogger(f"tracemill.{topic}")
+            if topic in words and not found.isEnabledFor(logging.INFO):
+                found.setLevel(logging.INFO)
+                _raised.add(topic)
+            elif topic not in words and topic in _raised:
+                found.setLevel(logging.NOTSET)
+                _raised.discard(topic)
+        ours = logging.getLogger("tracemill")
+        if _raised and not ours.hasHandlers():
+            handler = _ErrorStream()
+            handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+            ours.addHandler(handler)
+
+
+class _ErrorStream(logging.Handler):
+    """Writes to what `sys.stderr` is at the time, and nothing once somebody else listens."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not logging.getLogger().handlers:
+            with contextlib.suppress(OSError, ValueError):  # a closed stream
+                print(self.format(record), file=sys.stderr)
+
+
+def _unknown(word: str) -> str:
+    near = get_close_matches(word, TOPICS, 1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"there is nothing called {word!r} to log{hint}: choose from {', '.join(TOPICS)}"
+
+
+def complain_once(message: str) -> None:
+    """A `SettingWarning` of a setting of the environment that cannot be followed."""
+    with _lock:
+        if message in _complained:
+            return
+        _complained.add(message)
+    warnings.warn(message, SettingWarning, stacklevel=2)

@@ -1,0 +1,87 @@
+"""How long each stage of a compilation takes, for those who ask; nobody else pays for it."""
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class StageTimes:
+    """The stages of one compilation, in order, with their seconds."""
+
+    stages: list[tuple[str, float]] = field(default_factory=list["tuple[str, float]"])
+    """``trace``, then the passes by name, then ``print``, ``compile`` and ``load``."""
+    from_disk: bool = False
+    """The program came from the disk cache."""
+
+    @property
+    def total(self) -> float:
+        """The seconds of all stages."""
+        return sum(seconds for _, seconds in self.stages)
+
+    def __str__(self) -> str:
+        """Passes that run twice are one."""
+        sums: dict[str, float] = {}
+        for name, seconds in self.stages:
+            sums[name] = sums.get(name, 0.0) + seconds
+        parts = ", ".join(f"{name} {_shown(seconds)}" for name, seconds in sums.items())
+        return f"{_shown(self.total)}: {parts}"
+
+
+_current: ContextVar[StageTimes | None] = ContextVar("stage times", default=None)
+
+
+@contextmanager
+def measured_stages() -> Generator[StageTimes]:
+    """Measure the stages of what is compiled inside."""
+    times = StageTimes()
+    token = _current.set(times)
+    try:
+        yield times
+    finally:
+        _current.reset(token)
+
+
+def stage(name: str) -> AbstractContextManager[None]:
+    """What runs inside is a stage, if somebody asks."""
+    times = _current.get()
+    return nullcontext() if times is None else _measured(times, name)
+
+
+def pass_times() -> Callable[[str, Any], None] | None:
+    """For a pipeline to call after each pass; None if nobody asks."""
+    times = _current.get()
+    if times is None:
+        return None
+    last = time.perf_counter()
+
+    def note(name: str, _: Any) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        times.stages.append((name, now - last))
+        last = now
+
+    return note
+
+
+def note_from_disk() -> None:
+    """The program need not be made: it was in the disk cache."""
+    times = _current.get()
+    if times is not None:
+        times.from_disk = True
+
+
+@contextmanager
+def _measured(times: StageTimes, name: str) -> Generator[None]:
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        times.stages.append((name, time.perf_counter() - start))
+
+
+def _shown(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
