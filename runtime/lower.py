@@ -164,13 +164,9 @@ class Lowered:
             KernelError: Triton refuses a function.
         """
         check_for_gpus(self._target, self.graph.name)
-        from ..compiler.backends.triton.program import triton_program
-        from .gpu.known_choices import known_choices
         from .gpu.machine_code import build_all
 
-        return build_all(
-            triton_program(self.optimised, known_choices(self._target)), self._target, architecture
-        )
+        return build_all(self.optimised, self._target, architecture)
 
     @property
     def ptx(self) -> str:

@@ -19,7 +19,6 @@ from .build import print_program
 from .target import Target
 
 if TYPE_CHECKING:
-    from ..compiler.backends.triton.kernel import TritonKernel
     from .triton_build import BuiltKernel
 
 
@@ -57,9 +56,12 @@ class Kernel:
         alone = alone_graph(self.call, self.name)
         if self.target.backend == "triton":
             from ..compiler.backends.triton.self_check import runnable
+            from .gpu.machine_code import functions_of, text_of
 
-            meaning = apply(decompose_composites, alone)
-            return {f"{self.name}.py": runnable(alone, meaning, self._functions())}
+            meaning, kernel = apply(decompose_composites, alone), functions_of(self.call, self.target)
+            fast_math = self.target.options.fast_math
+            text = runnable(alone, meaning, kernel, text_of(kernel, self.target), fast_math=fast_math)
+            return {f"{self.name}.py": text}
         source = print_program(alone, self.target)
         files = {f"{self.name}.py": source.python}
         return files | ({f"{self.name}.c": source.c} if source.c is not None else {})
@@ -75,9 +77,10 @@ class Kernel:
             MissingPackageError: Triton is not installed.
             KernelError: Triton refuses it.
         """
-        from .gpu.machine_code import build_functions
+        check_for_gpus(self.target, self.name)
+        from .gpu.machine_code import build_all
 
-        return build_functions(self._functions(), self.target, architecture)
+        return build_all(alone_graph(self.call, self.name), self.target, architecture)
 
     @property
     def ptx(self) -> str:
@@ -100,12 +103,6 @@ class Kernel:
     @cached_property
     def _built(self) -> "tuple[BuiltKernel, ...]":
         return self.built()
-
-    def _functions(self) -> "TritonKernel":
-        check_for_gpus(self.target, self.name)
-        from .gpu.machine_code import functions_of
-
-        return functions_of(self.call, self.target)
 
     def __str__(self) -> str:
         moved = f"{self.graph.name}: moves {show_bytes(self.bytes_moved)}, {self.operations:.3g} operations"
@@ -143,10 +140,10 @@ def kernels_of(
 def _source(call: Call, target: Target, functions: Mapping[Call, CFunction]) -> str | None:
     """The text of the function that computes a call; None if a statement does."""
     if target.backend == "triton":
-        from .gpu.machine_code import functions_if_any
+        from .gpu.machine_code import functions_if_any, text_of
 
         kernel = functions_if_any(call, target)
-        return None if kernel is None else kernel.text
+        return None if kernel is None else text_of(kernel, target)
     if call in functions:
         return functions[call].text
     if call.op not in ("kernel", "tiled"):

@@ -9,9 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from ...compiler.backends.triton.definitions import definitions
 from ...compiler.backends.triton.kernel import TritonKernel
 from ...compiler.backends.triton.module import Module
-from ...compiler.backends.triton.program import TritonProgram
+from ...compiler.backends.triton.program import triton_program
 from ...compiler.errors import (
     BackendError,
     KernelError,
@@ -19,9 +20,9 @@ from ...compiler.errors import (
     NoDriverError,
     NoGpuError,
 )
-from ...compiler.ir import Call
+from ...compiler.ir import Call, Graph
 from ..target import Target
-from ..triton_build import BuiltKernel, build, build_program, target_named
+from ..triton_build import BuiltKernel, build_program, target_named
 from .device import gpu
 from .known_choices import known_choices
 
@@ -34,7 +35,7 @@ _SECONDS: Final = 60.0
 
 def functions_if_any(call: Call, target: Target) -> TritonKernel | None:
     """The Triton functions that compute a call; None if NumPy does, or a step on the host."""
-    return Module(known_choices(target)).kernel(call)
+    return Module(known_choices(target), target.options.fast_math).kernel(call)
 
 
 def functions_of(call: Call, target: Target) -> TritonKernel:
@@ -53,15 +54,14 @@ def architecture_here(target: Target) -> str:
         return USUAL
 
 
-def build_functions(
-    kernel: TritonKernel, target: Target, architecture: str | None
-) -> tuple[BuiltKernel, ...]:
-    """The functions of a kernel in machine code. Raises as `triton_build.build` does."""
-    return build(kernel, target_named(architecture or architecture_here(target)))
+def text_of(kernel: TritonKernel, target: Target) -> str:
+    """The functions of a kernel, behind the definitions of what they call."""
+    return "\n\n".join([*definitions(kernel.needs, fast_math=target.options.fast_math), *kernel.functions])
 
 
-def build_all(program: TritonProgram, target: Target, architecture: str | None) -> tuple[BuiltKernel, ...]:
-    """The functions of a program in machine code. Raises as `triton_build.build` does."""
+def build_all(graph: Graph, target: Target, architecture: str | None) -> tuple[BuiltKernel, ...]:
+    """The functions of an optimised graph in machine code. Raises as `triton_build.build_program` does."""
+    program = triton_program(graph, known_choices(target), fast_math=target.options.fast_math)
     return tuple(build_program(program, target_named(architecture or architecture_here(target))).values())
 
 

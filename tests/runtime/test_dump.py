@@ -30,11 +30,11 @@ def nothing_said_yet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def dumped(folder: Path, monkeypatch: pytest.MonkeyPatch, backend: str, function: Any = softmax) -> Path:
-    """What compiling a function leaves in a folder."""
+def dumped(folder: Path, monkeypatch: pytest.MonkeyPatch, backend: str) -> Path:
+    """What compiling `softmax` leaves in a folder."""
     monkeypatch.setenv("TRACEMILL_DUMP", str(folder))
-    compiled: tm.CompiledFunction = tm.compile(function, backend=backend)
-    np.testing.assert_allclose(compiled(X), function(X), rtol=1e-5)
+    compiled = tm.compile(softmax, backend=backend)
+    np.testing.assert_allclose(compiled(X), softmax(X), rtol=1e-5)
     monkeypatch.delenv("TRACEMILL_DUMP")
     (found,) = folder.iterdir()
     return found

@@ -78,7 +78,7 @@ def {name}({parameters}):
     arrays = [*given, *(np.empty(shape, dtype) for shape, dtype in BUFFERS[len(given) :])]
     reals = [array.view(array.real.dtype) if array.dtype.kind == "c" else array for array in arrays]
     memory = [torch.from_numpy(array.copy()).cuda() if on_gpu else Memory(array) for array in reals]
-    options = {{"enable_fp_fusion": False}} if on_gpu else {{}}
+    options = {{"enable_fp_fusion": {fast_math}}} if on_gpu else {{}}
     with np.errstate(all="ignore"):
         for function, programs, warps, stages, places in LAUNCHES:
             settings = options | ({{"num_warps": warps, "num_stages": stages}} if on_gpu else {{}})
@@ -140,22 +140,26 @@ NEEDS_GPU: Final = """\
         sys.exit(0)"""
 
 
-def runnable(graph: Graph, meaning: Graph, kernel: TritonKernel) -> str:
+def runnable(
+    graph: Graph, meaning: Graph, kernel: TritonKernel, text: str, *, fast_math: bool = False
+) -> str:
     """The functions of a kernel, which compute a graph of one call, as a module that compares itself with `meaning`.
 
-    That is the same graph without composite ops. Numbers with eight bits of exponent in two bytes need a GPU: the
-    interpreter lacks them.
+    That is the same graph without composite ops; `text` holds the functions. Numbers with eight bits of exponent in
+    two bytes need a GPU: the interpreter lacks them.
     """
-    used = sorted(set(_CALLED.findall(kernel.text)))
+    used = sorted(set(_CALLED.findall(text)))
     of_scipy = [called for called in used if called in _SCIPY]
     name = entry_name(graph)
     doc = DOC.format(name=name, also=", with SciPy" if of_scipy else "")
-    blocks = [kernel.text.rstrip(), MEMORY.rstrip(), *_library(used, of_scipy), _launches(kernel)]
+    blocks = [text.rstrip(), MEMORY.rstrip(), *_library(used, of_scipy), _launches(kernel)]
     (call,) = graph.calls
 
     def entry(parameters: Sequence[str], inputs: Sequence[str]) -> str:
         given = "".join(f"{text}, " for text in inputs).strip() if len(inputs) == 1 else ", ".join(inputs)
-        return ENTRY.format(name=name, parameters=", ".join(parameters), inputs=given).rstrip()
+        return ENTRY.format(
+            name=name, fast_math=fast_math, parameters=", ".join(parameters), inputs=given
+        ).rstrip()
 
     return print_compared(
         meaning,
@@ -166,7 +170,7 @@ def runnable(graph: Graph, meaning: Graph, kernel: TritonKernel) -> str:
             entry,
             graph.inputs,
             (*operands(call), *kernel.constants),
-            (*_NAMES, *_DEFINED.findall(kernel.text)),
+            (*_NAMES, *_DEFINED.findall(text)),
             NEEDS_GPU.splitlines() if any(t.dtype.name == "bfloat16" for t in kernel.buffers) else (),
         ),
     )
