@@ -38,6 +38,7 @@ def test_every_error_has_a_page_named_by_its_code_and_a_line_in_the_list() -> No
 def test_a_name_in_prose_becomes_a_link_where_it_is_public() -> None:
     assert links.link_names("see `tm.grad`.") == "see [`tm.grad`][tracemill.grad]."
     assert links.link_names("`tm.nn.gelu`") == "[`tm.nn.gelu`][tracemill.nn.gelu]"
+    assert links.link_names("`tm.vmap(f, 0)`") == "[`tm.vmap(f, 0)`][tracemill.vmap]"
     assert links.link_names("`NoGpuError`") == f"[`NoGpuError`][{errors.NoGpuError.code}]"
     for kept in ("`np.grad`", "`tm.nothing`", "`grad`", "# `tm.grad`", "[`tm.grad`](x.md)", "``tm.grad``"):
         assert links.link_names(kept) == kept

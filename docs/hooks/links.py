@@ -17,7 +17,7 @@ FROM_THE_ROOT = {
 
 _FENCE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 _TARGET = re.compile(r"(?<=\]\()([\w./-]+)(?=[)#])")
-_CODE = re.compile(r"(?<![\[`])`([\w.]+)`(?!\])")
+_CODE = re.compile(r"(?<![\[`])`([\w.]+)(?:\([^`]*\))?`(?!\])")  # a name, or a call of it
 
 
 def error_codes() -> dict[str, str]:
