@@ -152,7 +152,7 @@ class _Writer:
             chain = [self.graph.outputs[output]]
             while chain[-1] is not self.graph.inputs[given] and chain[-1] in maker:
                 index, call = maker[chain[-1]]
-                operand = self._overwritten(index, call, chain[-1])
+                operand = self._overwritten(index, call, chain[-1], self.graph.inputs[given])
                 if operand is None or last[operand] > index or operand in held:
                     break
                 if renamed.count(operand) > (call.op in RENAMES):
@@ -163,16 +163,21 @@ class _Writer:
                 chains.update((value, (output, given)) for value in chain)
         return chains
 
-    def _overwritten(self, index: int, call: Call, output: Value) -> Value | None:
-        """The operand in whose memory the function of a call can write an output."""
+    def _overwritten(
+        self, index: int, call: Call, output: Value, wanted: Value | None = None
+    ) -> Value | None:
+        """The operand in whose memory the function of a call can write an output: the `wanted` one if it is such."""
         if call.op in RENAMES:
             return call.inputs[0]
         function = self.functions[index]
-        place = function.overwrites.get(call.outputs.index(output)) if function else None
-        if place is None:
+        if function is None:
             return None
-        operand = call.inputs[place]
-        return operand if operand.type == output.type and call.inputs.count(operand) == 1 else None
+        number = call.outputs.index(output)
+        place = function.overwrites.get(number)
+        places = function.in_place.get(number, ()) if place is None else (place,)
+        operands = [call.inputs[place] for place in places]
+        found = [v for v in operands if v.type == output.type and call.inputs.count(v) == 1]
+        return wanted if wanted in found else next(iter(found), None)
 
     def _find_roots(self, overwriting: Mapping[Value, tuple[int, int]]) -> None:
         last = {v: i for i, call in enumerate(self.graph.calls) for v in call.inputs}
@@ -183,15 +188,18 @@ class _Writer:
             for value in call.inputs:
                 if isinstance(value, Constant):
                     self.root[value] = value
+            taken: set[Value] = set()
             for output in call.outputs:
                 self.root[output] = output
-                operand = self._overwritten(index, call, output)
+                wanted = self.graph.inputs[overwriting[output][1]] if output in overwriting else None
+                operand = self._overwritten(index, call, output, wanted)
                 if operand is not None and (
                     call.op in RENAMES
                     or (output in overwriting and operand in overwriting)
-                    or self._is_free(operand, index, call, until)
+                    or (self.root[operand] not in taken and self._is_free(operand, index, call, until))
                 ):
                     self.root[output] = self.root[operand]
+                    taken.add(self.root[operand])
                 root = self.root[output]
                 until[root] = max(until.get(root, index), last.get(output, index))
         for value in self.graph.outputs:

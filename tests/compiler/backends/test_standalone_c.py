@@ -273,7 +273,7 @@ def test_products_of_matrices_in_any_order_are_right(dtype: type, c_compiler: st
     def products(*arrays: Any) -> Any:
         return tuple(np.einsum(how, arrays[2 * n], arrays[2 * n + 1]) for n, (how, *_) in enumerate(PRODUCTS))
 
-    args = [RNG.normal(size=shape).astype(dtype) for _, *shapes in PRODUCTS for shape in shapes]
+    args: list[Any] = [RNG.normal(size=shape).astype(dtype) for _, *shapes in PRODUCTS for shape in shapes]
     library = loaded(as_c(program_of(products, *args)), tmp_path, f"CC={c_compiler}", "CFLAGS=-O1")
     for actual, value in zip(library(*args), products(*args), strict=True):
         assert actual.dtype == dtype
