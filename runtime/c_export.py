@@ -10,7 +10,12 @@ from .optimise import optimised, prepared
 
 
 def as_c(
-    program: Program, doc: str | None = None, *, name: str | None = None, paths: Sequence[str] | None = None
+    program: Program,
+    doc: str | None = None,
+    *,
+    name: str | None = None,
+    paths: Sequence[str] | None = None,
+    fast_math: bool = False,
 ) -> Mapping[str, str]:
     """The C files of a traced program by their names: a header, sources, and a Makefile.
 
@@ -19,9 +24,12 @@ def as_c(
         doc: what is said of it in the header.
         name: what the C function is called; else as the graph is.
         paths: how Python reaches the arguments; else as the trace says.
+        fast_math: whether the last digits may be traded for speed, as for `compile`.
 
     Raises:
         ExportError: C cannot compute it.
     """
     graph = optimised(without_numpy(prepared(program.graph, "c")), "c")
-    return c_files(replace(program, graph=graph), doc, name=name, paths=paths, source=program.graph)
+    return c_files(
+        replace(program, graph=graph), doc, name=name, paths=paths, source=program.graph, fast_math=fast_math
+    )

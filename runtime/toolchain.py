@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..compiler.backends.c.flags import FLAGS, LONG, QUICK
+from ..compiler.backends.c.flags import FAST, FLAGS, LONG, QUICK
 from ..compiler.errors import CompilerError, CompilerWarning, MissingCompilerError
 from .processor import processor_digest
 from .remembered import recall, remember
@@ -29,9 +29,6 @@ SECONDS = 600.0
 
 REQUIRED = (*FLAGS, *(("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()))
 """How every program is compiled."""
-
-FAST = ("-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-freciprocal-math")
-"""What ``fast_math=True`` adds. Not ``-ffast-math``: with it a library changes the arithmetic of the whole process."""
 
 _complained: set[str] = set()
 """The settings that have been found not to work: each is said once."""

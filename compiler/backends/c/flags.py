@@ -19,6 +19,9 @@ whatever their types, hence no strict aliasing."""
 USUAL_FLAGS: Final = (*FLAGS, "-march=native", "-fopenmp")
 """The same where nobody has asked the compiler what it can do."""
 
+FAST: Final = ("-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros", "-freciprocal-math")
+"""What ``fast_math=True`` adds. Not ``-ffast-math``: with it a library changes the arithmetic of the whole process."""
+
 LONG: Final = 1 << 16
 """Characters of a text from which on the time of the compiler counts for more than that of loops of known length."""
 

@@ -12,6 +12,7 @@ import pytest
 
 import tracemill as tm
 from exported_c import WARNINGS, Library, loaded, made, program_of, written_to
+from tracemill.compiler.backends.c.literals import c_elements, c_literal
 from tracemill.compiler.backends.c.standalone import constants
 from tracemill.compiler.errors import ExportError
 from tracemill.runtime.c_export import as_c
@@ -232,8 +233,8 @@ def test_what_calls_python_is_refused_within_a_loop_too() -> None:
 
 
 def test_constants_that_no_compiler_reads_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "MOST_BYTES", 2_000)
-    with pytest.raises(ExportError, match=r"4.8 kB of constants, and a C text holds 2 kB"):
+    monkeypatch.setattr(constants, "MOST_ENTRIES", 500)
+    with pytest.raises(ExportError, match=r"constants of 600 entries, and a C text holds 500"):
         as_c(program_of(step, *network()))
 
 
@@ -278,3 +279,46 @@ def test_products_of_matrices_in_any_order_are_right(dtype: type, c_compiler: st
     for actual, value in zip(library(*args), products(*args), strict=True):
         assert actual.dtype == dtype
         np.testing.assert_allclose(actual, value, 1e-4 if dtype is np.float32 else 1e-11, 1e-4)
+
+
+# ---- the page ----------------------------------------------------------------------------------------
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "export-c.md"
+
+
+def test_the_page_shows_what_happens(c_compiler: str, tmp_path: Path) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    code, header, main, shown = (
+        re.search(pattern, text, re.DOTALL).group(1)  # type: ignore[union-attr]
+        for pattern in (
+            r"```python\n(.*?)```",
+            r"```c\n// smooth.h\n(.*?)```",
+            r"```c\n// main.c\n(.*?)```",
+            r"```\n\$ cc .*?\n\$ ./main\n(.*?)```",
+        )
+    )
+    names: dict[str, Any] = {}
+    exec(compile(code, "smoothing.py", "exec"), names)
+    smooth, x = names["smooth"], np.zeros((3, 2))
+    files = as_c(
+        program_of(smooth, x, np.zeros(3), np.float64(0), np.zeros(1, np.int64)),
+        smooth.__doc__,
+        paths=["x", "weights", "strength", "count"],
+    )
+    assert re.sub(" +", " ", header) in re.sub(" +", " ", files["smooth.h"])
+    folder = written_to({**files, "main.c": main}, tmp_path)
+    made(folder, f"CC={c_compiler}", "OPENMP=")
+    command = [c_compiler, *WARNINGS, "main.c", "libsmooth.a", "-lm", "-o", "main"]
+    subprocess.run(command, cwd=folder, check=True)
+    done = subprocess.run(["./main"], cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout == shown
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_constants_are_written_as_each_alone(dtype: type) -> None:
+    bits = RNG.integers(0, 1 << 63, 5_000, dtype=np.uint64)
+    numbers = bits.view(dtype)
+    numbers = np.concatenate(
+        [numbers[np.isfinite(numbers)], np.array([0.0, -0.0, 1.0, 1e22, 5e-324, -1e16], dtype)]
+    )
+    assert list(c_elements(numbers)) == [c_literal(np.asarray(number)) for number in numbers]

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ....byte_counts import show_bytes
 from ....errors import ExportError
 from ....ir import Constant, Graph, Value
 from ....naming import constant_key
@@ -13,8 +12,8 @@ from ..types import element_type
 LARGE = 256
 """Entries of a constant from which on it stands in the file of its own."""
 
-MOST_BYTES = 1 << 26
-"""A C compiler takes minutes, and many times the memory, for larger ones written as text."""
+MOST_ENTRIES = 1 << 22
+"""A C compiler takes minutes, and hundreds of times the memory, for more of them written as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +64,9 @@ def without_large_constants(graph: Graph, name: str) -> tuple[Graph, tuple[Named
 
 
 def _check_size(constants: Iterable[Constant]) -> None:
-    nbytes = sum(constant.type.nbytes for constant in constants)
-    if nbytes > MOST_BYTES:
+    entries = sum(constant.type.size for constant in constants)
+    if entries > MOST_ENTRIES:
         raise ExportError(
-            f"the program has {show_bytes(nbytes)} of constants, and a C text holds {show_bytes(MOST_BYTES)}: make the "
+            f"the program has constants of {entries:_} entries, and a C text holds {MOST_ENTRIES:_}: make the "
             "large ones arguments of the function, or export as a bundle"
         )

@@ -29,12 +29,14 @@ def c_files(
     paths: Sequence[str] | None = None,
     source: Graph | None = None,
     producer: str = "Tracemill",
+    fast_math: bool = False,
 ) -> Mapping[str, str]:
     """``NAME.c``, ``NAME.h``, a ``Makefile``, and ``NAME_constants.c`` if there are large constants, by their names.
 
     `program` has been through all passes of the C backend and captures nothing; `source` is its graph before them,
     which the header shows. `doc` is what the user says of it; `name` what it is called, if not as the graph is; `paths`
-    how Python reaches its arguments. The same program gives the same text, byte by byte.
+    how Python reaches its arguments; `fast_math` is that of `compile`. The same program gives the same text, byte by
+    byte.
 
     Raises:
         ExportError: C cannot compute a call, or the constants are too large for a text.
@@ -61,7 +63,7 @@ def c_files(
         opening = f"// The constants of {signature.name}.c.\n\n#include <complex.h>\n#include <stdint.h>\n"
         files[f"{signature.name}_constants.c"] = "\n".join([opening, *named])
     sources = [file for file in files if file.endswith(".c")]
-    files["Makefile"] = makefile_text(signature.name, sources, len(text), producer)
+    files["Makefile"] = makefile_text(signature.name, sources, len(text), producer, fast_math=fast_math)
     return {file: without_trigraphs(text) for file, text in sorted(files.items())}
 
 

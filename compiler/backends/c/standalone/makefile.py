@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from string import Template
 from typing import Final
 
-from ..flags import FLAGS, LONG, QUICK
+from ..flags import FAST, FLAGS, LONG, QUICK
 
 _MAKEFILE: Final = Template("""\
 # $name: lib$name.a and lib$name.so. Made by $producer.
@@ -51,13 +51,14 @@ clean:
 """)
 
 
-def makefile_text(name: str, sources: Sequence[str], size: int, producer: str) -> str:
+def makefile_text(name: str, sources: Sequence[str], size: int, producer: str, *, fast_math: bool) -> str:
     """The text of the Makefile; `size` is how many characters the functions have."""
     left_out = ("-O3", "-std=gnu11", "-fPIC", "-shared")
+    required = [flag for flag in FLAGS if flag not in left_out]
     return _MAKEFILE.substitute(
         name=name,
         producer=producer,
         level=" ".join(QUICK) if size >= LONG else "-O3",
-        required=" ".join(["-std=c11", *(flag for flag in FLAGS if flag not in left_out)]),
+        required=" ".join(["-std=c11", *required, *(FAST if fast_math else ())]),
         sources=" ".join(sources),
     )
