@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,8 @@ def to_text(graph: Graph, *, locations: bool = True) -> str:
 
 def to_code(graph: Graph, *, locations: bool = True) -> str:
     """`to_text` without the version line."""
-    return "\n".join(_Printer(locations).definition(graph, graph.name, ""))
+    lines = list(statements(graph))
+    return "\n".join(_lines(lines, list(_comments(lines)) if locations else [""] * len(lines)))
 
 
 def graph_constants(graph: Graph) -> dict[str, Array]:
@@ -45,8 +46,9 @@ def graph_constants(graph: Graph) -> dict[str, Array]:
 
 def graph_functions(graph: Graph) -> dict[str, Callable[..., Any]]:
     """The Python functions that the text of `graph` names, by the name that it gives them."""
-    printer = _Printer(locations=False)
-    printer.definition(graph, graph.name, "")
+    printer = _Printer(Naming)
+    for _ in printer.definition(graph, (graph.name,)):
+        pass
     return printer.functions
 
 
@@ -97,45 +99,54 @@ def location_text(location: Location) -> str:
     return text if len(text) <= LONGEST_COMMENT else f"{text[: LONGEST_COMMENT - 1]}…"
 
 
-Line: TypeAlias = tuple[str, str | None]  # code and comment; None where a nested definition has finished it
+class Statement(NamedTuple):
+    """One line of a graph's text before it is folded: a call, or the head, a constant or the end of a definition."""
+
+    code: str
+    call: Call | None
+    path: tuple[str, ...]
+    """The names of the definitions in which it stands, from the outside in."""
+
+
+def statements(graph: Graph, naming: Callable[[Graph], Naming] = Naming) -> Iterator[Statement]:
+    """The lines of a graph's text and of those nested in it; `naming` makes the scope of each definition."""
+    return _Printer(naming).definition(graph, (graph.name,))
 
 
 class _Printer:
     """Prints a graph and those nested in it; the names of Python functions hold for the whole text."""
 
-    def __init__(self, locations: bool) -> None:
-        self.locations = locations
+    def __init__(self, naming: Callable[[Graph], Naming]) -> None:
+        self.naming = naming
         self.functions: dict[str, Callable[..., Any]] = {}
 
-    def definition(self, graph: Graph, name: str, indent: str) -> list[str]:
+    def definition(self, graph: Graph, path: tuple[str, ...]) -> Iterator[Statement]:
         """The lines of one ``def``."""
-        scope = Naming(graph)
+        scope = self.naming(graph)
+        indent = INDENT * (len(path) - 1)
         pairs = zip(graph.inputs, graph.input_names, strict=False)
         inputs = ", ".join(f"{name}: {value.type}" for value, name in pairs)
-        lines: list[Line] = [(f"{indent}def {name}({inputs}) -> {_return_type(graph)}:", "")]
-        lines += self._body(graph, scope, indent + INDENT)
-        return list(_align(lines))
+        yield Statement(f"{indent}def {path[-1]}({inputs}) -> {_return_type(graph)}:", None, path)
+        yield from self._body(graph, scope, path)
 
-    def _body(self, graph: Graph, scope: Naming, indent: str) -> Iterator[Line]:
+    def _body(self, graph: Graph, scope: Naming, path: tuple[str, ...]) -> Iterator[Statement]:
         graphs: dict[Graph, str] = {}
-        shown: Location | None = None
+        indent = INDENT * len(path)
         for call in graph.calls:
-            yield from _constants(scope, call.inputs, indent)
+            yield from _constants(scope, call.inputs, path)
             for nested in called((call,)):
                 if nested not in graphs:
                     graphs[nested] = scope.claim(nested.name)
-                    yield from ((line, None) for line in self.definition(nested, graphs[nested], indent))
-            comment = ""
-            if self.locations and call.location is not None and call.location != shown:
-                shown, comment = call.location, location_text(call.location)
-            yield f"{indent}{call_text(call, scope, graphs, self.functions)}", comment
-        yield from _constants(scope, graph.outputs, indent)
-        yield f"{indent}return {', '.join(map(scope.use, graph.outputs)) or '()'}", ""
+                    yield from self.definition(nested, (*path, graphs[nested]))
+            yield Statement(f"{indent}{call_text(call, scope, graphs, self.functions)}", call, path)
+        yield from _constants(scope, graph.outputs, path)
+        yield Statement(f"{indent}return {', '.join(map(scope.use, graph.outputs)) or '()'}", None, path)
 
 
-def _constants(scope: Naming, values: Sequence[Value], indent: str) -> Iterator[Line]:
+def _constants(scope: Naming, values: Sequence[Value], path: tuple[str, ...]) -> Iterator[Statement]:
     for name, constant in scope.introduce(values):
-        yield f"{indent}{name}: {constant.type} = constant({constant_text(constant)})", ""
+        code = f"{INDENT * len(path)}{name}: {constant.type} = constant({constant_text(constant)})"
+        yield Statement(code, None, path)
 
 
 def constant_text(constant: Constant) -> str:
@@ -148,14 +159,28 @@ def _return_type(graph: Graph) -> str:
     return types[0] if len(types) == 1 else f"({', '.join(types)})"
 
 
-def _align(lines: Sequence[Line]) -> Iterator[str]:
+def _comments(statements: Sequence[Statement]) -> Iterator[str]:
+    """The user's line of each call, where it is another one than before in that definition."""
+    shown: dict[tuple[str, ...], Location] = {}
+    for _, call, path in statements:
+        location = call.location if call else None
+        if location is None or location == shown.get(path):
+            yield ""
+        else:
+            shown[path] = location
+            yield location_text(location)
+
+
+def _lines(statements: Sequence[Statement], comments: Sequence[str]) -> Iterator[str]:
     """Fold long lines and put the comments of a definition under each other."""
-    widths = (len(code) for code, comment in lines if comment)
-    column = max((width for width in widths if width <= COMMENT_COLUMN), default=0)
-    for code, comment in lines:
-        *before, last = [code] if comment is None else _fold(code)
+    columns: dict[tuple[str, ...], int] = {}
+    for (code, _, path), comment in zip(statements, comments, strict=True):
+        if comment and len(code) <= COMMENT_COLUMN:
+            columns[path] = max(columns.get(path, 0), len(code))
+    for (code, _, path), comment in zip(statements, comments, strict=True):
+        *before, last = _fold(code)
         yield from before
-        yield f"{last:{column}}  # {comment}" if comment else last
+        yield f"{last:{columns.get(path, 0)}}  # {comment}" if comment else last
 
 
 def _fold(line: str) -> Iterator[str]:

@@ -213,6 +213,10 @@ class CompiledFunction:
         changes = "\n".join(f"  {line}" for line in newest.changes_from(nearest))
         return f"{describe(self._function)} was compiled again because\n{changes}"
 
+    def report(self, *args: Any, **kwargs: Any) -> str:
+        """An HTML page of a call with these arguments: every stage, and why the function was compiled again."""
+        return self.lower(*args, **kwargs).html(self.explain_recompile())
+
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The stages that a call with these arguments goes through: traced graph, passes, generated source."""
         leaves, tree = self._flatten(args, kwargs)

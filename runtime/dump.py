@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ..compiler.errors import TracemillError
 from .cache_folder import delete, discard, temporary_in
 from .log import complain_once
+from .report.report import report_html
 from .stage_times import StageTimes
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def files_of(lowered: "Lowered", times: StageTimes) -> Iterator[tuple[str, str]]
     for number, (name, graph) in enumerate(lowered.stages, start=1):
         yield f"{number:02}-{name}.txt", str(graph) if graph != before else "# nothing to do"
         before = graph
+    yield "index.html", report_html(lowered, is_timed=False)
     yield "memory.txt", str(lowered.memory)
     yield "cost.json", _json(lowered.cost.counts())
     if lowered.plan is not None:

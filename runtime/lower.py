@@ -17,6 +17,7 @@ from .donation import donated_inputs
 from .lowered_kernel import Kernel, check_for_gpus, kernels_of
 from .machine import Machine, measured_machine
 from .optimise import costs_for, final, optimise
+from .report.report import report_html
 from .signature import Signature, arguments_for, gpu_of
 from .target import target_of
 from .variant import Variant
@@ -63,7 +64,8 @@ class Lowered:
         self.backend = self._target.backend
         """``"c"``, ``"numpy"`` or ``"triton"``."""
         self.signature = signature
-        self._function = function
+        self.function = function
+        """What is lowered."""
         self._donate_argnums = donate_argnums
         self.graph: Graph = program.graph
         """The graph as traced."""
@@ -136,7 +138,7 @@ class Lowered:
         """
         functions = {} if self.backend == "triton" else self._source.functions
         has_some = self.backend == "triton" or functions or any(c.op == "tiled" for c in self.optimised.calls)
-        bandwidth = self._machine.bandwidth if has_some and self._machine else None
+        bandwidth = self.machine.bandwidth if has_some and self.machine else None
         return kernels_of(self.optimised, self._target, functions, bandwidth)
 
     @cached_property
@@ -145,10 +147,10 @@ class Lowered:
 
         How fast the machine copies and multiplies is measured the first time, in a third of a second, and kept on disk.
         """
-        return cost_of(self.optimised, self._machine)
+        return cost_of(self.optimised, self.machine)
 
     @cached_property
-    def _machine(self) -> Machine | None:
+    def machine(self) -> Machine | None:
         """What is known of the machine that the program runs on; None of GPUs."""
         return None if self.backend == "triton" else measured_machine()
 
@@ -190,12 +192,29 @@ class Lowered:
     def _built(self) -> "tuple[BuiltKernel, ...]":
         return self.built()
 
+    def html(self, recompiles: str = "", *, machine_code: bool = True) -> str:
+        """All of it as one HTML page, which needs nothing else and works without a network.
+
+        The user's lines stand beside every stage, the kernels, the memory plan and the generated source; each line
+        leads to what it became, and back.
+
+        Args:
+            recompiles: what `CompiledFunction.explain_recompile` says.
+            machine_code: compile kernels for GPUs, if Triton is there, to say how many registers they take: seconds.
+
+        >>> import numpy as np, tracemill as tm
+        >>> page = tm.compile(lambda x: np.sin(x) ** 2).lower(np.ones(3)).html()
+        >>> page.startswith("<!doctype html>")
+        True
+        """
+        return report_html(self, recompiles, machine_code=machine_code)
+
     def compile(self) -> Variant:
         """The program, ready to run."""
         fast_math = self._target.options.fast_math
         return watched(
             lambda: Variant(
-                self._function,
+                self.function,
                 self.signature,
                 self.backend,
                 fast_math,

@@ -27,6 +27,7 @@ NAMELESS = re.compile(r"_?(base|common|core|helpers?|misc|utils?|new_.*|.*_impl|
 C_FUNCTIONS = ROOT / "compiler" / "backends" / "c" / "functions"
 TRITON_FUNCTIONS = ROOT / "compiler" / "backends" / "triton" / "functions"
 DIGITS_LICENCE = "tools/data/DIGITS-LICENSE.txt"
+REPORT = ("runtime/report/page.css", "runtime/report/page.js")
 
 TOP = ast.Module | ast.ClassDef | ast.If | ast.Try | ast.With  # their bodies run when a module is imported
 
@@ -237,7 +238,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
         names = set(archive.namelist())
     metadata = {name for name in names if ".dist-info/" in name}
     modules = {f"tracemill/{shown(file)}" for file in FILES.values()}
-    data = {f"tracemill/{name}" for name in ("py.typed", "tools/data/digits.npz", DIGITS_LICENCE)}
+    data = {f"tracemill/{name}" for name in ("py.typed", "tools/data/digits.npz", DIGITS_LICENCE, *REPORT)}
     assert {name.split("/")[0] for name in names - metadata} == {"tracemill"}
     data |= {f"tracemill/{shown(file)}" for file in C_FUNCTIONS.glob("*.h")}
     data |= {f"tracemill/{shown(file)}" for file in TRITON_FUNCTIONS.glob("*.triton")}

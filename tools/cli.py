@@ -22,6 +22,7 @@ from .coverage import coverage, render, totals
 from .demo import EPOCHS, QUICK_EPOCHS, run_demo
 from .doctor import doctor
 from .gpu_check_command import gpu_check
+from .html_report import HTML
 from .inspect_command import inspect
 from .lock_commands import lock
 
@@ -52,9 +53,10 @@ tracemill.add_command(lock)
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Starts the random numbers."
 )
-def demo(quick: bool, epochs: int | None, seed: int) -> None:
+@HTML
+def demo(quick: bool, epochs: int | None, seed: int, html: Path | None) -> None:
     """Train a network to read digits, and compare it with NumPy written by hand."""
-    run_demo(Console(), seed=seed, epochs=epochs or (QUICK_EPOCHS if quick else EPOCHS))
+    run_demo(Console(), seed=seed, epochs=epochs or (QUICK_EPOCHS if quick else EPOCHS), html=html)
 
 
 @tracemill.command("coverage")

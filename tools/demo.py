@@ -27,6 +27,7 @@ from .digit_network import (
 )
 from .digits import Digits, load_digits
 from .drawing import bar, picture, side_by_side
+from .html_report import write_report
 
 BATCH = 64
 EPOCHS, QUICK_EPOCHS = 60, 20
@@ -72,8 +73,11 @@ class Training:
             self.parameters[name] += velocity
 
 
-def run_demo(console: Console, *, seed: int, epochs: int) -> None:
-    """Train, look at every image's gradient, compare with gradients by hand, and say where to look next."""
+def run_demo(console: Console, *, seed: int, epochs: int, html: Path | None = None) -> None:
+    """Train, look at every image's gradient, compare with gradients by hand, and say where to look next.
+
+    The report of the training step is written to `html`.
+    """
     digits = load_digits()
     say = _Voice(console)
     say.introduction(digits)
@@ -87,7 +91,10 @@ def run_demo(console: Console, *, seed: int, epochs: int) -> None:
 
     say.gradients(ours.parameters, digits)
     say.comparison(ours, theirs)
-    say.where_next(_source_of(generated, ours, digits))
+    lowered = generated.lower(ours.parameters, *_batch(digits, digits.train[:BATCH]))
+    if html is not None:
+        write_report(lowered.html(generated.explain_recompile()), html)
+    say.where_next(lowered.compile().build.path, html)
 
 
 def _compile(generated: CompiledFunction, training: Training, digits: Digits) -> float:
@@ -142,11 +149,6 @@ def _read(parameters: Parameters, digits: Digits) -> NDArray[np.int64]:
     """The digits that the network sees in the test images."""
     found: NDArray[np.int64] = np.argmax(scores(parameters, digits.images[digits.test]), axis=-1)
     return found
-
-
-def _source_of(generated: CompiledFunction, training: Training, digits: Digits) -> Path | None:
-    """Where the generated code lies."""
-    return generated.lower(training.parameters, *_batch(digits, digits.train[:BATCH])).compile().build.path
 
 
 class _Voice:
@@ -239,12 +241,17 @@ class _Voice:
         self.line(f"A step: the loss of {BATCH} images and its gradients. Medians of {steps} steps,")
         self.line(f"in turn, on the same batches. The losses of both trainings agree to {difference:.0e}.")
 
-    def where_next(self, source: Path | None) -> None:
+    def where_next(self, source: Path | None, report: Path | None) -> None:
         self.title("Look inside")
         self.line("The generated code, which runs by itself and checks itself:")
         self.line()
         self.line(f"  {source or 'not kept: the disk cache is off, or cannot be written'}", style="cyan")
         self.line()
+        if report is not None:
+            self.line("The training step from these lines to that code, for a browser:")
+            self.line()
+            self.line(f"  {report}", style="cyan")
+            self.line()
         self.line("How it came about, from the traced graph through every pass:")
         self.line()
         for line in INSPECT.splitlines():

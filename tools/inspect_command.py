@@ -11,6 +11,7 @@ from rich.console import Console
 from ..runtime.lower import Lowered
 from ..runtime.target import BACKENDS
 from .argument_specs import described_call
+from .html_report import HTML, write_report
 from .inspection import WORDS, as_rows, choose, show
 from .named_function import find_function
 from .transform_text import apply_transforms
@@ -32,6 +33,7 @@ from .transform_text import apply_transforms
     metavar="ARCHITECTURE",
     help="For ptx and sass: such as cuda:sm_90, which need not be here. Default: that of the GPU, else this one.",
 )
+@HTML
 @click.option("--diff", "as_diff", is_flag=True, help="Show what each pass changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def inspect(
@@ -42,6 +44,7 @@ def inspect(
     stage: str,
     backend: str,
     target: str | None,
+    html: Path | None,
     as_diff: bool,
     as_json: bool,
 ) -> None:
@@ -63,6 +66,10 @@ def inspect(
         found = find_function(function)
     signature = described_call(found, described, example)
     lowered = Lowered(apply_transforms(transform, found) if transform else found, signature, backend)
+    if html is not None:
+        write_report(lowered.html(), html)
+        click.echo(f"wrote {html}", err=True)
+        return
     stages = choose(lowered, stage, target)
     if as_json:
         click.echo(

@@ -1,45 +1,47 @@
 """Why a call and one that uses its result are not in the same kernel."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+
+from ...compiler.ir import Call, Value
 
 
 class Reason(Enum):
     """A closed set: every decision against fusing two calls is one of these. The text says what the number counts."""
 
-    LIBRARY_CALL = "one of the two is no loop: {0:.4g} bytes are handed over"
+    LIBRARY_CALL = "one of the two is no loop: {0} bytes are handed over"
     """How many bytes. Matrix products, LAPACK, FFT, sorting, control flow and calls with effects are no loops."""
-    RECOMPUTED = "its result would be computed {0:.4g} times instead of once"
+    RECOMPUTED = "its result would be computed {0} times instead of once"
     """How often each element would be computed, if the consumer asked for it anew for every element of its own."""
-    SERIAL = "it would leave {0:.4g} parallel iterations of a large loop"
+    SERIAL = "it would leave {0} parallel iterations of a large loop"
     """How many outer iterations there would be; the loops inside are too large to run in one thread."""
-    STRIDED = "it sums over axes that are not the last: its loops are of another order, over {0:.4g} elements"
+    STRIDED = "it sums over axes that are not the last: its loops are of another order, over {0} elements"
     """How many elements the reduction goes over."""
-    NOT_ALIGNED = "its result is needed outside too, and not by the same outer index: {0:.4g} elements"
+    NOT_ALIGNED = "its result is needed outside too, and not by the same outer index: {0} elements"
     """How many elements would have to be stored in another order than they are made."""
-    STORED = "its result is stored for others anyway: reading it again costs {0:.4g} bytes"
+    STORED = "its result is stored for others anyway: reading it again costs {0} bytes"
     """How many bytes are read instead of computed."""
-    MORE_BYTES = "computing it in every consumer would read {0:.4g} bytes more than storing it"
+    MORE_BYTES = "computing it in every consumer would read {0} bytes more than storing it"
     """How many."""
-    COSTLY = "computing it in every consumer would take {0:.4g} ns more than storing it"
+    COSTLY = "computing it in every consumer would take {0} ns more than storing it"
     """How many nanoseconds."""
-    MEMORY = "what it is computed from would stay in memory for longer: {0:.4g} bytes more than its result"
+    MEMORY = "what it is computed from would stay in memory for longer: {0} bytes more than its result"
     """How many bytes, while a library call runs in between."""
-    TURNS = "{0:.4g} sums, each of what follows from the one before, would run in turn in one kernel"
+    TURNS = "{0} sums, each of what follows from the one before, would run in turn in one kernel"
     """How many. Each computes anew what those before it do."""
-    OVERWRITTEN = "what it reads is overwritten by then: {0:.4g} bytes are stored before"
+    OVERWRITTEN = "what it reads is overwritten by then: {0} bytes are stored before"
     """How many bytes its result has."""
     NOT_BY_TILES = (
-        "a product is computed in tiles, and this is not made of its elements one by one: {0:.4g} elements"
+        "a product is computed in tiles, and this is not made of its elements one by one: {0} elements"
     )
     """How many elements are made of it."""
-    TWO_PRODUCTS = "the kernel computes another product: {0:.4g} bytes are handed over"
+    TWO_PRODUCTS = "the kernel computes another product: {0} bytes are handed over"
     """How many bytes the product has."""
-    TOO_LARGE = "the kernel would have {0:.4g} calls"
+    TOO_LARGE = "the kernel would have {0} calls"
     """How many."""
-    NUMBERS = "single numbers are computed faster without a kernel: {0:.4g} operations"
+    NUMBERS = "single numbers are computed faster without a kernel: {0} operations"
     """How many additions take as long as all calls that hang together."""
-    VIEW = "it is a view, which costs nothing where it is: {0:.4g} elements"
+    VIEW = "it is a view, which costs nothing where it is: {0} elements"
     """How many elements the view shows."""
 
 
@@ -51,7 +53,12 @@ class Refusal:
     number: float
 
     def __str__(self) -> str:
-        return self.reason.value.format(self.number)
+        return self.reason.value.format(_shown(self.number))
+
+
+def _shown(number: float) -> str:
+    """Whole from a thousand on; else to four digits."""
+    return f"{round(number):_}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,10 @@ class NotFused:
     consumer: str
     reason: Reason
     number: float
+    value: Value = field(compare=False, repr=False)
+    """What is handed over."""
+    user: Call = field(compare=False, repr=False)
+    """The call that uses it."""
 
     def __str__(self) -> str:
         text = Refusal(self.reason, self.number)

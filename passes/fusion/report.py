@@ -102,7 +102,7 @@ def _not_fused(plan: Plan, fused: Graph, names: Mapping[Value, str]) -> Iterator
                 refusal = apart
             for user in users:
                 consumer = names[user.outputs[0]] if user.outputs else user.op
-                yield NotFused(names[value], consumer, refusal.reason, refusal.number)
+                yield NotFused(names[value], consumer, refusal.reason, refusal.number, value, user)
         if isinstance(unit, Group) and stays_calls(unit, plan):
             yield from _left_apart(unit, maker, names)
 
@@ -114,7 +114,7 @@ def _left_apart(group: Group, maker: Mapping[Value, Call], names: Mapping[Value,
         for value in call.inputs:
             if value in maker and maker[value] in group.calls:
                 number = value.type.size if group.is_view else sum(map(operations, group.calls))
-                yield NotFused(names[value], names[call.outputs[0]], reason, number)
+                yield NotFused(names[value], names[call.outputs[0]], reason, number, value, call)
 
 
 def _operands(unit: Unit) -> dict[Value, dict[Call, None]]:
