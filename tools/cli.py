@@ -21,6 +21,7 @@ from .cache_commands import cache
 from .coverage import coverage, render, totals
 from .demo import EPOCHS, QUICK_EPOCHS, run_demo
 from .doctor import doctor
+from .explain_command import explain
 from .gpu_check_command import gpu_check
 from .html_report import HTML
 from .inspect_command import inspect
@@ -42,6 +43,7 @@ def tracemill(context: click.Context) -> None:
 tracemill.add_command(cache)
 tracemill.add_command(bench)
 tracemill.add_command(doctor)
+tracemill.add_command(explain)
 tracemill.add_command(gpu_check)
 tracemill.add_command(inspect)
 tracemill.add_command(lock)
