@@ -1,6 +1,6 @@
 """What a program is, and how a kernel becomes source."""
 
-from . import check, ir, nodes, numpy_surface, ops, text
+from . import check, ir, nodes, notebook, numpy_surface, ops, text
 
 __all__ = ["numpy_surface", "ops"]  # importing them fills the tables of ops and of NumPy's functions
 
@@ -11,4 +11,5 @@ ir.Graph.faces = ir.Faces(
     tabular=nodes.tabular,
     mermaid=nodes.mermaid,
     check=check.check,
+    html=notebook.code_html,
 )

@@ -149,6 +149,7 @@ class Faces:
     tabular: "Callable[[Graph], str]"
     mermaid: "Callable[[Graph], str]"
     check: "Callable[[Graph], None]"
+    html: "Callable[[str], str]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +202,10 @@ class Graph:
     def to_mermaid(self) -> str:
         """The graph as a Mermaid flowchart."""
         return self.faces.mermaid(self)
+
+    def _repr_html_(self) -> str:
+        """The text in colours, in notebooks."""
+        return self.faces.html(self.code)
 
     def lint(self) -> None:
         """Raise `InvalidGraphError` unless every value is made once, before its use, with the right type."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Final
 
 from .ir import Graph, Value, called
@@ -12,6 +13,7 @@ from .table_text import aligned
 
 _COLUMNS: Final = 48
 """Of a timeline of a long program: each stands for several calls."""
+_BARS: Final = {"argument": "#808080", "output": "#1f8a8a", "arena": "#8a63d2", "temporary": "#c0692b"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,31 @@ class MemoryUse:
     def __str__(self) -> str:
         parts = f"arguments {self.arguments:_}, outputs {self.outputs:_}, temporaries {self.temporaries:_}"
         return "\n".join([f"{self.peak:_} bytes: {parts}", *self._timeline()])
+
+    def _repr_html_(self) -> str:
+        """A bar for each piece of memory over the calls during which it is needed, in notebooks."""
+        total, *_ = str(self).splitlines()
+        return f"<p>{escape(total)}</p>{self._picture()}" if self.lifetimes else f"<p>{escape(total)}</p>"
+
+    def _picture(self) -> str:
+        """An inline SVG: one row per piece, its text above its bar."""
+        width, height, row = 640, 26 * len(self.lifetimes), 26
+        parts = [
+            f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"'
+            ' style="max-width:100%;font:12px monospace" fill="currentColor">'
+            "<title>When each piece of memory is needed, from the first call to the last</title>"
+        ]
+        for number, life in enumerate(self.lifetimes):
+            left, span = life.first / max(1, self.steps), (life.last - life.first + 1) / max(1, self.steps)
+            text = escape(
+                f"{life.name}: {life.nbytes:_} bytes, {life.place}, calls {life.first} to {life.last}"
+            )
+            parts.append(
+                f'<text x="0" y="{row * number + 12}">{text}</text>'
+                f'<rect x="{left * width:.1f}" y="{row * number + 16}" width="{max(1.0, span * width):.1f}"'
+                f' height="6" fill="{_BARS[life.place]}"><title>{text}</title></rect>'
+            )
+        return "".join([*parts, "</svg>"])
 
     def _timeline(self) -> list[str]:
         """A line per piece of memory, with a mark for each call, or few calls, during which it is needed."""

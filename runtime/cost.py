@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from ..compiler.byte_counts import show_bytes
 from ..compiler.flops import Work, work_of
 from ..compiler.ir import Call, Graph, called
 from ..compiler.memory_plan import VIEWS
 from ..compiler.naming import Naming
+from ..compiler.notebook import table_html
 from ..compiler.table_text import aligned
 from ..passes.fusion.traffic import bytes_read, bytes_written
 from .machine import Machine
+
+_NUMBERS: Final = (1, 2, 3, 4)
+"""Columns of the table that are flush right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +131,12 @@ class Cost:
             "",
         )
 
+    def _repr_html_(self) -> str:
+        """The table, in notebooks."""
+        return table_html(list(self.rows()), right=_NUMBERS)
+
     def __str__(self) -> str:
-        lines = aligned(list(self.rows()), right=(1, 2, 3, 4))
+        lines = aligned(list(self.rows()), right=_NUMBERS)
         if self.bandwidth is not None:
             speeds = ", ".join(f"{speed / 1e9:.3g} Gflop/s {dtype}" for dtype, speed in self.speeds.items())
             lines.append(f"at {self.bandwidth / 1e9:.3g} GB/s and {speeds}, as measured on this machine")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..compiler.ir import Graph
 from ..compiler.memory_use import MemoryUse
+from ..compiler.notebook import code_html, folded_html
 from ..compiler.program import Program, trace
 from ..passes.fuse import fusion_report
 from ..passes.fusion.report import Report
@@ -247,6 +248,26 @@ class Lowered:
         if self.c_source is not None:
             parts += ["// ---- C source", self.c_source]
         return "\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        """Every stage as a part that opens, in notebooks."""
+        parts = [folded_html(f"traced for {self.signature}", code_html(self.graph.code), is_open=True)]
+        before = self.graph
+        for name, graph in self.stages:
+            if graph != before:
+                parts.append(folded_html(f"after {name}", code_html(graph.code)))
+            before = graph
+        parts += [kernel._repr_html_().replace("<details open>", "<details>", 1) for kernel in self.kernels]
+        parts += [
+            folded_html("cost", self.cost._repr_html_()),
+            folded_html("memory", self.memory._repr_html_()),
+        ]
+        if self.plan is not None:
+            parts.append(folded_html("plan", code_html(str(self.plan))))
+        parts.append(folded_html("source", code_html(self.source)))
+        if self.c_source is not None:
+            parts.append(folded_html("C source", code_html(self.c_source)))
+        return "".join(parts)
 
     def __repr__(self) -> str:
         return f"<Lowered {self.graph.name}({self.signature})>"

@@ -11,6 +11,7 @@ from ..compiler.errors import BackendError
 from ..compiler.flops import work_of
 from ..compiler.ir import Call, Constant, Graph, called
 from ..compiler.kernel import PRODUCTS
+from ..compiler.notebook import code_html, folded_html
 from ..passes.decompose import decompose_composites
 from ..passes.fusion.cost import operations
 from ..passes.fusion.traffic import bytes_read, bytes_written
@@ -103,6 +104,10 @@ class Kernel:
     @cached_property
     def _built(self) -> "tuple[BuiltKernel, ...]":
         return self.built()
+
+    def _repr_html_(self) -> str:
+        """What it costs, and its text in colours, in notebooks."""
+        return folded_html(f"{self.name}: {self}", code_html(self.source), is_open=True)
 
     def __str__(self) -> str:
         moved = f"{self.graph.name}: moves {show_bytes(self.bytes_moved)}, {self.operations:.3g} operations"

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.syntax import Syntax
 
+from ..compiler.notebook import code_html, folded_html
 from ..runtime.lower import Lowered
 
 TRACED, NUMPY, C, PLAN, TRITON = "traced", "numpy", "c", "plan", "triton"
@@ -32,6 +33,10 @@ class Stage:
     @property
     def is_unchanged(self) -> bool:
         return self.text == self.before
+
+    def _repr_html_(self) -> str:
+        """The text in colours, in notebooks."""
+        return folded_html(self.title, code_html(self.text), is_open=True)
 
     def diff(self) -> str:
         """A unified diff against the stage before."""
