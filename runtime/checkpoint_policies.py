@@ -24,8 +24,11 @@ class Policy:
 
 
 nothing = Policy()
+"""Save the arguments alone: the least memory, the whole forward pass again."""
 everything = Policy(saves_all=True)
+"""Save all that the derivative needs, as without `checkpoint`."""
 matmuls = Policy(ops=("dot", "conv"))
+"""Save the results of matrix products and convolutions, which are slow to compute again."""
 
 
 def named(*names: str) -> Policy:
