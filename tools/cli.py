@@ -22,10 +22,13 @@ from .coverage import coverage, render, totals
 from .demo import EPOCHS, QUICK_EPOCHS, run_demo
 from .doctor import doctor
 from .explain_command import explain
+from .export_command import export_
 from .gpu_check_command import gpu_check
 from .html_report import HTML
 from .inspect_command import inspect
 from .lock_commands import lock
+from .run_command import run_
+from .verify_command import verify
 
 FAILED, INTERRUPTED = 1, 130
 _CLICK = str(Path(click.__file__).parent)
@@ -47,6 +50,9 @@ tracemill.add_command(explain)
 tracemill.add_command(gpu_check)
 tracemill.add_command(inspect)
 tracemill.add_command(lock)
+tracemill.add_command(export_)
+tracemill.add_command(run_)
+tracemill.add_command(verify)
 
 
 @tracemill.command("demo")

@@ -1,20 +1,17 @@
 """`Artifact`: a function that was traced ahead of time, as it is stored in files."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
-from ...compiler.errors import ArgumentValueError
 from ...compiler.ir import Graph
-from ...compiler.program import ArrayOutput, Program
-from ..cache_folder import temporary_in
+from ...compiler.program import ArrayOutput, Program, argument_names, users_name
 from ..signature import Signature
 from .interface import Interface
 from .loaded_function import LoadedFunction
+from .saving import save_artifact
 from .targets import CPU
-from .writing import bundle_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +59,30 @@ class Artifact:
         """The function, compiled when it is first called. `backend` is that of `compile`."""
         return LoadedFunction(self, backend)
 
+    @property
+    def paths(self) -> list[str]:
+        """How Python reaches each input of the graph, by the parameters' names: ``weights['w']``."""
+        names = argument_names(self.signature.tree)
+        shown = [users_name(self.interface.stand_in, name) for name in names]
+        return [name for name, spec in zip(shown, self.signature.specs, strict=True) if spec.is_traced]
+
     def save(self, path: str | os.PathLike[str], format: str = "bundle") -> Path:
         """Write a file, all at once: nobody sees it half written.
 
         Args:
-            path: where; what is there is replaced.
-            format: ``"bundle"``, which `load` reads.
+            path: where; a file that is there is replaced.
+            format: ``"bundle"`` for a file that `load` reads; ``"python"`` or ``"c"`` for a folder with sources that
+                need no Tracemill: ``NAME.py``, for NumPy alone, or ``NAME.c``, ``NAME.h`` and a ``Makefile``.
 
         Returns:
             The path.
 
         Raises:
             ArgumentValueError: there is no such format.
-            ExportError: the artifact is larger than what `load` reads.
+            ExportError: the format cannot hold the function.
             OSError: the file cannot be written.
         """
-        if format not in FORMATS:
-            raise ArgumentValueError(f"format {format!r} is unknown: choose one of {', '.join(FORMATS)}")
-        path = Path(path)
-        write_whole(path, FORMATS[format](self))
-        return path
+        return save_artifact(self, Path(path), format)
 
     def __repr__(self) -> str:
         return f"<Artifact {self} for {', '.join(self.targets)}>"
@@ -96,18 +97,3 @@ class Artifact:
                    for leaf in self.program.out_leaves]  # fmt: skip
         shown = results[0] if len(results) == 1 else f"({', '.join(results)})"
         return f"{self.interface.name}({arguments}) -> {shown}"
-
-
-FORMATS: Final[Mapping[str, Callable[[Artifact], bytes]]] = {"bundle": bundle_bytes}
-"""What an artifact can be written as."""
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name first, so that there is never a half of it."""
-    temporary = temporary_in(path.absolute().parent)
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

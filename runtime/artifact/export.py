@@ -1,5 +1,6 @@
 """`export`: a function as an artifact, traced once, ahead of time."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MethodType
@@ -125,10 +126,7 @@ def _signature(
     nameless: list[Any] = []
     named = NamedArguments()
     for number, given in enumerate(args):
-        if number in static[0] or not isinstance(given, str):
-            nameless.append(_described(given, number in static[0]))
-            continue
-        name, spec = parse_spec(given)
+        name, spec = _parsed(given, number in static[0])
         if name:
             named.add(name, spec)
         else:
@@ -147,6 +145,13 @@ def _signature(
     specs = [replace(spec, gpu=None) if isinstance(spec, ArraySpec) else spec for spec in specs]
     filled: Any = optree.tree_unflatten(tree, specs)
     return Signature(tree, tuple(specs)), filled[0], filled[1]
+
+
+def _parsed(given: Any, is_static: bool) -> tuple[str, Any]:
+    """The name, if there is one, and what is described: a text in a static place is one, but "n = 3" says which."""
+    if not isinstance(given, str) or (is_static and not re.fullmatch(r"\s*\w+\s*=.*", given, re.DOTALL)):
+        return "", _described(given, is_static)
+    return parse_spec(given)
 
 
 def _signed(leaves: list[Any], tree: Any) -> tuple[Spec, ...]:

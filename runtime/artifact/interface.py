@@ -7,7 +7,7 @@ from inspect import Parameter
 from keyword import iskeyword
 from typing import Any, Final
 
-from ...compiler.errors import ArgumentMismatchError
+from ...compiler.errors import ArgumentMismatchError, InternalError
 from ..signature import NumberSpec, StaticSpec
 from .literal_document import literal_document, literal_of
 
@@ -31,6 +31,11 @@ class Interface:
     signature: inspect.Signature
     """The parameters for which arguments were described: others had their defaults, and are part of the program."""
 
+    @property
+    def stand_in(self) -> "StandIn":
+        """Something with the function's name and parameters, which is not called."""
+        return StandIn(self)
+
     def bound(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -45,6 +50,20 @@ class Interface:
             raise ArgumentMismatchError(f"{self.name}{self.signature}: {error}") from None
         found.apply_defaults()
         return found.args, found.kwargs
+
+
+class StandIn:
+    """What Python's `inspect` takes for the function."""
+
+    __signature__: inspect.Signature
+
+    def __init__(self, interface: Interface) -> None:
+        self.__name__ = self.__qualname__ = interface.name
+        self.__doc__ = interface.doc
+        self.__signature__ = interface.signature
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise InternalError(f"{self.__name__} is called, of which only the parameters are there")
 
 
 def interface_of(

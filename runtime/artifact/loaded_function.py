@@ -1,6 +1,5 @@
 """`LoadedFunction`: a function whose Python code is not there, called, compiled and transformed by its graph."""
 
-import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from ..signature import ArraySpec, StaticLeaf, StaticSpec, identity_of
 from ..tape import joined
 from ..transform import is_array, overwrite, run
 from ..trees import show, structure
+from .interface import StandIn
 
 if TYPE_CHECKING:
     from .artifact import Artifact
@@ -74,16 +74,11 @@ class LoadedFunction(CompiledFunction):
         ], self.artifact.signature.tree
 
 
-class _Replay:
+class _Replay(StandIn):
     """The graph as a function of Python, which can be traced: it checks its arguments and computes."""
 
-    __signature__: inspect.Signature
-
     def __init__(self, artifact: "Artifact") -> None:
-        interface = artifact.interface
-        self.__name__ = self.__qualname__ = interface.name
-        self.__doc__ = interface.doc
-        self.__signature__ = interface.signature
+        super().__init__(artifact.interface)
         self.artifact = artifact
         self.names = [users_name(self, name) for name in argument_names(artifact.signature.tree)]
 

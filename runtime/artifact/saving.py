@@ -1,0 +1,65 @@
+"""Writing artifacts to disk in each format, all at once or not at all."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ...compiler.errors import ArgumentValueError
+from ..c_export import as_c
+from ..cache_folder import temporary_in
+from ..python_export import as_python
+from ..signature import arguments_for
+from .writing import bundle_bytes
+
+if TYPE_CHECKING:
+    from .artifact import Artifact
+
+BUNDLE: Final = "bundle"
+EXTENSION: Final = ".tmill"
+
+
+def save_artifact(artifact: "Artifact", path: Path, format: str) -> Path:
+    """Write a file, or the files of a folder. Raises as `Artifact.save` does."""
+    if format == BUNDLE:
+        write_whole(path, bundle_bytes(artifact))
+        return path
+    if format not in SOURCES:
+        raise ArgumentValueError(f"format {format!r} is unknown: choose one of {', '.join(FORMATS)}")
+    files = SOURCES[format](artifact)
+    path.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        write_whole(path / name, content)
+    return path
+
+
+def _python(artifact: "Artifact") -> dict[str, bytes]:
+    signature, interface = artifact.signature, artifact.interface
+    files = as_python(
+        artifact.program, signature.tree, arguments_for(signature), interface.signature, interface.doc
+    )
+    return {
+        name: content.encode() if isinstance(content, str) else content for name, content in files.items()
+    }
+
+
+def _c(artifact: "Artifact") -> dict[str, bytes]:
+    files = as_c(artifact.program, artifact.interface.doc, paths=artifact.paths)
+    return {name: text.encode() for name, text in files.items()}
+
+
+SOURCES: Final[Mapping[str, Callable[["Artifact"], dict[str, bytes]]]] = {"python": _python, "c": _c}
+"""Formats that are folders of sources."""
+
+FORMATS: Final = (BUNDLE, *SOURCES)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file under another name first, so that there is never a half of it."""
+    temporary = temporary_in(path.absolute().parent)
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,93 @@
+"""Checking artifacts as a whole: what reading them checks, and what they compute."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from ...compiler.byte_counts import show_bytes
+from ...compiler.errors import ArtifactError, TracemillError
+from ...compiler.op import has_effect
+from ...compiler.program import ArrayOutput
+from ...compiler.trace import evaluate
+from ..gpu.agreement import agree
+from ..gpu.random_inputs import random_inputs
+from ..signature import ArraySpec, NumberSpec
+from ..trees import flatten
+from .artifact import Artifact
+from .loading import load_artifact
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of an artifact."""
+
+    name: str
+    is_good: bool
+    found: str
+    """What was found, in words."""
+
+
+def verified(path: str | os.PathLike[str]) -> Iterator[Check]:
+    """The checks of a file, one after the other; none follows on one that makes the rest meaningless."""
+    try:
+        artifact = load_artifact(path)
+    except ArtifactError as error:
+        yield Check("file", False, error.message)
+        return
+    size = os.path.getsize(path)
+    yield Check("file", True, f"{show_bytes(size)}, digests and manifest as they were written")
+    graph = artifact.graph
+    yield Check("graph", True, f"{artifact}, {len(graph.calls)} calls, well formed")
+    for target, files in artifact.code.items():
+        yield Check(target, True, f"{len(files)} files, machine code and parameters as the manifest says")
+    yield _run(artifact)
+
+
+def _run(artifact: Artifact) -> Check:
+    """Compiled on random inputs, against the meanings of the ops."""
+    name = "run"
+    if any(has_effect(call) for call in artifact.graph.calls):
+        return Check(name, True, "left out, as it would print")
+    arrays = random_inputs([value.type for value in artifact.graph.inputs], positive=True)
+    try:
+        expected = evaluate(artifact.graph, *(array.copy() for array in arrays))
+        given = [array.copy() for array in arrays]
+        args, kwargs = _call(artifact, given)
+        result = artifact.function()(*args, **kwargs)
+    except (TracemillError, ArithmeticError, ValueError, MemoryError) as error:
+        return Check(
+            name, False, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        )
+    program = artifact.program
+    leaves = flatten(result)[0]
+    made = {
+        leaf.index: x
+        for leaf, x in zip(program.out_leaves, leaves, strict=True)
+        if isinstance(leaf, ArrayOutput)
+    }
+    made |= {output: given[index] for index, output in program.mutated}
+    for index, wanted in enumerate(expected):
+        if not agree(np.asarray(made[index]).astype(wanted.dtype, copy=False), wanted):
+            return Check(name, False, f"output {index} is not what the meanings of the operations give")
+    return Check(
+        name, True, f"{len(expected)} outputs agree with the meanings of the operations, on random inputs"
+    )
+
+
+def _call(artifact: Artifact, arrays: list[Any]) -> Any:
+    rest = iter(arrays)
+    leaves = [_leaf(spec, rest) for spec in artifact.signature.specs]
+    return optree.tree_unflatten(artifact.signature.tree, leaves)
+
+
+def _leaf(spec: Any, rest: Iterator[Any]) -> Any:
+    if isinstance(spec, ArraySpec):
+        return next(rest)
+    if isinstance(spec, NumberSpec):
+        array = next(rest)
+        return array[()] if spec.type is np.generic else array.item()
+    return spec.value

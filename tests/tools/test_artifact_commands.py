@@ -1,0 +1,155 @@
+"""``tracemill export``, ``run`` and ``verify``: functions go into files and come out of them on the command line."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+
+from .terminal import Terminal
+
+SOURCE = """\
+import numpy as np
+
+W = np.arange(6.0).reshape(3, 2)
+
+
+def scores(layers, x):
+    "How good it is."
+    return {"scores": np.tanh(x @ W) * layers["w"][0], "count": x.shape[0], "best": np.max(x)}
+
+
+def loss(w, x):
+    return np.sum((x @ w) ** 2)
+"""
+SCORES = ("export", "model.py:scores", "--in", "layers.w.0: f64[2]", "--in", "x: f64[4, 3]")
+
+
+@pytest.fixture(autouse=True)
+def model(terminal: Terminal) -> None:
+    Path("model.py").write_text(SOURCE)
+    rng = np.random.default_rng(0)
+    np.save("x.npy", rng.normal(size=(4, 3)))
+    layers: dict[str, Any] = {"layers.w.0": np.ones(2)}
+    np.savez("layers.npz", **layers)
+
+
+def test_a_function_is_exported_run_and_verified(terminal: Terminal) -> None:
+    ran = terminal.run(*SCORES)
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith("scores.tmill: ")
+    assert "scores(layers_w_0: f64[2], x: f64[4, 3]) -> (f64[], 4, f64[4, 2]) for cpu" in ran.out
+
+    ran = terminal.run("run", "scores.tmill", "--in", "x.npy", "--in", "layers.npz", "-o", "out")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.splitlines() == ["best: f64[]", "count: i64[]", "scores: f64[4, 2]"]
+    x = np.load("x.npy")
+    np.testing.assert_allclose(np.load("out/scores.npy"), np.tanh(x @ np.arange(6.0).reshape(3, 2)))
+    assert np.load("out/count.npy") == 4
+
+    ran = terminal.run(
+        "run", "scores.tmill", "--in", "x=x.npy", "--in", "layers.npz", "-o", "all.npz", "--json"
+    )
+    assert json.loads(ran.out)["results"] == {"best": "f64[]", "count": "i64[]", "scores": "f64[4, 2]"}
+    assert sorted(np.load("all.npz").files) == ["best", "count", "scores"]
+
+    ran = terminal.run("verify", "scores.tmill")
+    assert ran.status == 0
+    assert [line.split()[0] for line in ran.out.splitlines()] == ["ok"] * 3
+    assert "3 outputs agree" in ran.out or "2 outputs agree" in ran.out
+    checks = json.loads(terminal.run("verify", "scores.tmill", "--json").out)["checks"]
+    assert [check["name"] for check in checks] == ["file", "graph", "run"]
+
+
+def test_transforms_examples_and_names_of_files(terminal: Terminal) -> None:
+    np.savez("example.npz", w=np.ones(3), x=np.ones((5, 4, 3)))
+    ran = terminal.run(
+        "export", "model.py:loss", "--example", "example.npz", "-o", "g.tmill",
+        "--transform", "vmap(grad(argnums=0), in_dims=(None, 0))",
+    )  # fmt: skip
+    assert ran.status == 0, ran.err
+    assert tm.load("g.tmill")(np.ones(3), np.ones((5, 4, 3))).shape == (5, 3)
+    assert sorted(path.name for path in Path().iterdir() if path.suffix == ".tmill") == ["g.tmill"]
+
+
+def test_sources_are_written_to_a_folder(terminal: Terminal) -> None:
+    ran = terminal.run(*SCORES, "--format", "python", "-o", "plain")
+    assert ran.status == 0, ran.err
+    code = (
+        "import sys; sys.path.insert(0, 'plain'); import numpy as np; from scores import scores;"
+        "print(scores({'w': [np.ones(2)]}, np.ones((4, 3)))['count'], 'tracemill' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["4", "False"], done.stderr
+    ran = terminal.run(*SCORES, "--format", "c", "-o", "c")
+    assert ran.status == 0, ran.err
+    assert sorted(path.name for path in Path("c").iterdir()) == ["Makefile", "scores.c", "scores.h"]
+    assert "layers['w'][0]" in Path("c/scores.h").read_text()
+
+
+WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
+    "no argument": (("run", "scores.tmill", "--in", "x.npy"), 2, "--in gives none for layers.w.0"),
+    "too many": (
+        ("run", "scores.tmill", "--in", "x.npy", "--in", "layers.npz", "--in", "y.npy"),
+        2,
+        "y.npy is one too many",
+    ),
+    "unknown": (
+        ("run", "scores.tmill", "--in", "z=x.npy"),
+        2,
+        "there is no argument 'z', only layers.w.0, x",
+    ),
+    "twice": (("run", "scores.tmill", "--in", "x.npy", "--in", "x=x.npy"), 2, "x is given twice"),
+    "no array": (("run", "scores.tmill", "--in", "model.py"), 2, "is no .npy or .npz file"),
+    "missing file": (("run", "scores.tmill", "--in", "w.npy"), 1, "cannot read arrays from w.npy"),
+    "pickle": (("run", "scores.tmill", "--in", "pickle.npy"), 1, "cannot read arrays from pickle.npy"),
+    "dtype": (
+        ("run", "scores.tmill", "--in", "x=y.npy", "--in", "layers.npz"),
+        1,
+        "scores: x is f32[4, 3], and it was exported for f64[4, 3]",
+    ),
+    "no artifact": (("run", "model.py"), 1, "ArtifactError: model.py: this is no bundle"),
+    "not verified": (
+        ("verify", "model.py"),
+        1,
+        "model.py is not as it should be: file: model.py: this is no",
+    ),
+    "no file": (("verify", "no.tmill"), 2, "does not exist"),
+    "target": ((*SCORES, "--target", "tpu"), 1, "target 'tpu' is unknown"),
+    "description": (("export", "model.py:loss", "--in", "w: f12[3]"), 2, "there is no dtype 'f12'"),
+    "too few": (("export", "model.py:loss", "--in", "w: f32[3]"), 2, "missing a required argument: 'x'"),
+    "folder": ((*SCORES, "-o", "no/such/folder.tmill"), 1, "No such file or directory"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_said_in_a_line(terminal: Terminal, what: str) -> None:
+    arguments, status, message = WRONG[what]
+    assert terminal.run(*SCORES).status == 0
+    np.save("y.npy", np.ones((4, 3), np.float32))
+    np.save("pickle.npy", np.array([{}], dtype=object), allow_pickle=True)
+    before = sorted(path.name for path in Path().iterdir())
+    ran = terminal.run(*arguments)
+    assert (ran.status, ran.out if what != "not verified" else "") == (status, "")
+    assert message in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert sorted(path.name for path in Path().iterdir()) == before
+
+
+def test_a_changed_member_is_found(terminal: Terminal) -> None:
+    terminal.run(*SCORES)
+    with zipfile.ZipFile("scores.tmill") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["graph.txt"] = members["graph.txt"].replace(b"tanh", b"sinh")
+    with zipfile.ZipFile("changed.tmill", "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    ran = terminal.run("verify", "changed.tmill")
+    assert ran.status == 1
+    assert "FAILED  file: changed.tmill: graph.txt: its sha256 is not the one" in ran.out

@@ -1,0 +1,75 @@
+"""``tracemill export``: a function as a file, made ahead of time."""
+
+import contextlib
+import sys
+from pathlib import Path
+
+import click
+
+from ..compiler.byte_counts import show_bytes
+from ..runtime.artifact.export import export
+from ..runtime.artifact.saving import BUNDLE, EXTENSION, FORMATS
+from ..runtime.artifact.targets import CPU
+from .argument_specs import as_usage, read_example
+from .named_function import find_function
+from .transform_text import apply_transforms
+from .working import working
+
+
+@click.command("export")
+@click.argument("function")
+@click.option(
+    "--in", "described", multiple=True, metavar="ARGUMENT", help='As "x: f32[4, 784]"; repeat for each.'
+)
+@click.option("--example", type=click.Path(path_type=Path), help="A .npz file with arrays for the arguments.")
+@click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".')
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="TARGET",
+    help="cpu, or one like cuda:sm_90; repeat for each.",
+)
+@click.option(
+    "--format", type=click.Choice(FORMATS), default=BUNDLE, show_default=True, help="What is written."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Where: NAME.tmill, or the folder NAME for sources.",
+)
+def export_(
+    function: str,
+    described: tuple[str, ...],
+    example: Path | None,
+    transform: str | None,
+    targets: tuple[str, ...],
+    format: str,
+    output: Path | None,
+) -> None:
+    """Write FUNCTION to a file that needs its Python code no more.
+
+    FUNCTION is package.module:function or path/file.py:function, and its arguments are described as for
+    `tracemill inspect`. The code of its module is run. Arrays that it closes over are stored as they are then.
+
+    \b
+      bundle   a file that tracemill.load and `tracemill run` read
+      python   a folder with a module that needs NumPy alone
+      c        a folder with C sources, a header, and a Makefile
+    """
+    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
+        found = find_function(function)
+    texts = [*described]
+    if example is not None:
+        texts += [f"{name}: {spec}" for name, spec in read_example(example)]
+    wanted = apply_transforms(transform, found) if transform else found
+    with working(f"exporting {function}"), as_usage():
+        artifact = export(wanted, *texts, targets=targets or CPU)
+        path = artifact.save(output or _usual_output(artifact.interface.name, format), format)
+    size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
+    click.echo(f"{path}: {show_bytes(size)}, {artifact} for {', '.join(artifact.targets)}")
+
+
+def _usual_output(name: str, format: str) -> Path:
+    return Path(f"{name}{EXTENSION}" if format == BUNDLE else name)

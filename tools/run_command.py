@@ -1,0 +1,48 @@
+"""``tracemill run``: a function from a file, on arrays from files."""
+
+import json
+from pathlib import Path
+
+import click
+
+from ..compiler.ir import ArrayType
+from ..runtime.artifact.loading import load_artifact
+from ..runtime.target import BACKENDS
+from .array_files import arguments_from, write_results
+from .working import working
+
+
+@click.command("run")
+@click.argument("artifact", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--in",
+    "given",
+    multiple=True,
+    metavar="FILE",
+    help="x.npy, w=x.npy, or all.npz; repeat for each argument.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="A folder for .npy files, or a .npz file."
+)
+@click.option(
+    "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What computes."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def run_(artifact: Path, given: tuple[str, ...], output: Path | None, backend: str, as_json: bool) -> None:
+    """Run the function in ARTIFACT, which `tracemill export` wrote, on arrays in files.
+
+    Arguments come from .npy files in their order or by name, and from .npz files by the names in there: dotted names,
+    layers.0.w, for what lies in containers. Shapes and dtypes must be those that were exported. Results are written
+    as arrays by their own dotted names; settings are those of the artifact. Nothing is unpickled or executed.
+    """
+    with working(f"running {artifact}"):
+        found = load_artifact(artifact)
+        args, kwargs = arguments_from(found, given)
+        results = found.function(backend=backend)(*args, **kwargs)
+        written = write_results(results, output or Path("out"))
+    rows = [(name, str(ArrayType(array.dtype, array.shape))) for name, array in written]
+    if as_json:
+        click.echo(json.dumps({"artifact": str(artifact), "results": dict(rows)}))
+        return
+    for name, shown in rows:
+        click.echo(f"{name}: {shown}")

@@ -1,0 +1,17 @@
+"""Saying on a terminal that something takes its time."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from rich.console import Console
+
+
+@contextmanager
+def working(what: str) -> Generator[None]:
+    """Show what is being done, and that it goes on, while it does: on a terminal, and not in a pipe."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(what):
+        yield
