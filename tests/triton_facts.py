@@ -12,6 +12,7 @@ from elementwise_calls import calls_with_known
 from kernel_graphs import LARGE, POINTWISE, SMALL, WIDE
 from step_graphs import LARGE as LARGE_STEPS
 from step_graphs import STEPS
+from tracemill.compiler.backends.triton.candidates import candidates
 from tracemill.compiler.backends.triton.choice import RULES
 from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
 from tracemill.compiler.backends.triton.program import triton_program
@@ -34,6 +35,8 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
         "name": kernel.name,
         "warps": kernel.warps,
         "shared": kernel.shared_bytes,
+        "scratch": kernel.scratch_bytes,
+        "copies": len(re.findall(r"cp\.async\.bulk\.tensor", kernel.assembly)),
         "wide loads": len(re.findall(r"ld\.global\S*\.v[24]\S*|global_load_dwordx4", kernel.assembly)),
         "wide stores": len(re.findall(r"st\.global\S*\.v[24]\S*|global_store_dwordx4", kernel.assembly)),
     }
@@ -71,6 +74,12 @@ def kernel_named(name: str) -> TritonKernel:
     if name in STEPS or name in LARGE_STEPS:
         (call,) = {**STEPS, **LARGE_STEPS}[name].calls
         kernel = step_kernel(call, "step")
+        assert kernel is not None
+        return kernel
+    if name.startswith("copied product of "):
+        graph = product_graphs.LARGE[name.removeprefix("copied product of ")]
+        choice = next(choice for choice in candidates(graph, "sm_90") if choice.programs)
+        kernel = product_kernel(graph, "kernel", choice)
         assert kernel is not None
         return kernel
     if name.startswith("product of "):

@@ -199,6 +199,24 @@ def test_gradients_of_attention_run_on_tensor_cores_within_registers_and_shared_
                 assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
 
 
+COPIED = tuple(
+    f"copied product of {name}"
+    for name in ("brain halves", "halves", "turned", "relu layer", "gelu layer", "widened")
+)
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["cuda:sm_90", "cuda:sm_100"])
+def test_products_whose_operands_the_hardware_copies_stay_in_registers(target: str) -> None:
+    for name, (kernel,) in built(target, *COPIED).items():
+        assert kernel["copies"] > 0, name
+        assert kernel[MULTIPLIES[target]] > 0, name
+        assert kernel["local"] == 0, (name, kernel)
+        assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+        assert kernel["scratch"] == 2 * 128, "a description of each operand"
+
+
 FAST = (
     "product of singles",
     "product of batch",

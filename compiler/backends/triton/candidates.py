@@ -27,6 +27,9 @@ SMALL: Final = 1 << 14
 SHARED: Final = {"sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
 """KiB of shared memory that a program can have."""
 
+COPYING: Final = {"sm_90": 132, "sm_100": 148, "sm_103": 148}
+"""Processors of GPUs that copy blocks of matrices by themselves: each has one program of a large tile."""
+
 SHARED_OF_OTHERS: Final = 99
 SHARED_OF_AMD: Final = 64
 
@@ -160,6 +163,9 @@ def _of_matrices(product: Product, rules: Tile, target: str) -> Iterator[Choice]
     size = product.dtype.itemsize
     if rules.parts > 1:
         yield Choice(parts=1)
+    count = -(-product.rows // rules.rows) * -(-product.columns // rules.columns)
+    if size == 2 and count > (programs := COPYING.get(target, count)):
+        yield _in_turn(product, rules, programs, target)
     for stages in (rules.stages + 1, rules.stages - 1):
         if _fits(rules.rows, rules.columns, rules.depth * size, stages, target):
             yield Choice(stages=stages)
@@ -178,9 +184,18 @@ def _of_matrices(product: Product, rules: Tile, target: str) -> Iterator[Choice]
         yield Choice(rows=rows, columns=columns, depth=row_bytes // size, warps=warps, stages=stages)
 
 
-def _fits(rows: int, columns: int, row_bytes: int, stages: int, target: str) -> bool:
-    """Whether the operands of so many turns fit into shared memory."""
-    return (rows + columns) * row_bytes * stages <= _shared_bytes(target)
+def _in_turn(product: Product, rules: Tile, programs: int, target: str) -> Choice:
+    """So many programs, and tiles that fit into shared memory with the operands of the next that are on their way."""
+    row_bytes, stored = rules.depth * product.dtype.itemsize, product.tail.outputs[0].dtype.itemsize
+    columns = rules.columns
+    while not _fits(rules.rows, columns, row_bytes, rules.stages, target, rules.rows * columns * stored):
+        columns //= 2
+    return Choice(columns=columns if columns < rules.columns else None, programs=programs)
+
+
+def _fits(rows: int, columns: int, row_bytes: int, stages: int, target: str, others: int = 0) -> bool:
+    """Whether the operands of so many turns fit into shared memory, beside other bytes."""
+    return (rows + columns) * row_bytes * stages + others <= _shared_bytes(target)
 
 
 def _shared_bytes(target: str) -> int:

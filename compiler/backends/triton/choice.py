@@ -37,7 +37,8 @@ class Choice:
     parts: int | None = None
     """Sums of products are cut into so many."""
     programs: int | None = None
-    """So many at most go over rows in turn, and gather columns."""
+    """So many at most go over rows in turn, and gather columns; or over the tiles of a product, of which the hardware
+    copies operands."""
 
     def __post_init__(self) -> None:
         for name, number in self.fields.items():

@@ -22,7 +22,7 @@ LONG: Final = 1024
 LONG_TAIL: Final = 12
 """What takes longer than so many additions for each element of a product needs registers of its own."""
 
-OF_MATRICES: Final = ("rows", "columns", "depth", "warps", "stages", "parts")
+OF_MATRICES: Final = ("rows", "columns", "depth", "warps", "stages", "parts", "programs")
 OF_ELEMENTS: Final = ("rows", "columns", "warps")
 """What can be chosen of tiles."""
 
@@ -40,6 +40,9 @@ class Tile:
     """For so many turns of the loop operands are on their way into shared memory."""
     parts: int = 1
     """Sums are cut into so many parts, which programs of their own compute."""
+    programs: int = 0
+    """So many programs at most compute one tile after another, and the hardware copies operands; 0 if each tile
+    has a program of its own."""
 
 
 def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:
@@ -66,7 +69,7 @@ def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:
     while programs() < PROCESSORS and tall * wide > 64 * 64:
         tall, wide = (tall, wide // 2) if wide >= tall else (tall // 2, wide)
     parts = 1
-    if programs() <= PROCESSORS // 2:
+    if programs() <= PROCESSORS // 2 and choice.programs is None:
         parts = max(1, min(2 * PROCESSORS // programs(), product.length // LONG))
     is_large, is_small = tall * wide >= 128 * 128, tall * wide <= 32 * 64
     row_bytes = 256 if is_small else 128 if product.is_copied else 64

@@ -1,19 +1,21 @@
 """Products of matrices as Triton functions: each program computes a tile, and what is made of its elements."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ....affine import Affine, Variable, of
+from ....errors import ArgumentValueError
 from ....ir import Graph
 from ....loops.lower import lower
 from ....loops.nest import Block, Buffer, Choose, Expression, Let, Load, Loop, Nest, Statement, Store
 from ....loops.walk import at_value, expressions, statements
 from ...python_text import wrapped
 from ..blocks import FAR, Rows
-from ..elements import ALONG, ROW, Guard
+from ..elements import ALONG, INDENT, ROW, Guard
 from ..kernel import Launch, TritonKernel
 from ..types import triton_type
 from ..writer import Writer
+from .matrix_in_memory import MatrixInMemory
 from .product import Product, dot_text, total_dtype
 from .tile import Tile
 from .windows import Windows
@@ -30,16 +32,12 @@ def by_matrices(product: Product, tile: Tile, name: str) -> TritonKernel | None:
     None where operands or outputs are not made element by element.
     """
     writing = _Writing.of(product, tile, name)
-    k, k_down = (Variable(name, 0, product.length - 1) for name in ("k", "k_down"))
     first, last = "0", str(product.length)
     if tile.parts > 1:
         size = -(-product.length // (tile.parts * tile.depth)) * tile.depth
         first, last = f"part * {size}", f"tl.minimum(part * {size} + {size}, {product.length})"
     with writing.writer.indented(f"for step in range({first}, {last}, {tile.depth}):"):
-        writing.block(k, f"step + tl.arange(0, {tile.depth})[None, :]", ALONG, tile.depth)
-        writing.block(k_down, f"step + tl.arange(0, {tile.depth})[:, None]", ROW, tile.depth)
-        left = writing.operand(product.left, writing.left(k), k, (tile.rows, tile.depth))
-        right = writing.operand(product.right, writing.right(k_down), k_down, (tile.depth, tile.columns))
+        left, right = writing.copied_blocks() if tile.programs else writing.loaded_blocks()
         total = dot_text(product.dtype, f"{left}, {right}, total")
         writing.writer.line(f"total = {writing.writer.called(total)}")
     return None if left is None or right is None else writing.kernel()
@@ -69,24 +67,28 @@ class _Writing:
     product: Product
     tile: Tile
     writer: Writer
-    programs: int
+    tiles: int
     part: Affine
     batch: Affine
     row: Affine
     column: Affine
+    ahead: list[str] = field(default_factory=list[str])
+    """The lines before those of the writer."""
 
     @classmethod
     def of(cls, product: Product, tile: Tile, name: str) -> "_Writing":
         """Begin a function: find the program's tile, and let its sums be 0."""
         values = (*product.tail.inputs, *product.tail.outputs)
-        writer = Writer(Rows(tile.rows, tile.columns, max(value.type.size for value in values) >= FAR))
+        rows = Rows(tile.rows, tile.columns, max(value.type.size for value in values) >= FAR)
+        writer = Writer(rows, depth=2 if tile.programs else 1)
         writer.names.update(_NAMES.split(), (name,))
         rows_of_all = product.rows < tile.rows and tile.depth == 1
         batch = 1 if rows_of_all else product.batch
         row = Variable("row", 0, product.rows * product.batch // batch - 1)
         column = Variable("column", 0, product.columns - 1)
         down, across = -(-row.extent // tile.rows), -(-column.extent // tile.columns)
-        writer.line(f"program = tl.program_id(0){writer.wide}")
+        if not tile.programs:
+            writer.line(f"program = tl.program_id(0){writer.wide}")
         part = _turn(writer, "part", tile.parts, batch * down * across)
         matrix = _turn(writer, "batch", batch, down * across)
         writing = cls(
@@ -110,6 +112,10 @@ class _Writing:
     def right(self, k: Variable) -> Affine:
         """The place of an element of the right matrices."""
         return (self.batch * self.product.length + of(k)) * self.product.columns + self.column
+
+    @property
+    def programs(self) -> int:
+        return min(self.tiles, self.tile.programs or self.tiles)
 
     @property
     def result(self) -> Affine:
@@ -148,6 +154,60 @@ class _Writing:
             text, axes = f"tl.where({self.writer.masks[k]}, {text}, 0)", axes | self.writer.axes[k.name]
         return text if shape is None or len(axes) == len(shape) else f"tl.broadcast_to({text}, {shape})"
 
+    def loaded_blocks(self) -> tuple[str | None, str | None]:
+        """The blocks of both operands, made of what each thread loads."""
+        tile, length = self.tile, self.product.length
+        k, k_down = (Variable(name, 0, length - 1) for name in ("k", "k_down"))
+        self.block(k, f"step + tl.arange(0, {tile.depth})[None, :]", ALONG, tile.depth)
+        self.block(k_down, f"step + tl.arange(0, {tile.depth})[:, None]", ROW, tile.depth)
+        left = self.operand(self.product.left, self.left(k), k, (tile.rows, tile.depth))
+        right = self.operand(self.product.right, self.right(k_down), k_down, (tile.depth, tile.columns))
+        return left, right
+
+    def copied_blocks(self) -> tuple[str | None, str | None]:
+        """The blocks of both operands, which the hardware copies, and before all tiles the descriptions for it.
+
+        Raises:
+            ArgumentValueError: they do not lie in memory so that it can.
+        """
+        tile, k = self.tile, Variable("k", 0, self.product.length - 1)
+        left = self.in_memory(self.product.left, self.left(k), self.row, of(k))
+        right = self.in_memory(self.product.right, self.right(k), of(k), self.column)
+        if left is None or right is None or tile.parts > 1 or self.writer.wide:
+            raise ArgumentValueError(
+                "programs cannot be chosen of this product: that is for two matrices of numbers of two bytes, read as"
+                " they lie in memory, with rows that begin at multiples of 16 bytes, and for sums in one part"
+            )
+        first_row, first_column = f"row_tile * {tile.rows}", f"column_tile * {tile.columns}"
+        texts: list[str] = []
+        for matrix, block, place in (
+            (left, (tile.rows, tile.depth), (first_row, "step")),
+            (right, (tile.depth, tile.columns), ("step", first_column)),
+        ):
+            name = matrix.buffer.name
+            blocks = self.writer.claim(f"blocks_of_{name}")
+            self.ahead.append(f"{INDENT}{blocks} = {matrix.described(*block)}")
+            texts.append(self.writer.named(name, matrix.block(blocks, *place), frozenset({ROW, ALONG})))
+            self.writer.buffers.add(matrix.buffer)
+        self.ahead.append(
+            f"{INDENT}for program in tl.range(tl.program_id(0), {self.tiles}, {self.programs}, flatten=True):"
+        )
+        first, second = texts
+        return first, second
+
+    def in_memory(
+        self, given: Graph | Windows, place: Affine, row: Affine, column: Affine
+    ) -> MatrixInMemory | None:
+        """Where an operand lies, if it is a matrix in memory."""
+        if isinstance(given, Windows) or self.product.batch > 1 or self.product.dtype.itemsize != 2:
+            return None
+        body = _elements(lower(given, _NAMES.split(), plain=True), place, given.outputs[0].type.size)
+        if body is None or len(body) != 1 or not isinstance(store := body[0], Store):
+            return None
+        (down,), (across,) = row.variables, column.variables
+        load = store.expression
+        return MatrixInMemory.of(load, down, across) if isinstance(load, Load) else None
+
     def entry(self, windows: Windows, place: Affine) -> tuple[Expression, str]:
         """The entries of windows, 0 where these reach into the padding."""
         signal = lower(self.product.tail, _NAMES.split(), plain=True).inputs[windows.number]
@@ -181,7 +241,7 @@ class _Writing:
         head = wrapped(
             f"def {self.name}(", [f"{buffers[number]}_ptr" for number in arguments], "):", indent=0
         )
-        text = "\n".join(["@triton.jit", *head, *writer.lines, ""])
+        text = "\n".join(["@triton.jit", *head, *self.ahead, *writer.lines, ""])
         launch = Launch(self.name, self.programs, self.tile.warps, arguments, self.tile.stages)
         tail = self.product.tail
         types = tuple(value.type for value in (*tail.inputs[:-1], *tail.outputs))
