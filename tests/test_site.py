@@ -40,6 +40,7 @@ def test_a_name_in_prose_becomes_a_link_where_it_is_public() -> None:
     assert links.link_names("`tm.nn.gelu`") == "[`tm.nn.gelu`][tracemill.nn.gelu]"
     assert links.link_names("`tm.vmap(f, 0)`") == "[`tm.vmap(f, 0)`][tracemill.vmap]"
     assert links.link_names("`NoGpuError`") == f"[`NoGpuError`][{errors.NoGpuError.code}]"
+    assert links.link_names("`grad`", bare={"grad"}) == "[`grad`][tracemill.grad]"
     for kept in ("`np.grad`", "`tm.nothing`", "`grad`", "# `tm.grad`", "[`tm.grad`](x.md)", "``tm.grad``"):
         assert links.link_names(kept) == kept
 

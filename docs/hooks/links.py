@@ -1,6 +1,7 @@
 """Links of the site: names in prose lead to what describes them, pages at the root to where they are there."""
 
 import re
+from collections.abc import Collection
 
 import tracemill
 from tracemill.compiler import errors
@@ -40,11 +41,11 @@ def target(name: str) -> str | None:
     return f"tracemill.{first}.{rest[0]}" if is_listed else None
 
 
-def link_names(page: str) -> str:
-    """`page` with links; code blocks and headings stay as they are."""
+def link_names(page: str, bare: Collection[str] = ()) -> str:
+    """`page` with links; code blocks and headings stay as they are. Public names in `bare` need no ``tm.``."""
 
     def linked(match: re.Match[str]) -> str:
-        found = target(match[1])
+        found = f"tracemill.{match[1]}" if match[1] in bare else target(match[1])
         return match[0] if found is None else f"[{match[0]}][{found}]"
 
     parts: list[str] = []
