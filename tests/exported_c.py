@@ -109,6 +109,62 @@ def _number(value: Array) -> Any:
     return np.ctypeslib.as_ctypes_type(dtype)(value.view(dtype).item())
 
 
+_MAIN = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include "{name}.h"
+
+/* Memory of exactly as many bytes as are used, so that a step beyond it is seen. */
+static void *array(FILE *data, size_t bytes)
+{{
+    void *memory = malloc(bytes);
+    if (data && fread(memory, 1, bytes, data) != bytes)
+        abort();
+    return memory;
+}}
+
+int main(int count, char **given)
+{{
+    (void)count;
+    FILE *data = fopen(given[1], "rb");
+{arrays}
+    void *workspace = array(NULL, {name}_workspace_size());
+    const int code = {name}({arguments}, workspace);
+{frees}
+    free(workspace);
+    return code || fclose(data);
+}}
+"""
+
+
+def sanitized(
+    files: Mapping[str, str], arrays: Sequence[Any], folder: Path, sanitizer: str
+) -> subprocess.CompletedProcess[str]:
+    """What a program says that calls the function once, both built to find misuse of memory or of arithmetic."""
+    name, parameters = declared_in(files)
+    given = iter(arrays)
+    with (written_to(files, folder) / "data").open("wb") as file:
+        for parameter in parameters:
+            if parameter.use != "written":
+                file.write(np.ascontiguousarray(next(given), parameter.type.dtype).tobytes())
+    rows = list(enumerate(parameters))
+    main = _MAIN.format(
+        name=name,
+        arrays="\n".join(
+            f"    {p.element} *p{i} = array({'NULL' if p.use == 'written' else 'data'}, {p.type.nbytes});"
+            for i, p in rows
+        ),
+        arguments=", ".join(f"p{i}" if p.is_pointer else f"*p{i}" for i, p in rows),
+        frees="\n".join(f"    free(p{i});" for i, _ in rows),
+    )
+    (folder / "main.c").write_text(main)
+    flags = f"-O1 -g {sanitizer}"
+    made(folder, f"CFLAGS={flags}", "OPENMP=", f"lib{name}.a")
+    command = ["cc", *flags.split(), "main.c", f"lib{name}.a", "-lm", "-o", "main"]
+    subprocess.run(command, cwd=folder, check=True)
+    return subprocess.run(["./main", "data"], cwd=folder, capture_output=True, text=True, check=False)
+
+
 def written_to(files: Mapping[str, str], folder: Path) -> Path:
     """The folder, with the files in it."""
     for name, text in files.items():
@@ -126,10 +182,15 @@ def made(folder: Path, *settings: str) -> None:
 def loaded(files: Mapping[str, str], folder: Path, *settings: str) -> Library:
     """The library that ``make`` builds of these files."""
     made(written_to(files, folder), *settings)
-    (header,) = (name for name in files if name.endswith(".h"))
-    name = header.removesuffix(".h")
-    parameters = [
-        Declared(element, bool(star), array_type(type), use)
-        for _, element, star, _, _, type, use in _PARAMETER.findall(files[header])
-    ]
+    name, parameters = declared_in(files)
     return Library(name, parameters, ctypes.CDLL(str(folder / f"lib{name}.so")))
+
+
+def declared_in(files: Mapping[str, str]) -> tuple[str, list[Declared]]:
+    """The name of the function, and its parameters, as the header has them."""
+    (header,) = (name for name in files if name.endswith(".h"))
+    found = _PARAMETER.findall(files[header])
+    parameters = [
+        Declared(element, bool(star), array_type(type), use) for _, element, star, _, _, type, use in found
+    ]
+    return header.removesuffix(".h"), parameters

@@ -214,7 +214,7 @@ def test_what_lapack_does_is_refused_with_the_line() -> None:
         return np.linalg.eigh(x).eigenvectors @ x
 
     with pytest.raises(
-        ExportError, match=r"C cannot compute eigh\(f64\[3, 3\]\): LAPACK does; export as a bu"
+        ExportError, match=r"C cannot compute eigh\(f64\[3, 3\]\): LAPACK does; export as a bundle"
     ) as caught:
         as_c(program_of(whitened, np.eye(3)))
     assert "np.linalg.eigh(x)" in str(caught.value)
@@ -317,7 +317,7 @@ def test_the_page_shows_what_happens(c_compiler: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_many_constants_are_written_as_each_alone(dtype: type) -> None:
     bits = RNG.integers(0, 1 << 63, 5_000, dtype=np.uint64)
-    numbers = bits.view(dtype)
+    numbers: Any = bits.view(dtype)
     numbers = np.concatenate(
         [numbers[np.isfinite(numbers)], np.array([0.0, -0.0, 1.0, 1e22, 5e-324, -1e16], dtype)]
     )

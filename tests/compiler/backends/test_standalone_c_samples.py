@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from exported_c import loaded, program_of_graph
+from exported_c import loaded, program_of_graph, sanitized
 from samples.sample import Sample
 from samples.table import SAMPLES
+from sanitizing import SANITIZERS
 from through_c import Run, assert_close, merged
 from tracemill.compiler.errors import ExportError
 from tracemill.compiler.op import lookup
@@ -70,3 +71,17 @@ def test_samples_give_what_they_mean_as_exported_c(
             expected = evaluate(run.graph, *run.inputs)
         for value in expected:
             assert_close(next(outputs), value, run.note, 50)
+
+
+EVERY = 25
+"""Of so many samples one is run to find misuse."""
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_samples_run_clean(part: int, tmp_path: Path) -> None:
+    some = [sample for sample in SAMPLES[part::EVERY] if can_be_exported(sample)]
+    arrays = [x for sample in some for x in sample.arrays()]
+    files = as_c(program_of_graph(merged([sample.graph() for sample in some])))
+    done = sanitized(files, arrays, tmp_path, SANITIZERS["address"])
+    assert not done.returncode, done.stderr[-4000:]
+    assert not done.stderr
