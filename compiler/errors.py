@@ -968,9 +968,9 @@ class ExportError(TracemillError, ValueError):
     >>> from tracemill.runtime.c_export import as_c
     >>> from tracemill.runtime.signature import arguments_for, sign
     >>> signature = sign(*flatten_arguments((np.eye(3),), {}))
-    >>> as_c(trace(np.linalg.det, signature.tree, arguments_for(signature)))
+    >>> as_c(trace(np.linalg.eigvalsh, signature.tree, arguments_for(signature)))
     Traceback (most recent call last):
-    tracemill.compiler.errors.ExportError: C cannot compute det(f64[3, 3]): LAPACK does; export as a bundle...
+    tracemill.compiler.errors.ExportError: C cannot compute eigvalsh(f64[3, 3]): LAPACK does; export as a bundle...
 
     Fix: as the message says. A bundle holds every program; a Python file what NumPy computes; C what loops compute.
     """

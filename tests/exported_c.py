@@ -74,6 +74,12 @@ class Library:
 
     def __call__(self, *arrays: Any) -> tuple[Array, ...]:
         """What is written: over copies of arguments, and to results."""
+        code, written = self.run(*arrays)
+        assert code == 0
+        return written
+
+    def run(self, *arrays: Any) -> tuple[int, tuple[Array, ...]]:
+        """The code that is returned, and what is written."""
         given = iter(arrays)
         arguments: list[Any] = []
         written: list[Array] = []
@@ -98,10 +104,9 @@ class Library:
         size.restype = ctypes.c_size_t
         workspace = np.full(size() + 64, 0xAB, np.uint8)
         begin = 3  # it need not be aligned
-        code = self.library[self.name](*arguments, ctypes.c_void_p(workspace.ctypes.data + begin))
-        assert code == 0
+        code: int = self.library[self.name](*arguments, ctypes.c_void_p(workspace.ctypes.data + begin))
         assert (workspace[begin + size() :] == 0xAB).all(), "it is written behind the workspace"
-        return tuple(written)
+        return code, tuple(written)
 
 
 def _number(value: Array) -> Any:

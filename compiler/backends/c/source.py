@@ -23,6 +23,8 @@ from .kernel import kernel_function
 from .layout import folded_lines
 from .reductions import DECLARATIONS
 from .steps import step_function
+from .steps.matrices import DECLARATIONS as MATRICES
+from .steps.matrices import FAILED
 
 INCLUDES: Final = {
     "complex": r"\bcomplex\b",
@@ -56,7 +58,7 @@ def functions_text(functions: Sequence[CFunction]) -> str:
         declaration for name, declaration in DECLARATIONS.items() if f"reduction({name} :" in text
     ]
     declarations += [INTERRUPTION] * (CALL in text) + [APART] * ("TM_APART" in text)
-    declarations += filter(None, [blas_text(text)])
+    declarations += filter(None, [blas_text(text), MATRICES * (FAILED in text)])
     includes = "".join(
         f"#include <{header}.h>\n" for header, needed in INCLUDES.items() if re.search(needed, text)
     )

@@ -281,6 +281,38 @@ def test_products_of_matrices_in_any_order_are_right(dtype: type, c_compiler: st
         np.testing.assert_allclose(actual, value, 1e-4 if dtype is np.float32 else 1e-11, 1e-4)
 
 
+# ---- systems of equations ----------------------------------------------------------------------------
+
+
+def solved(a: Any, b: Any) -> Any:
+    square = a @ np.swapaxes(a, -1, -2)
+    root = np.linalg.cholesky(square)
+    return np.linalg.solve(a, b), np.linalg.inv(a), root, np.linalg.det(root), np.linalg.slogdet(a)
+
+
+@pytest.fixture(scope="module")
+def systems(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Library:
+    program = program_of(solved, np.zeros((2, 40, 40)), np.zeros((2, 40, 3)))
+    return loaded(as_c(program), tmp_path_factory.mktemp("systems"), f"CC={c_compiler}", "CFLAGS=-O1")
+
+
+def test_systems_of_equations_are_solved_without_lapack(systems: Library) -> None:
+    a, b = RNG.normal(size=(2, 40, 40)) / 6, RNG.normal(size=(2, 40, 3))
+    *others, (sign, logarithm) = solved(a, b)
+    for actual, value in zip(systems(a, b), (*others, sign, logarithm), strict=True):
+        np.testing.assert_allclose(actual, value, 1e-9, 1e-9)
+
+
+def test_a_singular_matrix_has_a_code_and_gives_nan(systems: Library) -> None:
+    a, b = np.stack([np.zeros((40, 40)), np.eye(40)]), RNG.normal(size=(2, 40, 3))
+    code, (x, inverse, root, *_) = systems.run(a, b)
+    assert code == 3
+    for array in (x, inverse, root):
+        assert np.isnan(array[0]).all()
+    np.testing.assert_array_equal(x[1], b[1])
+    assert systems.run(a[[1, 1]], b)[0] == 0
+
+
 # ---- the page ----------------------------------------------------------------------------------------
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "export-c.md"

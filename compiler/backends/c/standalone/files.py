@@ -55,7 +55,7 @@ def c_files(
     heading = f"// {signature.name}: see {signature.name}.h. Made by {producer}.\n"
     text = exported.text(heading)
     files = {
-        f"{signature.name}.h": header_text(signature, exported.workspace, about),
+        f"{signature.name}.h": header_text(signature, exported.workspace, about, may_fail=exported.may_fail),
         f"{signature.name}.c": text,
     }
     if constants:

@@ -22,10 +22,22 @@ The workspace has at least {macro}_WORKSPACE_SIZE bytes, of any alignment and an
 Calls may run at the same time in several threads if they share neither a workspace nor what they write. Built with
 OpenMP, a call uses as many threads as omp_get_max_threads() says; its results do not depend on that.
 
-Returns {macro}_OK, or the code of what is wrong; then nothing has been written."""
+Returns {macro}_OK, or the code of what is wrong: if that is an argument, then nothing has been written."""
+
+_CODES: Final = """\
+    {macro}_OK = 0,
+    {macro}_NULL_ARGUMENT = 1,  // an array with elements is null
+    {macro}_NO_WORKSPACE = 2,  // the workspace is null, and needed
+"""
+
+_SINGULAR: Final = """\
+    {macro}_SINGULAR = 3,  // a matrix is singular, or not positive definite: what depends on it is NaN
+"""
 
 
-def header_text(signature: CSignature, workspace: int, about: Sequence[str]) -> str:
+def header_text(
+    signature: CSignature, workspace: int, about: Sequence[str], *, may_fail: bool = False
+) -> str:
     """The text of ``NAME.h``; `about` are the comments that say what the function computes."""
     name, macro = signature.name, signature.macro
     parts = [
@@ -35,14 +47,19 @@ def header_text(signature: CSignature, workspace: int, about: Sequence[str]) -> 
         f"#define {macro}_ABI {ABI}  // the rules below\n#define {macro}_WORKSPACE_SIZE {workspace}  // bytes\n",
         "".join(_dimensions(signature, parameter) for parameter in signature.parameters),
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
-        f"enum {{\n    {macro}_OK = 0,\n    {macro}_NULL_ARGUMENT = 1,  // an array with elements is null\n"
-        f"    {macro}_NO_WORKSPACE = 2,  // the workspace is null, and needed\n}};\n",
+        _codes(macro, may_fail),
         f"{paragraph(_RULES.format(macro=macro))}\n//\n{paragraph(_example(signature))}\n{_declaration(signature)}\n",
         f"// {macro}_WORKSPACE_SIZE, for those who load the library while they run.\n"
         f"size_t {name}_workspace_size(void);\n",
         f"#ifdef __cplusplus\n}}\n#endif\n\n#endif  // {macro}_H\n",
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _codes(macro: str, may_fail: bool) -> str:
+    """What is returned, as names."""
+    singular = _SINGULAR if may_fail else ""
+    return f"enum {{\n{(_CODES + singular).format(macro=macro)}}};\n"
 
 
 def _includes(signature: CSignature) -> str:

@@ -6,6 +6,7 @@ from ....errors import ExportError
 from ....ir import Call, called
 from ....kernel import is_natural_power
 from ....op import has_effect, lookup
+from ..steps.matrices import MATRIX_STEPS
 
 INSTEAD: Final = "export as a bundle or as Python"
 
@@ -34,6 +35,8 @@ def _reason(call: Call) -> str:
     effect = lookup(call.op).effect
     if effect is not None:
         return f"it {effect}, and there is no Python; {INSTEAD}, or leave it out"
+    if call.op in MATRIX_STEPS:
+        return f"this is written for real matrices of float32 and float64; {INSTEAD}"
     family = lookup(call.op).family
     if family in _LIBRARIES:
         return f"{_LIBRARIES[family]} does; {INSTEAD}"

@@ -8,6 +8,7 @@ from ....memory_plan import ALIGNMENT, aligned
 from ..function import CFunction
 from ..graph import GraphFunction
 from ..source import functions_text
+from ..steps.matrices import FAILED
 from .constants import NamedConstant
 from .header import declared
 from .signature import CSignature
@@ -68,6 +69,11 @@ class Exported:
         return sum(type.nbytes for type in self.function.outputs[self._count :])
 
     @property
+    def may_fail(self) -> bool:
+        """Whether it may meet a matrix that it cannot factor."""
+        return FAILED in self.function.text
+
+    @property
     def _count(self) -> int:
         """How many arrays it writes."""
         return len(self.signature.outputs) + len(self.overwritten)
@@ -121,6 +127,8 @@ class Exported:
             ]
         else:
             lines.append("    (void)workspace;")
+        if self.may_fail:
+            lines.append(f"    {FAILED} = false;")
         lines.append(f"    {self.function.name}({', '.join(self._arguments())});")
         for given, output in self.overwritten:
             nbytes = self.function.outputs[output].nbytes
@@ -128,7 +136,7 @@ class Exported:
                 lines.append(
                     f"    memcpy({signature.inputs[given].name}, work + {self.held[output]}, {nbytes});"
                 )
-        lines.append(f"    return {macro}_OK;")
+        lines.append(f"    return {f'{FAILED} ? {macro}_SINGULAR : ' if self.may_fail else ''}{macro}_OK;")
         return "\n".join([
             f"size_t {signature.name}_workspace_size(void)\n{{\n    return {macro}_WORKSPACE_SIZE;\n}}\n",
             f"int {signature.name}({parameters})\n{{", *lines, "}\n",

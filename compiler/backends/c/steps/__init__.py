@@ -6,6 +6,7 @@ from ....ir import Call
 from ..function import CFunction, COptions
 from .chunks import nothing
 from .cumulative import cumulative
+from .matrices import MATRIX_STEPS, matrix_step
 from .products import DEFAULT, dot
 from .random import random_bits
 from .scattering import scatter
@@ -35,10 +36,13 @@ def step_function(
     In a loop that is C itself, more is worth doing in C: a call of NumPy would make it a loop of Python.
     """
     step = _STEPS.get(call.op)
-    if call.op != "dot" and step is None:
+    by_matrices = options.alone and call.op in MATRIX_STEPS
+    if call.op != "dot" and step is None and not by_matrices:
         return None
     if not any(value.type.size for value in call.outputs):
         return nothing(call, name)
+    if by_matrices:
+        return matrix_step(call, name)
     if step is None:
         return dot(call, name, in_loop=in_loop, options=options)
     if call.op == "sort":
