@@ -13,6 +13,7 @@ from rich.table import Table
 from .bench import compilation, overhead, training_step, transforms
 from .bench.machine import machine_text
 from .bench.timing import Measurement
+from .bench_function_command import bench_function
 from .bench_suite_command import suite
 
 
@@ -32,11 +33,29 @@ BENCHMARKS: dict[str, Benchmark] = {
 }
 
 
-@click.group("bench")
+class _OfFunctions(click.Group):
+    """A group whose first word may be a function, ``model.py:loss``."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and ":" in args[0]:
+            return bench_function.name, bench_function, args
+        return super().resolve_command(ctx, args)
+
+
+@click.group("bench", cls=_OfFunctions, subcommand_metavar="FUNCTION | COMMAND [ARGS]...")
 def bench() -> None:
-    """Measure what Tracemill costs here, and how fast its programs are beside those of others."""
+    """Measure how fast a FUNCTION is as NumPy runs it and compiled, or what Tracemill costs here.
+
+    \b
+      tracemill bench model.py:loss --in "w: f32[784]" --in "x: f32[64, 784]" --vs jax --plot loss.svg
+
+    All its options: tracemill bench function --help
+    """
 
 
+bench.add_command(bench_function)
 bench.add_command(suite)
 
 

@@ -29,7 +29,7 @@ def seconds_in_turn(functions: Sequence[Callable[[], Any]], *, rounds: int, call
     times: list[list[float]] = [[] for _ in functions]
     for function in functions:
         function()
-    with _no_garbage_collection():
+    with no_garbage_collection():
         for number in range(rounds):
             order = range(len(functions))
             for index in order if number % 2 else reversed(order):
@@ -46,7 +46,8 @@ def _seconds(function: Callable[[], Any], calls: int) -> float:
 
 
 @contextmanager
-def _no_garbage_collection() -> Generator[None, None, None]:
+def no_garbage_collection() -> Generator[None, None, None]:
+    """The collector waits, so that its turns meet nobody."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -1,0 +1,181 @@
+"""``tracemill bench F``: a function as NumPy runs it, on every backend, and in JAX and torch, side by side."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import numpy as np
+import optree
+from rich.console import Console
+from rich.table import Table
+
+from ..compiler.ir import ArrayType
+from ..runtime.compile import compile
+from ..runtime.gpu.random_inputs import random_inputs
+from ..runtime.signature import ArraySpec, NumberSpec, Signature, StaticSpec
+from ..runtime.toolchain import working_toolchain
+from .argument_specs import described_call
+from .bench.bars import check_name, draw, shown
+from .bench.machine import machine_text
+from .bench.peers import PEERS
+from .bench.race import Contestant, Place, race
+from .named_function import find_function
+from .transform_text import apply_transforms
+
+BACKENDS: Final = ("numpy", "c", "triton")
+ADVICE: Final = "pip install 'tracemill[bench]'"
+
+
+@click.command("function")
+@click.argument("function")
+@click.option(
+    "--in", "described", multiple=True, metavar="ARGUMENT", help='As "x: f32[4, 784]"; repeat for each.'
+)
+@click.option("--example", type=click.Path(path_type=Path), help="A .npz file with arrays for the arguments.")
+@click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".')
+@click.option(
+    "--backend",
+    "backends",
+    multiple=True,
+    type=click.Choice(BACKENDS),
+    help="Repeat for each. Default: numpy, and c where a compiler works.",
+)
+@click.option("--vs", "peers", multiple=True, type=click.Choice(list(PEERS)), help="Repeat for each.")
+@click.option(
+    "--rounds", type=click.IntRange(min=1), default=21, show_default=True, help="Of which medians are shown."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw bars into this .svg or .png file."
+)
+def bench_function(
+    function: str,
+    described: tuple[str, ...],
+    example: Path | None,
+    transform: str | None,
+    backends: tuple[str, ...],
+    peers: tuple[str, ...],
+    rounds: int,
+    as_json: bool,
+    plot: Path | None,
+) -> None:
+    """Time FUNCTION as NumPy runs it, and compiled, side by side.
+
+    FUNCTION is package.module:function or path/file.py:function, and arguments are described as for `tracemill
+    inspect`; arrays are random. Under a transform, the first row is that transform uncompiled. For JAX and torch, np in
+    FUNCTION's module becomes their own namespace.
+    """
+    if plot is not None:
+        check_name(plot)
+    if transform and peers:
+        raise click.UsageError(
+            "--vs compares FUNCTION itself, which --transform changes: leave one of them out"
+        )
+    if missing := [peer for peer in peers if find_spec(peer) is None]:
+        raise click.ClickException(f"{' and '.join(missing)} not installed: {ADVICE}")
+    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
+        plain = find_function(function)
+    signature = described_call(plain, described, example)
+    changed = apply_transforms(transform, plain) if transform else plain
+    contestants = contestants_of(changed, signature, backends or _usual(), peers, is_plain=not transform)
+    console = Console(stderr=as_json)
+    with console.status("") as status:  # silent in a pipe
+        places = race(contestants, rounds, lambda name: status.update(f"measuring {name}"))
+    title = f"{f'{transform} of ' if transform else ''}{function}({signature})"
+    if plot is not None:
+        draw(places, title, plot)
+    if as_json:
+        about = {"function": function, "signature": str(signature), "transform": transform, "rounds": rounds}
+        click.echo(
+            json.dumps({**about, "machine": machine_text(), "places": [asdict(place) for place in places]})
+        )
+        return
+    console.print(machine_text(), style="dim", highlight=False, soft_wrap=True)
+    console.print(title, markup=False, highlight=False, soft_wrap=True)
+    console.print(_table(places))
+    for place in places:
+        if place.problem is not None:
+            console.print(f"  {place.name}: {place.problem}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _usual() -> tuple[str, ...]:
+    return ("numpy", "c") if working_toolchain() is not None else ("numpy",)
+
+
+def contestants_of(
+    function: Callable[..., Any],
+    signature: Signature,
+    backends: tuple[str, ...],
+    peers: tuple[str, ...],
+    *,
+    is_plain: bool,
+) -> list[Contestant]:
+    """The function itself, then each backend, then the peers; each gets arrays of its own."""
+    make = partial(arguments_of, signature)
+    return [
+        Contestant("NumPy as written" if is_plain else "uncompiled", lambda: _bound(function, make())),
+        *(
+            Contestant(f"tracemill {name}", partial(_compiled, function, name, make))
+            for name in dict.fromkeys(backends)
+        ),
+        *(Contestant(name, partial(_in_peer, name, function, make)) for name in dict.fromkeys(peers)),
+    ]
+
+
+def _compiled(function: Callable[..., Any], backend: str, make: Callable[[], Any]) -> Callable[[], Any]:
+    return _bound(compile(function, backend=backend), make())
+
+
+def _in_peer(name: str, function: Callable[..., Any], make: Callable[[], Any]) -> Callable[[], Any]:
+    return PEERS[name](function, make())
+
+
+def _bound(function: Callable[..., Any], arguments: Any) -> Callable[[], Any]:
+    args, kwargs = arguments
+    return lambda: function(*args, **kwargs)
+
+
+def arguments_of(signature: Signature) -> Any:
+    """Arguments that have a signature: random arrays, the same in each call; numbers are 1."""
+    types = [
+        ArrayType(spec.dtype, spec.shape if isinstance(spec, ArraySpec) else ())
+        for spec in signature.specs
+        if not isinstance(spec, StaticSpec)
+    ]
+    drawn = iter(random_inputs(types))
+    leaves: list[Any] = []
+    for spec in signature.specs:
+        if isinstance(spec, StaticSpec):
+            leaves.append(spec.value)
+            continue
+        array = next(drawn)
+        if isinstance(spec, NumberSpec):
+            leaves.append(spec.type(1) if spec.type is not np.generic else array[()])
+        else:
+            leaves.append(array)
+    return optree.tree_unflatten(signature.tree, leaves)
+
+
+def _table(places: list[Place]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("", no_wrap=True)
+    for title in ("median", "middle half", "times faster", "first call", "differs by"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for place in places:
+        if place.median is None:
+            table.add_row(place.name, "—")
+            continue
+        spread = f"{shown(place.low)} – {shown(place.high)}"
+        faster, differs = (
+            f"{place.times_faster:.2f}",
+            "" if place.difference is None else f"{place.difference:.1e}",
+        )
+        table.add_row(place.name, shown(place.median), spread, faster, shown(place.first), differs)
+    return table
