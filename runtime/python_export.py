@@ -16,6 +16,8 @@ def as_python(
     leaves: Sequence[Argument | Static],
     signature: Signature | None = None,
     doc: str | None = None,
+    *,
+    name: str | None = None,
 ) -> Mapping[str, str | bytes]:
     """A traced program as files by name: ``NAME.py``, which needs NumPy alone, and ``NAME.npz`` with large constants.
 
@@ -25,9 +27,10 @@ def as_python(
         leaves: how the leaves of that entered the trace.
         signature: the user's parameters and defaults; None of functions that do not say.
         doc: the user's docstring.
+        name: what the function is called; else as the graph is.
 
     Raises:
         ExportError: the function needs more than NumPy; the message says what.
     """
     graph, _ = optimise(final(program.graph), "numpy")
-    return python_files(replace(program, graph=graph), tree, leaves, signature, doc)
+    return python_files(replace(program, graph=graph), tree, leaves, signature, doc, name=name)

@@ -5,17 +5,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from tracemill.compiler.ir import Constant, Graph
-from tracemill.compiler.program import flatten_arguments, trace
+from tracemill.compiler.program import Argument, Program, Static, flatten_arguments, trace
 from tracemill.compiler.trace import Builder, inline, recording
 from tracemill.runtime.python_export import as_python
 from tracemill.runtime.signature import arguments_for, sign
 
+Traced: TypeAlias = tuple[Program, Any, list[Argument | Static], inspect.Signature, str | None]
+
 
 def export_python(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Mapping[str, str | bytes]:
-    """The files of a function for arguments like these; what it closes over becomes constants."""
+    """The files of a function for arguments like these."""
+    return as_python(*closed_program(function, *args, **kwargs))
+
+
+def closed_program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Traced:
+    """What exports are made of, for arguments like these; what the function closes over becomes constants."""
     leaves, tree = flatten_arguments(args, kwargs)
     entering = arguments_for(sign(leaves, tree))
     program = trace(function, tree, entering, is_kept=True)
@@ -26,7 +33,7 @@ def export_python(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Ma
     names = graph.input_names[:count]
     closed = Graph(graph.name, graph.inputs[:count], tuple(builder.calls), tuple(outputs), names)
     program = replace(program, graph=closed, captured=())
-    return as_python(program, tree, entering, inspect.signature(function), function.__doc__)
+    return program, tree, entering, inspect.signature(function), function.__doc__
 
 
 def saved(files: Mapping[str, str | bytes], folder: Path) -> Path:

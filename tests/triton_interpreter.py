@@ -74,7 +74,7 @@ class Memory:
     def set_(self, *layout: Any) -> None:
         """The memory is the caller's own already."""
 
-    def copy_(self, other: "Memory") -> None:
+    def copy_(self, other: "Memory") -> Any:
         """Results are where they belong."""
 
     def storage_offset(self) -> int:

@@ -37,7 +37,7 @@ from .working import working
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Where: NAME.tmill, or the folder NAME for sources.",
+    help="Where: NAME.tmill, the folder NAME for sources, or NAME.py.",
 )
 def export_(
     function: str,
@@ -55,7 +55,7 @@ def export_(
 
     \b
       bundle   a file that tracemill.load and `tracemill run` read
-      python   a folder with a module that needs NumPy alone
+      python   a folder with a module that needs NumPy alone, or that module
       c        a folder with C sources, a header, and a Makefile
     """
     with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer

@@ -72,7 +72,9 @@ class Artifact:
         Args:
             path: where; a file that is there is replaced.
             format: ``"bundle"`` for a file that `load` reads; ``"python"`` or ``"c"`` for a folder with sources that
-                need no Tracemill: ``NAME.py``, for NumPy alone, or ``NAME.c``, ``NAME.h`` and a ``Makefile``.
+                need no Tracemill: ``NAME.py``, for NumPy alone, or ``NAME.c``, ``NAME.h`` and a ``Makefile``. A path
+                that ends in ``.py`` is that file. What was exported for GPUs, too, has ``NAME_triton.py`` beside it,
+                which needs torch and triton.
 
         Returns:
             The path.

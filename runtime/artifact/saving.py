@@ -10,12 +10,14 @@ from ..c_export import as_c
 from ..cache_folder import temporary_in
 from ..python_export import as_python
 from ..signature import arguments_for
+from .targets import CPU
 from .writing import bundle_bytes
 
 if TYPE_CHECKING:
     from .artifact import Artifact
 
 BUNDLE: Final = "bundle"
+PYTHON: Final = "python"
 EXTENSION: Final = ".tmill"
 
 
@@ -27,17 +29,30 @@ def save_artifact(artifact: "Artifact", path: Path, format: str) -> Path:
     if format not in SOURCES:
         raise ArgumentValueError(f"format {format!r} is unknown: choose one of {', '.join(FORMATS)}")
     files = SOURCES[format](artifact)
-    path.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        write_whole(path / name, content)
+    folder = path
+    if format == PYTHON and path.suffix == ".py":
+        folder, usual = path.parent, Path(next(iter(files))).stem
+        files = {path.stem + name.removeprefix(usual): content for name, content in files.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in reversed(files.items()):  # the first one needs the others
+        write_whole(folder / name, content)
     return path
 
 
 def _python(artifact: "Artifact") -> dict[str, bytes]:
     signature, interface = artifact.signature, artifact.interface
-    files = as_python(
-        artifact.program, signature.tree, arguments_for(signature), interface.signature, interface.doc
+    given = (
+        artifact.program,
+        signature.tree,
+        arguments_for(signature),
+        interface.signature,
+        interface.doc,
     )
+    files = dict(as_python(*given, name=interface.name))
+    if artifact.targets != (CPU,):
+        from ..gpu.python_export import as_triton
+
+        files |= as_triton(*given, name=interface.name, fast_math=artifact.settings.fast_math)
     return {
         name: content.encode() if isinstance(content, str) else content for name, content in files.items()
     }
@@ -48,7 +63,7 @@ def _c(artifact: "Artifact") -> dict[str, bytes]:
     return {name: text.encode() for name, text in files.items()}
 
 
-SOURCES: Final[Mapping[str, Callable[["Artifact"], dict[str, bytes]]]] = {"python": _python, "c": _c}
+SOURCES: Final[Mapping[str, Callable[["Artifact"], dict[str, bytes]]]] = {PYTHON: _python, "c": _c}
 """Formats that are folders of sources."""
 
 FORMATS: Final = (BUNDLE, *SOURCES)

@@ -87,6 +87,13 @@ def test_sources_are_written_to_a_folder(terminal: Terminal) -> None:
     )
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["4", "False"], done.stderr
+    ran = terminal.run(*SCORES, "--format", "python", "-o", "mine/named.py")
+    assert ran.status == 0, ran.err
+    assert [path.name for path in Path("mine").iterdir()] == ["named.py"]
+    done = subprocess.run(
+        [sys.executable, "-I", "mine/named.py"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("ok: max difference "), done.stderr
     ran = terminal.run(*SCORES, "--format", "c", "-o", "c")
     assert ran.status == 0, ran.err
     assert sorted(path.name for path in Path("c").iterdir()) == ["Makefile", "scores.c", "scores.h"]

@@ -1,7 +1,7 @@
 """The Triton functions of a program: each once, under a name of its own, and for equal calls the same."""
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -40,6 +40,8 @@ class Module:
     """What has been chosen of kernels, by their keys; the rules decide about all others."""
     fast_math: bool = False
     """Speed for the last digits: see `compile`."""
+    taken: Sequence[str] = ()
+    """Names that no function may have."""
     graphs: list[Graph] = field(default_factory=list[Graph])
     """Those of the kernels of which something can be chosen."""
     functions: dict[str, str] = field(default_factory=dict[str, str])
@@ -62,7 +64,7 @@ class Module:
 
     def _made(self, call: Call) -> TritonKernel | None:
         wanted = next(graph.name for graph in called((call,))) if call.op == "kernel" else call.op
-        names = Names(self.functions)
+        names = Names([*self.functions, *self.taken])
         graph = kernel_graph(call, "kernel")
         choice = RULES
         if graph is not None and self.choices:

@@ -1,6 +1,6 @@
 """A graph as a program for a GPU: the Triton functions, and the plan that launches them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...ir import Graph
@@ -23,9 +23,16 @@ class TritonProgram:
 
 
 def triton_program(
-    graph: Graph, choices: Mapping[str, Choice] | None = None, *, fast_math: bool = False
+    graph: Graph,
+    choices: Mapping[str, Choice] | None = None,
+    *,
+    fast_math: bool = False,
+    taken: Sequence[str] = (),
 ) -> TritonProgram:
-    """The program of a graph that has been through all passes, with what has been chosen of kernels by their keys."""
-    module = Module(choices or {}, fast_math)
+    """The program of a graph that has been through all passes, with what has been chosen of kernels by their keys.
+
+    No function of it has a name that is `taken`.
+    """
+    module = Module(choices or {}, fast_math, taken)
     plan = plan_graph(graph, module)
     return TritonProgram(module.text(graph.name), plan, tuple(module.graphs), fast_math)

@@ -95,15 +95,20 @@ def _from_texts(read: Mapping[str, Constant]) -> tuple[list[str], list[str]]:
 
 
 def _from_beside(read: Mapping[str, Constant]) -> tuple[list[str], bytes]:
-    """Statements that read constants from a file of NumPy's, and that, which has a name of this export in it."""
-    digests = " ".join(constant.digest for constant in read.values())
-    export = f"export_{sha256(digests.encode()).hexdigest()[:16]}"
-    lines = BESIDE.replace("EXPORT", f'"{export}"').splitlines()
-    lines += [f'        {name} = file["{name}"]{_as_named(constant)}' for name, constant in read.items()]
-    memory = io.BytesIO()
+    """Statements that read constants from a file of NumPy's, and that."""
     arrays = {name: _stored(constant.array) for name, constant in read.items()}
+    head, beside = beside_file(arrays, list(read.values()))
+    lines = [f'        {name} = file["{name}"]{_as_named(constant)}' for name, constant in read.items()]
+    return [*head.splitlines(), *lines], beside
+
+
+def beside_file(arrays: Mapping[str, Array], constants: Sequence[Constant]) -> tuple[str, bytes]:
+    """Statements that open a file of NumPy's beside the program, and that, which has a name of this export in it."""
+    digests = " ".join(constant.digest for constant in constants)
+    export = f"export_{sha256(digests.encode()).hexdigest()[:16]}"
+    memory = io.BytesIO()
     np.savez(memory, allow_pickle=False, **{export: np.zeros(0, np.uint8), **arrays})
-    return lines, memory.getvalue()
+    return BESIDE.replace("EXPORT", f'"{export}"'), memory.getvalue()
 
 
 def _split(known: Sequence[str], large: set[str]) -> tuple[list[str], list[str], list[str]]:

@@ -2,19 +2,39 @@
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import optree
 
+from ....dtypes import DType
 from ....errors import ExportError
 from ....identifiers import identifier
 from ....program import Argument, ArrayOutput, Program, Static
-from ...python_literals import value_text
+from ...python_literals import dtype_text, value_text
 from ...python_text import Names, bare_tuple, tuple_text, wrapped
 from ..form import RESERVED, Module, shape_text
 from .parameters import Exported, Given, head_items
+
+
+def _numpy_dtype(dtype: DType) -> tuple[str, str]:
+    """``np`` and ``float32``."""
+    package, _, name = dtype_text(dtype).partition(".")
+    return package, name
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Whose arrays the function takes."""
+
+    dtype: Callable[[DType], tuple[str, str]]
+    """What a dtype is called, behind what the library is called in the file."""
+    asarray: str | None
+    """Makes arrays of results that are numbers otherwise; None if they are arrays."""
+
+
+NUMPY: Final = Library(_numpy_dtype, "asarray")
 
 
 @dataclass(slots=True)
@@ -27,6 +47,7 @@ class Face:
     program: Program
     parameters: Sequence[Exported]
     module: Module
+    library: Library = NUMPY
     lines: list[str] = field(default_factory=list[str])
     inputs: list[str] = field(default_factory=list[str])
     """The variables of the inputs of the graph."""
@@ -174,7 +195,7 @@ class Face:
 
     def _dtype(self, leaf: Argument) -> str:
         self.module.note_dtype(leaf.type.dtype)
-        package, name = dtype_parts(leaf)
+        package, name = self.library.dtype(leaf.type.dtype)
         return f"{self._global(package)}.{name}"
 
     def _check_writes(self) -> None:
@@ -235,8 +256,9 @@ class Face:
             if leaf.weak is not None:
                 return f"{out}[{leaf.index}].item()"
             is_array = self.program.graph.outputs[leaf.index].ndim or leaf.is_scalar
+            asarray = self.library.asarray if not is_array else None
             return (
-                f"{out}[{leaf.index}]" if is_array else f"{self._global('np')}.asarray({out}[{leaf.index}])"
+                f"{self._global('np')}.{asarray}({out}[{leaf.index}])" if asarray else f"{out}[{leaf.index}]"
             )
         text = self._value(leaf.value)
         if text is None:
@@ -255,14 +277,6 @@ class Face:
 def list_text(kind: Any) -> str:
     """The fields of a namedtuple as a list of texts."""
     return f"[{', '.join(map(quoted, kind._fields))}]"
-
-
-def dtype_parts(leaf: Argument) -> tuple[str, str]:
-    """``np`` and ``float32``."""
-    dtype = leaf.type.dtype
-    if dtype.name == "bfloat16":
-        return "ml_dtypes", "bfloat16"
-    return "np", "bool_" if dtype.kind == "b" else dtype.name
 
 
 def quoted(text: str) -> str:

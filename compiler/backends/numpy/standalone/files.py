@@ -45,6 +45,8 @@ def python_files(
     leaves: Sequence[Argument | Static],
     signature: Signature | None = None,
     doc: str | None = None,
+    *,
+    name: str | None = None,
 ) -> dict[str, str | bytes]:
     """A program as files by name: ``NAME.py``, which NumPy alone can run, and ``NAME.npz`` if its constants are large.
 
@@ -56,13 +58,14 @@ def python_files(
         leaves: how the leaves of that entered the trace.
         signature: the user's parameters and defaults; None of functions that do not say.
         doc: the user's docstring.
+        name: what the function is called; else as the graph is.
 
     Raises:
         ExportError: the function needs more than NumPy; the message says what.
     """
     _refuse(program)
     graph = program.graph
-    name = Names([*RESERVED, *FIXED_NAMES, *self_check_names(), *NAMES, *CHECKS]).claim(graph.name)
+    name = Names([*RESERVED, *FIXED_NAMES, *self_check_names(), *NAMES, *CHECKS]).claim(name or graph.name)
     arrays = f"{name}_of_arrays"
     module = module_of([name, arrays, *NAMES, *CHECKS])
     effects = has_effects(graph)

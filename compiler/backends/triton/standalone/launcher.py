@@ -1,0 +1,59 @@
+"""Functions of an exported file that run launches on flat tensors of torch, in loops too."""
+
+from collections.abc import Mapping
+from typing import Final
+
+FLAT: Final = '''\
+def flat(x, device):
+    """The numbers of a tensor one after another, complex ones as pairs."""
+    x = x.to(device).contiguous()
+    return (torch.view_as_real(x) if x.is_complex() else x).view(-1)
+'''
+
+DEVICE: Final = '''\
+def device_of(tensors):
+    """Where the tensors lie; numbers lie nowhere."""
+    return next((x.device for x in tensors if x.dim() or x.is_cuda), torch.device("cuda"))
+'''
+
+SCAN: Final = '''\
+def scan(body, length, reverse, consts, carried, ends, spares, xs, ys, work):
+    """Run `body` for each row of `xs` and `ys`: tensors, the length of a row, and where one is copied to, or None.
+
+    What is carried alternates between two places, so that the last turn writes to `ends`.
+    """
+    now = carried
+    for turn in range(length):
+        row = length - 1 - turn if reverse else turn
+        then = (ends, spares)[(length - 1 - turn) & 1]
+        read = [(x[row * size : (row + 1) * size], place) for x, size, place in xs]
+        made = [(y[row * size : (row + 1) * size], place) for y, size, place in ys]
+        given = [x if place is None else place.copy_(x) for x, place in read]
+        body(work, *consts, *now, *given, *then, *(y if place is None else place for y, place in made))
+        for y, place in made:
+            if place is not None:
+                y.copy_(place)
+        now = then
+    if not length:
+        for end, start in zip(ends, carried):
+            end.copy_(start)
+'''
+
+WHILE: Final = '''\
+def repeat(condition, body, most, consts, carried, ends, spares, goes_on, condition_work, work):
+    """Run `body` as long as `condition` gives true, which each turn waits for."""
+    now, turn = carried, 0
+    while turn != most:
+        condition(condition_work, *consts, *now, goes_on)
+        if not goes_on.item():
+            break
+        then = (ends, spares)[turn & 1]
+        body(work, *consts, *now, *then)
+        now, turn = then, turn + 1
+    for end, last in zip(ends, now):
+        if end is not last:
+            end.copy_(last)
+'''
+
+LAUNCHER: Final[Mapping[str, str]] = {"flat": FLAT, "device_of": DEVICE, "scan": SCAN, "repeat": WHILE}
+"""By name."""
