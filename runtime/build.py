@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..compiler.backends.c.function import CFunction
-from ..compiler.backends.c.library import CLibrary
+from ..compiler.backends.c.library import CLibrary, PrintFunction
 from ..compiler.backends.c.source import print_function, print_source
 from ..compiler.backends.numpy.printer import callbacks, entry_name, memory_plan, print_module
 from ..compiler.errors import MissingCompilerError
@@ -43,10 +43,23 @@ class Source:
     """What launches the Triton functions that the Python module is; None of other backends."""
 
 
-def print_program(graph: Graph, target: Target, donated: Sequence[int] = (), *, check: bool = True) -> Source:
+def c_printer(target: Target) -> PrintFunction:
+    """What prints the C functions of programs for a target."""
+    return partial(print_function, options=target.options)
+
+
+def print_program(
+    graph: Graph,
+    target: Target,
+    donated: Sequence[int] = (),
+    *,
+    check: bool = True,
+    print_c: PrintFunction | None = None,
+) -> Source:
     """The generated text of a graph that has been through all passes; results may overwrite the `donated` inputs.
 
-    With `check` the module can compare itself with the meanings of the ops.
+    With `check` the module can compare itself with the meanings of the ops. `print_c` prints C functions as
+    `c_printer` of the target does.
     """
     if target.backend == "triton":
         from ..compiler.backends.triton.program import triton_program
@@ -58,7 +71,7 @@ def print_program(graph: Graph, target: Target, donated: Sequence[int] = (), *, 
         return Source(print_module(graph, donated=donated, check=check))
     assert target.toolchain is not None
     flags = target.toolchain.flags_for(fast_math=target.options.fast_math)
-    library = CLibrary(partial(print_function, options=target.options), flags)
+    library = CLibrary(print_c or c_printer(target), flags)
     python = print_module(graph, library=library, donated=donated, check=check)
     if not library.functions:
         return Source(python)
@@ -69,7 +82,11 @@ def print_program(graph: Graph, target: Target, donated: Sequence[int] = (), *, 
 
 
 def memory_of(
-    graph: Graph, target: Target, donated: Sequence[int] = (), plan: "Plan | None" = None
+    graph: Graph,
+    target: Target,
+    donated: Sequence[int] = (),
+    plan: "Plan | None" = None,
+    print_c: PrintFunction | None = None,
 ) -> MemoryUse:
     """What the program of `print_program` needs while it runs; `plan` is that of one for a GPU."""
     if plan is not None:
@@ -79,7 +96,7 @@ def memory_of(
             sum(slot.type.nbytes for slot in slots) for slots in (plan.inputs, plan.outputs)
         )
         return MemoryUse(arguments, outputs, plan.arena_bytes, tuple(lifetimes_of(plan)), len(plan.steps))
-    library = CLibrary(partial(print_function, options=target.options)) if target.backend == "c" else None
+    library = CLibrary(print_c or c_printer(target)) if target.backend == "c" else None
     return memory_use(graph, memory_plan(graph, library, donated))
 
 

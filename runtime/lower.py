@@ -1,18 +1,19 @@
 """`Lowered`: every stage between a Python function and its generated source, to look at."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..compiler.backends.c.library import PrintFunction
 from ..compiler.ir import Graph
 from ..compiler.memory_use import MemoryUse
 from ..compiler.notebook import code_html, folded_html
 from ..compiler.program import Program, trace
 from ..passes.fuse import fusion_report
 from ..passes.fusion.report import Report
-from .build import Source, memory_of, print_program
+from .build import Source, c_printer, memory_of, print_program
 from .cost import Cost, cost_of
 from .donation import donated_inputs
 from .lowered_kernel import Kernel, check_for_gpus, kernels_of
@@ -91,17 +92,22 @@ class Lowered:
 
     @cached_property
     def _source(self) -> Source:
-        return print_program(self.optimised, self._target, self._donated)
+        return print_program(self.optimised, self._target, self._donated, print_c=self._print_c)
+
+    @cached_property
+    def _print_c(self) -> PrintFunction:
+        """Prints each C function once: the program, its plain text and its memory ask for the same."""
+        return cache(c_printer(self._target))
 
     @property
     def unchecked(self) -> Source:
         """The generated text without the comparison with itself that a file on disk ends with."""
-        return print_program(self.optimised, self._target, self._donated, check=False)
+        return print_program(self.optimised, self._target, self._donated, check=False, print_c=self._print_c)
 
     @cached_property
     def memory(self) -> MemoryUse:
         """The bytes of arguments, outputs and temporaries, and the peak."""
-        return memory_of(self.optimised, self._target, self._donated, self.plan)
+        return memory_of(self.optimised, self._target, self._donated, self.plan, self._print_c)
 
     @cached_property
     def fusion(self) -> Report:

@@ -39,7 +39,7 @@ def stages_of(traced: Graph, after: Sequence[tuple[str, Graph]], names: SteadyNa
     runs: dict[str, int] = {}
     for name, graph in after:
         run = runs[name] = runs.get(name, 0) + 1
-        title = name if run == 1 else f"{name}, run {run}"
+        title = name if run == 1 else f"{name} ({run})"
         if graph is graphs[-1] or graph == graphs[-1]:
             order.append((title, None))
             continue

@@ -1,7 +1,11 @@
 """The HTML report of a program: whole, linked, escaped, and as small as it can be."""
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -229,8 +233,28 @@ def test_long_constants_and_long_programs_are_cut_and_say_so(tmp_path: Path) -> 
 
 
 def test_a_program_of_a_gpu_has_a_report() -> None:
-    pytest.importorskip("triton")
     lowered = tm.compile(lambda x: np.tanh(x) * 2.0, backend="triton").lower(np.ones((64, 64), "f4"))
-    page = parsed_page(lowered.html())
+    page = parsed_page(lowered.html(machine_code=False))
     assert "Triton" in page.one("header").text
     assert "launch" in page.named("plan").text
+
+
+REGISTERS = """
+import numpy as np, tracemill as tm
+print(tm.compile(lambda x: np.tanh(x) * 2.0, backend="triton").lower(np.ones((64, 64), "f4")).html())
+"""
+
+
+@pytest.mark.slow
+def test_kernels_of_a_gpu_say_how_many_registers_they_take(tmp_path: Path) -> None:
+    if find_spec("triton") is None:
+        pytest.skip("triton is not installed; it is for Linux")
+    script = (
+        tmp_path / "registers.py"
+    )  # in a process of its own: nothing compiles where the interpreter is loaded
+    script.write_text(REGISTERS)
+    variables = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    variables["PYTHONPATH"] = str(Path(tm.__file__).parent / "tests" / ".root")
+    command = [sys.executable, str(script)]
+    ran = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    assert re.search(r"\d+ registers nothing spilled", parsed_page(ran.stdout).named("kernels").text)
