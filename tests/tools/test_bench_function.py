@@ -122,7 +122,7 @@ def test_a_peer_that_is_not_installed_says_how_to_get_it(
 
 
 def test_a_word_that_is_no_function_is_a_command(terminal: Terminal) -> None:
-    ran = terminal.run("bench", "sute")
+    ran = terminal.run("bench", "suites")
     assert ran.status == 2
     assert "'suite'" in ran.err
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import tracemill as tm
 from tracemill.tools.inspection import Stage, show
 
 from .terminal import Terminal
@@ -217,3 +218,53 @@ def test_an_example_file_is_never_unpickled(terminal: Terminal) -> None:
 def test_functions_of_installed_modules_and_functions_without_a_signature_work(terminal: Terminal) -> None:
     assert traced(terminal, "numpy:hypot", "--in", "f32[2]", "--in", "f32[2]").endswith("-> f32[2]:")
     assert traced(terminal, "model:total", "--in", "f64[2]", "--in", "axis = 0").endswith("-> f64[]:")
+
+
+@pytest.fixture
+def artifact(model: None) -> str:
+    """A function that was exported, where its code is not known any more."""
+    names: dict[str, Any] = {}
+    exec(compile(SOURCE, "model.py", "exec"), names)
+    tm.export(names["loss"], "f32[2]", "f32[4, 2]", "f32[4]").save("loss.tmill")
+    return "loss.tmill"
+
+
+def test_an_artifact_is_inspected_for_its_own_arguments(terminal: Terminal, artifact: str) -> None:
+    line = "def loss(w: f32[2], x: f32[4, 2], y: f32[4]) -> f32[]:"
+    assert traced(terminal, artifact) == line
+    document = json.loads(terminal.run("inspect", artifact, "--json", "--stage", "cost").out)
+    assert document["signature"] == "args[0]: f32[2], args[1]: f32[4, 2], args[2]: f32[4]"
+    assert document["stages"][0]["data"]["transcendentals"] == 4
+
+
+def test_an_artifact_is_transformed_and_takes_other_arguments_only_then(
+    terminal: Terminal, artifact: str
+) -> None:
+    gradient = "def loss(w: f32[2], x: f32[4, 2], y: f32[4]) -> f32[2]:"
+    assert traced(terminal, artifact, "--transform", "grad") == gradient
+    mapped = (
+        "--transform",
+        "vmap",
+        "--in",
+        "w: f32[9, 2]",
+        "--in",
+        "x: f32[9, 4, 2]",
+        "--in",
+        "y: f32[9, 4]",
+    )
+    assert traced(terminal, artifact, *mapped).endswith("-> f32[9]:")
+    ran = terminal.run("inspect", artifact, "--in", "w: f32[9, 2]")
+    assert ran.status == 2
+    assert "loss.tmill has arguments of its own: args[0]: f32[2], " in ran.err
+
+
+def test_an_artifact_that_is_missing_or_damaged_is_refused_in_one_line(
+    terminal: Terminal, artifact: str
+) -> None:
+    ran = terminal.run("inspect", "none.tmill")
+    assert (ran.status, ran.err) == (2, "tracemill: there is no file none.tmill\n")
+    Path("cut.tmill").write_bytes(Path(artifact).read_bytes()[:300])
+    ran = terminal.run("inspect", "cut.tmill")
+    assert ran.status == 1
+    assert ran.err.startswith("tracemill: ArtifactError: cut.tmill: ")
+    assert ran.err.count("\n") == 1
