@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...compiler.byte_counts import show_bytes
-from ...compiler.errors import KernelError, MissingPackageError
+from ...compiler.errors import BackendError, KernelError, MissingPackageError
 from ...compiler.ir import Call, Value
 from ...passes.fusion.reasons import NotFused, Refusal
 from ...passes.fusion.report import FusedKernel, Report
@@ -87,7 +87,7 @@ def _machine_code(kernel: Kernel) -> Iterator[tuple[str, str]]:
     """Registers and what is spilled, of a kernel for a GPU that Triton can compile here."""
     try:
         built = [function for function in kernel._built if function.facts is not None]
-    except (MissingPackageError, KernelError):
+    except (BackendError, KernelError, MissingPackageError):  # no Triton, or one that only interprets
         return
     for function in built:
         found = function.facts
