@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from .bench import compilation, overhead, training_step, transforms
+from .bench import artifacts, compilation, overhead, training_step, transforms
 from .bench.machine import machine_text
 from .bench.timing import Measurement
 from .bench_function_command import bench_function
@@ -30,6 +30,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "compile": compilation,
     "step": training_step,
     "transforms": transforms,
+    "artifacts": artifacts,
 }
 
 
@@ -80,7 +81,7 @@ bench.add_command(suite)
     help="Write the table to this file, too.",
 )
 def own(names: tuple[str, ...], rounds: int, file: Path | None) -> None:
-    """Measure what a call, a compilation, a training step and transforms cost here.
+    """Measure what a call, a compilation, a training step, transforms and exported files cost here.
 
     Numbers are medians; what is compared runs in turn. Leave the machine alone meanwhile.
     """

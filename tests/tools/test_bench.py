@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.tools.bench import compilation, transforms
+from tracemill.tools.bench import artifacts, compilation, transforms
 from tracemill.tools.bench.timing import seconds_in_turn
 
 from .terminal import Terminal
@@ -55,6 +55,18 @@ def test_transforms_are_reported(monkeypatch: pytest.MonkeyPatch, terminal: Term
     cases = [row["case"] for row in json.loads(Path("found.json").read_text())["measurements"]]
     kinds = (", nodes", " / NumPy's forward", " / NumPy by hand", "compile")
     assert [sum(case.endswith(kind) for case in cases) for kind in kinds] == [5, 5, 5, 1]
+
+
+@pytest.mark.slow
+def test_exported_files_are_reported(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
+    monkeypatch.setattr(artifacts, "REPORTED", 100)
+    ran = terminal.run("bench", "own", "artifacts", "--rounds", "1", "--json", "found.json")
+    assert (ran.status, ran.err) == (0, "")
+    rows = json.loads(Path("found.json").read_text())["measurements"]
+    found = {row["case"]: row["value"] for row in rows}
+    assert {f"export, 30 nodes, {format}" for format in artifacts.FORMATS} < found.keys()
+    assert all(value > 0 for value in found.values())
+    assert found["digit network, bundle"] <= 1.2
 
 
 @pytest.mark.parametrize("name", transforms.PAIRS)
