@@ -228,6 +228,20 @@ for _name, _method in _MENDED.items():
     setattr(InterpreterBuilder, _name, _method)
 
 
+# ---- numbers as limits of loops ------------------------------------------------------------------------
+
+_patch_tensors = interpreter._patch_lang_tensor
+
+
+def _with_limits(tensor: Any, scope: Any) -> None:
+    """NumPy takes no array with an axis for a number, which Triton 3.6 gives it."""
+    _patch_tensors(tensor, scope)
+    scope.set_attr(tensor, "__index__", lambda number: int(np.squeeze(number.handle.data)))
+
+
+interpreter._patch_lang_tensor = _with_limits
+
+
 # ---- reductions and scans by functions of ours ---------------------------------------------------------
 
 
