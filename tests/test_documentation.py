@@ -38,6 +38,7 @@ PAGES = (
 )
 HEAVY = {
     "docs/how-to/reading-dumps.md",
+    "docs/tutorial/export.md",
     "docs/tutorial/first-function.md",
 }  # they take more than a few seconds
 
