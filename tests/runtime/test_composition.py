@@ -90,7 +90,7 @@ def _no_disk_cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("sample", FIRST, ids=lambda sample: sample.id)
 def test_pairs_of_transforms_compose(sample: Sample) -> None:
-    check_all(check_sample, chosen(PAIRS, 15, sample), sample)
+    check_all(check_sample, chosen(PAIRS, 7, sample), sample)
 
 
 @pytest.mark.slow
@@ -101,12 +101,12 @@ def test_every_pair_of_transforms_composes(sample: Sample) -> None:
 
 @pytest.mark.parametrize("sample", SUBJECTS)
 def test_triples_of_transforms_compose(sample: Sample) -> None:
-    check_all(check_sample, chosen(TRIPLES, 4, sample), sample)
+    check_all(check_sample, chosen(TRIPLES, 2, sample), sample)
 
 
 @pytest.mark.parametrize("sample", NARROW_SUBJECTS)
 def test_pairs_of_transforms_compose_in_single_precision(sample: Sample) -> None:
-    check_all(check_narrow, chosen(PAIRS, 12, sample), sample)
+    check_all(check_narrow, chosen(PAIRS, 5, sample), sample)
 
 
 # ---- the same programs through C, many at a time ---------------------------------------------------------

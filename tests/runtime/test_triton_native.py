@@ -48,6 +48,7 @@ def native(c_toolchain: Toolchain) -> Generator[Elsewhere]:
 
 SIZES = (
     (blocks, "POINTWISE", 8),
+    (blocks, "LEAST", 4),
     (blocks, "THREADS", 1),
     (blocks, "RESIDENT", 1024),
     (blocks, "STREAMED", 32),

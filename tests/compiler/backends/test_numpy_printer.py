@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from matrix_graphs import matrix_graphs
 from random_graphs import graphs
 from recording import assert_same, drawn, recorded
+from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
+from samples.thinning import taken
 from threading_together import run_in_threads
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
@@ -31,8 +33,6 @@ from tracemill.runtime.load import load_module
 
 SUMMED = {"dot", "sum"}
 """Ops that may round in another order than their meaning."""
-
-OPS = sorted({sample.op for sample in SAMPLES})
 
 
 def compiled(graph: Graph) -> Callable[..., tuple[Any, ...]]:
@@ -82,14 +82,8 @@ def run_and_check(graph: Graph, inputs: Sequence[Array]) -> tuple[Any, ...]:
 # ---- every op --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("op", OPS)
-def test_every_sample_gives_what_the_op_means(op: str) -> None:
-    for sample in SAMPLES:
-        if sample.op == op:
-            check_sample(sample)
-
-
-def check_sample(sample: Sample) -> None:
+@of_each_op(SAMPLES, quick=taken(SAMPLES, share=0.25))
+def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
     graph, inputs = sample.graph(), sample.arrays()
     actual = compiled(graph)(*inputs)
     expected = evaluate(graph, *inputs)
@@ -98,17 +92,14 @@ def check_sample(sample: Sample) -> None:
     assert_own(actual, inputs)
 
 
-@pytest.mark.parametrize("op", OPS)
-def test_only_views_share_memory_with_an_operand(op: str) -> None:
-    """The memory plan relies on it."""
-    for sample in SAMPLES:
-        if sample.op != op or list(called(sample.graph().calls)):  # a graph may return what it is given
-            continue
-        graph, inputs = sample.graph(), sample.arrays()
-        with np.errstate(all="ignore"):
-            results = run_call(graph.calls[0], inputs)
-        shared = any(np.may_share_memory(x, y) for x in results for y in inputs)
-        assert not shared or op in VIEWS, sample.id
+@of_each_op(sample for sample in SAMPLES if not list(called(sample.graph().calls)))
+def test_only_views_share_memory_with_an_operand(sample: Sample) -> None:
+    """The memory plan relies on it. A graph may return what it is given."""
+    graph, inputs = sample.graph(), sample.arrays()
+    with np.errstate(all="ignore"):
+        results = run_call(graph.calls[0], inputs)
+    shared = any(np.may_share_memory(x, y) for x in results for y in inputs)
+    assert not shared or sample.op in VIEWS
 
 
 # ---- large results, for which there are statements of their own -------------------------------------

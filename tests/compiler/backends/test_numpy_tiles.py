@@ -17,7 +17,10 @@ import tracemill as tm
 from kernels import as_kernel, is_kernel_sample, kernel_of
 from matrix_graphs import matrix_graphs
 from recording import assert_same, drawn, recorded
+from samples.grouping import of_each_op
+from samples.sample import Sample
 from samples.table import SAMPLES
+from samples.thinning import taken
 from threading_together import run_in_threads
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
@@ -112,7 +115,6 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Array]]] = {
 each_program = pytest.mark.parametrize("name", PROGRAMS)
 
 
-@each_program
 def log_softmax_of_sums(x: Any, y: Any) -> Any:
     sums = np.cumsum(x / (np.abs(y) + 1), axis=0)
     shifted = sums - np.max(sums, axis=0, keepdims=True)
@@ -163,13 +165,11 @@ def test_inputs_may_lie_in_memory_in_any_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("tile_bytes", [30, pytest.param(8, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("op", sorted({sample.op for sample in LOOPS}))
-def test_every_sample_gives_the_same_in_tiles(op: str, tile_bytes: int) -> None:
-    for sample in LOOPS:
-        if sample.op == op:
-            graph, inputs = as_kernel(sample.graph()), sample.arrays()
-            found = run_in_tiles(graph, inputs, tile_bytes)
-            assert_near([np.asarray(x) for x in found], evaluate(graph, *inputs))
+@of_each_op(LOOPS, quick=taken(LOOPS, share=0.25))
+def test_every_sample_gives_the_same_in_tiles(sample: Sample, tile_bytes: int) -> None:
+    graph, inputs = as_kernel(sample.graph()), sample.arrays()
+    found = run_in_tiles(graph, inputs, tile_bytes)
+    assert_near([np.asarray(x) for x in found], evaluate(graph, *inputs))
 
 
 @settings(max_examples=60, deadline=None)

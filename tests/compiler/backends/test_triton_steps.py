@@ -9,6 +9,7 @@ from recording import drawn
 from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
+from samples.thinning import taken
 from step_graphs import STEPS, attending
 from tracemill.compiler.backends.triton.kernel import TritonKernel
 from tracemill.compiler.backends.triton.module import Module
@@ -54,7 +55,7 @@ def assert_means_the_same(graph: Graph, inputs: list[Array], *, signed_zeros: bo
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@of_each_op(COVERED)
+@of_each_op(COVERED, quick=taken(COVERED, share=0.2))
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays(), signed_zeros=sample.signed_zeros)
 
