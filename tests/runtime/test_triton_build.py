@@ -67,7 +67,11 @@ needs_triton = pytest.mark.skipif(
 )
 
 
-def built(target: str, *names: str) -> dict[str, list[dict[str, Any]]]:
+Facts = dict[str, list[dict[str, Any]]]
+"""What is known of the functions of each kernel. It is compiled once, and asked for all that is wanted of it."""
+
+
+def built(target: str, *names: str) -> Facts:
     variables = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     done = subprocess.run(
         [sys.executable, str(TESTS / "triton_facts.py"), target, *names],
@@ -77,15 +81,16 @@ def built(target: str, *names: str) -> dict[str, list[dict[str, Any]]]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout)
+    found: Facts = json.loads(done.stdout)
     return found
 
 
 @needs_triton
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
-def test_kernels_stay_in_registers(target: str) -> None:
-    for name, kernels in built(target, *NAMES).items():
+def test_kernels_stay_in_registers_and_load_several_numbers_at_once(target: str) -> None:
+    found = built(target, *NAMES)
+    for name, kernels in found.items():
         for kernel in kernels:
             if target.startswith("hip"):
                 assert not any(kernel["spilled"]), (name, kernel)
@@ -93,24 +98,24 @@ def test_kernels_stay_in_registers(target: str) -> None:
                 assert kernel["local"] == 0, (name, kernel)
                 assert kernel["threads"] == 32 * kernel["warps"]
                 assert kernel["registers"] * kernel["threads"] <= 65536, (name, kernel)
+    if target == "cuda:sm_90":
+        assert_rows_that_are_multiples_of_four_are_loaded_and_stored_several_numbers_at_once(found)
+        assert_elements_are_loaded_16_bytes_at_once_and_the_cache_is_told_what_is_read_again(found)
 
 
-@needs_triton
-@pytest.mark.slow
-def test_rows_that_are_multiples_of_four_are_loaded_and_stored_several_numbers_at_once() -> None:
-    for kernels in built(
-        "cuda:sm_90", "softmax", "softmax of wide rows", "layer_norm", "running sum of rows"
-    ).values():
-        for kernel in kernels:
+def assert_rows_that_are_multiples_of_four_are_loaded_and_stored_several_numbers_at_once(
+    found: Facts,
+) -> None:
+    for name in ("softmax", "softmax of wide rows", "layer_norm", "running sum of rows"):
+        for kernel in found[name]:
             assert kernel["wide loads"] > 0
             assert kernel["wide stores"] > 0
 
 
-@needs_triton
-@pytest.mark.slow
-def test_elements_are_loaded_16_bytes_at_once_and_the_cache_is_told_what_is_read_again() -> None:
-    found = built("cuda:sm_90", *POINTWISE)
-    assert all(facts["loads of 16 bytes"] > 0 for (facts,) in found.values())
+def assert_elements_are_loaded_16_bytes_at_once_and_the_cache_is_told_what_is_read_again(
+    found: Facts,
+) -> None:
+    assert all(facts["loads of 16 bytes"] > 0 for name in POINTWISE for facts in found[name])
     (odd,), (row,), (streamed,) = found["odd"], found["row"], found["streamed"]
     assert odd["loads"] > odd["loads of 16 bytes"] == 4, "the last block has a mask"
     assert row["loads"] == row["loads of 16 bytes"] == 2 * row["kept"]
@@ -162,12 +167,12 @@ def test_products_run_on_tensor_cores_within_registers_and_shared_memory(target:
         "convolution",
     ):
         assert found[f"product of {name}"][0][MULTIPLIES[target]] > 0, name
+    if target == "cuda:sm_90":
+        assert_products_store_several_numbers_at_once_where_rows_are_multiples_of_eight(found)
 
 
-@needs_triton
-@pytest.mark.slow
-def test_products_store_several_numbers_at_once_where_rows_are_multiples_of_eight() -> None:
-    for name, kernels in built("cuda:sm_90", *PRODUCTS).items():
+def assert_products_store_several_numbers_at_once_where_rows_are_multiples_of_eight(found: Facts) -> None:
+    for name, kernels in found.items():
         if name not in ("product of odd", "product of vector"):
             assert kernels[0]["wide stores"] > 0, name
 
