@@ -3,7 +3,7 @@
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import update_wrapper
 from pathlib import Path
@@ -64,6 +64,8 @@ class CompiledFunction:
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         self._function = function
         self._options = options
+        self._code: Mapping[str, Mapping[str, bytes]] = {}
+        """What was compiled ahead of time, as in `Target`."""
         self._static_argnums, self._static_argnames = static_arguments(
             function, options.static_argnums, options.static_argnames
         )
@@ -177,7 +179,7 @@ class CompiledFunction:
             self._options.lock,
         )
         return watched(
-            lambda: Variant(self._function, signature, *options),
+            lambda: Variant(self._function, signature, *options, code=self._code),
             lambda variant: Lowered(self._function, signature, *options, program=variant.program),
         )
 

@@ -15,6 +15,11 @@ _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
 _TEXT: Final = ".text."
 
+_FLAGS: Final = 6
+"""Which field of the header."""
+_OLDEST: Final = 50
+"""The first architecture that is looked at."""
+
 _SIZED: Final = 4
 """The format of attributes that say how long they are; all others take four bytes."""
 _THREADS, _FRAME, _PARAMETER, _REGISTERS = 0x10, 0x11, 0x17, 0x2F
@@ -46,6 +51,19 @@ def kernels_in(cubin: bytes) -> Mapping[str, KernelFacts]:
         return _Elf(cubin).kernels()
     except (struct.error, IndexError, ValueError) as error:
         raise CubinError(f"these {len(cubin)} bytes are no cubin that can be read: {error}") from error
+
+
+def architecture_of(cubin: bytes) -> int:
+    """What a cubin was compiled for: 90 for sm_90. In its flags that is the lowest byte, or of a newer form the next.
+
+    Raises:
+        CubinError: this is no cubin.
+    """
+    if len(cubin) < _HEADER.size or cubin[:4] != b"\x7fELF":
+        raise CubinError(f"these {len(cubin)} bytes are no cubin that can be read: they are too few")
+    flags: int = _HEADER.unpack_from(cubin)[_FLAGS]
+    lowest = flags & 0xFF
+    return lowest if lowest >= _OLDEST else flags >> 8 & 0xFF
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What a program is made for: a backend, its options, a compiler or a GPU."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +10,9 @@ from ..compiler.errors import BackendError
 from .blas import products
 from .environment import usual_backend
 from .toolchain import Toolchain, toolchain, working_toolchain
+
+GRAPH: Final = "graph.txt"
+"""Among the files of a program that was compiled ahead of time: the graph for which it was."""
 
 BACKENDS: Final = ("auto", "c", "numpy", "triton")
 
@@ -29,6 +32,10 @@ class Target:
     """The number of the GPU that Triton's kernels run on."""
     lock: Path | None = None
     """The file with what is chosen of Triton's kernels; what it has not is measured. None if rules decide."""
+    code: Mapping[str, Mapping[str, bytes]] = field(
+        default_factory=dict[str, Mapping[str, bytes]], hash=False
+    )
+    """What was compiled ahead of time: the files of a program by GPU, ``"cuda:sm_90"``, and the text of its graph."""
 
     @property
     def key(self) -> Mapping[str, str]:

@@ -1,6 +1,7 @@
 """A function compiled for one signature."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from .gpu.device_array import DeviceArray
 from .numpy_generators import refusing_draws
 from .signature import NumberSpec, Signature, arguments_for, gpu_of
 from .stage_times import stage
-from .target import target_of
+from .target import Target, target_of
 from .transform import inputs_of, overwrite
 
 
@@ -31,6 +32,7 @@ class Variant:
         fast_math: bool = False,
         donate_argnums: tuple[int, ...] = (),
         lock: Path | None = None,
+        code: Mapping[str, Mapping[str, bytes]] | None = None,
     ) -> None:
         self.signature = signature
         self.function = function
@@ -43,10 +45,10 @@ class Variant:
         self.entry: Callable[..., Any] = always_miss
         """``entry(args, kwargs)``: the result, or MISS if the call needs the general way."""
         if not self.uses_variables:
-            self._build(backend, fast_math, lock)
+            target = target_of(backend, fast_math, gpu_of(signature, self.program.captured), lock)
+            self._build(replace(target, code=code) if code else target)
 
-    def _build(self, backend: str, fast_math: bool, lock: Path | None) -> None:
-        target = target_of(backend, fast_math, gpu_of(self.signature, self.program.captured), lock)
+    def _build(self, target: Target) -> None:
         self.build = build(self.program.graph, target, self.donated)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         if not self.program.mutated and not self.program.frozen:

@@ -23,7 +23,6 @@ from ...compiler.program import (
 )
 from ..argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
 from ..compile import CompiledFunction, Options
-from ..donation import donated_inputs
 from ..gpu.device_array import DeviceArray
 from ..numpy_generators import refusing_draws
 from ..signature import (
@@ -95,8 +94,8 @@ def export(
     _check_kept(name, signature, program)
     interface = interface_of(function, function_name(function), args, kwargs)
     settings = Settings(options.fast_math, options.donate_argnums)
-    donated = donated_inputs(signature, options.donate_argnums)
-    return Artifact(interface, signature, program, settings, code_for(program.graph, wanted, donated))
+    code = code_for(program.graph, wanted, fast_math=options.fast_math)
+    return Artifact(interface, signature, program, settings, code)
 
 
 # ---- arguments ---------------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ class LoadedFunction(CompiledFunction):
         settings = artifact.settings
         options = Options(backend, settings.fast_math, (), (), _VARIANTS, settings.donate_argnums)
         super().__init__(self._replay, options)
+        self._code = artifact.code
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:

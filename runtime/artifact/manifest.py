@@ -46,7 +46,7 @@ def manifest_of(
 ) -> dict[str, Any]:
     """The manifest of an artifact with these other members; `constants` says which arrays lie in which."""
     program = artifact.program
-    code = {target: list(files) for target, files in artifact.code.items()}
+    code = {target: sorted(files) for target, files in artifact.code.items()}
     document: dict[str, Any] = {
         "format": FORMAT,
         "producer": {"tracemill": _version("tracemill"), "numpy": np.__version__},
@@ -74,6 +74,11 @@ def manifest_id(document: Mapping[str, Any]) -> str:
     """The digest of a manifest without its own id."""
     rest = {name: part for name, part in document.items() if name != "id"}
     return digest_of(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
+
+
+def file_of(digest: str) -> str:
+    """The file of a program for GPUs that holds the array of a digest; one of the graph's is not stored twice."""
+    return f"{digest.rpartition(':')[2]}.bin"
 
 
 def digest_of(content: bytes) -> str:

@@ -11,6 +11,7 @@ from ...compiler.errors import InvalidGraphError, ParseError
 from ...compiler.ir import ArrayType, Constant, Graph, called
 from ...compiler.parse import parse
 from ...compiler.program import ArrayOutput, Program, Static, flatten_arguments
+from ...compiler.text import graph_constants
 from ..signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, arguments_for, identity_of
 from ..trees import flatten
 from .archive import WHOLE, Archive
@@ -21,7 +22,8 @@ from .fields import Fields, json_document
 from .interface import Interface, check_form, interface_from
 from .literal_document import literal_of
 from .lost_rules import LOST
-from .manifest import FORMAT, GRAPH, MANIFEST, NUMBERS, digest_of, manifest_id
+from .manifest import FORMAT, GRAPH, MANIFEST, NUMBERS, digest_of, file_of, manifest_id
+from .targets import check_code, folder_of
 from .tree_document import TreeReader
 
 LARGEST_MANIFEST: Final = 1 << 22
@@ -46,7 +48,7 @@ def artifact_in(archive: Archive, types: Iterable[type[Any]] = ()) -> Artifact:
         raise DamageError(MANIFEST, f"there is no {error}") from error
     except (ValueError, OverflowError) as error:
         raise DamageError(MANIFEST, str(error)) from error
-    return Artifact(interface, signature, program, settings)
+    return Artifact(interface, signature, program, settings, _code(members, graph))
 
 
 # ---- members -----------------------------------------------------------------------------------------
@@ -119,6 +121,28 @@ def _graph(members: _Members) -> Graph:
     except InvalidGraphError as error:
         raise DamageError(GRAPH, f"the graph is not well formed: {error.message}") from error
     return graph
+
+
+def _code(members: _Members, graph: Graph) -> dict[str, dict[str, bytes]]:
+    """The files for GPUs, which are looked through: plans, machine code, and its parameters."""
+    known = {file_of(digest): array.tobytes() for digest, array in graph_constants(graph).items()}
+    code: dict[str, dict[str, bytes]] = {}
+    for target, names in members.manifest.take("code", dict).items():
+        place = f"the code for {target!r:.40}"
+        try:
+            folder = folder_of(target)
+            names = [
+                members.manifest.checked("code", name, str)
+                for name in members.manifest.checked("code", names, list)
+            ]
+            files = {name: known.get(name) or members.read(f"{folder}/{name}") for name in names}
+            check_code(target, files, graph)
+        except ParseError as error:
+            raise DamageError(place, error.message) from error
+        except ValueError as error:
+            raise DamageError(MANIFEST, str(error)) from error
+        code[target] = files
+    return code
 
 
 def _check_ops(graph: Graph, checked: set[int]) -> None:

@@ -1,25 +1,54 @@
 """What artifacts are made for: this machine's processor, and GPUs that need not be there."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from ...compiler.errors import ArgumentValueError
+from ...compiler.errors import ArgumentValueError, ParseError
 from ...compiler.ir import Graph
+from ..target import GRAPH
 
 CPU: Final = "cpu"
+_CUDA: Final = re.compile(r"cuda:(sm_([0-9]{2,3}))")
 
 
 def check_targets(targets: str | Iterable[str]) -> tuple[str, ...]:
     """The targets, each once; `ArgumentValueError` for a name that is none."""
     wanted = tuple(dict.fromkeys([targets] if isinstance(targets, str) else targets))
     for target in wanted:
-        if target != CPU:
+        if target != CPU and not _CUDA.fullmatch(target):
             raise ArgumentValueError(f"target {target!r} is unknown: choose 'cpu' or one like 'cuda:sm_90'")
     return wanted
 
 
-def code_for(
-    graph: Graph, targets: Sequence[str], donated: Sequence[int]
-) -> Mapping[str, Mapping[str, bytes]]:
-    """The files of each target for GPUs."""
-    return {}
+def code_for(graph: Graph, targets: Sequence[str], *, fast_math: bool) -> Mapping[str, Mapping[str, bytes]]:
+    """The files of each target for GPUs. Raises what Triton does."""
+    wanted = [target for target in targets if target != CPU]
+    if not wanted:
+        return {}
+    from ..gpu.ahead import files_for
+
+    return {target: files_for(graph, target, fast_math=fast_math) for target in wanted}
+
+
+def folder_of(target: str) -> str:
+    """The folder of a target's files in a bundle."""
+    found = _CUDA.fullmatch(target)
+    if found is None:
+        raise ValueError(f"{target!r:.40} is no target")
+    return found[1]
+
+
+def check_code(target: str, files: Mapping[str, bytes], graph: Graph) -> None:
+    """ParseError unless files are a program for a target, with the arguments and results of the graph."""
+    from ..gpu.stored_program import program_in
+
+    found = _CUDA.fullmatch(target)
+    if found is None:
+        raise ParseError(f"{target!r:.40} is no target")
+    if GRAPH not in files:
+        raise ParseError(f"there is no {GRAPH}")
+    plan = program_in(files, int(found[2])).plan
+    for values, slots in ((graph.inputs, plan.inputs), (graph.outputs, plan.outputs)):
+        if [value.type for value in values] != [slot.type for slot in slots]:
+            raise ParseError("the plan takes or gives other arrays than the graph")

@@ -1,40 +1,32 @@
 """From a graph to a program on a GPU: optimise, print Triton, compile it for that GPU, cache, load."""
 
-import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Final
-
-import numpy as np
+from typing import Any
 
 from ...compiler.backends.triton.choice import Choice
 from ...compiler.backends.triton.plan import Plan
-from ...compiler.backends.triton.plan_document import arrays_of, document, plan_of
-from ...compiler.backends.triton.program import TritonProgram, triton_program
+from ...compiler.backends.triton.program import triton_program
 from ...compiler.byte_counts import show_bytes
-from ...compiler.dtypes import dtype_name, dtype_named
-from ...compiler.errors import ParseError
+from ...compiler.errors import GpuCodeError
 from ...compiler.ir import Graph
+from ...compiler.text import to_text
 from ..built import Build, statistics
 from ..cache import cache_key, default_cache, versions_in_use
-from ..cache_entry import Entry
 from ..cache_log import log_load, log_store
 from ..optimise import can_be_cached, optimised
 from ..stage_times import note_from_disk, stage
-from ..target import Target
-from ..triton_build import BuiltKernel, build_program, target_named
+from ..target import GRAPH, Target
+from ..triton_build import build_program, target_named
 from .device import Device, gpu
-from .loading import about_kernel, loaded_kernel, loaded_kernels
+from .loading import loaded_kernels
 from .lock_entry import choices_in
 from .lock_file import read_lock
 from .program import GpuProgram
+from .stored_program import KERNELS, files_of, program_in
 from .tune import architecture, tuned
-
-KERNELS: Final = "kernels.py"
-"""The member of a cache entry that is the text of the Triton functions, to be read by people alone."""
-
-PLAN: Final = "plan.json"
 
 _log = logging.getLogger("tracemill")
 
@@ -51,6 +43,11 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
     """
     device, fast_math = gpu(target.gpu), target.options.fast_math
     text = str(graph)
+    ahead = target.code.get(device.target, {})
+    if ahead and ahead[GRAPH] == to_text(graph, locations=False).encode():
+        with suppress(GpuCodeError), stage("load"):  # else compiled anew, for this GPU and driver
+            stored = program_in(ahead)
+            return Build(stored.loaded(device), stored.text, None)
     is_cached = can_be_cached(graph)
     choices = {} if target.lock is None else choices_in(read_lock(target.lock), architecture(device))
     key = _key(text, target, device, choices)
@@ -61,7 +58,9 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
         statistics.from_disk += 1
         note_from_disk()
         with stage("load"):
-            return _from_disk(entry, device)
+            stored = program_in(entry.members)
+            path = entry.folder / KERNELS
+            return Build(stored.loaded(device), stored.text, path, from_disk=True)
     compiled = optimised(graph, "triton")
     with stage("print"):
         program = triton_program(compiled, choices, fast_math=fast_math)
@@ -74,7 +73,7 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
         built = build_program(program, target_named(device.target))
     statistics.compiled += 1
     about = {"function": graph.name, "backend": "triton"}
-    members = _members(program, built) | {"graph.txt": text.encode()}
+    members = files_of(program, built) | {"graph.txt": text.encode()}
     folder = cache.store(key, members, about) if is_cached else None
     if is_cached:
         log_store(cache, key, graph.name, stored=folder is not None)
@@ -103,39 +102,3 @@ def _report_host_steps(plan: Plan) -> None:
             ", ".join(step.ops),
             show_bytes(step.bytes_copied),
         )
-
-
-# ---- on disk -------------------------------------------------------------------------------------------
-
-
-def _members(program: TritonProgram, built: Mapping[str, BuiltKernel]) -> dict[str, bytes]:
-    kernels = [{"function": name, **about_kernel(kernel)} for name, kernel in built.items()]
-    arrays = arrays_of(program.plan)
-    types = {digest: [dtype_name(array.dtype), *array.shape] for digest, array in arrays.items()}
-    stored = {"plan": document(program.plan), "kernels": kernels, "arrays": types}
-    members = {KERNELS: program.text.encode(), PLAN: json.dumps(stored, indent=1).encode()}
-    for number, kernel in enumerate(built.values()):
-        members[f"kernel_{number}.cubin"] = kernel.code
-    return members | {_file_of(digest): array.tobytes() for digest, array in arrays.items()}
-
-
-def _file_of(digest: str) -> str:
-    """The member that holds the array of a digest, ``sha256:…``: no file of Windows has a colon in its name."""
-    return f"{digest.rpartition(':')[2]}.bin"
-
-
-def _from_disk(entry: Entry, device: Device) -> Build:
-    stored = json.loads(entry.text(PLAN))
-    arrays = {
-        digest: np.frombuffer(entry.members[_file_of(digest)], dtype_named(dtype)).reshape(shape)
-        for digest, (dtype, *shape) in stored["arrays"].items()
-    }
-    plan = plan_of(stored["plan"], arrays)
-    loaded = {
-        about["function"]: loaded_kernel(device, entry.members[f"kernel_{number}.cubin"], about)
-        for number, about in enumerate(stored["kernels"])
-    }
-    if missing := {step.function for step in plan.launches} - set(loaded):
-        raise ParseError(f"a plan launches functions that are not beside it: {', '.join(sorted(missing))}")
-    function = GpuProgram(plan, loaded, device)
-    return Build(function, entry.text(KERNELS), entry.folder / KERNELS, from_disk=True)

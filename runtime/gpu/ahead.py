@@ -1,0 +1,21 @@
+"""Compiling a program for a GPU that need not be there."""
+
+from ...compiler.backends.triton.program import triton_program
+from ...compiler.ir import Graph
+from ...compiler.text import to_text
+from ..optimise import optimised, prepared
+from ..target import GRAPH
+from ..triton_build import build_program, target_named
+from .stored_program import files_of
+
+
+def files_for(graph: Graph, target: str, *, fast_math: bool) -> dict[str, bytes]:
+    """The files of a program for a target such as ``cuda:sm_90``, and the text of the graph for which it is.
+
+    Raises:
+        MissingPackageError, BackendError, KernelError: as `build_program` does.
+    """
+    graph = prepared(graph, "triton")
+    program = triton_program(optimised(graph, "triton"), {}, fast_math=fast_math)
+    built = build_program(program, target_named(target))
+    return {GRAPH: to_text(graph, locations=False).encode(), **files_of(program, built)}

@@ -1,0 +1,154 @@
+"""Programs for GPUs as files: a plan, machine code, the arrays that are known, and the text of the Triton functions."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.backends.triton.plan import Plan
+from ...compiler.backends.triton.plan_document import arrays_of, document, plan_of
+from ...compiler.backends.triton.program import TritonProgram
+from ...compiler.dtypes import Array, dtype_name, dtype_named, dtype_names
+from ...compiler.errors import CubinError, ParseError
+from ..cubin import architecture_of, kernels_in
+from ..triton_build import BuiltKernel
+from .device import Device
+from .loading import about_kernel, loaded_kernel
+from .program import GpuProgram
+
+KERNELS: Final = "kernels.py"
+"""The text of the Triton functions, to be read by people alone."""
+
+PLAN: Final = "plan.json"
+
+_WARP: Final = 32
+_POINTER: Final = 8
+_MOST_WARPS: Final = 32
+_LARGEST: Final = 1 << 48
+"""Bytes: more than any GPU has."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKernel:
+    """One function in machine code."""
+
+    function: str
+    """Its name in the plan."""
+    code: bytes
+    about: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProgram:
+    """A program that was compiled before, checked."""
+
+    plan: Plan
+    kernels: tuple[StoredKernel, ...]
+    text: str
+
+    def loaded(self, device: Device) -> GpuProgram:
+        """The program on a GPU. `GpuCodeError` if that does not run it."""
+        kernels = {
+            kernel.function: loaded_kernel(device, kernel.code, kernel.about) for kernel in self.kernels
+        }
+        return GpuProgram(self.plan, kernels, device)
+
+
+def files_of(program: TritonProgram, built: Mapping[str, BuiltKernel]) -> dict[str, bytes]:
+    """The files of a program, by name."""
+    kernels = [{"function": name, **about_kernel(kernel)} for name, kernel in built.items()]
+    arrays = arrays_of(program.plan)
+    types = {digest: [dtype_name(array.dtype), *array.shape] for digest, array in arrays.items()}
+    stored = {"plan": document(program.plan), "kernels": kernels, "arrays": types}
+    members = {KERNELS: program.text.encode(), PLAN: json.dumps(stored, indent=1).encode()}
+    for number, kernel in enumerate(built.values()):
+        members[f"kernel_{number}.cubin"] = kernel.code
+    return members | {file_of(digest): array.tobytes() for digest, array in arrays.items()}
+
+
+def file_of(digest: str) -> str:
+    """The file that holds the array of a digest, ``sha256:…``: no file of Windows has a colon in its name."""
+    return f"{digest.rpartition(':')[2]}.bin"
+
+
+def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> StoredProgram:
+    """The program in files as `files_of` gives them.
+
+    Raises:
+        ParseError: the plan is none, or does not fit what lies beside it; or the code is for another architecture, or
+            takes other parameters than the plan gives it.
+    """
+    try:
+        stored = json.loads(files[PLAN].decode())
+        arrays = {digest: _array(files[file_of(digest)], type) for digest, type in stored["arrays"].items()}
+        plan = plan_of(stored["plan"], arrays)
+        kernels = tuple(
+            _kernel(files[f"kernel_{number}.cubin"], about, architecture)
+            for number, about in enumerate(stored["kernels"])
+        )
+        text = files[KERNELS].decode()
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        if isinstance(error, ParseError):
+            raise
+        raise ParseError(f"this is no program for a GPU: {type(error).__name__}: {error}") from error
+    _check_launches(plan, kernels)
+    if plan.arena_bytes > _LARGEST:
+        raise ParseError(f"a plan works in {plan.arena_bytes} bytes, more than there are")
+    return StoredProgram(plan, kernels, text)
+
+
+def _array(content: bytes, type: Any) -> Array:
+    name, *shape = type
+    if name not in dtype_names() or not all(isinstance(dim, int) and dim >= 0 for dim in shape):
+        raise ParseError(f"{type!r:.60} is no type of an array")
+    return np.frombuffer(content, dtype_named(name)).reshape(shape)
+
+
+def _kernel(code: bytes, about: Mapping[str, Any], architecture: int | None) -> StoredKernel:
+    """One kernel, if its code says of it what the document says."""
+    name, function = about["name"], about["function"]
+    warps, shared, pointers = _count(about, "warps"), _count(about, "shared_bytes"), _count(about, "pointers")
+    scratch = _count(about, "scratch_bytes")
+    try:
+        found = kernels_in(code).get(name)
+        made_for = architecture_of(code)
+    except CubinError as error:
+        raise ParseError(error.message) from error
+    if found is None or not isinstance(function, str):
+        raise ParseError(f"the code beside {function!r:.60} has no kernel {name!r:.60}")
+    if found.parameters != tuple((_POINTER * number, _POINTER) for number in range(pointers + 2)):
+        raise ParseError(
+            f"the parameters of {name:.60} lie at {found.parameters!r:.80}, not as {pointers} pointers do"
+        )
+    if not 1 <= warps <= _MOST_WARPS or found.threads not in (0, warps * _WARP):
+        raise ParseError(f"{name:.60} has {found.threads} threads, and {warps} warps are to be launched")
+    if architecture is not None and made_for != architecture:
+        raise ParseError(f"the code of {name:.60} is for sm_{made_for}, not for sm_{architecture}")
+    checked = {
+        "name": name,
+        "warps": warps,
+        "shared_bytes": shared,
+        "scratch_bytes": scratch,
+        "pointers": pointers,
+    }
+    return StoredKernel(function, code, checked)
+
+
+def _count(about: Mapping[str, Any], name: str) -> int:
+    number = about[name]
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 31:
+        raise ParseError(f"{name} of a kernel is {number!r:.60}")
+    return number
+
+
+def _check_launches(plan: Plan, kernels: tuple[StoredKernel, ...]) -> None:
+    """Each launch has its kernel, with as many pointers and threads."""
+    by_function = {kernel.function: kernel.about for kernel in kernels}
+    for step in plan.launches:
+        about = by_function.get(step.function)
+        if about is None:
+            raise ParseError(f"a plan launches a function that is not beside it: {step.function:.60}")
+        if about["pointers"] != len(step.slots) or about["warps"] != step.warps:
+            raise ParseError(f"a plan launches {step.function:.60} with other arguments than its code takes")
