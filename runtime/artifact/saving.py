@@ -59,7 +59,14 @@ def _python(artifact: "Artifact") -> dict[str, bytes]:
 
 
 def _c(artifact: "Artifact") -> dict[str, bytes]:
-    files = as_c(artifact.program, artifact.interface.doc, paths=artifact.paths)
+    interface = artifact.interface
+    files = as_c(
+        artifact.program,
+        interface.doc,
+        name=interface.name,
+        paths=artifact.paths,
+        fast_math=artifact.settings.fast_math,
+    )
     return {name: text.encode() for name, text in files.items()}
 
 

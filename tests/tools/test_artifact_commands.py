@@ -1,5 +1,6 @@
 """``tracemill export``, ``run`` and ``verify``: functions go into files and come out of them on the command line."""
 
+import ctypes
 import json
 import subprocess
 import sys
@@ -160,3 +161,17 @@ def test_a_changed_member_is_found(terminal: Terminal) -> None:
     ran = terminal.run("verify", "changed.tmill")
     assert ran.status == 1
     assert "FAILED  file: changed.tmill: graph.txt: its sha256 is not the one" in ran.out
+
+
+def test_export_writes_c_that_make_builds(terminal: Terminal, c_compiler: str) -> None:
+    assert not terminal.run(*SCORES, "--format", "c", "-o", "scores").status
+    header = Path("scores/scores.h").read_text(encoding="utf-8")
+    assert "// layers['w'][0]: f64[2], read\n" in header
+    subprocess.run(["make", f"CC={c_compiler}"], cwd="scores", check=True, capture_output=True)
+    library = ctypes.CDLL(str(Path("scores/libscores.so").resolve()))
+    x, w = np.load("x.npy"), np.ones(2)
+    scores, best, workspace = np.zeros((4, 2)), np.zeros(()), np.zeros(library.scores_workspace_size() + 1)
+    arrays = (w, x, best, scores, workspace)
+    assert library.scores(*(ctypes.c_void_p(array.ctypes.data) for array in arrays)) == 0
+    np.testing.assert_allclose(scores, np.tanh(x @ np.arange(6.0).reshape(3, 2)), 1e-14)
+    assert best == np.max(x)

@@ -281,6 +281,23 @@ def test_products_of_matrices_in_any_order_are_right(dtype: type, c_compiler: st
         np.testing.assert_allclose(actual, value, 1e-4 if dtype is np.float32 else 1e-11, 1e-4)
 
 
+HOSTILE = "No end \\\n*/ #error\n#error\n??/\n\u202e backwards \0 and \r#error \\  \n"
+
+
+def test_no_text_of_the_user_leaves_its_comment(tmp_path: Path) -> None:
+    program = program_of(scaled, np.zeros((2, 3)), 3.0)
+    files = as_c(program, HOSTILE, paths=[f"x['{HOSTILE}']", "factor"])
+    folder = written_to(files, tmp_path)
+    subprocess.run(["cc", *WARNINGS, "-c", "scaled.c"], cwd=folder, check=True)
+    code = [line for line in files["scaled.h"].splitlines() if not line.lstrip().startswith("//")]
+    assert not [line for line in code if "error" in line.partition("//")[0]]
+
+
+def test_the_library_shows_nothing_but_the_interface(library: Library, files: Mapping[str, str]) -> None:
+    names = [f"{library.name}_workspace_size", library.name, f"{library.name}_constant_1", "compute"]
+    assert [hasattr(library.library, name) for name in names] == [True, True, False, False]
+
+
 # ---- systems of equations ----------------------------------------------------------------------------
 
 

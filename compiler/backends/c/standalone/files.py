@@ -20,6 +20,16 @@ from .text import Exported
 
 OPTIONS = COptions(alone=True)
 
+_OPENING = """\
+#include <complex.h>
+#include <stdint.h>
+
+#ifdef __GNUC__
+#pragma GCC visibility push(hidden)  // they are no part of the interface
+#endif
+"""
+"""What stands before constants."""
+
 
 def c_files(
     program: Program,
@@ -60,7 +70,7 @@ def c_files(
     }
     if constants:
         named = [constant.definition for constant in constants]
-        opening = f"// The constants of {signature.name}.c.\n\n#include <complex.h>\n#include <stdint.h>\n"
+        opening = f"// The constants of {signature.name}.c.\n\n{_OPENING}"
         files[f"{signature.name}_constants.c"] = "\n".join([opening, *named])
     sources = [file for file in files if file.endswith(".c")]
     files["Makefile"] = makefile_text(signature.name, sources, len(text), producer, fast_math=fast_math)
