@@ -84,6 +84,7 @@ def test_two_dumps_of_a_program_differ_in_times_alone(
     assert filecmp.cmpfiles(first, second, shared, shallow=False)[1:] == ([], [])
 
 
+@pytest.mark.slow
 def test_every_generated_python_file_runs_by_itself(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, c_compiler: str
 ) -> None:

@@ -133,6 +133,7 @@ def machine_code() -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 def test_kernels_and_programs_for_gpus_show_their_machine_code(machine_code: dict[str, Any]) -> None:
     assert " registers, nothing spilled, " in machine_code["ptx"].splitlines()[0]
     assert ".target sm_90" in machine_code["ptx"]
@@ -142,11 +143,13 @@ def test_kernels_and_programs_for_gpus_show_their_machine_code(machine_code: dic
     assert machine_code["registers"] > 0
 
 
+@pytest.mark.slow
 def test_machine_code_can_be_inspected(machine_code: dict[str, Any]) -> None:
     assert ".target sm_80" in machine_code["shown ptx"]
     assert "EXIT" in machine_code["shown sass"]
 
 
+@pytest.mark.slow
 def test_without_a_disassembler_an_error_says_what_to_install(machine_code: dict[str, Any]) -> None:
     assert (
         "nvdisasm or cuobjdump, and neither is on the PATH nor in Triton" in machine_code["no disassembler"]
@@ -161,6 +164,7 @@ def test_products_and_steps_are_kernels_where_functions_compute_them(c_compiler:
     assert [kernel.call.op for kernel in for_c.kernels] == ["cumsum", "kernel"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [normalised, tm.nn.gelu, lambda x: np.cumsum(x, axis=1), lambda x: x * np.arange(40.0, dtype=np.float32)],
