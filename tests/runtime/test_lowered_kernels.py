@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -170,11 +171,10 @@ def test_products_and_steps_are_kernels_where_functions_compute_them(c_compiler:
     [normalised, tm.nn.gelu, lambda x: np.cumsum(x, axis=1), lambda x: x * np.arange(40.0, dtype=np.float32)],
     ids=["softmax", "a function of CUDA's library", "a step", "a constant array"],
 )
-def test_a_kernel_for_gpus_runs_in_the_interpreter(function: Any, tmp_path: Path) -> None:
+def test_a_kernel_for_gpus_runs_in_the_interpreter(function: Callable[..., Any], tmp_path: Path) -> None:
     if find_spec("triton") is None:
         pytest.skip("triton is not installed; it is for Linux")
-    compiled: tm.CompiledFunction = tm.compile(function, backend="triton")
-    kernels = compiled.lower(X[:16]).kernels
+    kernels = tm.compile(function, backend="triton").lower(X[:16]).kernels
     for number, kernel in enumerate(kernels):
         ran = run(dict(kernel.files), tmp_path / str(number))
         assert (ran.returncode, ran.stderr) == (0, "")
