@@ -4,7 +4,7 @@ import gc
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, Self
 
@@ -121,7 +121,7 @@ class Device:
         self._lock.release()
 
     @contextmanager
-    def left(self) -> Iterator[None]:
+    def left(self) -> Generator[None]:
         """Other threads may have it meanwhile, however often this one has entered: for Python that waits for them."""
         depth = self._depth
         for _ in range(depth):
