@@ -25,6 +25,7 @@ from .text import HEADER, INDENT, LONGEST_COMMENT
 from .tokens import Line, lines
 
 DEEPEST = 32  # nested definitions, and nested tuples
+LONGEST_REASON = 600  # characters of what an op's rule says
 MOST_CALLS = 1 << 20  # of a text, with those of a nested graph as often as it is called
 
 _COMMENT = re.compile(r"# (.+?):([0-9]{1,9})(?:  (.*))?")
@@ -421,6 +422,8 @@ def _check_types(line: Line, call: Call) -> None:
         types = output_types(call.op, call.inputs, call.params)
     except Exception as error:  # a rule may stumble over parameters that are not the op's
         reason = re.sub(r"^\S+\(\) ", "", str(error))  # Python names the rule's function first
+        if len(reason) > LONGEST_REASON:
+            reason = f"{reason[:LONGEST_REASON]}…"
         raise ParseError(f"line {line.number}: expected what {call.op} takes: {reason}") from error
     given = tuple(value.type for value in call.outputs)
     if types != given:

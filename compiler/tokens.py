@@ -8,6 +8,8 @@ from typing import TypeAlias
 from .errors import ParseError
 
 LONGEST_LINE = 64 * 1024
+MOST_TOKENS = 256 * 1024
+"""Of a line with those that it goes on in."""
 
 Token: TypeAlias = tuple[str, str]  # the kind and the text
 
@@ -82,6 +84,8 @@ def lines(text: str) -> Iterator[Line]:
         if pending is not None:
             pending.tokens[-1:] = [*tokens, pending.tokens[-1]]
             pending.comment = comment or pending.comment
+            if len(pending.tokens) > MOST_TOKENS:
+                raise pending.error(f"expected at most {MOST_TOKENS} words and signs")
         elif tokens:
             pending = Line(number, len(line) - len(line.lstrip(" ")), tokens, comment)
         if pending is not None and not (tokens and tokens[-1] == ("symbol", ",")):

@@ -52,7 +52,7 @@ def export(
 
     An artifact needs neither the function's Python code nor the arrays that it closes over: these become constants,
     with the values that they have now. It can be saved, loaded elsewhere with `load`, called, compiled, and still be
-    transformed.
+    transformed. Of the code, its docstring and the lines that made each call stand in the file, to be read by people.
 
     Args:
         function: what is exported: a function of NumPy arrays, what `compile` made of one, whose settings (static and

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 from typing import IO, Any
 
-from ...compiler.errors import ArtifactError, DonationError
+from ...compiler.errors import ArtifactError, DonationError, TransformTypeError
 from ..target import check_backend
 from .archive import WHOLE, Archive, opened
 from .artifact import Artifact
@@ -33,7 +33,7 @@ def load(
         ArtifactError: (a ValueError) the file is damaged, is none of ours, or was written by a newer version. The
             message says which member is wrong, and how.
         OSError: there is no such file, or it cannot be read.
-        BackendError: there is no such backend.
+        BackendError, TransformTypeError: there is no such backend; `types` holds something else.
 
     >>> import numpy as np, tracemill as tm
     >>> _ = tm.export(np.exp, "f64[2]").save("exp.tmill")
@@ -44,6 +44,12 @@ def load(
     (3, 2)
     """
     check_backend(backend)
+    types = tuple(types)
+    for given in types:
+        if not isinstance(given, type):
+            raise TransformTypeError(
+                f"load: types must hold classes, not {type(given).__name__}: {given!r:.60}"
+            )
     return load_artifact(path, types).function(backend=backend)
 
 

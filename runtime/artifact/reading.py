@@ -27,7 +27,7 @@ from .targets import check_code, folder_of
 from .tree_document import TreeReader
 
 LARGEST_MANIFEST: Final = 1 << 22
-LARGEST_GRAPH: Final = 1 << 24
+LARGEST_GRAPH: Final = 1 << 22
 
 _NEVER_TRACED: Final = frozenset({"callback", "kernel", "tiled"})
 """Ops that no exported graph has: they call Python, or are made by passes alone."""

@@ -7,6 +7,7 @@ import struct
 import tracemalloc
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -300,7 +301,13 @@ GRAPHS: dict[str, tuple[Callable[[str], str], str]] = {
     "type": (first_call("a: f32[] = sin(f64(1.0))"), "expected f64"),
     "parameter": (first_call("a: f64[2] = sum(x, axes=(0.0,))"), "parameter axes is"),
     "text for a number": (first_call('a: f64[4] = sum(x, axes="); system(")'), "parameter axes is"),
-    "long number": (first_call(f"a: f64[] = sin(f64({'9' * 10**7}))"), "expected at most 65536 characters"),
+    "long number": (first_call(f"a: f64[] = sin(f64({'9' * 10**6}))"), "expected at most 65536 characters"),
+    "large": (lambda text: text + " " * (1 << 22), "bytes, and 4194304 are read"),
+    "long call": (
+        first_call("a: f64[] = sum(x, axes=(" + ",\n".join(["1, " * 9999 + "1"] * 30) + "))"),
+        "expected at most 262144 words and signs",
+    ),
+    "long reason": (first_call(f"a: f64[] = sum(x, axes=({'1, ' * 10**4}))"), r"^.{1,900}$"),
     "huge": (
         first_call("a: f64[9999999999999, 999999999999] = broadcast_to(f64(0.0), shape=(1,))"),
         "2\\*\\*",
@@ -371,6 +378,24 @@ def test_a_changed_byte_anywhere_is_found_or_changes_nothing() -> None:
             assert str(artifact_of(bytes(content))) == expected
         except ArtifactError:
             continue
+
+
+def test_many_threads_save_and_load_one_file(tmp_path: Path) -> None:
+    path, made = tmp_path / "f.tmill", artifact()
+    made.save(path)
+
+    def work(number: int) -> str:
+        if number % 2:
+            made.save(path)
+        f = tm.load(path, backend="numpy")
+        w = np.ones(2)
+        f(w, np.ones((4, 12)), 1.0)
+        assert np.all(w == 2)
+        return str(f.artifact)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(work, range(16))) == {str(made)}
+    assert [file.name for file in tmp_path.iterdir()] == ["f.tmill"]
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
