@@ -180,7 +180,9 @@ class CompiledFunction:
         )
         return watched(
             lambda: Variant(self._function, signature, *options, code=self._code),
-            lambda variant: Lowered(self._function, signature, *options, program=variant.program),
+            lambda variant, transforms: Lowered(
+                self._function, signature, *options, program=variant.program, transforms=transforms
+            ),
         )
 
     def _why(self, signature: Signature, *, is_stale: bool) -> str:

@@ -65,6 +65,8 @@ def files_of(lowered: "Lowered", times: StageTimes) -> Iterator[tuple[str, str]]
     for number, (name, graph) in enumerate(lowered.stages, start=1):
         yield f"{number:02}-{name}.txt", str(graph) if graph != before else "# nothing to do"
         before = graph
+    for number, transform in enumerate(lowered.transforms):
+        yield f"transforms/{number:02}-{transform.name}.txt", str(transform)
     yield "index.html", report_html(lowered, is_timed=False)
     yield "memory.txt", str(lowered.memory)
     yield "cost.json", _json(lowered.cost.counts())

@@ -1,6 +1,6 @@
 """`Lowered`: every stage between a Python function and its generated source, to look at."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +20,7 @@ from .lowered_kernel import Kernel, check_for_gpus, kernels_of
 from .machine import Machine, measured_machine
 from .optimise import costs_for, final, optimise
 from .report.report import report_html
+from .seen_transforms import SeenTransform, seen_transforms
 from .signature import Signature, arguments_for, gpu_of
 from .target import target_of
 from .variant import Variant
@@ -34,9 +35,10 @@ class Lowered:
     """What a call with a given signature goes through. Nothing is run and nothing is cached.
 
     ``print(f.lower(x))`` shows it all; ``.graph`` is the traced graph, ``.after("simplify")`` the graph after that
-    pass, ``.source`` the generated module, ``.c_source`` the C text of what that calls, if any, and ``.plan`` what a
-    program for a GPU launches. ``.kernels`` are its generated functions, ``.cost`` what it computes and moves,
-    ``.memory`` what it needs and when, ``.fusion`` what shares a kernel. ``.compile()`` makes it run.
+    pass, ``.transforms`` what transforms made before that, ``.source`` the generated module, ``.c_source`` the C text
+    of what that calls, if any, and ``.plan`` what a program for a GPU launches. ``.kernels`` are its generated
+    functions, ``.cost`` what it computes and moves, ``.memory`` what it needs and when, ``.fusion`` what shares a
+    kernel. ``.compile()`` makes it run.
 
     >>> import numpy as np, tracemill as tm
     >>> lowered = tm.compile(lambda x, w: np.tanh(x @ w)).lower(np.ones((8, 3)), np.ones((3, 2)))
@@ -58,10 +60,13 @@ class Lowered:
         donate_argnums: tuple[int, ...] = (),
         lock: Path | None = None,
         program: Program | None = None,
+        transforms: Sequence[SeenTransform] = (),
     ) -> None:
-        """`program` is what tracing `function` gives, if that has been done."""
+        """`program` is what tracing `function` gives, if that has been done, and `transforms` what was seen then."""
+        seen: list[SeenTransform] = []
         if program is None:
-            program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
+            with seen_transforms() as seen:
+                program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
         self._target = target_of(backend, fast_math, gpu_of(signature, program.captured), lock)
         self.backend = self._target.backend
         """``"c"``, ``"numpy"`` or ``"triton"``."""
@@ -69,6 +74,8 @@ class Lowered:
         self.function = function
         """What is lowered."""
         self._donate_argnums = donate_argnums
+        self.transforms = (*transforms, *seen)
+        """What ``grad``, ``vmap`` and the like made of functions while this one was traced, the innermost first."""
         self.graph: Graph = program.graph
         """The graph as traced."""
         self.optimised, self.stages = optimise(final(self.graph), self.backend)
@@ -228,7 +235,7 @@ class Lowered:
                 self._donate_argnums,
                 self._target.lock,
             ),
-            lambda _: self,
+            lambda *_: self,
         )
 
     def __str__(self) -> str:

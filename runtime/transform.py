@@ -18,6 +18,7 @@ from ..compiler.tracing import Known, array_type, current_trace
 from ..passes.pipeline import Made, apply
 from .environment import checking
 from .gpu.device_array import DeviceArray
+from .seen_transforms import record_for
 from .tape import is_recording, joined
 
 Wrapper: TypeAlias = Callable[..., Any]
@@ -85,7 +86,7 @@ def inputs_of(program: Program, leaves: Sequence[Any]) -> list[Any]:
 
 def transformed(step: Callable[[Graph], Made], graph: Graph) -> Made:
     """What a transform makes of a graph: through the door of all passes. Options come by `functools.partial`."""
-    return apply(step, graph, check=checking())
+    return apply(step, graph, check=checking(), record=record_for(step, graph))
 
 
 def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:

@@ -2,13 +2,14 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..compiler.ir import called
 from ..passes.fusion.report import FusedKernel, Report
 from .dump import dump
 from .log import complain_once, is_asked, logger
+from .seen_transforms import SeenTransform, seen_transforms
 from .stage_times import StageTimes, measured_stages
 
 if TYPE_CHECKING:
@@ -21,18 +22,20 @@ _REASONS = 3
 """Of those for which calls are not fused: the ones that are met most often."""
 
 
-def watched(make: Callable[[], "Variant"], lower: Callable[["Variant"], "Lowered"]) -> "Variant":
+def watched(
+    make: Callable[[], "Variant"], lower: Callable[["Variant", Sequence[SeenTransform]], "Lowered"]
+) -> "Variant":
     """What `make` compiles; if somebody asks, that is written down, with what `lower` finds out of it."""
     folder = os.environ.get("TRACEMILL_DUMP")
     if not folder and not is_asked("fusion", "timing"):
         return make()
-    with measured_stages() as times:
+    with measured_stages() as times, seen_transforms() as transforms:
         variant = make()
     _say_times(variant, times)
     if variant.uses_variables:
         return variant
     try:
-        _show(lower(variant), times, folder)
+        _show(lower(variant, transforms), times, folder)
     except Exception as error:  # looking on must not make a computation fail
         complain_once(
             f"cannot show how {variant.program.graph.name} is compiled: {type(error).__name__}: {error}"

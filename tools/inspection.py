@@ -13,9 +13,10 @@ from ..compiler.notebook import code_html, folded_html
 from ..runtime.lower import Lowered
 
 TRACED, NUMPY, C, PLAN, TRITON = "traced", "numpy", "c", "plan", "triton"
+TRANSFORMS = "transforms"
 KERNELS, MEMORY, COST, PTX, SASS = "kernels", "memory", "cost", "ptx", "sass"
 ALL = "all"
-WORDS = (TRACED, "after:PASS", KERNELS, MEMORY, COST, NUMPY, C, PLAN, TRITON, PTX, SASS, ALL)
+WORDS = (TRANSFORMS, TRACED, "after:PASS", KERNELS, MEMORY, COST, NUMPY, C, PLAN, TRITON, PTX, SASS, ALL)
 """All that ``--stage`` takes, on one backend or another."""
 
 
@@ -49,13 +50,16 @@ class Stage:
 def stages_of(lowered: Lowered) -> list[Stage]:
     """All stages that are cheap to show, in order.
 
-    ``traced``, ``after:<pass>`` for each pass, ``kernels``, ``memory``, ``cost``, ``numpy``, and ``c`` if there is
-    some. Of programs for GPUs the last ones are ``plan`` and ``triton``.
+    ``transforms`` if there are some, ``traced``, ``after:<pass>`` for each pass, ``kernels``, ``memory``, ``cost``,
+    ``numpy``, and ``c`` if there is some. Of programs for GPUs the last ones are ``plan`` and ``triton``.
 
     The module is without the self-check that the file on disk ends with.
     """
     text = lowered.graph.code
     stages = [Stage(TRACED, "traced", text, None)]
+    if lowered.transforms:
+        transforms = "\n\n".join(map(str, lowered.transforms))
+        stages.insert(0, Stage(TRANSFORMS, "transforms", transforms, None))
     runs: dict[str, int] = {}
     for name, graph in lowered.stages:
         run = runs[name] = runs.get(name, 0) + 1

@@ -184,3 +184,16 @@ def test_a_dump_of_a_program_for_gpus_has_its_plan_and_its_machine_code(
     assert "launch " in files["plan.txt"]
     assert files["kernels/softmax_0.ptx"] == "// assembly"
     assert "@triton.jit" in files["kernels/softmax_0.py"]
+
+
+def test_transforms_are_dumped_from_the_innermost_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRACEMILL_DUMP", str(tmp_path / "dump"))
+    compiled = tm.compile(tm.vmap(tm.grad(lambda x: np.sum(np.sin(x)))), backend="numpy")
+    np.testing.assert_allclose(compiled(X), np.cos(X), rtol=1e-6)
+    (found,) = (tmp_path / "dump").iterdir()
+    assert names(found / "transforms") == ["00-vjp.txt", "01-vmap.txt"]
+    text = (found / "transforms" / "01-vmap.txt").read_text()
+    before, after = text.split("# ---- gives\n")
+    assert "cos(x)" in before
+    assert "f32[50, 40] = cos(x)" in after
+    assert compiled.lower(X).transforms[0].name == "vjp"

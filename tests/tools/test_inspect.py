@@ -136,7 +136,8 @@ def test_diffs_show_what_a_pass_changed(terminal: Terminal) -> None:
     out = terminal.run(*LOSS, "--transform", "grad", "--diff").out
     assert "+++ after:simplify\n@@" in out
     assert "\n-    " in out
-    whole = [line for line in out.splitlines() if line.startswith("def loss(")]
+    program = out[out.index("# ---- traced") :]
+    whole = [line for line in program.splitlines() if line.startswith("def loss(")]
     assert len(whole) == 2  # the traced graph and the generated source; in a diff, lines are indented
 
 
@@ -268,3 +269,13 @@ def test_an_artifact_that_is_missing_or_damaged_is_refused_in_one_line(
     assert ran.status == 1
     assert ran.err.startswith("tracemill: ArtifactError: cut.tmill: ")
     assert ran.err.count("\n") == 1
+
+
+def test_inspect_shows_what_transforms_make_of_a_function(terminal: Terminal) -> None:
+    Path("wave.py").write_text("import numpy as np\n\n\ndef wave(x):\n    return np.sum(np.sin(x))\n")
+    asked = ("inspect", "wave.py:wave", "--in", "x: f64[3]", "--stage", "transforms")
+    ran = terminal.run(*asked, "--transform", "grad")
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.startswith("# ---- vjp of\ndef wave(x: f64[3]) -> f64[]:\n")
+    assert "def wave_linear_transposed(" in ran.out
+    assert "has no stage 'transforms'" in terminal.run(*asked).err
