@@ -9,6 +9,7 @@ import numpy as np
 from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
+from samples.thinning import taken
 from tracemill.compiler.dtypes import Array, is_inexact
 from tracemill.compiler.trace import evaluate
 from tracemill.passes.vmap import vmap
@@ -66,7 +67,7 @@ def assert_same(actual: Array, expected: Array) -> None:
         np.testing.assert_array_equal(actual, expected)
 
 
-@each_plain
+@of_each_op(PLAIN, quick=taken(PLAIN, share=0.4))
 def test_vmap_equals_the_loop(sample: Sample) -> None:
     examples = [sample.arrays(seed) for seed in range(SIZE)]
     graph = sample.graph()

@@ -11,6 +11,7 @@ from samples.differences import pairing, random_like, rate_of_change
 from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
+from samples.thinning import taken
 from tracemill.compiler.dtypes import Array, DType, dtype_name, is_inexact
 from tracemill.compiler.errors import NotDifferentiableError
 from tracemill.compiler.functions import greater, sqrt, where
@@ -24,7 +25,6 @@ from tracemill.passes.vjp import vjp
 SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.differentiated)]
 NARROW = [sample for sample in SAMPLES if sample.generic and not sample.smooth and any(sample.differentiated)]
 REVERSIBLE = [sample for sample in SMOOTH if sample.reversible]
-each_smooth, each_reversible = of_each_op(SMOOTH), of_each_op(REVERSIBLE)
 
 
 def assert_close(actual: Sequence[Array], expected: Sequence[Array], tolerance: float = 1e-6) -> None:
@@ -70,7 +70,7 @@ def reverse_graph(graph: Graph, wrt: Sequence[bool]) -> Graph:
     return Graph(f"{graph.name}_reverse", (*inputs, *cotangents), tuple(builder.calls), outputs)
 
 
-@each_smooth
+@of_each_op(SMOOTH)
 def test_the_jvp_is_the_rate_of_change(sample: Sample) -> None:
     for wrt in selections(sample):
         assert_jvp_is_the_rate_of_change(sample.measured(), wrt, sample.arrays())
@@ -96,7 +96,7 @@ def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
         np.testing.assert_allclose(pairing(cotangents, outputs), pairing(back, tangents), 1e-9, 1e-11)
 
 
-@each_smooth
+@of_each_op(SMOOTH, quick=taken(SMOOTH, share=0.4))
 def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     tangents = random_like(chosen(wrt, arrays), seed=3)
@@ -104,7 +104,7 @@ def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> 
     assert_jvp_is_the_rate_of_change(jvp(graph, wrt=wrt), both, [*arrays, *tangents])
 
 
-@each_reversible
+@of_each_op(REVERSIBLE, quick=taken(REVERSIBLE, share=0.4))
 def test_the_jvp_of_the_vjp_is_the_rate_of_change_of_the_vjp(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     cotangents = random_like([out for out in evaluate(graph, *arrays) if is_inexact(out.dtype)], seed=3)
