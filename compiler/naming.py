@@ -25,13 +25,13 @@ class Naming:
             if isinstance(value, Constant) and value.ndim and value not in self._names:
                 key = constant_key(value)
                 known = self._constants.get(key)
-                self._names[value] = self._constants[key] = known or self._fresh("constant")
+                self._names[value] = self._constants[key] = known or self._name(value, "constant")
                 if known is None:
                     yield self._names[value], value
 
     def make(self, call: Call) -> tuple[str, ...]:
         """Name the outputs of a call."""
-        names = tuple(self._fresh(call.op) for _ in call.outputs)
+        names = tuple(self._name(value, call.op) for value in call.outputs)
         self._names.update(zip(call.outputs, names, strict=True))
         return names
 
@@ -54,6 +54,10 @@ class Naming:
             free = f"{name}_{number}"
         self._taken.add(free)
         return free
+
+    def _name(self, value: Value, stem: str) -> str:
+        """The name of a value that has none yet."""
+        return self._fresh(stem)
 
     def _fresh(self, stem: str) -> str:
         while True:

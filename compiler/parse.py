@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .check import MOST_AXES, output_types, shape_problem
+from .check import MOST_AXES, MOST_ELEMENTS, output_types, shape_problem
 from .dtypes import Array, DType, dtype_named, dtype_names
-from .errors import ParseError, TransformTypeError
+from .errors import InternalError, ParseError, TransformTypeError
 from .ir import ArrayType, Call, Constant, Graph, Location, Param, Shape, Value, called
 from .literals import LONGEST_NUMBER, read_numbers
 from .naming import INLINE_SIZE, RESERVED
@@ -50,6 +50,25 @@ def parse(
     ...     return sin_1''')
     """
     return _Reader(text, constants or {}, functions or {}).read()
+
+
+class UnknownConstant(Constant):
+    """An array of which only type and digest are known. It takes no memory, and its numbers mean nothing."""
+
+    __slots__ = ()
+
+    def __init__(self, type: ArrayType, digest: str) -> None:
+        Value.__init__(self, type)
+        self.array = np.broadcast_to(np.zeros((), type.dtype), type.shape)
+        self._digest = digest
+
+
+def parse_to_show(text: str) -> Graph:
+    """As `parse`, for looking at what is read: it cannot be run, if the text names arrays or Python functions.
+
+    Arrays are `UnknownConstant`; what they are filled with is not known.
+    """
+    return _Shown(text).read()
 
 
 # ---- the grammar -----------------------------------------------------------------------------------
@@ -277,6 +296,35 @@ class _Reader:
         if constant.digest != digest:
             raise line.error(f"expected the array {digest} in constants=, found {constant.digest}")
         return constant
+
+
+class _Shown(_Reader):
+    """Reads texts whose arrays and Python functions are not there."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, {}, {})
+        self.known: dict[str, Callable[..., Any]] = {}
+
+    def given_constant(self, line: Line, type: ArrayType) -> Constant:
+        if type.nbytes >= MOST_ELEMENTS:
+            raise line.error(f"expected an array of fewer than 2**56 bytes, found {type}")
+        return UnknownConstant(type, _string(line))
+
+    def function(self, line: Line) -> Callable[..., Any]:
+        line.expect("(")
+        name = _string(line)
+        line.expect(")")
+        return self.known.setdefault(name, _stand_in(name))
+
+
+def _stand_in(name: str) -> Callable[..., Any]:
+    """What is printed as a Python function of this name is."""
+
+    def function(*_args: Any) -> Any:
+        raise InternalError(f"{name} is called, of which only the name is there")
+
+    function.__module__, _, function.__qualname__ = name.partition(":")
+    return function
 
 
 # ---- the leaves of the grammar -----------------------------------------------------------------------

@@ -27,9 +27,9 @@ def to_text(graph: Graph, *, locations: bool = True) -> str:
     return f"{HEADER}\n{to_code(graph, locations=locations)}"
 
 
-def to_code(graph: Graph, *, locations: bool = True) -> str:
-    """`to_text` without the version line."""
-    lines = list(statements(graph))
+def to_code(graph: Graph, *, locations: bool = True, naming: Callable[[Graph], Naming] = Naming) -> str:
+    """`to_text` without the version line; `naming` makes the scope of each definition."""
+    lines = list(statements(graph, naming))
     return "\n".join(_lines(lines, list(_comments(lines)) if locations else [""] * len(lines)))
 
 

@@ -20,6 +20,7 @@ from .bench_command import bench
 from .cache_commands import cache
 from .coverage import coverage, render, totals
 from .demo import EPOCHS, QUICK_EPOCHS, run_demo
+from .diff_command import diff
 from .doctor import doctor
 from .explain_command import explain
 from .export_command import export_
@@ -45,6 +46,7 @@ def tracemill(context: click.Context) -> None:
 
 tracemill.add_command(cache)
 tracemill.add_command(bench)
+tracemill.add_command(diff)
 tracemill.add_command(doctor)
 tracemill.add_command(explain)
 tracemill.add_command(gpu_check)

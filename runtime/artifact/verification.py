@@ -73,9 +73,8 @@ def _run(artifact: Artifact) -> Check:
     for index, wanted in enumerate(expected):
         if not agree(np.asarray(made[index]).astype(wanted.dtype, copy=False), wanted):
             return Check(name, False, f"output {index} is not what the meanings of the operations give")
-    return Check(
-        name, True, f"{len(expected)} outputs agree with the meanings of the operations, on random inputs"
-    )
+    outputs = "the output agrees" if len(expected) == 1 else f"{len(expected)} outputs agree"
+    return Check(name, True, f"{outputs} with the meanings of the operations, on random inputs")
 
 
 def _call(artifact: Artifact, arrays: list[Any]) -> Any:

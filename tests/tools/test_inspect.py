@@ -259,6 +259,14 @@ def test_an_artifact_is_transformed_and_takes_other_arguments_only_then(
     assert "loss.tmill has arguments of its own: args[0]: f32[2], " in ran.err
 
 
+def test_an_artifact_has_an_html_report(terminal: Terminal, artifact: str) -> None:
+    ran = terminal.run("inspect", artifact, "--html", "report.html")
+    assert (ran.status, ran.out, ran.err) == (0, "", "wrote report.html\n")
+    page = Path("report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert "subtract_1" in page
+
+
 def test_an_artifact_that_is_missing_or_damaged_is_refused_in_one_line(
     terminal: Terminal, artifact: str
 ) -> None:
