@@ -124,7 +124,7 @@ def choose(lowered: Lowered, name: str, architecture: str | None = None) -> list
     if not chosen:
         known = dict.fromkeys([*(stage.name for stage in stages), *slow, ALL])
         raise click.UsageError(
-            f"the backend {lowered.backend!r} has no stage {name!r} of this: choose from {', '.join(known)}"
+            f"there is no stage {name!r} on the backend {lowered.backend!r}: choose from {', '.join(known)}"
         )
     return chosen[-1:]
 

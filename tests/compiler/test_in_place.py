@@ -68,8 +68,8 @@ def test_what_overwrites_what_is_carried(name: str) -> None:
 def test_what_is_printed_stays_in_its_order() -> None:
     def body(a: Value, i: Value) -> Value:
         new = put(a, i, at(a, i))
-        bind_all("debug_print", new, text="new {}")
-        bind_all("debug_print", a, text="old {}")
+        bind_all("debug_print", new, text="new {0}")
+        bind_all("debug_print", a, text="old {0}")
         return new
 
     graph = recorded(body, EIGHT, "i64[]")

@@ -82,7 +82,7 @@ MISUSES = {
     "twice": ((*LOSS[:2], "--in", "w: f32[2]", "--in", "w: f32[2]"), "'w' is described twice"),
     "inside": ((*LOSS[:2], "--in", "w: f32[2]", "--in", "w.a: f32[2]"), "'w.a' lies inside 'w'"),
     "a gap": ((*LOSS[:2], "--in", "w.0: f32[2]", "--in", "w.2: f32[2]"), "must count from 0 without a gap"),
-    "no stage": ((*LOSS, "--stage", "after:lunch"), "there is no stage 'after:lunch': choose from traced"),
+    "no stage": ((*LOSS, "--stage", "after:lunch"), "there is no stage 'after:lunch' on the backend"),
     "no transform": ((*LOSS, "--transform", "vamp"), "'vamp' is not a transform: choose from grad"),
     "no option": ((*LOSS, "--transform", "grad(speed=9)"), "unexpected keyword argument 'speed'"),
     "code": ((*LOSS, "--transform", "grad(argnums=f())"), "argnums must be a literal, not f()"),

@@ -121,7 +121,7 @@ def test_a_stage_that_a_backend_lacks_is_refused_in_one_line_with_the_choices(
 ) -> None:
     ran = terminal.run(*LOSS, "--backend", "numpy", "--stage", stage)
     assert (ran.status, ran.out) == (2, "")
-    assert f"the backend 'numpy' has no stage {stage!r} of this: choose from traced, after:" in ran.err
+    assert f"there is no stage {stage!r} on the backend 'numpy': choose from traced, after:" in ran.err
     assert ran.err.rstrip().endswith("kernels, memory, cost, numpy, all")
     assert ran.err.count("\n") == 1
 
@@ -286,4 +286,4 @@ def test_inspect_shows_what_transforms_make_of_a_function(terminal: Terminal) ->
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.startswith("# ---- vjp of\ndef wave(x: f64[3]) -> f64[]:\n")
     assert "def wave_linear_transposed(" in ran.out
-    assert "has no stage 'transforms'" in terminal.run(*asked).err
+    assert "there is no stage 'transforms'" in terminal.run(*asked).err
