@@ -1,5 +1,6 @@
 """Writing artifacts to disk in each format, all at once or not at all."""
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,7 +27,7 @@ def save_artifact(artifact: "Artifact", path: Path, format: str) -> Path:
     if format == BUNDLE:
         write_whole(path, bundle_bytes(artifact))
         return path
-    if format not in SOURCES:
+    if format not in FORMATS:
         raise ArgumentValueError(f"format {format!r} is unknown: choose one of {', '.join(FORMATS)}")
     files = SOURCES[format](artifact)
     folder = path
@@ -77,11 +78,14 @@ FORMATS: Final = (BUNDLE, *SOURCES)
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name first, so that there is never a half of it."""
-    temporary = temporary_in(path.absolute().parent)
+    """Write a file, or the one that a link leads to, under another name first, so that there is never a half of it."""
+    final = Path(os.path.realpath(path))
+    temporary = temporary_in(final.parent)
     try:
         temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+        os.replace(temporary, final)
+    except OSError as error:  # it says nothing of another name
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+    finally:
+        with contextlib.suppress(OSError):  # there is none, unless it was interrupted
+            temporary.unlink()

@@ -12,13 +12,17 @@ CPU: Final = "cpu"
 _CUDA: Final = re.compile(r"cuda:(sm_([0-9]{2,3}))")
 
 
-def check_targets(targets: str | Iterable[str]) -> tuple[str, ...]:
-    """The targets, each once; `ArgumentValueError` for a name that is none."""
-    wanted = tuple(dict.fromkeys([targets] if isinstance(targets, str) else targets))
-    for target in wanted:
-        if target != CPU and not _CUDA.fullmatch(target):
+def check_targets(targets: object) -> tuple[str, ...]:
+    """The targets, each once; `ArgumentValueError` for what is none."""
+    given: list[object] = (
+        [*targets] if isinstance(targets, Iterable) and not isinstance(targets, str) else [targets]
+    )
+    wanted: dict[str, None] = {}
+    for target in given:
+        if not isinstance(target, str) or (target != CPU and not _CUDA.fullmatch(target)):
             raise ArgumentValueError(f"target {target!r} is unknown: choose 'cpu' or one like 'cuda:sm_90'")
-    return wanted
+        wanted[target] = None
+    return tuple(wanted)
 
 
 def code_for(graph: Graph, targets: Sequence[str], *, fast_math: bool) -> Mapping[str, Mapping[str, bytes]]:

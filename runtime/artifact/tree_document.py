@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import optree
 
+from ...compiler.numpy_surface.factorizations import EighResult, EigResult, QRResult, SVDResult
+from ...compiler.numpy_surface.linear_systems import SlogdetResult
 from ...compiler.program import NAMESPACE
 from ..pytrees import UNFLATTEN
 from ..random.generator import Generator
@@ -14,8 +16,15 @@ from .literal_document import literal_document, literal_of
 DEEPEST: Final = 64
 MOST_NODES: Final = 1 << 16
 
-_OWN: Final[tuple[type[Any], ...]] = (Generator,)
-"""Classes of ours, which need not be given."""
+_KNOWN: Final[tuple[type[Any], ...]] = (
+    Generator,
+    EigResult,
+    EighResult,
+    QRResult,
+    SVDResult,
+    SlogdetResult,
+)
+"""Classes of ours and NumPy's, which need not be given."""
 
 
 def class_name(cls: type[Any]) -> str:
@@ -72,7 +81,7 @@ class TreeReader:
 
     def __init__(self, leaf: Callable[[Mapping[str, Any]], Any], classes: Iterable[type[Any]]) -> None:
         self._leaf = leaf
-        self._classes = (*classes, *_OWN)
+        self._classes = (*classes, *_KNOWN)
         self._nodes = 0
 
     def read(self, document: Any, depth: int = 0) -> Any:

@@ -1,6 +1,5 @@
 """Numbers as C expressions that give the same bits."""
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -82,13 +81,16 @@ def _float_text(number: Any) -> str:
     dtype: DType = number.dtype
     suffix = function_suffix(dtype)
     if np.isnan(number):
-        size = 8 * dtype.itemsize
-        bits = int(number.view(f"u{dtype.itemsize}"))
-        if bits & (1 << (size - 1)) - 1 == int(dtype.type(math.nan).view(f"u{dtype.itemsize}")):
-            return f'({"-" if np.signbit(number) else ""}__builtin_nan{suffix}(""))'
-        return f"(((union {{ uint{size}_t x; {c_type(dtype)} y; }}){{UINT{size}_C(0x{bits:x})}}).y)"
-    if np.isinf(number):
+        text = _nan_text(int(number.view(f"u{dtype.itemsize}")), np.finfo(dtype).nmant, suffix)
+    elif np.isinf(number):
         text = f"__builtin_inf{suffix}()"
     else:
         text = str(abs(number)) + suffix
     return f"(-{text})" if np.signbit(number) else text
+
+
+def _nan_text(bits: int, mantissa: int, suffix: str) -> str:
+    """A NaN without its sign: with its payload, and signalling if its first bit of that is 0."""
+    quiet = 1 << (mantissa - 1)
+    payload = bits & (quiet - 1)
+    return f'__builtin_nan{"" if bits & quiet else "s"}{suffix}("{hex(payload) if payload else ""}")'

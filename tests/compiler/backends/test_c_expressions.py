@@ -23,7 +23,7 @@ from elementwise_calls import (
 )
 from tracemill.compiler.backends.c.definitions import HEADERS, source_of
 from tracemill.compiler.backends.c.expression import POWERS, expression
-from tracemill.compiler.backends.c.literals import c_literal
+from tracemill.compiler.backends.c.literals import c_array, c_literal
 from tracemill.compiler.backends.c.names import variable_name
 from tracemill.compiler.backends.c.types import c_type, element_type
 from tracemill.compiler.dtypes import Array, dtype_named
@@ -177,17 +177,24 @@ def test_powers_of_known_exponents_have_the_values_of_powers(dtype: Any, tmp_pat
 @pytest.mark.usefixtures("c_compiler")
 def test_literals_give_the_same_bits(tmp_path: Path) -> None:
     arrays = {name: np.array(numbers, dtype_named(name)) for name, numbers in LITERALS.items()}
-    arrays["payload_f64"] = np.array([0x7FF8000000000123], np.uint64).view(np.float64)
-    arrays["payload_f32"] = np.array([0xFFC00123], np.uint32).view(np.float32)
+    payloads = [0x7FF8000000000123, 0xFFF8000000000000, 0x7FF0000000000001, 0xFFF7FFFFFFFFFFFF]
+    arrays["payload_f64"] = np.array(payloads, np.uint64).view(np.float64)
+    payloads = [0xFFC00123, 0x7F800001, 0xFFBFFFFF, 0x7FFFFFFF]
+    arrays["payload_f32"] = np.array(payloads, np.uint32).view(np.float32)
+    arrays["payload_c64"] = arrays["payload_f32"].view(np.complex64)
     lines: list[str] = []
     for name, array in arrays.items():
         stores = " ".join(f"out[{i}] = {c_literal(np.asarray(number))};" for i, number in enumerate(array))
         lines.append(f"void write_{name}({c_type(array.dtype)} *out) {{ {stores} }}")
+        lines.append(c_array(f"constant_{name}", array))
+        copy = f"memcpy(out, constant_{name}, sizeof constant_{name});"
+        lines.append(f"void copy_{name}({c_type(array.dtype)} *out) {{ {copy} }}")
     library = loaded(lines, tmp_path)
     for name, array in arrays.items():
-        written = np.zeros_like(array)
-        library[f"write_{name}"](ctypes.c_void_p(written.ctypes.data))
-        assert written.tobytes() == array.tobytes(), name
+        for function in (f"write_{name}", f"copy_{name}"):
+            written = np.zeros_like(array)
+            library[function](ctypes.c_void_p(written.ctypes.data))
+            assert written.tobytes() == array.tobytes(), function
 
 
 def test_no_variable_has_the_name_of_a_function_that_is_called() -> None:

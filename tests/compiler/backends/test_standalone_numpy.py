@@ -224,6 +224,24 @@ def test_stars_scalars_and_arrays_without_axes_stay_what_they_are(exported: Call
         got(arguments[0], np.float64(3), *arguments[2:], k=np.int8(5))
 
 
+def keywords(x: Any, *, scale: Any = 2.0, off: Any) -> Any:
+    return x * scale + off
+
+
+def behind_a_setting(x: Any, kind: Any, y: Any, *rest: Any) -> Any:
+    return kind(x / y) - rest[0]
+
+
+def test_parameters_may_stand_in_another_order_than_the_inputs_of_the_graph(
+    exported: Callable[..., Any],
+) -> None:
+    x, y = np.arange(3.0), np.ones(3)
+    assert_same(exported(keywords, x, scale=3.0, off=y)(x, scale=3.0, off=y), keywords(x, scale=3.0, off=y))
+    got = exported(behind_a_setting, x, np.tanh, y + 1, y)
+    assert str(inspect.signature(got)) == "(x, *rest, y)"
+    assert_same(got(x, y, y=y + 1), behind_a_setting(x, np.tanh, y + 1, y))
+
+
 def awkward(np: Any, array: Any, tuple: Any, out: Any, load: Any, l: Any, statements: Any) -> Any:  # noqa: E741
     return [np + array, tuple[0] * out @ WEIGHTS, load - l, statements]
 

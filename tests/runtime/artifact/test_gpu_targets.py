@@ -107,9 +107,11 @@ def test_code_that_does_not_fit_its_plan_is_refused(card: StubGpu) -> None:
 
 
 def test_targets_that_are_none_are_refused() -> None:
-    for target in ("gpu", "cuda:90", "cuda:sm_9000", "hip:gfx942"):
-        with pytest.raises(ArgumentValueError, match=f"target '{target}' is unknown"):
-            tm.export(softmax, "f32[6, 40]", targets=target)
+    wrong: list[Any] = ["gpu", "cuda:90", "cuda:sm_9000", "hip:gfx942", None, 90]
+    for target in wrong:
+        for targets in (target, ["cpu", target]):
+            with pytest.raises(ArgumentValueError, match=f"target {target!r} is unknown"):
+                tm.export(softmax, "f32[6, 40]", targets=targets)
 
 
 @pytest.mark.slow

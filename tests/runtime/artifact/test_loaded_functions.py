@@ -192,6 +192,16 @@ def test_named_tuples_and_registered_classes_are_given_by_class(tmp_path: Path) 
         tm.load(path, types=[Point])
 
 
+def test_the_classes_of_numpys_results_are_known(load: Load) -> None:
+    def f(x: Any) -> Any:
+        return [g(x) for g in (np.linalg.eig, np.linalg.eigh, np.linalg.qr, np.linalg.svd, np.linalg.slogdet)]
+
+    x = np.diag([1.0, 2.0])
+    for got, expected in zip(load(tm.export(f, x))(x), f(x), strict=True):
+        assert type(got) is type(expected)
+        np.testing.assert_array_equal(got[1], expected[1])
+
+
 def test_random_generators_are_arguments_that_are_updated(load: Load) -> None:
     def noisy(x: Any, rng: Any) -> Any:
         return x + rng.normal(size=x.shape)

@@ -17,7 +17,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import ArtifactError
-from tracemill.runtime.artifact.loading import artifact_of
+from tracemill.runtime.artifact.loading import artifact_of, load_artifact
 from tracemill.runtime.artifact.writing import bundle_bytes
 
 from .bundles import artifact, bundle, members_of, with_graph, with_manifest, zipped
@@ -411,3 +411,29 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
         artifact().save(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["f.tmill"]
+
+
+def test_an_interruption_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(source: Any, target: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        artifact().save(tmp_path / "f.tmill")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_written_where_a_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "latest.tmill").symlink_to("third.tmill")
+    artifact().save(tmp_path / "latest.tmill")
+    assert (tmp_path / "latest.tmill").is_symlink()
+    assert not (tmp_path / "third.tmill").is_symlink()
+    assert str(load_artifact(tmp_path / "latest.tmill")) == str(artifact())
+
+
+@pytest.mark.parametrize("name", ["folder", "nowhere/f.tmill"])
+def test_where_nothing_can_be_written_is_said_by_the_users_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match=rf"\] \w[\w ]*: '{tmp_path / name}'$"):
+        artifact().save(tmp_path / name)
+    assert [file.name for file in tmp_path.iterdir()] == ["folder"]

@@ -49,10 +49,12 @@ class Face:
     module: Module
     library: Library = NUMPY
     lines: list[str] = field(default_factory=list[str])
-    inputs: list[str] = field(default_factory=list[str])
+    inputs: list[str] = field(init=False)
     """The variables of the inputs of the graph."""
-    paths: list[str] = field(default_factory=list[str])
+    paths: list[str] = field(init=False)
     """How they are reached, in the words of the user's parameters."""
+    place: int = 0
+    """The input that the next argument is."""
     checks: dict[str, str] = field(default_factory=dict[str, str])
     """What the functions that it calls are called, by their names in `CHECKS`."""
     aliases: dict[str, str] = field(default_factory=dict[str, str])
@@ -62,6 +64,10 @@ class Face:
     imports: set[str] = field(default_factory=set[str])
     names: Names = field(default_factory=Names)
     """Of the function's variables."""
+
+    def __post_init__(self) -> None:
+        self.inputs = [""] * len(self.program.arguments)
+        self.paths = [""] * len(self.program.arguments)
 
     def text(self, name: str, arrays: str, doc: str | None, flag: str | None) -> list[str]:
         """The function; `arrays` is the one that it calls, which needs ``load()`` while the global `flag` is None."""
@@ -130,8 +136,8 @@ class Face:
                 self._visit_dict(name, given)
 
     def _visit(self, given: Given, path: str) -> None:
-        leaves = iter(given.leaves)
-        self._visit_tree(given.tree, leaves, path)
+        self.place = given.first
+        self._visit_tree(given.tree, iter(given.leaves), path)
 
     def _visit_dict(self, path: str, given: Mapping[Any, Given]) -> None:
         self._check_keys(path, list(given))
@@ -179,11 +185,10 @@ class Face:
                 )
             self._check("setting", quoted(path), path, text)
             return
-        place = len(self.inputs)
+        place, self.place = self.place, self.place + 1
         is_parameter = path.isidentifier()
         target = path if is_parameter else self.names.claim(identifier(self.program.graph.input_names[place]))
-        self.inputs.append(target)
-        self.paths.append(path)
+        self.inputs[place], self.paths[place] = target, path
         dtype = self._dtype(leaf)
         if leaf.weak is not None:
             kind = self._global(leaf.weak.__name__)

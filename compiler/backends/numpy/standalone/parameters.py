@@ -17,6 +17,13 @@ class Given:
 
     tree: Any
     leaves: tuple[Argument | Static, ...]
+    first: int
+    """Which input of the graph its first array is: parameters may stand in another order than these."""
+
+    @property
+    def count(self) -> int:
+        """How many inputs of the graph it holds."""
+        return sum(isinstance(leaf, Argument) for leaf in self.leaves)
 
     @property
     def setting(self) -> Static | None:
@@ -83,12 +90,15 @@ def _given(tree: Any, leaves: Sequence[Argument | Static]) -> tuple[list[Given],
     args, kwargs = tree.children()
     rest = iter(leaves)
 
-    def parts(children: Sequence[Any]) -> Iterator[Given]:
+    def parts(children: Sequence[Any], first: int = 0) -> Iterator[Given]:
         for child in children:
-            yield Given(child, tuple(next(rest) for _ in range(child.num_leaves)))
+            given = Given(child, tuple(next(rest) for _ in range(child.num_leaves)), first)
+            yield given
+            first += given.count
 
     positional = list(parts(args.children()))
-    return positional, dict(zip(kwargs.entries(), parts(kwargs.children()), strict=True))
+    behind = parts(kwargs.children(), sum(given.count for given in positional))
+    return positional, dict(zip(kwargs.entries(), behind, strict=True))
 
 
 def _without_names(count: int, named: Mapping[str, Given]) -> Signature:
