@@ -159,7 +159,11 @@ def read_manifest(folder: Path, key: str) -> Manifest:
         raise BadEntryError(path, "does not describe an entry")
     if document.get("format") != FORMAT:
         raise BadEntryError(path, f"is not in format {FORMAT}, the one that this version reads")
-    if document.pop("checksum", None) != _checksum(document):
+    try:
+        fits = document.pop("checksum", None) == _checksum(document)
+    except RecursionError as error:  # JSON is read a little deeper than it is written
+        raise BadEntryError(path, "is nested too deeply") from error
+    if not fits:
         raise BadEntryError(path, "does not match its checksum")
     if document.get("key") != key:
         raise BadEntryError(path, "belongs to another key")

@@ -14,6 +14,8 @@ _KINDS: Final[Mapping[type[Any], str]] = {
     bool: "true or false",
 }
 _LONGEST_NUMBER: Final = 20
+_DEEPEST: Final = 400
+"""Containers in containers: far from where Python gives up, wherever it is asked."""
 
 
 def json_document(member: str, content: bytes) -> "Fields":
@@ -30,6 +32,8 @@ def json_document(member: str, content: bytes) -> "Fields":
         raise DamageError(member, f"it is no JSON that can be read: {error}") from error
     if not isinstance(found, dict):
         raise DamageError(member, "it is no object of JSON")
+    if _is_deep(found):
+        raise DamageError(member, f"its lists and objects are nested more than {_DEEPEST} deep")
     return Fields(member, "the document", found)
 
 
@@ -48,6 +52,18 @@ def _short(digits: str) -> int:
 
 def _no_number(text: str) -> Any:
     raise ValueError(f"{text[:40]} is no whole number")
+
+
+def _is_deep(found: dict[str, Any]) -> bool:
+    level: list[Any] = [found]
+    for _ in range(_DEEPEST):
+        level = [
+            part
+            for outer in level
+            for part in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(part, dict | list)
+        ]
+    return bool(level)
 
 
 class Fields:

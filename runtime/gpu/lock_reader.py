@@ -1,5 +1,6 @@
 """Lock files as they are read: nothing in them is executed, and what is not as it should be is named with its line."""
 
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,10 @@ from .lock_text import FORMAT
 
 LARGEST: Final = 1 << 26
 """Bytes of a file that is read."""
+
+_DEEPEST: Final = 16
+_LONGEST_INT: Final = 64
+"""Bits of a whole number of TOML's."""
 
 _TARGET: Final = re.compile(r"sm_\d{2,3}|gfx[0-9a-f]{3,4}")
 _KEY: Final = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
@@ -55,6 +60,10 @@ class _Reader:
             self.refuse(line, f"this is not TOML: {error}")
         except RecursionError:
             self.refuse(1, "its values are nested too deeply")
+        except ValueError as error:
+            self.refuse(1, f"a number in it cannot be read: {error}")
+        if problem := _problem_of(document):
+            self.refuse(1, problem)
         found = document.pop("format", None)
         if found != FORMAT or isinstance(found, bool):
             self.refuse(
@@ -89,7 +98,7 @@ class _Reader:
             entry.choice("choice"),
             tuple(self._measured(line, x) for x in entry.take("measured", list)),
             entry.take("device", str),
-            {name: str(found) for name, found in entry.take("versions", dict).items()},
+            entry.texts("versions"),
             graph,
             fast_math,
             line,
@@ -102,7 +111,8 @@ class _Reader:
         milliseconds = table.fields.pop("milliseconds", None)
         refused = table.fields.pop("refused", None)
         is_number = isinstance(milliseconds, float | int) and not isinstance(milliseconds, bool)
-        if not (is_number and refused is None) and not (milliseconds is None and isinstance(refused, str)):
+        is_time = is_number and 0 <= milliseconds < math.inf
+        if not (is_time and refused is None) and not (milliseconds is None and isinstance(refused, str)):
             self.refuse(line, "what is measured has either milliseconds or a text why it is refused")
         return Measured(table.as_choice(), None if milliseconds is None else float(milliseconds), refused)
 
@@ -138,6 +148,11 @@ class _Table:
             )
         return found
 
+    def texts(self, name: str) -> dict[str, str]:
+        """A table of texts."""
+        table = _Table(self.reader, self.line, f"{name} of {self.what}", self.take(name, dict))
+        return {key: table.take(key, str) for key in tuple(table.fields)}
+
     def choice(self, name: str) -> Choice:
         return _Table(self.reader, self.line, f"{name} of {self.what}", self.take(name, dict)).as_choice()
 
@@ -150,6 +165,21 @@ class _Table:
     def end(self) -> None:
         if self.fields:
             self.reader.refuse(self.line, f"{self.what} has {min(self.fields)!r}, which is unknown")
+
+
+def _problem_of(document: Any) -> str | None:
+    """What no entry has, and what could not even be shown: numbers of many digits, and values deep in others."""
+    level: list[Any] = [document]
+    for _ in range(_DEEPEST):
+        level = [
+            part
+            for outer in level
+            if isinstance(outer, dict | list)
+            for part in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if any(isinstance(part, int) and part.bit_length() > _LONGEST_INT for part in level):
+            return f"it has a whole number of more than {_LONGEST_INT} bits"
+    return f"its values are nested more than {_DEEPEST} deep" if level else None
 
 
 _KINDS: Final[Mapping[type, str]] = {

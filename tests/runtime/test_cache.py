@@ -1,6 +1,7 @@
 """The disk cache: what is stored comes back, what is wrong is a miss, and a sick disk costs only speed."""
 
 import builtins
+import contextlib
 import errno
 import hashlib
 import json
@@ -18,6 +19,7 @@ import pytest
 
 from tracemill.runtime import cache_eviction, cache_folder
 from tracemill.runtime.cache import CacheWarning, DiskCache, Statistics, cache_key, default_cache
+from tracemill.runtime.cache_entry import BadEntryError, read_entry
 from tracemill.runtime.cache_key import versions_in_use
 
 TREE = Path(__file__).resolve().parent.parent / ".root"
@@ -216,6 +218,21 @@ def test_a_lost_manifest_is_a_miss(cache: DiskCache) -> None:
 def test_a_manifest_that_is_not_json_is_a_miss(cache: DiskCache, text: str) -> None:
     (stored(cache) / "entry.json").write_text(text, encoding="utf-8", errors="surrogateescape")
     assert_bad(cache, "entry.json is not JSON")
+
+
+def test_a_manifest_that_is_nested_as_deep_as_it_can_be_is_a_miss_or_read(cache: DiskCache) -> None:
+    """How deep Python reads and writes JSON depends on how deep its own calls are nested."""
+    path = stored(cache) / "entry.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    del document["checksum"]
+    for depth in range(sys.getrecursionlimit() - 60, sys.getrecursionlimit()):
+        deep = "[" * depth + "]" * depth
+        text = json.dumps(document | {"later": 0}, sort_keys=True, separators=(",", ":"))
+        checksum = hashlib.sha256(text.replace('"later":0', f'"later":{deep}').encode()).hexdigest()
+        whole = json.dumps(document | {"later": 0, "checksum": checksum})
+        path.write_text(whole.replace('"later": 0', f'"later": {deep}'), encoding="utf-8")
+        with contextlib.suppress(BadEntryError):
+            read_entry(path.parent, path.parent.name)
 
 
 @pytest.mark.parametrize("text", ["[]", "1", "null"])

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final
 
+from ...check import shape_problem
 from ...dtypes import dtype_name, dtype_named
 from ...errors import ParseError, TracemillError
 from ...ir import ArrayType, Constant, Graph
@@ -24,6 +25,8 @@ from .plan import (
 )
 
 FORMAT: Final = 1
+DEEPEST: Final = 32
+"""Plans in plans, as definitions in the text of a graph."""
 
 
 def document(plan: Plan) -> dict[str, Any]:
@@ -50,12 +53,14 @@ def arrays_of(plan: Plan) -> dict[str, Any]:
     return found
 
 
-def plan_of(given: Any, arrays: Mapping[str, Any]) -> Plan:
-    """The plan that a document describes.
+def plan_of(given: Any, arrays: Mapping[str, Any], depth: int = 0) -> Plan:
+    """The plan that a document describes, which may stand in so many others.
 
     Raises:
         ParseError: it describes none, or one whose steps reach beyond its memory.
     """
+    if depth > DEEPEST:
+        raise ParseError(f"plans are nested more than {DEEPEST} deep")
     try:
         if given["format"] != FORMAT:
             raise ParseError(f"a plan of format {given['format']!r} cannot be read, only {FORMAT}")
@@ -65,7 +70,7 @@ def plan_of(given: Any, arrays: Mapping[str, Any]) -> Plan:
             tuple(map(_read_slot, given["outputs"])),
             tuple(Constant(arrays[digest]) for digest in given["constants"]),
             _count(given["arena_bytes"]),
-            tuple(_read_step(step, arrays) for step in given["steps"]),
+            tuple(_read_step(step, arrays, depth) for step in given["steps"]),
         )
         _check(plan)
     except TracemillError:
@@ -122,6 +127,8 @@ def _written(part: Any) -> Any:
 
 def _read_slot(given: Any) -> Slot:
     type = ArrayType(dtype_named(given["dtype"]), tuple(map(_count, given["shape"])))
+    if problem := shape_problem(type.shape):
+        raise ParseError(f"in a plan: {problem}")
     return Slot(_text(given["name"]), type, Region(given["region"]), _count(given["at"]))
 
 
@@ -129,7 +136,7 @@ def _read_slots(given: Any) -> tuple[Slot, ...]:
     return tuple(map(_read_slot, given))
 
 
-def _read_step(given: Any, arrays: Mapping[str, Any]) -> Step:
+def _read_step(given: Any, arrays: Mapping[str, Any], depth: int) -> Step:
     match given["step"]:
         case "launch":
             sizes = _count(given["programs"]), _count(given["warps"]), _count(given["stages"])
@@ -141,7 +148,7 @@ def _read_step(given: Any, arrays: Mapping[str, Any]) -> Step:
             return HostStep(graph, _read_slots(given["inputs"]), _read_slots(given["outputs"]))
         case "scan":
             return ScanStep(
-                plan_of(given["body"], arrays),
+                plan_of(given["body"], arrays, depth + 1),
                 _count(given["length"]),
                 bool(given["reverse"]),
                 _count(given["consts"]),
@@ -154,8 +161,8 @@ def _read_step(given: Any, arrays: Mapping[str, Any]) -> Step:
             )
         case "while":
             return WhileStep(
-                plan_of(given["condition"], arrays),
-                plan_of(given["body"], arrays),
+                plan_of(given["condition"], arrays, depth + 1),
+                plan_of(given["body"], arrays, depth + 1),
                 None if given["most"] is None else _count(given["most"]),
                 _count(given["consts"]),
                 _read_slots(given["inputs"]),
@@ -167,7 +174,7 @@ def _read_step(given: Any, arrays: Mapping[str, Any]) -> Step:
             )
         case "switch":
             return SwitchStep(
-                tuple(plan_of(branch, arrays) for branch in given["branches"]),
+                tuple(plan_of(branch, arrays, depth + 1) for branch in given["branches"]),
                 _read_slot(given["index"]),
                 _read_slots(given["inputs"]),
                 _read_slots(given["outputs"]),

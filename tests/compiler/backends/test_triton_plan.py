@@ -119,6 +119,7 @@ def test_a_plan_is_read_back_from_its_document(function: Any) -> None:
         (("steps", 0, "step"), "exec"),
         (("steps", 0, "slots", 0, "at"), 7),
         (("steps", 0, "slots", 0, "shape"), [10**9]),
+        (("steps", 0, "slots", 0, "shape"), [0, 10**300]),
         (("steps", 0, "slots", 1, "at"), 10**6),
         (("steps", 0, "slots", 0, "region"), "everywhere"),
         (("steps", 1, "graph"), "import os"),
@@ -136,6 +137,17 @@ def test_a_document_that_is_no_plan_is_refused(path: tuple[Any, ...], wrong: obj
     place[last] = wrong
     with pytest.raises(tm.errors.ParseError):
         plan_of(given, arrays_of(plan))
+
+
+def test_plans_in_plans_have_an_end() -> None:
+    outer = document(planned(lambda x: tm.while_loop(lambda x: np.sum(x) < 5, lambda x: x * 2, x), X))
+    (place,) = (number for number, step in enumerate(outer["steps"]) if step["step"] == "while")
+    given = outer
+    for _ in range(40):
+        step = outer["steps"][place] | {"body": given}
+        given = outer | {"steps": [*outer["steps"][:place], step, *outer["steps"][place + 1 :]]}
+    with pytest.raises(tm.errors.ParseError, match="plans are nested more than 32 deep"):
+        plan_of(given, {})
 
 
 def test_a_dump_shows_the_plan_and_what_it_works_in() -> None:

@@ -193,6 +193,12 @@ DAMAGES: dict[str, tuple[Callable[[str], str], int, str]] = {
     "a time": (replacing("milliseconds = 0.25", 'milliseconds = "x"'), HEADER_LINE, "has either milliseconds or"),
     "no time": (replacing("{ milliseconds = 0.25 }", "{}"), HEADER_LINE, "has either milliseconds or"),
     "a list": (replacing("{ milliseconds = 0.25 }", "3"), HEADER_LINE, "what is measured is 3, and should be a table"),
+    "no number": (replacing("milliseconds = 0.25", "milliseconds = nan"), HEADER_LINE, "has either milliseconds or"),
+    "below 0": (replacing("milliseconds = 0.25", "milliseconds = -1"), HEADER_LINE, "has either milliseconds or"),
+    "digits": (replacing("0.25", "9" * 5000), 1, "a number in it cannot be read: Exceeds the limit"),
+    "bits": (replacing("format = 1", f"format = 0x{'f' * 5000}"), 1, "a whole number of more than 64 bits"),
+    "a version": (replacing('"3.9.0"', "[[3]]"), HEADER_LINE, "is ..3.., and should be a text"),
+    "dots": (replacing('triton = "3.9.0"', f"{'a.' * 2000}a = 1"), 1, "nested more than 16 deep"),
     "depth": (lambda text: text + "x = " + "[" * 100_000, 0, "nested|TOML"),
 }  # fmt: skip
 

@@ -1,0 +1,110 @@
+"""Limits on this process, and a hook that sees it do what no reading of a file should do."""
+
+import os
+import resource
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Final
+
+MOST_MEMORY: Final = 192 << 20
+"""Bytes of memory, by address, that all inputs together may make this process take."""
+MOST_SECONDS: Final = 1.0
+"""Of the processor, for one input."""
+LONGEST_RUN: Final = 600
+"""Seconds of the processor after which the process is ended by the system."""
+
+_FORBIDDEN: Final = (
+    *(
+        "exec",
+        "compile",
+        "import",
+        "code.",
+        "marshal.",
+        "pickle.",
+        "ctypes.",
+        "socket.",
+        "subprocess.",
+        "shutil.",
+    ),
+    *("os.", "tempfile.", "urllib.", "http.", "glob.", "sqlite3.", "webbrowser.", "pty.", "ftplib.", "mmap."),
+    *("cpython.run_", "builtins.input", "signal.", "resource.", "sys.unraisablehook", "gc."),
+)
+_ALLOWED: Final = ("os.listdir", "os.scandir")
+
+
+class ForbiddenError(BaseException):
+    """An input made this process do what it must not. No `except Exception` hides it."""
+
+
+class TooSlowError(BaseException):
+    """An input takes more than its time."""
+
+
+_watching: list[str] = []
+"""What happened while it was watched; the first item says that it is."""
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    if not _watching:
+        return
+    if event == "open":
+        _, mode, flags = args
+        writes = flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
+        if not writes and not (isinstance(mode, str) and set(mode) & set("wax+")):
+            return
+    elif not event.startswith(_FORBIDDEN) or event in _ALLOWED:
+        return
+    found = f"{event}{args!r:.300}"
+    _watching.append(found)
+    raise ForbiddenError(found)
+
+
+def _alarm(number: int, frame: FrameType | None) -> None:
+    raise TooSlowError
+
+
+def confine() -> None:
+    """From now on this process cannot take much more memory, nor run for long; it watches itself when it is told to.
+
+    All that is imported when it is needed must have been.
+    """
+    with open("/proc/self/statm", encoding="ascii") as file:
+        taken = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken + MOST_MEMORY, taken + MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (LONGEST_RUN, LONGEST_RUN))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    signal.signal(signal.SIGVTALRM, _alarm)
+    sys.addaudithook(_hook)
+
+
+@contextmanager
+def watched() -> Generator[None]:
+    """Nothing may be written, executed, imported or called outside: `ForbiddenError`, even if that is caught inside."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    signal.setitimer(signal.ITIMER_VIRTUAL, MOST_SECONDS)
+    _watching[:] = ["watching"]
+    try:
+        yield
+    finally:
+        found = _watching[1:]
+        _watching.clear()
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    if found:
+        raise ForbiddenError(found[0])
+
+
+def ran_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error is, or hides, that there was no memory left."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, MemoryError):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False

@@ -1,0 +1,356 @@
+"""`READERS`: all that reads files, with how inputs for it are made, and the errors that it may raise."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+
+import tracemill as tm
+from recording import recorded
+from samples.table import SAMPLES
+from stub_gpu import machine_code
+from tracemill.compiler import functions as fn
+from tracemill.compiler.backends.triton.choice import RULES, Choice
+from tracemill.compiler.backends.triton.kernel_key import kernel_key, kernel_text, key_of_text, known_graph
+from tracemill.compiler.backends.triton.plan_document import arrays_of, document, plan_of
+from tracemill.compiler.backends.triton.program import triton_program
+from tracemill.compiler.check import check
+from tracemill.compiler.dtypes import dtype_name
+from tracemill.compiler.errors import ArtifactError, CubinError, LockFileError, ParseError
+from tracemill.compiler.ir import Graph
+from tracemill.compiler.op import all_ops
+from tracemill.compiler.parse import parse
+from tracemill.compiler.text import graph_constants, graph_functions
+from tracemill.passes.fuse import fuse
+from tracemill.passes.pipeline import run
+from tracemill.passes.remove_dead_code import remove_dead_code
+from tracemill.runtime.artifact.archive import archive_bytes
+from tracemill.runtime.artifact.loading import artifact_of
+from tracemill.runtime.artifact.manifest import GRAPH, MANIFEST, digest_of
+from tracemill.runtime.artifact.writing import bundle_bytes
+from tracemill.runtime.cache_entry import BadEntryError, read_entry, write_entry
+from tracemill.runtime.cubin import kernels_in
+from tracemill.runtime.gpu.lock_entry import LockEntry, Measured
+from tracemill.runtime.gpu.lock_reader import entries_in
+from tracemill.runtime.gpu.lock_text import lock_text
+from tracemill.runtime.gpu.stored_program import KERNELS, PLAN, file_of, program_in
+
+from .bundles import bundles, members_of
+from .mutation import DEEP, ODD, Mutator
+from .odd_zips import odd_zip
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Something that reads files which anyone may have written."""
+
+    make: Callable[[Mutator], Any]
+    """One input, which need not be wrong."""
+    read: Callable[[Any], Any]
+    """Reads it, and checks what has been read. Nothing but this is watched."""
+    errors: tuple[type[Exception], ...]
+    share: int
+    """How many inputs of a hundred are for this one."""
+
+
+def deepened(text: str, mutator: Mutator) -> str:
+    """A text of JSON with brackets in brackets where it says so, up to where Python gives up, and beyond."""
+    depth = mutator.random.choice((5, 70, 300, *range(930, 1000, 3), 5000, 10**5))
+    left, right = mutator.random.choice((("[", "]"), ('{"a":', "}")))
+    return text.replace(json.dumps(DEEP), left * depth + "0" + right * depth)
+
+
+# ---- bundles -------------------------------------------------------------------------------------------
+
+
+def damaged_zip(mutator: Mutator) -> bytes:
+    """Any bytes are other ones: digests and checksums do not fit."""
+    return mutator.bytes(mutator.random.choice(bundles()))
+
+
+def odd_archive(mutator: Mutator) -> bytes:
+    """The members are good ones, but for what the zip file says of them."""
+    return odd_zip(members_of(mutator.random.choice(bundles())), mutator)
+
+
+def _put_together(members: Mapping[str, bytes], manifest: Any, mutator: Mutator) -> bytes:
+    """A bundle of this manifest, whose digests fit where it has a place for them."""
+    others = {name: content for name, content in members.items() if name != MANIFEST}
+    said = manifest.get("members") if isinstance(manifest, dict) else None
+    for name, content in others.items():
+        if isinstance(said, dict) and isinstance(said.get(name), dict) and mutator.sometimes(0.95):
+            said[name] |= {"bytes": len(content), "sha256": digest_of(content)}
+    if isinstance(manifest, dict) and mutator.sometimes(0.98):
+        rest = {name: part for name, part in manifest.items() if name != "id"}
+        state = mutator.random.getstate()
+        canonical = deepened(json.dumps(rest, sort_keys=True, separators=(",", ":")), mutator)
+        manifest = rest | {"id": digest_of(canonical.encode())}
+        mutator.random.setstate(state)
+    return archive_bytes({MANIFEST: deepened(json.dumps(manifest), mutator).encode(), **others})
+
+
+def odd_manifest(mutator: Mutator) -> bytes:
+    """The digests are those of a manifest that says something else."""
+    members = members_of(mutator.random.choice(bundles()))
+    return _put_together(members, mutator.document(json.loads(members[MANIFEST])), mutator)
+
+
+def odd_graph(mutator: Mutator) -> bytes:
+    """The digests are those of another text of the graph."""
+    members = dict(members_of(mutator.random.choice(bundles())))
+    text = mutator.text(members[GRAPH].decode(), words())
+    members[GRAPH] = text.encode("utf-8", "surrogatepass")
+    return _put_together(members, json.loads(members[MANIFEST]), mutator)
+
+
+def odd_array(mutator: Mutator) -> bytes:
+    """The digests are those of other arrays."""
+    members = dict(members_of(bundles()[0]))
+    name = next(name for name in members if name.startswith("consts/"))
+    members[name] = mutator.bytes(members[name])
+    return _put_together(members, json.loads(members[MANIFEST]), mutator)
+
+
+def read_bundle(content: bytes) -> None:
+    """What loads must load again from what is saved of it, as the same bytes."""
+    saved = bundle_bytes(artifact_of(content))
+    assert bundle_bytes(artifact_of(saved)) == saved
+
+
+# ---- the text of graphs -----------------------------------------------------------------------------------
+
+
+@cache
+def graphs() -> tuple[Graph, ...]:
+    """A graph of each op that a text can hold, in the order of their samples."""
+    return tuple(sample.graph() for sample in SAMPLES)
+
+
+@cache
+def words() -> tuple[str, ...]:
+    """What may stand in a text."""
+    small = (x for x in ODD if isinstance(x, str | int | float) and x is not DEEP)
+    dtypes = ("f32", "f64", "i64", "bool", "c64", "bf16", "f32[2]", "f64[]", "f32(0.5)", "c64(1.0, nan)")
+    return (
+        *all_ops(),
+        *dtypes,
+        *map(str, small),
+        *("def", "return", "constant", "callable", "()", "(,)", "=", "axes=(0,)", "#", "\n    ", "\r", "\t"),
+    )
+
+
+def odd_text(mutator: Mutator) -> tuple[str, Graph]:
+    """The text of a graph with other tokens in it, and the graph."""
+    graph = mutator.random.choice(graphs())
+    return mutator.text(str(graph), words()), graph
+
+
+def read_text(given: tuple[str, Graph]) -> None:
+    """What is read is well formed, and prints as a text that says the same."""
+    text, original = given
+    constants, functions = graph_constants(original), graph_functions(original)
+    graph = parse(text, constants, functions)
+    check(graph)
+    again = str(graph)
+    assert parse(again, graph_constants(graph), graph_functions(graph)) == graph, again
+
+
+# ---- entries of the disk cache ------------------------------------------------------------------------------
+
+KEY: Final = hashlib.sha256(b"fuzzing").hexdigest()
+
+
+@cache
+def _folder() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="fuzzing")
+
+
+def odd_entry(mutator: Mutator) -> Path:
+    """An entry whose manifest or members are other ones; its digests mostly fit."""
+    folder = Path(_folder().name) / KEY
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    members = {"program.py": b"x = 1\n", "plan.json": b"{}", "empty.bin": b""}
+    write_entry(folder, KEY, members, {"function": "f", "backend": "numpy"})
+    path = folder / "entry.json"
+    manifest = json.loads(path.read_text())
+    manifest["created"] = 1.7e9
+    if mutator.sometimes(0.8):
+        del manifest["checksum"]
+        manifest = mutator.document(manifest)
+        text = json.dumps(manifest)
+        if isinstance(manifest, dict):
+            canonical = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
+            state = mutator.random.getstate()
+            checksum = digest_of(deepened(canonical, mutator).encode())
+            mutator.random.setstate(state)
+            text = json.dumps(manifest | {"checksum": checksum})
+        path.write_text(deepened(text, mutator))
+    else:
+        member = mutator.random.choice(sorted(folder.iterdir()))
+        member.write_bytes(mutator.bytes(member.read_bytes()))
+    return folder
+
+
+def read_cached(folder: Path) -> None:
+    entry = read_entry(folder, KEY)
+    assert all((folder / name).resolve().parent == folder.resolve() for name in entry.members)
+
+
+# ---- plans, machine code and lock files of GPUs ----------------------------------------------------------------
+
+
+@cache
+def programs() -> tuple[dict[str, bytes], ...]:
+    """Files of programs with steps of each kind, with machine code that holds nothing."""
+
+    def files(function: Callable[..., Any], *arrays: Any) -> dict[str, bytes]:
+        graph = tm.compile(function).lower(*arrays).graph
+        plan = triton_program(run(graph, (fuse, remove_dead_code))).plan
+        launches = {step.function: step for step in plan.launches}
+        kernels = [
+            {"function": name, "name": name, "warps": step.warps, "pointers": len(step.slots)}
+            | {"shared_bytes": 0, "scratch_bytes": 0}
+            for name, step in launches.items()
+        ]
+        arrays_known = arrays_of(plan)
+        types = {digest: [dtype_name(array.dtype), *array.shape] for digest, array in arrays_known.items()}
+        stored = {"plan": document(plan), "kernels": kernels, "arrays": types}
+        code = [machine_code(90, **{name: len(step.slots)}) for name, step in launches.items()]
+        return {
+            PLAN: json.dumps(stored).encode(),
+            KERNELS: b"",
+            **{f"kernel_{number}.cubin": content for number, content in enumerate(code)},
+            **{file_of(digest): array.tobytes() for digest, array in arrays_known.items()},
+        }
+
+    x = np.eye(8)
+
+    def looped(x: Any) -> Any:
+        total, rows = tm.scan(lambda total, row: (total + row, total * 2), x[0], x)
+        last = tm.while_loop(lambda x: np.sum(x) < 5, lambda x: x * 2, x)
+        return total, rows, last, tm.cond(x[0, 0] > 0, np.sin, np.cos, x)
+
+    return (
+        files(lambda x: np.sort(np.exp(x), axis=1)[:, ::2], x),
+        files(lambda x: np.linalg.inv(np.sin(x)) * np.arange(8.0), x),
+        files(looped, x),
+        files(lambda x: np.cumsum(np.tanh(x) @ x), x),
+    )
+
+
+def odd_program(mutator: Mutator) -> dict[str, bytes]:
+    """Files of something like a program for a GPU."""
+    files = dict(mutator.random.choice(programs()))
+    if mutator.sometimes(0.8):
+        changed = mutator.document(json.loads(files[PLAN]))
+        files[PLAN] = deepened(json.dumps(changed), mutator).encode()
+    if mutator.sometimes(0.3):
+        name = mutator.random.choice(tuple(files))
+        files[name] = mutator.bytes(files[name])
+    if mutator.sometimes(0.05):
+        del files[mutator.random.choice(tuple(files))]
+    return files
+
+
+def read_program(files: Mapping[str, bytes]) -> None:
+    plan = program_in(files, 90).plan
+    again = document(plan)
+    assert document(plan_of(again, arrays_of(plan))) == again
+
+
+@cache
+def cubins() -> tuple[bytes, ...]:
+    return machine_code(90, exp_1=3), machine_code(100, a=0, b=7)
+
+
+def odd_cubin(mutator: Mutator) -> bytes:
+    return mutator.bytes(mutator.random.choice(cubins()))
+
+
+@cache
+def lock_file() -> str:
+    """A lock file of two kernels."""
+
+    def entry(function: Any, choice: Choice) -> LockEntry:
+        graph = recorded(function, "f32[5000]")
+        measured = (Measured(RULES, 0.25), Measured(Choice(warps=2), None, 'it "spills"'))
+        key, text = kernel_key(graph), kernel_text(known_graph(graph))
+        return LockEntry("sm_90", key, choice, measured, "NVIDIA H200", {"triton": "3.9.0"}, text)
+
+    entries = entry(fn.exp, Choice(elements=512, warps=8)), entry(fn.sin, RULES)
+    return lock_text({(entry.target, entry.key): entry for entry in entries})
+
+
+_LOCK_WORDS: Final = (
+    *(
+        "format = 1",
+        "[sm_90.x]",
+        "[[a]]",
+        "{",
+        "}",
+        "'''",
+        '"""',
+        '"',
+        "nan",
+        "inf",
+        "1979-05-27",
+        "a.b.c.d=1",
+        "\n",
+    ),
+    *(
+        "warps = 0",
+        "warps = 64",
+        "milliseconds = nan",
+        "refused = 1",
+        "graph = ''",
+        "[" * 2000,
+        "a." * 2000,
+        "{a=" * 999,
+        "0x" + "f" * 5000,
+    ),
+)
+
+
+def odd_lock_file(mutator: Mutator) -> bytes:
+    """A lock file with other words, where the keys of graphs may fit."""
+    text = mutator.text(lock_file(), _LOCK_WORDS)
+    if mutator.sometimes(0.5):
+        for part in text.split("graph = '''\n")[1:]:
+            graph = part.partition("'''")[0].removesuffix("\n")
+            old = next((x for x in lock_file().split("sm_90.")[1:] if graph[:60] in x), "")[:32]
+            text = text.replace(old or "?", key_of_text(graph.encode(errors="replace").decode()))
+    content = text.encode("utf-8", "surrogatepass")
+    return mutator.bytes(content) if mutator.sometimes(0.2) else content
+
+
+def read_lock_file(content: bytes) -> None:
+    for entry in entries_in(content, Path("tracemill.lock")).values():
+        check(parse(entry.graph))
+
+
+READERS: Final[Mapping[str, Reader]] = {
+    "zip files": Reader(odd_archive, read_bundle, (ArtifactError,), 15),
+    "bytes": Reader(damaged_zip, read_bundle, (ArtifactError,), 10),
+    "manifests": Reader(odd_manifest, read_bundle, (ArtifactError,), 16),
+    "graphs": Reader(odd_graph, read_bundle, (ArtifactError,), 5),
+    "arrays": Reader(odd_array, read_bundle, (ArtifactError,), 3),
+    "texts": Reader(odd_text, read_text, (ParseError,), 29),
+    "entries": Reader(odd_entry, read_cached, (BadEntryError,), 5),
+    "programs": Reader(odd_program, read_program, (ParseError,), 7),
+    "cubins": Reader(odd_cubin, kernels_in, (CubinError,), 5),
+    "lock files": Reader(odd_lock_file, read_lock_file, (LockFileError, ParseError), 5),
+}
+
+
+def input_of(name: str, number: int) -> Any:
+    """The input of a number: always the same one."""
+    return READERS[name].make(Mutator(Random(f"{name} {number}")))

@@ -1,0 +1,67 @@
+"""Whatever is in a file, it loads or is refused by name, in little time and memory, and nothing else happens."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fuzzing.confinement import MOST_SECONDS
+from fuzzing.mutation import Mutator
+from fuzzing.readers import READERS
+
+HERE = Path(__file__).resolve().parent
+MOST_MEMORY = 64 << 20
+"""Bytes that reading all inputs of a process may add to what it has in memory."""
+
+HALVES = (
+    ("zip files", "bytes", "graphs", "arrays", "entries", "cubins"),
+    ("manifests", "texts", "programs", "lock files"),
+)
+
+
+def fuzzed(first: int, hundreds: int, *names: str) -> dict[str, Any]:
+    """What a confined process says of so many inputs, of which none may have done anything else."""
+    path = os.pathsep.join(map(str, (HERE / ".root", HERE)))
+    command = [sys.executable, "-m", "fuzzing.worker", str(first), str(hundreds), *names]
+    run = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    last = run.stdout.strip().rpartition("\n")[2]
+    assert run.returncode == 0, f"not survived: {last}\n{run.stderr[-4000:]}"
+    found: dict[str, Any] = json.loads(last)
+    assert not found["failures"], "\n".join(found["failures"])
+    assert found["memory"] < MOST_MEMORY
+    assert found["slowest"] < MOST_SECONDS
+    return found
+
+
+def test_two_thousand_damaged_inputs_do_no_harm() -> None:
+    kinds = fuzzed(0, 20)["kinds"]
+    assert sum(kinds.values()) == 20 * sum(reader.share for reader in READERS.values()) >= 2000
+    loaded = {kind.partition(":")[0] for kind in kinds if kind.endswith(": loads")}
+    assert loaded >= READERS.keys() - {"arrays"}, "readers that nothing passes are not tested in depth"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", HALVES, ids=["files", "documents"])
+def test_a_hundred_thousand_damaged_inputs_do_no_harm(names: tuple[str, ...]) -> None:
+    assert sorted(sum(HALVES, ())) == sorted(READERS)
+    count = sum(fuzzed(10**6, 1010, *names)["kinds"].values())
+    assert count == 1010 * sum(READERS[name].share for name in names)
+
+
+@pytest.mark.parametrize("name", READERS)
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(random=st.randoms(use_true_random=False))
+def test_what_goes_wrong_is_shrunk_to_a_small_example(name: str, random: Random) -> None:
+    reader = READERS[name]
+    with suppress(*reader.errors):
+        reader.read(reader.make(Mutator(random)))
