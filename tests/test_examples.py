@@ -1,14 +1,22 @@
 """The programs in ``examples/`` do what they say: each is run as a user runs it, and its numbers are looked at."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+import urllib.error
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import tracemill as tm
 from tracemill.runtime.toolchain import working_toolchain
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -35,17 +43,23 @@ RUNS = {
         },
         needs_c=True,
     ),
+    "read_digits": Example(("--epochs", "8"), at_least={r"(\S+) % of the test images": 95}),
+    "serve_digits": Example(("--help",), at_least={r"--port PORT\s+(\d+) for one that is free": 0}),
 }
+
+
+def environment() -> dict[str, str]:
+    """That of a program that finds what the tests find."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def ran(name: str, *arguments: str, folder: Path) -> str:
     """What a program prints."""
     command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *arguments]
-    found = os.pathsep.join(path for path in sys.path if path)
     done = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": found},
+        env=environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -69,6 +83,58 @@ def test_an_example_does_what_it_says(name: str, tmp_path: Path) -> None:
         assert found, f"{pattern} is not in\n{printed}"
         value = float(found[1].rstrip("%.,"))
         assert value <= limit if pattern in run.at_most else value >= limit, printed
+
+
+def answer(url: str, body: bytes) -> tuple[int, Any]:
+    """The status and the document that a server answers with."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body), timeout=60) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def test_the_server_answers_from_the_file_alone(tmp_path: Path) -> None:
+    weights = np.eye(10, 64, dtype=np.float32)
+
+    def read_digit(image: Any) -> Any:
+        return {"digit": np.argmax(weights @ image)}
+
+    path = tm.export(read_digit, "image: f32[64]").save(tmp_path / "model.tmill")
+    with server(path) as url:
+        image = [0.0] * 64
+        image[7] = 1
+        assert answer(url, json.dumps({"image": image}).encode()) == (200, {"digit": 7})
+        for given, error in (
+            (
+                b'{"image": [1, 2]}',
+                "ArgumentMismatchError: read_digit: image is f32[2], and it was exported for f32[",
+            ),
+            (
+                b'{"picture": []}',
+                "ArgumentMismatchError: read_digit(image): missing a required argument: 'image'",
+            ),
+            (b"{", "JSONDecodeError: "),
+            (b'{"image": "cat"}', "ValueError: could not convert string to float: 'cat'"),
+        ):
+            status, document = answer(url, given)
+            assert status == 400
+            assert document["error"].startswith(error)
+
+
+@contextmanager
+def server(model: Path) -> Generator[str]:
+    """Where the server of a file answers, on a port that is free."""
+    command = [sys.executable, str(EXAMPLES / "serve_digits.py"), str(model)]
+    with subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().split()[-1]
+        finally:
+            process.terminate()
 
 
 def test_each_example_is_run_and_listed() -> None:
