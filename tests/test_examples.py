@@ -45,6 +45,19 @@ RUNS = {
     ),
     "read_digits": Example(("--epochs", "8"), at_least={r"(\S+) % of the test images": 95}),
     "serve_digits": Example(("--help",), at_least={r"--port PORT\s+(\d+) for one that is free": 0}),
+    "private_gradients": Example(
+        ("--steps", "60"),
+        at_most={r"both agree to (\S+)": 1e-5},
+        at_least={r"(\S+) % of the test images": 85, r"noise scale after:  (\S+)": 1},
+    ),
+    "newton_cg": Example(
+        ("--size", "16"),
+        at_most={
+            r"differences of gradients agree to (\S+)": 1e-8,
+            r"gradient (\S+), .* products\nthe film": 1e-12,
+            r"Scherk's surface but for (\S+)": 1e-2,
+        },
+    ),
 }
 
 
