@@ -49,6 +49,7 @@ RUNS = {
         ("--steps", "60"),
         at_most={r"both agree to (\S+)": 1e-5},
         at_least={r"(\S+) % of the test images": 85, r"noise scale after:  (\S+)": 1},
+        is_slow=True,
     ),
     "newton_cg": Example(
         ("--size", "16"),
@@ -57,13 +58,29 @@ RUNS = {
             r"gradient (\S+), .* products\nthe film": 1e-12,
             r"Scherk's surface but for (\S+)": 1e-2,
         },
+        is_slow=True,
+    ),
+    "fitted_orbits": Example(
+        at_most={
+            r"forward and reverse mode agree to (\S+)": 1e-10,
+            r"with differences to (\S+)": 1e-6,
+            r"found but for (\S+) %": 10,
+        },
+        is_slow=True,
+    ),
+    "heat": Example(
+        ("--size", "64", "--steps", "100"),
+        at_most={r"compiled and NumPy agree to (\S+)": 1e-12, r"(\d+) are left": 300},
+        at_least={r"(\d+) operations were traced": 2000},
+        is_slow=True,
     ),
 }
 
 
 def environment() -> dict[str, str]:
-    """That of a program that finds what the tests find."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    """That of a program that finds what the tests find, and uses C if a user's program would."""
+    found = os.pathsep.join(path for path in sys.path if path)
+    return {**os.environ, "PYTHONPATH": found, "TRACEMILL_BACKEND": "auto"}
 
 
 def ran(name: str, *arguments: str, folder: Path) -> str:
