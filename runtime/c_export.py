@@ -6,7 +6,8 @@ from dataclasses import replace
 from ..compiler.backends.c.standalone.files import c_files
 from ..compiler.program import Program
 from ..passes.without_numpy import without_numpy
-from .optimise import optimised, prepared
+from .optimise import optimised
+from .prepare import prepared
 
 
 def as_c(

@@ -3,16 +3,16 @@
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from pathlib import Path
 from types import MethodType
-from typing import Any, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from ..compiler.errors import TransformTypeError
 from ..compiler.options import flag
-from ..compiler.program import argument_names, describe, flatten_arguments, trace
+from ..compiler.program import Program, argument_names, describe, flatten_arguments, trace
 from ..compiler.trace import is_idle
 from ..compiler.traced_array import is_traced
 from .donation import check_donated
@@ -20,13 +20,16 @@ from .entry import MISS, always_miss
 from .environment import usual_lock
 from .gpu.arguments import entered
 from .log import logger
-from .lower import Lowered
 from .signature import Signature, StaticLeaf, arguments_for, sign
 from .static_arguments import as_tuple, static_arguments
 from .target import check_backend, target_of
 from .transform import as_argument, inputs_of, overwrite, run
 from .variant import Variant
 from .watched import watched
+
+if TYPE_CHECKING:
+    from .lower import Lowered
+    from .seen_transforms import SeenTransform
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,18 +175,25 @@ class CompiledFunction:
         log = logger("recompiles")
         if log is not None:
             log.info("%s: %s", describe(self._function), self._why(signature, is_stale=is_stale))
-        options = (
-            self._options.backend,
-            self._options.fast_math,
-            self._options.donate_argnums,
-            self._options.lock,
-        )
         return watched(
-            lambda: Variant(self._function, signature, *options, code=self._code),
-            lambda variant, transforms: Lowered(
-                self._function, signature, *options, program=variant.program, transforms=transforms
-            ),
+            lambda: Variant(self._function, signature, *self._chosen, code=self._code),
+            lambda variant, transforms: self._lowered(signature, variant.program, transforms),
         )
+
+    @property
+    def _chosen(self) -> tuple[str, bool, tuple[int, ...], Path | None]:
+        options = self._options
+        return options.backend, options.fast_math, options.donate_argnums, options.lock
+
+    def _lowered(
+        self,
+        signature: Signature,
+        program: Program | None = None,
+        transforms: "Sequence[SeenTransform]" = (),
+    ) -> "Lowered":
+        from .lower import Lowered
+
+        return Lowered(self._function, signature, *self._chosen, program=program, transforms=transforms)
 
     def _why(self, signature: Signature, *, is_stale: bool) -> str:
         """Why a variant is compiled now, in one line."""
@@ -221,19 +231,10 @@ class CompiledFunction:
         """An HTML page of a call with these arguments: every stage, and why the function was compiled again."""
         return self.lower(*args, **kwargs).html(self.explain_recompile())
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
         """The stages that a call with these arguments goes through: traced graph, passes, generated source."""
         leaves, tree = self._flatten(args, kwargs)
-        signature = sign(entered(leaves)[0], tree)
-        options = self._options
-        return Lowered(
-            self._function,
-            signature,
-            options.backend,
-            options.fast_math,
-            options.donate_argnums,
-            options.lock,
-        )
+        return self._lowered(sign(entered(leaves)[0], tree))
 
 
 def _check_count(option: str, given: Any) -> None:

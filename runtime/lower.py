@@ -13,12 +13,13 @@ from ..compiler.notebook import code_html, folded_html
 from ..compiler.program import Program, trace
 from ..passes.fuse import fusion_report
 from ..passes.fusion.report import Report
-from .build import Source, c_printer, memory_of, print_program
 from .cost import Cost, cost_of
 from .donation import donated_inputs
 from .lowered_kernel import Kernel, check_for_gpus, kernels_of
 from .machine import Machine, measured_machine
-from .optimise import costs_for, final, optimise
+from .optimise import costs_for, optimise
+from .prepare import final
+from .program_source import Source, c_printer, memory_of, print_program
 from .report.report import report_html
 from .seen_transforms import SeenTransform, seen_transforms
 from .signature import Signature, arguments_for, gpu_of

@@ -16,7 +16,7 @@ from ..passes.decompose import decompose_composites
 from ..passes.fusion.cost import operations
 from ..passes.fusion.traffic import bytes_read, bytes_written
 from ..passes.pipeline import apply
-from .build import print_program
+from .program_source import print_program
 from .target import Target
 
 if TYPE_CHECKING:

@@ -4,41 +4,24 @@ from collections.abc import Callable
 from functools import partial
 
 from ..compiler.ir import Graph
-from ..compiler.op import has_effect
-from ..passes.decompose import decompose_composites
 from ..passes.fold_constants import fold_constants
-from ..passes.forget_weights import forget_weights
 from ..passes.fuse import fuse
 from ..passes.fusion.cost import CPU, Costs
 from ..passes.inline_calls import inline_calls
-from ..passes.inline_rules import inline_rules
-from ..passes.pipeline import apply, run
+from ..passes.pipeline import run
 from ..passes.remove_dead_code import remove_dead_code
-from ..passes.reroll import reroll
 from ..passes.select_scattered import select_scattered
 from ..passes.share_subexpressions import share_subexpressions
 from ..passes.simplify import simplify
 from ..passes.tile import tile
 from .environment import checking
+from .prepare import FIRST, first_for
 from .stage_times import pass_times
-
-FIRST = (decompose_composites, remove_dead_code, reroll)
-"""What they leave is what the disk cache knows a program by: a Python loop as a loop, whose text is short."""
 
 OTHERS = (simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
 
 PASSES = (*FIRST, *OTHERS)
 """What programs go through, in this order, for targets that have no kernels of composite ops."""
-
-
-def first_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
-    """What leaves the graph by which the disk cache knows a program."""
-    if backend != "triton":
-        return FIRST
-    from ..compiler.backends.triton.steps.attention_gradient import has_kernel
-
-    before = (inline_calls, partial(forget_weights, keep=has_kernel))
-    return *before, partial(decompose_composites, keep=has_kernel), *FIRST[1:]
 
 
 def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
@@ -58,21 +41,6 @@ def costs_for(backend: str) -> Costs:
     from ..passes.fusion.gpu import GPU
 
     return GPU
-
-
-def final(graph: Graph) -> Graph:
-    """The graph as it is compiled: no transform will ask for the rules that its calls hold."""
-    return apply(inline_rules, graph, check=checking())
-
-
-def prepared(graph: Graph, backend: str) -> Graph:
-    """The graph by whose text the disk cache knows a program."""
-    return run(final(graph), first_for(backend), check=checking(), record=pass_times())
-
-
-def can_be_cached(graph: Graph) -> bool:
-    """Whether text knows a program: one that calls back into Python has a function that has none."""
-    return not any(has_effect(call, "calls Python") for call in graph.calls)
 
 
 def optimised(graph: Graph, backend: str) -> Graph:

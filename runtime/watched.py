@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..compiler.ir import called
-from ..passes.fusion.report import FusedKernel, Report
-from .dump import dump
 from .log import complain_once, is_asked, logger
 from .seen_transforms import SeenTransform, seen_transforms
 from .stage_times import StageTimes, measured_stages
 
 if TYPE_CHECKING:
+    from ..passes.fusion.report import FusedKernel, Report
     from .lower import Lowered
     from .variant import Variant
 
@@ -48,6 +47,8 @@ def _show(lowered: "Lowered", times: StageTimes, folder: str | None) -> None:
     if log is not None:
         log.info("%s: %s", lowered.graph.name, fusion_line(lowered))
     if folder:
+        from .dump import dump
+
         dump(lowered, times, folder)
 
 
@@ -77,7 +78,7 @@ def fusion_line(lowered: "Lowered") -> str:
     return line + _reasons(report)
 
 
-def _kernel(kernel: FusedKernel) -> str:
+def _kernel(kernel: "FusedKernel") -> str:
     names = (
         kernel.calls if len(kernel.calls) <= _NAMES else (*kernel.calls[: _NAMES - 1], "…", kernel.calls[-1])
     )
@@ -86,7 +87,7 @@ def _kernel(kernel: FusedKernel) -> str:
     )
 
 
-def _reasons(report: Report) -> str:
+def _reasons(report: "Report") -> str:
     counts = Counter(pair.reason for pair in report.not_fused).most_common(_REASONS)
     if not counts:
         return ""

@@ -7,7 +7,8 @@ import tracemill as tm
 from tracemill.compiler.ir import Call, Graph, Value
 from tracemill.compiler.kernel import is_loop_call
 from tracemill.passes.pipeline import run
-from tracemill.runtime.optimise import PASSES, final
+from tracemill.runtime.optimise import PASSES
+from tracemill.runtime.prepare import final
 
 
 def as_kernel(graph: Graph) -> Graph:

@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import tracemill as tm
 
 TREE = Path(__file__).resolve().parent / ".root"
 MOST_SECONDS = 0.1
@@ -95,3 +98,60 @@ except RandomStateError:
 )
 def test_draws_are_refused_though_the_traced_function_is_the_first_to_load_random_numbers(draw: str) -> None:
     assert run_python(DRAWS.format(draw=draw)).split() == ["refused", "True"]
+
+
+MOST_FOR_A_CALL, MOST_TO_LOAD = 195, 215
+"""Modules of ours: more than there are, less than with another family."""
+
+COLD_START = """
+import sys
+import numpy as np
+before = set(sys.modules)
+import tracemill as tm
+{call}
+print(*sorted(set(sys.modules) - before))
+"""
+COMPILED = 'tm.compile(lambda x: np.sum(np.sin(x) * 2), backend="numpy")(np.ones(3))'
+LOADED = 'tm.load({path!r}, backend="numpy")(np.ones(3))'
+NOT_NEEDED = (
+    *SLOW_PACKAGES,
+    "email",
+    "importlib.metadata",
+    "tracemill.compiler.backends.c.source",
+    "tracemill.compiler.backends.numpy",
+    "tracemill.compiler.backends.triton",
+    "tracemill.compiler.loops",
+    "tracemill.passes.fuse",
+    "tracemill.passes.simplify",
+    "tracemill.runtime.artifact.saving",
+    "tracemill.runtime.artifact.writing",
+    "tracemill.runtime.lower",
+    "tracemill.runtime.random",
+    "tracemill.runtime.report",
+)
+"""What generates code, shows it or writes it: not what finds it on disk and runs it."""
+
+
+def brought(call: str) -> list[str]:
+    """The modules that a first call imports beyond NumPy's, if its code is on disk."""
+    program = COLD_START.format(call=call)
+    run_python(program)
+    return run_python(program).split()
+
+
+def not_needed(modules: list[str]) -> list[str]:
+    return [name for name in modules if any(f"{name}.".startswith(f"{slow}.") for slow in NOT_NEEDED)]
+
+
+def test_a_first_call_imports_only_what_it_needs() -> None:
+    modules = brought(COMPILED)
+    assert not not_needed(modules)
+    assert len([name for name in modules if name.startswith("tracemill")]) <= MOST_FOR_A_CALL
+
+
+def test_loading_a_file_imports_only_what_it_needs(tmp_path: Path) -> None:
+    path = tmp_path / "f.tmill"
+    tm.export(lambda x: np.sum(np.sin(x) * 2), "f64[3]").save(path)
+    modules = brought(LOADED.format(path=str(path)))
+    assert not not_needed(modules)
+    assert len([name for name in modules if name.startswith("tracemill")]) <= MOST_TO_LOAD

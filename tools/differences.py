@@ -20,9 +20,10 @@ from ..compiler.text import HEADER, graph_constants, graph_functions
 from ..runtime.artifact.artifact import Artifact
 from ..runtime.artifact.loading import load_artifact
 from ..runtime.artifact.saving import EXTENSION
-from ..runtime.build import print_program
 from ..runtime.gpu.agreement import wide
-from ..runtime.optimise import final, optimise
+from ..runtime.optimise import optimise
+from ..runtime.prepare import final
+from ..runtime.program_source import print_program
 from ..runtime.target import target_of
 
 LARGEST_TEXT: Final = 1 << 26

@@ -10,7 +10,6 @@ from ...compiler.program import ArrayOutput, Program, argument_names, users_name
 from ..signature import Signature
 from .interface import Interface
 from .loaded_function import LoadedFunction
-from .saving import save_artifact
 from .targets import CPU
 
 
@@ -84,6 +83,8 @@ class Artifact:
             ExportError: the format cannot hold the function.
             OSError: the file cannot be written.
         """
+        from .saving import save_artifact
+
         return save_artifact(self, Path(path), format)
 
     def __repr__(self) -> str:

@@ -18,7 +18,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -105,6 +104,8 @@ def _result(leaf: Any) -> dict[str, Any]:
 
 
 def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:  # a checkout that is not installed

@@ -10,21 +10,16 @@ from ...compiler.numpy_surface.factorizations import EighResult, EigResult, QRRe
 from ...compiler.numpy_surface.linear_systems import SlogdetResult
 from ...compiler.program import NAMESPACE
 from ..pytrees import UNFLATTEN
-from ..random.generator import Generator
 from .literal_document import literal_document, literal_of
 
 DEEPEST: Final = 64
 MOST_NODES: Final = 1 << 16
 
-_KNOWN: Final[tuple[type[Any], ...]] = (
-    Generator,
-    EigResult,
-    EighResult,
-    QRResult,
-    SVDResult,
-    SlogdetResult,
-)
-"""Classes of ours and NumPy's, which need not be given."""
+_GENERATOR: Final = "tracemill.runtime.random.generator:Generator"
+"""The one object of ours that need not be given."""
+
+_NUMPYS: Final[tuple[type[Any], ...]] = (EigResult, EighResult, QRResult, SVDResult, SlogdetResult)
+"""NumPy's named tuples, which need not be given either."""
 
 
 def class_name(cls: type[Any]) -> str:
@@ -81,7 +76,7 @@ class TreeReader:
 
     def __init__(self, leaf: Callable[[Mapping[str, Any]], Any], classes: Iterable[type[Any]]) -> None:
         self._leaf = leaf
-        self._classes = (*classes, *_KNOWN)
+        self._classes = (*classes, *_NUMPYS)
         self._nodes = 0
 
     def read(self, document: Any, depth: int = 0) -> Any:
@@ -130,11 +125,7 @@ class TreeReader:
         raise ValueError(_unknown("named tuples", f"{name}({', '.join(map(str, fields))})", name))
 
     def _object(self, name: str, metadata: Any, items: list[Any], depth: int) -> Any:
-        for cls in self._classes:
-            if class_name(cls) == name:
-                break
-        else:
-            raise ValueError(_unknown("objects", name, name.rpartition(":")[2]))
+        cls = self._class(name)
         if cls not in UNFLATTEN:
             raise ValueError(f"{name} is no container here: register_pytree makes it one")
         children = tuple(self.read(item, depth + 1) for item in items)
@@ -142,6 +133,16 @@ class TreeReader:
             return UNFLATTEN[cls](literal_of(metadata), children)
         except Exception as error:  # the class is the user's, and what it gets is from the file
             raise ValueError(f"{name} cannot be made of what is stored: {error}") from error
+
+    def _class(self, name: str) -> type[Any]:
+        if name == _GENERATOR:
+            from ..random.generator import Generator
+
+            return Generator
+        for cls in self._classes:
+            if class_name(cls) == name:
+                return cls
+        raise ValueError(_unknown("objects", name, name.rpartition(":")[2]))
 
 
 def _fields(named_tuple: Any) -> list[str]:

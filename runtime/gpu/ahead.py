@@ -3,7 +3,8 @@
 from ...compiler.backends.triton.program import triton_program
 from ...compiler.ir import Graph
 from ...compiler.text import to_text
-from ..optimise import optimised, prepared
+from ..optimise import optimised
+from ..prepare import prepared
 from ..target import GRAPH
 from ..triton_build import build_program, target_named
 from .stored_program import files_of

@@ -9,7 +9,6 @@ import optree
 
 from ...compiler.program import NAMESPACE
 from .device_array import DeviceArray
-from .foreign import foreign
 
 _OURS: Final = frozenset({np.ndarray, DeviceArray, bool, int, float, complex, str, type(None)})
 
@@ -33,6 +32,8 @@ def entered(leaves: Sequence[Any]) -> tuple[list[Any], Callable[[Any], Any] | No
     """
     if all(type(leaf) in _OURS for leaf in leaves):
         return list(leaves), None
+    from .foreign import foreign
+
     found = [foreign(leaf) if type(leaf) not in _OURS else None for leaf in leaves]
     strangers = (type(leaf) for leaf, array in zip(leaves, found, strict=True) if array is not None)
     packages = (kind.__module__.partition(".")[0] for kind in strangers if kind is not DeviceArray)

@@ -16,7 +16,8 @@ from ...compiler.text import to_text
 from ..built import Build, statistics
 from ..cache import cache_key, default_cache, versions_in_use
 from ..cache_log import log_load, log_store
-from ..optimise import can_be_cached, optimised
+from ..optimise import optimised
+from ..prepare import can_be_cached
 from ..stage_times import note_from_disk, stage
 from ..target import GRAPH, Target
 from ..triton_build import build_program, target_named

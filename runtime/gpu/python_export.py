@@ -7,7 +7,8 @@ from typing import Any
 
 from ...compiler.backends.triton.standalone.files import triton_files
 from ...compiler.program import Argument, Program, Static
-from ..optimise import final, optimise
+from ..optimise import optimise
+from ..prepare import final
 
 
 def as_triton(

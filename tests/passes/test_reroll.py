@@ -20,7 +20,7 @@ from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.remove_dead_code import remove_dead_code
 from tracemill.passes.reroll import reroll
 from tracemill.runtime.build import build
-from tracemill.runtime.optimise import final
+from tracemill.runtime.prepare import final
 from tracemill.runtime.target import NUMPY
 
 STEPS = 40

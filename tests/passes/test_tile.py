@@ -13,7 +13,8 @@ from tracemill.compiler.ir import Call, Graph
 from tracemill.compiler.kernel import is_loop_call
 from tracemill.passes.pipeline import run
 from tracemill.passes.tile import tile
-from tracemill.runtime.optimise import PASSES, final
+from tracemill.runtime.optimise import PASSES
+from tracemill.runtime.prepare import final
 
 
 def the_tiles(graph: Graph) -> Any:

@@ -449,7 +449,7 @@ def test_a_program_on_disk_needs_no_printing_and_no_compiler(
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError("a warm start does this anew")
 
-    monkeypatch.setattr("tracemill.runtime.build.print_program", refuse)
+    monkeypatch.setattr("tracemill.runtime.program_source.print_program", refuse)
     monkeypatch.setattr("tracemill.runtime.optimise.OTHERS", (refuse,))
     monkeypatch.setattr("tracemill.runtime.toolchain.compiled", refuse)
     np.testing.assert_array_equal(tm.compile(gradient, backend=backend)(X), expected)

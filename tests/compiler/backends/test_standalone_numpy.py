@@ -24,7 +24,8 @@ from tracemill.compiler.ir import Graph
 from tracemill.compiler.op import has_effect
 from tracemill.compiler.program import Argument, ArrayOutput, Program
 from tracemill.runtime.load import load_module
-from tracemill.runtime.optimise import final, optimise
+from tracemill.runtime.optimise import optimise
+from tracemill.runtime.prepare import final
 from tracemill.runtime.python_export import as_python
 
 ALONE = Path(__file__).parents[2] / "alone.py"

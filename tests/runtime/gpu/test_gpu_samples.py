@@ -13,7 +13,7 @@ from stub_gpu import StubGpu
 from tracemill.compiler.dtypes import is_inexact, real_dtype
 from tracemill.compiler.trace import evaluate
 from tracemill.runtime.gpu.build import build_for_gpu
-from tracemill.runtime.optimise import prepared
+from tracemill.runtime.prepare import prepared
 from tracemill.runtime.target import target_of
 
 if find_spec("triton") is None:
