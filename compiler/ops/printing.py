@@ -27,7 +27,8 @@ def _type(*inputs: ArrayType, text: str, loops: Loops = ()) -> tuple[ArrayType, 
         over = tuple(length for length, mapped in loops if mapped[place])
         if x.shape[: len(over)] != over:
             raise ShapeError(f"debug_print: input {place} is {x}, the loops run over {over}")
-        examples.append(np.broadcast_to(np.ones((), x.dtype), x.shape[len(over) :])[()])
+        has_axes = len(x.shape) > len(over)
+        examples.append(np.ones((1,) * has_axes, x.dtype)[()])  # a large array would take long to print
     try:
         _check_fields(text)
         text.format(*examples)

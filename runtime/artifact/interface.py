@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from inspect import Parameter
 from keyword import iskeyword
 from typing import Any, Final
+from unicodedata import normalize
 
 from ...compiler.errors import ArgumentMismatchError, InternalError
 from ..signature import NumberSpec, StaticSpec
@@ -145,7 +146,10 @@ def _parameter(document: Any) -> Parameter:
 
 
 def _identifier(name: Any) -> str:
-    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isidentifier() or iskeyword(name):
+    is_name = isinstance(name, str) and len(name) <= LONGEST_NAME and name.isidentifier()
+    if (
+        not is_name or iskeyword(name) or normalize("NFKC", name) != name
+    ):  # as Python has read it from a source
         raise ValueError(f"{name!r:.60} is no name of Python's")
     return name
 

@@ -70,7 +70,9 @@ class Mutator:
 
     def text(self, text: str, words: Sequence[str] = ()) -> str:
         """A few tokens or lines of a text are other ones, or stand elsewhere, or are gone."""
-        tokens = _TOKEN.findall(text)
+        tokens = _TOKEN.findall(self.everywhere(text) if self.sometimes(0.2) else text)
+        if self.sometimes(0.1):
+            return "".join(tokens)
         for _ in range(self.random.choice((1, 1, 1, 2, 3, 6))):
             if not tokens:
                 break
@@ -80,6 +82,18 @@ class Mutator:
             at = self.random.randrange(len(changed) + 1)
             changed = changed[:at] + self.random.choice(TEXTS) + changed[at:]
         return changed
+
+    def everywhere(self, text: str) -> str:
+        """One number, type or name is another one wherever it stands, so that the rest may still fit."""
+        found = re.findall(r"\[[0-9, ]*\]|\b[0-9]+\b|\b[a-z_0-9]+\b", text)
+        if not found:
+            return text
+        old = self.random.choice(found)
+        dims = self.random.choice(
+            (("2",) * 40, ("1",) * 64, (str(2**47),), ("0", str(2**47)), ("3", "3", "3"), ())
+        )
+        new = f"[{', '.join(dims)}]" if old[0] == "[" else self.random.choice((str(self.number()), *found))
+        return re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, text)
 
     def _tokens(self, tokens: list[str], words: Sequence[str]) -> None:
         at = self.random.randrange(len(tokens))

@@ -166,6 +166,14 @@ def test_debug_print_formats_as_python_does(capsys: Any) -> None:
     assert capsys.readouterr().out.splitlines() == expected
 
 
+def test_what_can_be_printed_is_checked_without_printing_a_large_array() -> None:
+    text = f'def f(x: f64[{", ".join("2" * 48)}]) -> ():\n    debug_print(x, text="{{0}}")\n    return ()'
+    assert [call.op for call in tm.parse(f"# tracemill ir 1\n{text}")] == ["debug_print"]
+    wrong = text.replace("{0}", "{0:.1f}")
+    with pytest.raises(tm.errors.ParseError, match="cannot be filled with f64"):
+        tm.parse(f"# tracemill ir 1\n{wrong}")
+
+
 @pytest.mark.parametrize(
     ("fmt", "args", "message"),
     [

@@ -34,7 +34,8 @@ def expression(op: str, inputs: Sequence[str], params: Mapping[str, str]) -> str
     if rest:
         given[rest] = f"({', '.join(inputs)},)"
     body = ast.parse(_lambda_body(op), mode="eval").body
-    return ast.unparse(_Substitution(given).visit(body)).replace("'", '"')
+    text = ast.unparse(_Substitution(given).visit(body))
+    return text if '"' in text else text.replace("'", '"')  # a text with quotes in it stays as it is
 
 
 def function_text(op: str, name: str) -> list[str]:

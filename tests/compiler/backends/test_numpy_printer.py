@@ -1,5 +1,6 @@
 """Printed modules give what the ops mean, leave inputs alone, share no memory, and run on their own."""
 
+import ast
 import contextvars
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from samples.thinning import taken
 from threading_together import run_in_threads
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
+from tracemill.compiler.backends.numpy.quoted_meaning import expression
+from tracemill.compiler.backends.python_literals import param_text
 from tracemill.compiler.dtypes import FLOAT64, Array, is_inexact
 from tracemill.compiler.ir import Constant, Graph, Location, Value, called
 from tracemill.compiler.memory_plan import VIEWS
@@ -514,3 +517,13 @@ def test_a_module_needs_numpy_alone() -> None:
     imports = [line for line in print_module(graph).splitlines() if line.startswith(("import", "from"))]
     assert imports == ["import contextvars", "import sys", "import time", "import numpy as np"]
     assert "reference" not in print_module(graph, check=False)
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", "it's", 'a "b"', "both ' and \"", '\\"', '"); open("x"); ("', "\n\0"]
+)
+def test_a_text_among_parameters_stays_one_text_in_a_quoted_meaning(text: str) -> None:
+    quoted = expression("qr", ["x"], {"mode": param_text(text)})
+    assert quoted is not None
+    constants = [node.value for node in ast.walk(ast.parse(quoted)) if isinstance(node, ast.Constant)]
+    assert constants == [text]

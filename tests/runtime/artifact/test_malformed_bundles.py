@@ -197,6 +197,7 @@ MANIFESTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "function": (set_("function", []), "'function' of the document is \\[\\], and should be an object"),
     "name": (set_("function", "name", "import os"), "'import os' is no name of Python's"),
     "keyword": (set_("function", "name", "class"), "'class' is no name of Python's"),
+    "wide letters": (set_("function", "parameters", 0, "name", "ｎｐ"), "'ｎｐ' is no name of Python's"),
     "doc": (set_("function", "doc", 3), "the docstring is no text"),
     "half a character": (set_("function", "doc", "\ud800"), "the docstring is no text"),
     "parameter": (set_("function", "parameters", 0, 3), "describes no parameter"),

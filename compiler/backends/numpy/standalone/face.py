@@ -1,6 +1,7 @@
 """The exported function: the user's parameters and docstring, checks by name, containers in and out."""
 
 import inspect
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -291,6 +292,10 @@ def quoted(text: str) -> str:
     return found
 
 
+_ENDING: Final = re.compile(r'"{3,}|"+\Z')
+"""Quotes that would end a docstring."""
+
+
 def docstring(doc: str | None) -> list[str]:
     """The lines of a docstring."""
     if not doc or not doc.strip():
@@ -298,9 +303,7 @@ def docstring(doc: str | None) -> list[str]:
     text = "\n".join(line.rstrip() for line in inspect.cleandoc(doc).splitlines())
     if not all(char.isprintable() or char == "\n" for char in text):
         return [f"    {text!r}"]
-    text = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    if text.endswith('"'):
-        text = f'{text[:-1]}\\"'
+    text = _ENDING.sub(lambda quotes: '\\"' * len(quotes[0]), text.replace("\\", "\\\\"))
     first, *rest = text.split("\n")
     lines = [f"    {line}" if line else "" for line in rest]
     if not lines:
