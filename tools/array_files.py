@@ -9,6 +9,7 @@ from typing import Any
 import click
 import numpy as np
 import optree
+from numpy.lib.format import MAGIC_PREFIX
 
 from ..compiler.dtypes import Array, is_supported
 from ..compiler.program import NAMESPACE, path_names
@@ -17,6 +18,8 @@ from ..runtime.artifact.saving import write_whole
 from ..runtime.signature import ArraySpec, StaticSpec
 
 _NAMED = re.compile(r"([^\W\d]\w*(?:\.\w+)*)=(.+)", re.DOTALL)
+_ZIP = b"PK"
+"""How a .npz file begins."""
 _PART = re.compile(r"\[?'?(\w+)'?\]?")
 
 
@@ -83,6 +86,11 @@ def _arrays(text: str) -> Iterator[tuple[str, Array]]:
             f"{text!r} is no .npy or .npz file: write --in x.npy, --in w=x.npy or --in all.npz"
         )
     try:
+        with path.open("rb") as file:
+            if not file.read(len(MAGIC_PREFIX)).startswith(
+                (MAGIC_PREFIX, _ZIP)
+            ):  # NumPy takes it for a pickle
+                raise ValueError(f"it is no {path.suffix} file, which NumPy writes")
         loaded: Any = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             yield name or path.stem, loaded

@@ -40,7 +40,7 @@ class _OfFunctions(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and ":" in args[0]:
+        if args and any(letter in args[0] for letter in ":./"):
             return bench_function.name, bench_function, args
         return super().resolve_command(ctx, args)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import sysconfig
 import warnings
 from dataclasses import asdict
 from linecache import getline
@@ -13,7 +14,7 @@ from typing import NoReturn, TextIO
 import click
 from rich.console import Console
 
-from ..compiler.errors import CompilerWarning, HostFallbackWarning, TracemillError
+from ..compiler.errors import CompilerWarning, HostFallbackWarning, SettingWarning, TracemillError
 from ..compiler.tracing import is_library
 from ..runtime.cache import CacheWarning
 from .bench_command import bench
@@ -33,6 +34,8 @@ from .verify_command import verify
 
 FAILED, INTERRUPTED = 1, 130
 _CLICK = str(Path(click.__file__).parent)
+_OWN = (str(Path(__file__).parent), sysconfig.get_path("stdlib"))
+"""Where no line is the user's."""
 
 
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
@@ -86,7 +89,7 @@ def main() -> NoReturn:
     ``TRACEMILL_DEBUG=1`` shows tracebacks.
     """
     _print_what_the_stream_can()
-    _warn_of_the_cache_in_one_line()
+    _warn_in_one_line()
     if os.environ.get("TRACEMILL_DEBUG", "0") not in ("", "0"):
         sys.exit(tracemill.main(prog_name="tracemill", standalone_mode=False))
     try:
@@ -113,7 +116,7 @@ def _line_of_the_user(error: Exception) -> str:
         file = frame.f_code.co_filename
         if file.startswith(_CLICK):  # what came before is how the command was started
             place = ""
-        elif not is_library(file):
+        elif not (is_library(file) or file.startswith(_OWN)):
             place = f" at {Path(file).name}:{number}  {getline(file, number).strip()}"
     return place
 
@@ -125,8 +128,8 @@ def _complain(reason: str, status: int) -> int:
     return status
 
 
-def _warn_of_the_cache_in_one_line() -> None:
-    """Without the line of ours that noticed it; warnings of the user's code keep theirs."""
+def _warn_in_one_line() -> None:
+    """Of the cache, the compiler, and settings: without the line of ours that noticed it; others keep theirs."""
     show = warnings.showwarning
 
     def show_short(
@@ -137,7 +140,7 @@ def _warn_of_the_cache_in_one_line() -> None:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if issubclass(category, (CacheWarning, CompilerWarning, HostFallbackWarning)):
+        if issubclass(category, (CacheWarning, CompilerWarning, HostFallbackWarning, SettingWarning)):
             _complain(f"warning: {message}", 0)
         else:
             show(message, category, filename, lineno, file, line)

@@ -58,6 +58,10 @@ def export_(
       python   a folder with a module that needs NumPy alone, or that module
       c        a folder with C sources, a header, and a Makefile
     """
+    if format == "c" and (other := [target for target in targets if target != CPU]):
+        raise click.UsageError(
+            f"--format c is for processors: leave --target {other[0]} out, or choose another format"
+        )
     with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
         found = find_function(function)
     texts = [*described]

@@ -132,7 +132,22 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "target": ((*SCORES, "--target", "tpu"), 1, "target 'tpu' is unknown"),
     "description": (("export", "model.py:loss", "--in", "w: f12[3]"), 2, "there is no dtype 'f12'"),
     "too few": (("export", "model.py:loss", "--in", "w: f32[3]"), 2, "missing a required argument: 'x'"),
-    "folder": ((*SCORES, "-o", "no/such/folder.tmill"), 1, "No such file or directory"),
+    "folder": (
+        (*SCORES, "-o", "no/such/folder.tmill"),
+        1,
+        "FileNotFoundError: [Errno 2] No such file or directory: 'no/such/folder.tmill'\n",
+    ),
+    "place": ((*SCORES, "--format", "python", "-o", "model.py/x"), 1, "Not a directory: 'model.py/x'\n"),
+    "C for GPUs": (
+        (*SCORES, "--format", "c", "--target", "cuda:sm_90"),
+        2,
+        "--format c is for processors: leave --target cuda:sm_90 out",
+    ),
+    "text": (
+        ("run", "scores.tmill", "--in", "x=text.npy"),
+        1,
+        "cannot read arrays from text.npy: it is no .npy file, which NumPy writes",
+    ),
 }
 
 
@@ -142,6 +157,7 @@ def test_what_is_wrong_is_said_in_a_line(terminal: Terminal, what: str) -> None:
     assert terminal.run(*SCORES).status == 0
     np.save("y.npy", np.ones((4, 3), np.float32))
     np.save("pickle.npy", np.array([{}], dtype=object), allow_pickle=True)
+    Path("text.npy").write_text("1.0 2.0\n")
     before = sorted(path.name for path in Path().iterdir())
     ran = terminal.run(*arguments)
     assert (ran.status, ran.out if what != "not verified" else "") == (status, "")

@@ -1,6 +1,7 @@
 """The command says what it does, and every misuse in one line with its own exit code."""
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,7 @@ MISUSES = {
     "other code": ((*LOSS, "--transform", "__import__('os').getcwd()"), "cannot read the transform"),
     "no syntax": ((*LOSS, "--transform", "grad("), "cannot read the transform 'grad('"),
     "no epochs": (("demo", "--epochs", "0"), "'--epochs'"),
+    "no command to bench": (("bench", "model.tmill"), "'model.tmill' names no function: write"),
     "no benchmark": (("bench", "own", "speed"), "'speed'"),
 }
 
@@ -126,6 +128,18 @@ def test_a_failure_is_one_line_and_status_1(terminal: Terminal, name: str) -> No
     assert ran.err.startswith("tracemill: ")
     assert ran.err.count("\n") == 1
     assert reason in ran.err
+
+
+def test_a_setting_that_cannot_be_followed_is_said_in_one_line(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEMILL_LOG", "everything")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        ran = terminal.run("bench", "own", "overhead", "--rounds", "1")
+    assert ran.status == 0
+    assert ran.err.startswith("tracemill: warning: TRACEMILL_LOG=everything: there is nothing called")
+    assert ran.err.count("\n") == 1
 
 
 def test_debugging_shows_the_traceback(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
