@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tracemill.compiler.numpy_surface import sized as numpy
     from tracemill.compiler.numpy_surface.array_api import array_api
     from tracemill.compiler.parse import parse
+    from tracemill.compiler.shapes import Dim
     from tracemill.compiler.top_k import top_k
     from tracemill.compiler.trace import Interpreter, Transformer
     from tracemill.passes.replace_pattern import replace_pattern
@@ -63,6 +64,7 @@ _HOMES = {
     "compiler.ir": ("Graph",),
     "compiler.numpy_surface.array_api": ("array_api",),
     "compiler.parse": ("parse",),
+    "compiler.shapes": ("Dim",),
     "compiler.top_k": ("top_k",),
     "compiler.trace": ("Interpreter", "Transformer"),
     "passes.replace_pattern": ("replace_pattern",),
@@ -124,6 +126,7 @@ __all__ = [
     "Artifact",
     "CompiledFunction",
     "DeviceArray",
+    "Dim",
     "Graph",
     "Interpreter",
     "LoadedFunction",

@@ -978,6 +978,86 @@ class ExportError(TracemillError, ValueError):
     code = "E0710"
 
 
+# ---- symbolic sizes ----------------------------------------------------------------------------------
+
+
+class ContradictoryConstraintsError(TracemillError, ValueError):
+    """Constraints of dims hold for no sizes, or two dims with different limits share a name.
+
+    >>> import tracemill as tm
+    >>> from tracemill.compiler.shapes.assumptions import Assumptions
+    >>> A, B = tm.Dim("A", min=5), tm.Dim("B", max=8)
+    >>> Assumptions([B >= 2 * A])
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ContradictoryConstraintsError: the constraints hold for no sizes: A in 5.., B in...
+
+    Fix: take back one of the constraints in the message, or widen the limits of a dim.
+    """
+
+    code = "E0801"
+
+
+class UndecidedDimError(TracemillError, ValueError):
+    """Python needs the truth of a comparison of dims that holds for some sizes only, or the int that a dim is not.
+
+    >>> import tracemill as tm
+    >>> A, B = tm.Dim("A"), tm.Dim("B")
+    >>> "short" if A <= B else "long"
+    Traceback (most recent call last):
+    tracemill.compiler.errors.UndecidedDimError: whether A <= B is not known for all sizes: known is nothing...
+
+    Fix: add the constraint that the message names, narrow the limits of a dim, or compute with the dim instead of
+    asking: `Dim.minimum` and `Dim.maximum` need no answer.
+    """
+
+    code = "E0802"
+
+
+class DimSpecError(TracemillError, ValueError):
+    """A text is no dim or constraint, a dim has limits that no size meets, or an expression is too long.
+
+    >>> import tracemill as tm
+    >>> tm.Dim("B", min=1, max=15, multiple_of=16)
+    Traceback (most recent call last):
+    tracemill.compiler.errors.DimSpecError: dim B: there is no size from 1 to 15 that is a multiple of 16
+
+    Fix: write a dim as ``"2*K + 1"``, and a constraint as ``"B in 1..4096"``, ``"B % 16 == 0"`` or ``"A <= B"``.
+    """
+
+    code = "E0803"
+
+
+class DimMismatchError(ShapeError):
+    """The shapes of a call do not fit the declared dims: a size cannot be, is outside its limits, or differs.
+
+    >>> import tracemill as tm
+    >>> from tracemill.compiler.shapes.solving import SizeReader
+    >>> SizeReader(["x"], [(2 * tm.Dim("K") + 1,)]).read([(784,)])
+    Traceback (most recent call last):
+    tracemill.compiler.errors.DimMismatchError: axis 0 of x is 784, which is no 2*K + 1
+
+    Fix: pass arrays of the declared shapes, or declare the dim for these sizes, too.
+    """
+
+    code = "E0804"
+
+
+class UndeterminedDimError(TracemillError, ValueError):
+    """The shapes of the arguments do not say what a dim is.
+
+    >>> import tracemill as tm
+    >>> from tracemill.compiler.shapes.solving import SizeReader
+    >>> A, B = tm.Dim("A"), tm.Dim("B")
+    >>> SizeReader(["x"], [(A + B,)])
+    Traceback (most recent call last):
+    tracemill.compiler.errors.UndeterminedDimError: dim A cannot be read off the shapes of the arguments: axis 0...
+
+    Fix: let an argument have an axis of that size, or declare the dim by others.
+    """
+
+    code = "E0805"
+
+
 class CallbackLoopWarning(UserWarning):
     """A Python function that a mapped program calls runs once per example, in a loop.
 

@@ -17,6 +17,7 @@ CHAPTERS = {
     "E04": "Compiling and running",
     "E06": "Recording and checking; packages, compilers and GPUs",
     "E07": "Exports",
+    "E08": "Symbolic sizes",
     "W00": "Warnings",
 }
 

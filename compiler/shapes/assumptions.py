@@ -1,0 +1,258 @@
+"""What is known of sizes, and what follows from it for all of them."""
+
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+from math import inf
+
+from ..errors import ContradictoryConstraintsError
+from .bounds import Bound, Interval, interval, own_range
+from .by_sympy import is_worth_asking, sign_by_sympy
+from .dim import CACHED, Comparison, Dim, Extent, comparison_of, terms_of
+from .division import replaced
+from .proof import decided, is_never_negative, laws, verdict
+from .residues import cases, in_case
+from .spelling import spelled_facts
+from .terms import Atom, Monomial, Operation, Size, Terms, add, atom, atoms_in, number, scale, sizes_in
+
+ROUNDS = 4
+"""How often ranges are narrowed by each other."""
+
+
+class Assumptions:
+    """Comparisons that hold, besides what is known of each size by itself. Immutable.
+
+    >>> import tracemill as tm
+    >>> A, B = tm.Dim("A"), tm.Dim("B", max=8)
+    >>> known = Assumptions([A <= B, B % 4 == 0])
+    >>> known.decide(A + 1 <= 9), known.decide(A > 8), known.decide(A == B), known.decide((B + 1) % 4 == 1)
+    (True, False, None, True)
+
+    Raises:
+        ContradictoryConstraintsError: no sizes are found for which all of them can hold.
+    """
+
+    def __init__(self, relations: Iterable[Comparison | bool] = ()) -> None:
+        given: list[Comparison] = []
+        for relation in relations:
+            if isinstance(relation, Comparison):
+                given.append(relation)
+            elif not relation:
+                raise ContradictoryConstraintsError("a constraint holds for no size at all")
+        self.relations = tuple(dict.fromkeys(given))
+        self._check_names()
+        self._equal: dict[Atom, Terms] = {}
+        self._facts: list[Terms] = []
+        """What is never negative."""
+        self._other: set[Terms] = set()
+        """What is never 0."""
+        self._ranges: dict[Size, Interval] = {}
+        self._decided: dict[Comparison, bool | None] = {}
+        for relation in sorted(self.relations, key=lambda one: one.relation != "=="):
+            self._learn(relation)
+        self._facts = list(dict.fromkeys(map(self._reduced, self._facts)))
+        self._narrow()
+        if len(self._facts) > 1:
+            self._check_facts()
+
+    def adding(self, *relations: Comparison | bool) -> "Assumptions":
+        """These and others."""
+        return Assumptions((*self.relations, *relations))
+
+    def __str__(self) -> str:
+        return ", ".join(map(repr, self.relations))
+
+    def describe(self, *comparisons: Comparison | Dim) -> str:
+        """What is known of the sizes in these: ``N in 1..8, N % 4 == 0, A <= N``."""
+        sizes = dict.fromkeys(size for one in comparisons for size in sizes_in(one.terms))
+        facts = [fact for size in sizes for fact in spelled_facts(size)]
+        facts += [repr(one) for one in self.relations if any(size in sizes for size in sizes_in(one.terms))]
+        return ", ".join(facts) or "nothing"
+
+    def bounds(self, extent: Extent) -> Interval:
+        """Numbers between which it always is, both included."""
+        return interval(self._reduced(terms_of(extent)), self._ranges)
+
+    # ---- deciding ----------------------------------------------------------------------------------
+
+    def decide(self, comparison: Comparison | bool) -> bool | None:
+        """True if it holds for all sizes that are allowed, False if for none, None if that is not known."""
+        if isinstance(comparison, bool):
+            return comparison
+        if comparison in self._decided:
+            return self._decided[comparison]
+        if len(self._decided) >= CACHED:
+            self._decided.clear()
+        found = self._decided[comparison] = self._found(comparison)
+        return found
+
+    def _found(self, comparison: Comparison) -> bool | None:
+        if comparison in self._stated:
+            return self._stated[comparison]
+        reduced = comparison_of(self._reduced(comparison.terms), comparison.relation)
+        if isinstance(reduced, bool):
+            return reduced
+        if reduced.relation != ">=" and {reduced.terms, scale(reduced.terms, -1)} & self._other:
+            return reduced.relation == "!="
+        found = decided(reduced, self._facts, self._ranges)
+        if found is None:
+            found = self._by_cases(reduced)
+        if found is None and is_worth_asking(reduced.terms):
+            found = verdict(reduced.relation, *sign_by_sympy(reduced.terms, self._ranges))
+        return found
+
+    @cached_property
+    def _stated(self) -> dict[Comparison, bool]:
+        stated = dict.fromkeys(self.relations, True)
+        return {**{one.negated: False for one in self.relations}, **stated}
+
+    def _by_cases(self, comparison: Comparison) -> bool | None:
+        """By the remainders of sizes, if there are quotients of them and all cases that can be agree."""
+        verdicts: set[bool | None] = set()
+        for case in cases((comparison.terms, *self._residual), self._ranges):
+            terms = in_case(comparison.terms, case)
+            if terms is None:
+                return None
+            inside = [in_case(fact, case) for fact in (*self._facts, *self._residual)]
+            facts = [fact for fact in inside if fact is not None]
+            if any(interval(fact, self._ranges)[1] < 0 for fact in facts):
+                continue
+            reduced = comparison_of(terms, comparison.relation)
+            verdicts.add(reduced if isinstance(reduced, bool) else decided(reduced, facts, self._ranges))
+            if len(verdicts) > 1 or None in verdicts:
+                return None
+        return verdicts.pop() if verdicts else None
+
+    # ---- learning ----------------------------------------------------------------------------------
+
+    def _check_names(self) -> None:
+        by_name: dict[str, Size] = {}
+        for size in (size for relation in self.relations for size in sizes_in(relation.terms)):
+            other = by_name.setdefault(size.text, size)
+            if other != size:
+                texts = [", ".join(spelled_facts(one)) or "any size" for one in (other, size)]
+                raise ContradictoryConstraintsError(
+                    f"two dims are called {size.text}: one is {texts[0]}, the other {texts[1]}"
+                )
+
+    def _check_facts(self) -> None:
+        """No fact may be denied by all of them together."""
+        for fact in self._facts:
+            if is_never_negative(add(number(-1), fact, -1), self._facts, self._ranges):
+                self._contradiction()
+
+    def _learn(self, relation: Comparison) -> None:
+        terms = self._reduced(relation.terms)
+        reduced = comparison_of(terms, relation.relation)
+        if isinstance(reduced, bool):
+            if not reduced:
+                self._contradiction(relation)
+        elif reduced.relation == ">=":
+            self._facts.append(reduced.terms)
+        elif reduced.relation == "!=":
+            self._other.add(reduced.terms)
+        else:
+            self._learn_equality(reduced.terms)
+
+    def _learn_equality(self, terms: Terms) -> None:
+        """``terms == 0``: replace a part by the rest, and keep what was known of that part."""
+        for monomial, count in sorted(terms, key=_replacing_order, reverse=True):
+            if len(monomial) != 1 or abs(count) != 1:
+                continue
+            rest = scale(tuple(term for term in terms if term[0] != monomial), -count)
+            if monomial[0] in atoms_in(rest):
+                continue
+            known = {monomial[0]: rest}
+            try:
+                self._equal = {one: replaced(other, known) for one, other in self._equal.items()} | known
+            except ZeroDivisionError:
+                continue
+            if isinstance(monomial[0], Operation):
+                self._facts += laws([atom(monomial[0])], {})
+            else:
+                low, high = own_range(monomial[0])
+                self._facts.append(add(rest, number(-int(low))))
+                if high != inf:
+                    self._facts.append(add(number(int(high)), rest, -1))
+            return
+        self._facts += [terms, scale(terms, -1)]
+
+    @cached_property
+    def _residual(self) -> list[Terms]:
+        """Equalities by which something else than a size was replaced, as what is never negative."""
+        found: list[Terms] = []
+        for one, terms in self._equal.items():
+            if not isinstance(one, Size):
+                difference = add(atom(one), terms, -1)
+                found += [difference, scale(difference, -1)]
+        return found
+
+    def _reduced(self, terms: Terms) -> Terms:
+        try:
+            return replaced(terms, self._equal) if self._equal else terms
+        except ZeroDivisionError:
+            return terms
+
+    def _narrow(self) -> None:
+        """Ranges of sizes that follow from the facts and each other."""
+        for _ in range(ROUNDS):
+            before = dict(self._ranges)
+            for fact in (*self._facts, *self._residual):
+                if interval(fact, self._ranges)[1] < 0:
+                    self._contradiction()
+                for monomial, count in fact:
+                    if len(monomial) == 1 and isinstance(monomial[0], Size):
+                        self._narrow_by(fact, monomial, count)
+            for terms in self._other:
+                self._exclude(terms)
+            if self._ranges == before:
+                return
+
+    def _narrow_by(self, fact: Terms, monomial: Monomial, count: int) -> None:
+        """``count * size + rest >= 0`` bounds the size by the highest value of the rest."""
+        size = monomial[0]
+        assert isinstance(size, Size)
+        rest = tuple(term for term in fact if term[0] != monomial)
+        highest = interval(rest, self._ranges)[1]
+        if highest == inf:
+            return
+        if count > 0:
+            self._restrict(size, -(int(highest) // count), inf)
+        else:
+            self._restrict(size, -inf, int(highest) // -count)
+
+    def _exclude(self, terms: Terms) -> None:
+        """``terms != 0`` for one size takes an end of its range away."""
+        (monomial, count), *others = terms
+        if len(monomial) != 1 or not isinstance(monomial[0], Size) or any(found for found, _ in others):
+            return
+        size, value = monomial[0], -sum(constant for _, constant in others) // count
+        low, high = self._ranges.get(size) or own_range(size)
+        if value == low:
+            self._restrict(size, value + 1, high)
+        elif value == high:
+            self._restrict(size, low, value - 1)
+
+    def _restrict(self, size: Size, low: Bound, high: Bound) -> None:
+        before = self._ranges.get(size) or own_range(size)
+        after = max(before[0], low), min(before[1], high)
+        if after[0] > after[1]:
+            self._contradiction()
+        if after != before:
+            self._ranges[size] = after
+
+    def _contradiction(self, relation: Comparison | None = None) -> None:
+        known = self.describe(*self.relations)
+        what = "the constraints" if relation is None else f"{relation!r} and the other constraints"
+        raise ContradictoryConstraintsError(f"{what} hold for no sizes: {known}")
+
+
+@lru_cache(1)
+def nothing() -> Assumptions:
+    """What is known of each size by itself."""
+    return Assumptions()
+
+
+def _replacing_order(term: tuple[Monomial, int]) -> tuple[bool, str]:
+    """Sizes rather than operations, the last name first."""
+    monomial, _ = term
+    return any(isinstance(found, Size) for found in monomial), monomial[0].text if monomial else ""

@@ -1,0 +1,381 @@
+"""`Dim`: a named size, or an expression of sizes, which computes as an int does; and `Comparison`s of them."""
+
+import operator
+import threading
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from functools import lru_cache
+from keyword import iskeyword
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from weakref import WeakValueDictionary
+
+from ..errors import DimSpecError
+from . import division
+from .spelling import spelled, spelled_comparison
+from .terms import (
+    Size,
+    Terms,
+    add,
+    atom,
+    constant_of,
+    constant_part,
+    content,
+    multiply,
+    number,
+    scale,
+    sizes_in,
+)
+
+LONGEST_NAME = 64
+LARGEST_SIZE = 2**48 - 1
+CACHED = 1 << 14
+MOST_POWER = 8
+
+Relation = Literal["==", "!=", ">="]
+Sign = Literal["==", "!=", "<", "<=", ">", ">="]
+
+
+class Answers(Protocol):
+    """What Python learns where it needs a plain bool or int."""
+
+    def answer(self, comparison: "Comparison") -> bool: ...
+
+    def whole(self, dim: "Dim") -> int: ...
+
+
+ANSWERS: ContextVar[Answers | None] = ContextVar("ANSWERS", default=None)
+"""Who answers in this context; nobody but what is known of the sizes by themselves if it is None."""
+
+_interned: WeakValueDictionary[Terms, "Dim"] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+class Dim:
+    """A named size of arrays, between `min` and `max`, both included, and a multiple of `multiple_of`.
+
+    It computes as an int does, with ``+ - * // %``, `Dim.minimum` and `Dim.maximum`. Expressions are simplified,
+    equal ones are the same object, and what turns out to be a number is an int. A comparison is a constraint, and
+    where Python needs its truth it is decided for all sizes, or raises.
+
+    >>> import math, tracemill as tm
+    >>> B, K = tm.Dim("B", min=1, max=4096, multiple_of=16), tm.Dim("K")
+    >>> 1 + K + K, (4 * B) // 2, B % 8, math.prod((B, 3, K)) // 4
+    (2*K + 1, 2*B, 0, 3*(B // 4)*K)
+    >>> B > 0, bool(B > 0)
+    (B >= 16, True)
+
+    Raises:
+        DimSpecError: the name is no identifier, or the limits hold for no size.
+        UndecidedDimError: Python needs the truth of a comparison that holds for some sizes only, or an int.
+    """
+
+    __slots__ = ("__weakref__", "terms")
+    __array_ufunc__ = None  # NumPy's scalars leave arithmetic to the methods below
+
+    terms: Terms
+    answers: ClassVar[Answers]
+    """Answers where no other ones are set."""
+
+    def __new__(cls, name: str, *, min: int = 0, max: int | None = None, multiple_of: int = 1) -> "Dim":
+        return named_size(name, min, max, multiple_of)
+
+    @staticmethod
+    def minimum(*sizes: "Extent") -> "Extent":
+        """The least of several, which Python's ``min`` would need to know: ``Dim.minimum(N, 5)``."""
+        return _extreme("min", sizes)
+
+    @staticmethod
+    def maximum(*sizes: "Extent") -> "Extent":
+        """The greatest of several, which Python's ``max`` would need to know: ``Dim.maximum(N, 5)``."""
+        return _extreme("max", sizes)
+
+    @property
+    def sizes(self) -> "tuple[Dim, ...]":
+        """The named sizes that it is computed from, in the order of their names."""
+        found = sorted(set(sizes_in(self.terms)), key=lambda size: size.text)
+        return tuple(of_size(size) for size in found)
+
+    @property
+    def size(self) -> Size | None:
+        """The named size that it is, or None for an expression."""
+        (monomial, count), *others = self.terms
+        found = monomial[0] if len(monomial) == 1 and not others else None
+        return found if isinstance(found, Size) and count == found.multiple_of else None
+
+    # ---- arithmetic --------------------------------------------------------------------------------
+
+    def __add__(self, other: object) -> Any:
+        return _computed(_sum, self, other)
+
+    def __radd__(self, other: object) -> Any:
+        return _computed(_sum, self, other)
+
+    def __sub__(self, other: object) -> Any:
+        return _computed(_difference, self, other)
+
+    def __rsub__(self, other: object) -> Any:
+        return _computed(_difference, self, other, swapped=True)
+
+    def __mul__(self, other: object) -> Any:
+        return _computed(_product, self, other)
+
+    def __rmul__(self, other: object) -> Any:
+        return _computed(_product, self, other)
+
+    def __floordiv__(self, other: object) -> Any:
+        return _computed(_quotient, self, other, divides=True)
+
+    def __rfloordiv__(self, other: object) -> Any:
+        return _computed(_quotient, self, other, divides=True, swapped=True)
+
+    def __mod__(self, other: object) -> Any:
+        return _computed(_remainder, self, other, divides=True)
+
+    def __rmod__(self, other: object) -> Any:
+        return _computed(_remainder, self, other, divides=True, swapped=True)
+
+    def __divmod__(self, other: object) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: object) -> Any:
+        return other // self, other % self
+
+    def __pow__(self, power: object) -> Any:
+        if not isinstance(power, int) or not 0 <= power <= MOST_POWER:
+            return NotImplemented
+        result: Dim | int = 1
+        for _ in range(power):
+            result = result * self
+        return result
+
+    def __neg__(self) -> "Dim":
+        return self * -1  # type: ignore[no-any-return]
+
+    def __pos__(self) -> "Dim":
+        return self
+
+    def __abs__(self) -> "Dim":
+        return self if self >= 0 else -self
+
+    # ---- comparisons -------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> Any:
+        return True if self is other else _compared_with("==", self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return False if self is other else _compared_with("!=", self, other)
+
+    def __lt__(self, other: object) -> Any:
+        return _compared_with("<", self, other)
+
+    def __le__(self, other: object) -> Any:
+        return _compared_with("<=", self, other)
+
+    def __gt__(self, other: object) -> Any:
+        return _compared_with(">", self, other)
+
+    def __ge__(self, other: object) -> Any:
+        return _compared_with(">=", self, other)
+
+    # By identity: what is found by a hash is compared by ``==``, so equal hashes of others would ask a question.
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __index__(self) -> int:
+        return (ANSWERS.get() or Dim.answers).whole(self)
+
+    __int__ = __index__
+
+    def __float__(self) -> float:
+        return float(self.__index__())
+
+    # ---- text, copies ------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return spelled(self.terms)
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+    def __reduce__(self) -> "tuple[Callable[[Terms], Extent], tuple[Terms]]":
+        return of_terms, (self.terms,)
+
+
+Extent: TypeAlias = Dim | int
+
+
+class Comparison:
+    """``terms == 0``, ``!= 0`` or ``>= 0`` in a canonical form; true or false where Python asks.
+
+    >>> import tracemill as tm
+    >>> N, M = tm.Dim("N"), tm.Dim("M")
+    >>> N == 3 * M, 2 * N < 9, N + 1 > M
+    (N == 3*M, N <= 4, M <= N)
+    """
+
+    __slots__ = ("_hash", "relation", "terms")
+
+    def __init__(self, terms: Terms, relation: Relation) -> None:
+        self.terms = terms
+        self.relation: Relation = relation
+        self._hash = hash((terms, relation))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Comparison) and self.relation == other.relation and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __bool__(self) -> bool:
+        return (ANSWERS.get() or Dim.answers).answer(self)
+
+    def __repr__(self) -> str:
+        return spelled_comparison(self.terms, self.relation)
+
+    @property
+    def negated(self) -> "Comparison":
+        """What holds where this does not."""
+        if self.relation == ">=":
+            return Comparison(add(number(-1), self.terms, -1), ">=")
+        return Comparison(self.terms, "!=" if self.relation == "==" else "==")
+
+
+# ---- construction ------------------------------------------------------------------------------------
+
+
+def named_size(name: Any, min: int = 0, max: int | None = None, multiple_of: int = 1) -> Dim:
+    """`Dim`, with its checks."""
+    if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > LONGEST_NAME:
+        raise DimSpecError(f"a dim is called by a short identifier such as 'B', not {name!r:.80}")
+    if iskeyword(name) or name in ("min", "max"):
+        raise DimSpecError(f"a dim cannot be called {name!r}, which has a meaning in its expressions")
+    limits = {"min": min, "max": LARGEST_SIZE if max is None else max, "multiple_of": multiple_of}
+    for what, limit in limits.items():
+        if type(limit) is not int or not 0 <= limit <= LARGEST_SIZE:
+            raise DimSpecError(f"dim {name}: {what} is an int from 0 to 2**48 − 1, not {limit!r:.60}")
+    if multiple_of < 1:
+        raise DimSpecError(f"dim {name}: multiple_of is 1 or more, not {multiple_of}")
+    if -(-min // multiple_of) > limits["max"] // multiple_of:
+        multiple = f" that is a multiple of {multiple_of}" if multiple_of > 1 else ""
+        raise DimSpecError(f"dim {name}: there is no size from {min} to {limits['max']}{multiple}")
+    return of_size(Size(name, min, max, multiple_of))
+
+
+def of_size(size: Size) -> Dim:
+    """The dim that is this size."""
+    found = of_terms(scale(atom(size), size.multiple_of))
+    assert isinstance(found, Dim)
+    return found
+
+
+def of_terms(terms: Terms) -> Extent:
+    """The dim with this canonical form, always the same object; an int for a number."""
+    constant = constant_of(terms)
+    if constant is not None:
+        return constant
+    with _lock:
+        found = _interned.get(terms)
+        if found is None:
+            found = object.__new__(Dim)
+            found.terms = terms
+            _interned[terms] = found
+    return found
+
+
+def terms_of(extent: Extent) -> Terms:
+    """The canonical form of a dim or an int."""
+    return extent.terms if isinstance(extent, Dim) else number(extent)
+
+
+# ---- arithmetic and comparisons, remembered ------------------------------------------------------------
+
+Binary: TypeAlias = Callable[[Extent, Extent], Extent]
+
+
+def _operand(other: object) -> Extent | None:
+    """A dim or an int; None for anything else, NumPy's arrays and floats among it."""
+    if type(other) is int or type(other) is Dim:
+        return other
+    try:
+        return operator.index(other) if not hasattr(other, "shape") or other.shape == () else None  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def _computed(
+    binary: Binary, dim: Dim, given: object, *, divides: bool = False, swapped: bool = False
+) -> Any:
+    other = _operand(given)
+    if other is None:
+        return NotImplemented
+    left, right = (other, dim) if swapped else (dim, other)
+    if divides and right == 0:
+        raise ZeroDivisionError(f"{left} is divided by {right}, which is 0")
+    return binary(left, right)
+
+
+@lru_cache(CACHED)
+def _sum(left: Extent, right: Extent) -> Extent:
+    return of_terms(add(terms_of(left), terms_of(right)))
+
+
+@lru_cache(CACHED)
+def _difference(left: Extent, right: Extent) -> Extent:
+    return of_terms(add(terms_of(left), terms_of(right), -1))
+
+
+@lru_cache(CACHED)
+def _product(left: Extent, right: Extent) -> Extent:
+    return of_terms(multiply(terms_of(left), terms_of(right)))
+
+
+@lru_cache(CACHED)
+def _quotient(left: Extent, right: Extent) -> Extent:
+    return of_terms(division.floor_divide(terms_of(left), terms_of(right)))
+
+
+@lru_cache(CACHED)
+def _remainder(left: Extent, right: Extent) -> Extent:
+    return of_terms(division.remainder(terms_of(left), terms_of(right)))
+
+
+def _extreme(op: Literal["min", "max"], sizes: Iterable[Extent]) -> Extent:
+    found = [_operand(size) for size in sizes]
+    known = [size for size in found if size is not None]
+    if not known or len(known) < len(found):
+        raise TypeError(f"{op}imum takes dims and ints")
+    return of_terms(division.extreme(op, map(terms_of, known)))
+
+
+def _compared_with(sign: Sign, dim: Dim, given: object) -> Any:
+    other = _operand(given)
+    return NotImplemented if other is None else compared(sign, dim, other)
+
+
+@lru_cache(CACHED)
+def compared(sign: Sign, left: Extent, right: Extent) -> bool | Comparison:
+    """A comparison in its canonical form; a bool if it holds for all sizes whatever their limits, or for none."""
+    if sign in ("<", "<="):
+        left, right = right, left
+    difference = add(terms_of(left), terms_of(right), -1)
+    if sign in ("<", ">"):
+        difference = add(difference, number(-1))
+    return comparison_of(difference, sign if sign in ("==", "!=") else ">=")
+
+
+def comparison_of(terms: Terms, relation: Relation) -> bool | Comparison:
+    """``terms relation 0`` with coefficients that have no common divisor."""
+    constant = constant_of(terms)
+    if constant is not None:
+        return {"==": constant == 0, "!=": constant != 0, ">=": constant >= 0}[relation]
+    common = content(terms)
+    if relation != ">=":
+        if constant_part(terms) % common:
+            return relation == "!="
+        common = common if terms[0][1] > 0 else -common
+    parts = ((monomial, count // common) for monomial, count in terms)
+    return Comparison(tuple((monomial, count) for monomial, count in parts if count), relation)

@@ -1,0 +1,85 @@
+"""Guards: what a program assumed of the sizes of a call, to read and to check."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DimSpecError
+from .assumptions import Assumptions
+from .dim import Comparison, Dim
+from .reading import Sizes, read_conjunction
+from .spelling import spelled_comparison
+from .terms import Size, sizes_in
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A comparison that was taken to hold, and the line of the user's program that asked."""
+
+    comparison: Comparison
+    location: Any = None
+
+    def __str__(self) -> str:
+        return repr(self.comparison) if self.location is None else f"{self.comparison!r}  # {self.location}"
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """A conjunction of guards on sizes.
+
+    >>> guards = Guards.read("N >= 2 and N == 3*M and M >= 0")
+    >>> print(guards)
+    N >= 2 and N == 3*M
+    >>> guards.source({"N": "s0", "M": "s1"})
+    's0 >= 2 and s0 == 3*s1'
+    """
+
+    guards: tuple[Guard, ...] = ()
+    sizes: tuple[Dim, ...] = ()
+    """Dims whose own limits are part of it, besides those in the guards."""
+
+    @staticmethod
+    def read(text: str, sizes: Sizes | None = None) -> "Guards":
+        """The guards that a text says; `sizes` are dims by their names. `DimSpecError` for any other text."""
+        text, known = text.strip(), {} if sizes is None else sizes
+        found = read_conjunction(text, known) if text not in ("", "True") else ()
+        if False in found:
+            raise DimSpecError(f"the guards {text!r} hold for no sizes")
+        return Guards(tuple(Guard(one) for one in found if isinstance(one, Comparison))).simplified()
+
+    def __str__(self) -> str:
+        return " and ".join(repr(guard.comparison) for guard in self.guards) or "True"
+
+    def described(self) -> list[str]:
+        """A line for each with the user's line that asked: ``B >= 2  # model.py:12``."""
+        return [str(guard) for guard in self.guards]
+
+    def simplified(self) -> "Guards":
+        """Without those that follow from the others; the earlier ones stay."""
+        kept = list(dict.fromkeys(self.guards))
+        for guard in reversed(kept[:]):
+            others = [one.comparison for one in kept if one is not guard]
+            if Assumptions(others).decide(guard.comparison):
+                kept.remove(guard)
+        return Guards(tuple(kept), self.sizes)
+
+    def source(self, names: Mapping[str, str]) -> str:
+        """An expression of Python that is true where the guards and the dims' own limits hold.
+
+        `names` says what stands for each dim. Limits come first, so that nothing is divided by 0.
+        """
+        sums = [one.terms for one in self.sizes] + [one.terms for one in self._comparisons()]
+        found = dict.fromkeys(size for terms in sums for size in sizes_in(terms))
+        texts = [text for size in found for text in _limits(size, names[size.text])]
+        texts += [spelled_comparison(one.terms, one.relation, names) for one in self._comparisons()]
+        return " and ".join(texts) or "True"
+
+    def _comparisons(self) -> list[Comparison]:
+        return [guard.comparison for guard in self.guards]
+
+
+def _limits(size: Size, name: str) -> list[str]:
+    low = f"{size.min} <= " if size.min else ""
+    high = "" if size.max is None else f" <= {size.max}"
+    texts = [f"{low}{name}{high}"] if low or high else []
+    return [*texts, f"{name} % {size.multiple_of} == 0"] if size.multiple_of > 1 else texts

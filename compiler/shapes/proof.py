@@ -1,0 +1,120 @@
+"""Whether a comparison holds for all sizes: by bounds of sums, less what is known to be no less than 0."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from math import gcd, inf
+
+from .bounds import Bound, Ranges, interval, lowest
+from .dim import Comparison, Relation
+from .terms import Operation, Terms, add, atom, atoms_in, constant_of, multiply, number, scale
+
+DEEPEST = 3
+MOST_STEPS = 200
+MOST_FACTS = 64
+
+
+def is_never_negative(terms: Terms, facts: Sequence[Terms], ranges: Ranges) -> bool:
+    """Whether ``terms >= 0`` follows from ``fact >= 0`` for all facts, and from the ranges. False is no answer.
+
+    It holds if multiples of facts can be subtracted so that more than −1 is left.
+    """
+    if lowest(terms, ranges) >= 0:
+        return True
+    known = [*facts, *laws((terms, *facts), ranges)][:MOST_FACTS]
+    return bool(known) and _Search(known, ranges).succeeds(terms, 1, DEEPEST)
+
+
+class _Search:
+    """Subtracts facts that take away a product by which the sum may be negative."""
+
+    def __init__(self, facts: Sequence[Terms], ranges: Ranges) -> None:
+        self.facts = [(fact, dict(fact)) for fact in facts]
+        self.ranges = ranges
+        self.steps = MOST_STEPS
+
+    def succeeds(self, terms: Terms, factor: int, depth: int) -> bool:
+        """Whether ``terms``, which is `factor` times the sum less facts, is above −`factor`."""
+        self.steps -= 1
+        if lowest(terms, self.ranges) > -factor:
+            return True
+        if depth == 0 or self.steps < 0:
+            return False
+        for monomial, count in terms:
+            if not monomial or lowest(((monomial, count),), self.ranges) >= 0:
+                continue
+            for fact, counts in self.facts:
+                theirs = counts.get(monomial, 0)
+                if theirs * count <= 0:
+                    continue
+                common = gcd(theirs, count)
+                ours, times = abs(theirs) // common, abs(count) // common
+                left = add(scale(terms, ours), fact, -times)
+                if self.succeeds(left, factor * ours, depth - 1):
+                    return True
+        return False
+
+
+def decided(comparison: Comparison, facts: Sequence[Terms], ranges: Ranges) -> bool | None:
+    """The truth of a comparison for all sizes, as far as facts that are never negative and ranges tell."""
+    terms, relation = comparison.terms, comparison.relation
+    found = verdict(relation, *interval(terms, ranges))
+    if found is not None:
+        return found
+
+    def proved(terms: Terms) -> bool:
+        return is_never_negative(terms, facts, ranges)
+
+    if proved(_less_one(scale(terms, -1))):
+        return verdict(relation, -inf, -1)
+    if relation != ">=" and proved(_less_one(terms)):
+        return verdict(relation, 1, inf)
+    low = 0 if proved(terms) else -inf
+    return verdict(relation, low, 0 if relation != ">=" and low == 0 and proved(scale(terms, -1)) else inf)
+
+
+def verdict(relation: Relation, low: Bound, high: Bound) -> bool | None:
+    """What bounds say of ``terms relation 0``."""
+    if relation == ">=":
+        return True if low >= 0 else False if high < 0 else None
+    equal = True if low == high == 0 else False if low > 0 or high < 0 else None
+    return equal if relation == "==" or equal is None else not equal
+
+
+def _less_one(terms: Terms) -> Terms:
+    return add(terms, number(-1))
+
+
+def laws(sums: Iterable[Terms], ranges: Ranges) -> Iterator[Terms]:
+    """What is never negative because of what the operations in some sums mean."""
+    for found in dict.fromkeys(one for terms in sums for one in atoms_in(terms)):
+        if isinstance(found, Operation):
+            if not ranges:
+                yield from _own_laws(found)
+            else:
+                yield from _laws(found, ranges)
+
+
+@lru_cache(1 << 10)
+def _own_laws(found: Operation) -> tuple[Terms, ...]:
+    return tuple(_laws(found, {}))
+
+
+def _laws(found: Operation, ranges: Ranges) -> Iterator[Terms]:
+    value = atom(found)
+    if found.op in ("min", "max"):
+        for arg in found.args:
+            yield add(arg, value, -1) if found.op == "min" else add(value, arg, -1)
+        return
+    dividend, divisor = found.args
+    if lowest(divisor, ranges) < 1:
+        return
+    if found.op == "//":
+        rest = add(dividend, multiply(divisor, value), -1)
+        yield rest
+        yield add(add(divisor, number(-1)), rest, -1)
+        return
+    yield value
+    if interval(dividend, ranges)[0] >= 0:
+        yield add(dividend, value, -1)
+    if constant_of(divisor) is None:
+        yield add(add(divisor, number(-1)), value, -1)

@@ -1,0 +1,118 @@
+"""Who says what is true when Python asks: what is declared, or the sizes that a call was observed with."""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import UndecidedDimError
+from .assumptions import Assumptions, nothing
+from .dim import ANSWERS, Answers, Comparison, Dim, compared
+from .guards import Guard, Guards
+from .terms import evaluated
+
+Where = Callable[[], Any]
+"""The line of the user's program that is being run."""
+
+
+def nowhere() -> None:
+    """No line is known."""
+
+
+class Declared:
+    """Answers what holds for all sizes; what does not is an `UndecidedDimError` with the line and a fix.
+
+    >>> import tracemill as tm
+    >>> A, B = tm.Dim("A"), tm.Dim("B")
+    >>> with answering(Declared(Assumptions([A <= B]))):
+    ...     bool(A < B + 1)
+    True
+    """
+
+    def __init__(self, assumptions: Assumptions | None = None, where: Where = nowhere) -> None:
+        self._given = assumptions
+        self.where = where
+
+    @property
+    def assumptions(self) -> Assumptions:
+        """What is known."""
+        return nothing() if self._given is None else self._given
+
+    def answer(self, comparison: Comparison) -> bool:
+        found = self.assumptions.decide(comparison)
+        if found is None:
+            raise UndecidedDimError(
+                f"whether {comparison!r} is not known for all sizes: {self._known(comparison)}. Add the "
+                f'constraint "{comparison!r}", or "{comparison.negated!r}"',
+                self.where(),
+            )
+        return found
+
+    def whole(self, dim: Dim) -> int:
+        low, high = self.assumptions.bounds(dim)
+        if low == high:
+            return int(low)
+        raise UndecidedDimError(
+            f"an int is needed, and {dim!r} is not one number: {self._known(dim)}. Compute with the dim "
+            f'itself, or add a constraint such as "{dim!r} == {max(int(low), 1)}"',
+            self.where(),
+        )
+
+    def _known(self, about: Comparison | Dim) -> str:
+        return f"known is {self.assumptions.describe(about)}"
+
+
+class Observed:
+    """Answers what holds for all sizes, else what holds for those of this call, and keeps that as a guard.
+
+    >>> import tracemill as tm
+    >>> N, M = tm.Dim("N"), tm.Dim("M")
+    >>> scope = Observed({"N": 6, "M": 2})
+    >>> with answering(scope):
+    ...     bool(N == 3 * M), bool(N > 2), int(M // 2)
+    (True, True, 1)
+    >>> print(scope.guards)
+    N == 3*M and M // 2 == 1
+    """
+
+    def __init__(
+        self, hints: Mapping[str, int], assumptions: Assumptions | None = None, where: Where = nowhere
+    ) -> None:
+        self.hints = dict(hints)
+        self.assumptions = nothing() if assumptions is None else assumptions
+        self.where = where
+        self._guards: list[Guard] = []
+
+    @property
+    def guards(self) -> Guards:
+        """What has been assumed so far, without what follows from the rest. The own limits of dims are not among it."""
+        return Guards(tuple(self._guards)).simplified()
+
+    def answer(self, comparison: Comparison) -> bool:
+        found = self.assumptions.decide(comparison)
+        if found is None:
+            value = evaluated(comparison.terms, self.hints)
+            found = {"==": value == 0, "!=": value != 0, ">=": value >= 0}[comparison.relation]
+            holds = comparison if found else comparison.negated
+            self._guards.append(Guard(holds, self.where()))
+            self.assumptions = self.assumptions.adding(holds)
+        return found
+
+    def whole(self, dim: Dim) -> int:
+        value = evaluated(dim.terms, self.hints)
+        same = compared("==", dim, value)
+        if isinstance(same, Comparison):
+            self.answer(same)
+        return value
+
+
+@contextmanager
+def answering(answers: Answers) -> Generator[None]:
+    """Within the block, and in this context alone, `answers` says what comparisons are."""
+    token = ANSWERS.set(answers)
+    try:
+        yield
+    finally:
+        ANSWERS.reset(token)
+
+
+Dim.answers = Declared()

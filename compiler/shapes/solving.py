@@ -1,0 +1,181 @@
+"""Sizes from the shapes of arguments: which dims they determine, and what the dims of a call are."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..errors import ContradictoryConstraintsError, DimMismatchError, UndeterminedDimError
+from .assumptions import Assumptions
+from .dim import Comparison, Extent, of_terms, terms_of
+from .spelling import spelled_facts
+from .terms import Size, Terms, add, evaluated, multiply, sizes_in, without
+
+Shape: TypeAlias = Sequence[Extent]
+Place: TypeAlias = tuple[int, int]
+"""The number of an argument, and an axis of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """``factor * size + rest`` stands at an axis of an argument, or is 0 by a constraint, and gives the size."""
+
+    size: Size
+    factor: Terms
+    rest: Terms
+    place: Place | None
+
+
+class SizeReader:
+    """Reads the sizes of dims off the shapes of a call, and checks all that is known of them.
+
+    >>> import tracemill as tm
+    >>> K, B = tm.Dim("K"), tm.Dim("B", min=1)
+    >>> reader = SizeReader(["x", "w"], [(B, 2 * K + 1), (K,)])
+    >>> reader.read([(8, 785), (392,)])
+    {'B': 8, 'K': 392}
+
+    Raises:
+        UndeterminedDimError: a dim stands nowhere where it can be read off.
+    """
+
+    def __init__(
+        self, names: Sequence[str], shapes: Sequence[Shape], relations: Iterable[Comparison | bool] = ()
+    ) -> None:
+        self.names = tuple(names)
+        self.shapes = tuple(tuple(shape) for shape in shapes)
+        self.assumptions = Assumptions(relations)
+        self._axes = [
+            ((i, axis), terms_of(dim))
+            for i, shape in enumerate(self.shapes)
+            for axis, dim in enumerate(shape)
+        ]
+        self._sizes = list(dict.fromkeys(size for _, terms in self._axes for size in sizes_in(terms)))
+        self._sizes += [
+            size
+            for size in dict.fromkeys(s for one in self.assumptions.relations for s in sizes_in(one.terms))
+            if size not in self._sizes
+        ]
+        self._check_names()
+        self._steps = self._plan()
+
+    def read(self, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
+        """The sizes of the dims, by name. `DimMismatchError` names what does not fit."""
+        self._check_ranks(shapes)
+        sizes: dict[str, int] = {}
+        for step in self._steps:
+            sizes[step.size.text] = self._solved(step, shapes, sizes)
+        for size in self._sizes:
+            self._check_limits(size, sizes[size.text])
+        for relation in self.assumptions.relations:
+            self._check_relation(relation, sizes)
+        for (i, axis), terms in self._axes:
+            self._check_axis((i, axis), terms, shapes, sizes)
+        return dict(sorted(sizes.items()))
+
+    def _plan(self) -> tuple[_Step, ...]:
+        """An order in which each axis with one dim that is new gives that dim."""
+        given: list[tuple[Place | None, Terms]] = [*self._axes]
+        given += [(None, one.terms) for one in self.assumptions.relations if one.relation == "=="]
+        steps: list[_Step] = []
+        known: set[Size] = set()
+        missing = set(self._sizes)
+        while missing:
+            step = next((s for place, terms in given if (s := self._step(place, terms, known))), None)
+            if step is None:
+                raise self._undetermined(min(missing, key=lambda size: size.text))
+            steps.append(step)
+            known.add(step.size)
+            missing.discard(step.size)
+        return tuple(steps)
+
+    def _step(self, place: Place | None, terms: Terms, known: set[Size]) -> _Step | None:
+        unknown = {size for size in sizes_in(terms) if size not in known}
+        if len(unknown) != 1:
+            return None
+        (size,) = unknown
+        factor: Terms = ()
+        rest: Terms = ()
+        for monomial, count in terms:
+            left = without(monomial, (size,))
+            if left is None:
+                rest = add(rest, ((monomial, count),))
+            else:
+                factor = add(factor, ((left, count),))
+        if size in sizes_in(factor) or size in sizes_in(rest):
+            return None
+        nonzero = of_terms(factor) != 0
+        return _Step(size, factor, rest, place) if self.assumptions.decide(nonzero) else None
+
+    def _undetermined(self, size: Size) -> UndeterminedDimError:
+        where = [f"{self._place(place)} is {of_terms(t)!r}" for place, t in self._axes if size in sizes_in(t)]
+        found = "; ".join(where) if where else "no argument's shape has it"
+        return UndeterminedDimError(
+            f"dim {size.text} cannot be read off the shapes of the arguments: {found}. Let an argument have an "
+            f"axis of size {size.text}, or of {size.text} and dims that others determine"
+        )
+
+    # ---- checks ------------------------------------------------------------------------------------
+
+    def _check_names(self) -> None:
+        by_name: dict[str, Size] = {}
+        for size in self._sizes:
+            if by_name.setdefault(size.text, size) != size:
+                raise ContradictoryConstraintsError(f"two dims with different limits are called {size.text}")
+
+    def _check_ranks(self, shapes: Sequence[Sequence[int]]) -> None:
+        for name, expected, found in zip(self.names, self.shapes, shapes, strict=True):
+            if len(expected) != len(found):
+                raise DimMismatchError(
+                    f"{name} has {len(found)} axes, {list(found)}, and {len(expected)} are declared: {list(expected)}"
+                )
+
+    def _solved(self, step: _Step, shapes: Sequence[Sequence[int]], sizes: Mapping[str, int]) -> int:
+        actual = shapes[step.place[0]][step.place[1]] if step.place else 0
+        factor, rest = evaluated(step.factor, sizes), evaluated(step.rest, sizes)
+        part, left = divmod(actual - rest, factor) if factor else (0, 1)
+        size = part * step.size.multiple_of
+        if left or part < 0:
+            whole = add(multiply(step.factor, (((step.size,), 1),)), step.rest)
+            known = [f"{name} = {sizes[name]}" for name in _names(whole) if name in sizes]
+            given = f" with {', '.join(known)}" if known else ""
+            limits = ", ".join(spelled_facts(step.size))
+            found = f"{self._place(step.place)} is {actual}" if step.place else "a constraint needs 0"
+            raise DimMismatchError(
+                f"{found}, which is no {of_terms(whole)!r}{given}{f', where {limits}' if limits else ''}"
+            )
+        return size
+
+    def _check_limits(self, size: Size, value: int) -> None:
+        too_much = size.max is not None and value > size.max
+        if value < size.min or too_much or value % size.multiple_of:
+            raise DimMismatchError(
+                f"dim {size.text} is {value} in this call, and it is declared: {', '.join(spelled_facts(size))}"
+            )
+
+    def _check_relation(self, relation: Comparison, sizes: Mapping[str, int]) -> None:
+        value = evaluated(relation.terms, sizes)
+        if not {"==": value == 0, "!=": value != 0, ">=": value >= 0}[relation.relation]:
+            given = ", ".join(f"{name} = {sizes[name]}" for name in _names(relation.terms))
+            raise DimMismatchError(f"the constraint {relation!r} does not hold in this call, where {given}")
+
+    def _check_axis(
+        self,
+        place: Place,
+        terms: Terms,
+        shapes: Sequence[Sequence[int]],
+        sizes: Mapping[str, int],
+    ) -> None:
+        expected, actual = evaluated(terms, sizes), shapes[place[0]][place[1]]
+        if expected != actual:
+            given = ", ".join(f"{name} = {sizes[name]}" for name in _names(terms))
+            raise DimMismatchError(
+                f"{self._place(place)} is {actual}, and it must be "
+                + (f"{of_terms(terms)!r} = {expected}, as {given}" if given else str(expected))
+            )
+
+    def _place(self, place: Place) -> str:
+        return f"axis {place[1]} of {self.names[place[0]]}"
+
+
+def _names(terms: Terms) -> list[str]:
+    return sorted({size.text for size in sizes_in(terms)})

@@ -1,0 +1,162 @@
+"""Sums of products of sizes in one canonical form: the arithmetic beneath `Dim`."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import gcd
+from typing import Literal, TypeAlias
+
+from ..errors import DimSpecError
+
+MOST_TERMS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A named size and what is known of it by itself.
+
+    In a product it stands for its `multiple_of`-th part, so that to divide by that is to divide a coefficient.
+    """
+
+    text: str
+    min: int
+    max: int | None
+    multiple_of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is no sum or product, of two sums or more."""
+
+    op: Literal["//", "%", "min", "max"]
+    args: "tuple[Terms, ...]"
+    text: str
+
+
+Atom: TypeAlias = Size | Operation
+Monomial: TypeAlias = tuple[Atom, ...]
+"""A product of atoms, in the order of their texts; of none, it is 1."""
+Terms: TypeAlias = tuple[tuple[Monomial, int], ...]
+"""Different products with coefficients other than 0: higher degrees first, then in the order of the texts."""
+
+
+def _atom_order(atom: Atom) -> str:
+    return atom.text
+
+
+def _term_order(term: tuple[Monomial, int]) -> tuple[int, tuple[str, ...]]:
+    return -len(term[0]), tuple([atom.text for atom in term[0]])
+
+
+def collected(counts: Mapping[Monomial, int]) -> Terms:
+    """The canonical form of a sum."""
+    terms = sorted(((monomial, count) for monomial, count in counts.items() if count), key=_term_order)
+    if len(terms) > MOST_TERMS:
+        raise DimSpecError(f"an expression of sizes has at most {MOST_TERMS} products, not {len(terms)}")
+    return tuple(terms)
+
+
+def number(value: int) -> Terms:
+    return (((), value),) if value else ()
+
+
+def atom(found: Atom) -> Terms:
+    return (((found,), 1),)
+
+
+def constant_of(terms: Terms) -> int | None:
+    """The number that a sum is, or None."""
+    if not terms:
+        return 0
+    return terms[0][1] if not terms[0][0] else None
+
+
+def constant_part(terms: Terms) -> int:
+    """The summand that is a number."""
+    return terms[-1][1] if terms and not terms[-1][0] else 0
+
+
+def add(left: Terms, right: Terms, factor: int = 1) -> Terms:
+    """``left + factor * right``."""
+    counts = dict(left)
+    for monomial, count in right:
+        counts[monomial] = counts.get(monomial, 0) + factor * count
+    return collected(counts)
+
+
+def scale(terms: Terms, factor: int) -> Terms:
+    return tuple([(monomial, factor * count) for monomial, count in terms]) if factor else ()
+
+
+def multiply(left: Terms, right: Terms) -> Terms:
+    counts: dict[Monomial, int] = {}
+    for ours, a in left:
+        for theirs, b in right:
+            product = tuple(sorted(ours + theirs, key=_atom_order))
+            counts[product] = counts.get(product, 0) + a * b
+            if len(counts) > 4 * MOST_TERMS:
+                raise DimSpecError(f"an expression of sizes has at most {MOST_TERMS} products")
+    return collected(counts)
+
+
+def content(terms: Terms) -> int:
+    """The greatest common divisor of the coefficients but that of the constant."""
+    return gcd(*(count for monomial, count in terms if monomial))
+
+
+def without(monomial: Monomial, factor: Monomial) -> Monomial | None:
+    """The product divided by a factor of it, or None if it is none."""
+    left = Counter(monomial)
+    left.subtract(factor)
+    return tuple(sorted(left.elements(), key=_atom_order)) if min(left.values(), default=0) >= 0 else None
+
+
+def substituted(terms: Terms, known: Mapping[Atom, Terms]) -> Terms:
+    """The sum with other sums in the place of atoms, but not inside of operations."""
+    if not any(found in known for monomial, _ in terms for found in monomial):
+        return terms
+    result: Terms = ()
+    for monomial, count in terms:
+        product = number(count)
+        for found in monomial:
+            product = multiply(product, known[found] if found in known else atom(found))
+        result = add(result, product)
+    return result
+
+
+def sizes_in(terms: Terms) -> Iterator[Size]:
+    """The named sizes, also those inside of operations, as often as they occur."""
+    for found in atoms_in(terms):
+        if isinstance(found, Size):
+            yield found
+
+
+def atoms_in(terms: Terms) -> Iterator[Atom]:
+    """The atoms, also those inside of operations, as often as they occur; an operation before what is inside."""
+    for monomial, _ in terms:
+        for found in monomial:
+            yield found
+            if isinstance(found, Operation):
+                for arg in found.args:
+                    yield from atoms_in(arg)
+
+
+def evaluated(terms: Terms, sizes: Mapping[str, int]) -> int:
+    """The value where the sizes have these values. A `KeyError` names a size without one."""
+    total = 0
+    for monomial, count in terms:
+        for found in monomial:
+            if isinstance(found, Size):
+                count *= sizes[found.text] // found.multiple_of
+            else:
+                count *= _MEANING[found.op]([evaluated(arg, sizes) for arg in found.args])
+        total += count
+    return total
+
+
+_MEANING: dict[str, Callable[[list[int]], int]] = {
+    "//": lambda args: args[0] // args[1],
+    "%": lambda args: args[0] % args[1],
+    "min": min,
+    "max": max,
+}
