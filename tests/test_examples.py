@@ -74,6 +74,16 @@ RUNS = {
         at_least={r"(\d+) operations were traced": 2000},
         is_slow=True,
     ),
+    "gaussian_process": Example(
+        ("--size", "100"),
+        at_most={
+            r"gradient and differences agree to (\S+)": 1e-8,
+            r"gradient (\S+)\n  length": 1e-7,
+            r"the function is known but for (\S+)": 0.1,
+        },
+        at_least={r"(\d+) % of it lie": 80},
+        is_slow=True,
+    ),
 }
 
 
