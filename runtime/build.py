@@ -12,7 +12,7 @@ from ..compiler.ir import Graph
 from .built import Build, statistics
 from .cache import cache_key, default_cache, versions_in_use
 from .cache_entry import Entry
-from .cache_log import GRAPH, log_load, log_store
+from .cache_log import GRAPH, load_text, log_load, log_store
 from .load import load_module
 from .prepare import can_be_cached, prepared
 from .shared_library import LIBRARY, link
@@ -71,6 +71,15 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
         if source.c is not None:
             link(function, members[LIBRARY], folder)
     return Build(function, source.python, folder / "program.py" if folder else None, c_source=source.c)
+
+
+def why_cached(graph: Graph, target: Target, donated: Sequence[int] = ()) -> str:
+    """Whether a program of the host would come from the disk cache, and why not: a line. Nothing is made."""
+    graph = prepared(graph, target.backend)
+    text, cache = str(graph), default_cache()
+    key = _key(text, target, donated) if can_be_cached(graph) else None
+    found = cache.why_not is None and any(entry.key == key for entry in cache.entries())
+    return load_text(cache, key, graph.name, target.backend, text, found=found)
 
 
 def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int]) -> Build:

@@ -15,14 +15,17 @@ GRAPH = "graph.txt"
 def log_load(cache: DiskCache, key: str | None, name: str, backend: str, text: str, *, found: bool) -> None:
     """Say whether a program came from disk, and why not; `key` is None for one that is never stored."""
     log = logger("cache")
-    if log is None:
-        return
+    if log is not None:
+        log.info("%s", load_text(cache, key, name, backend, text, found=found))
+
+
+def load_text(cache: DiskCache, key: str | None, name: str, backend: str, text: str, *, found: bool) -> str:
+    """The line of `log_load`."""
     if key is None:
-        log.info("%s: not cached: it calls back into Python, and a function has no text to know it by", name)
-    elif found:
-        log.info("%s: hit %s in %s", name, key[:_SHOWN], cache.folder)
-    else:
-        log.info("%s: miss %s: %s", name, key[:_SHOWN], _why(cache, name, backend, text))
+        return f"{name}: not cached: it calls back into Python, and a function has no text to know it by"
+    if found:
+        return f"{name}: hit {key[:_SHOWN]} in {cache.folder}"
+    return f"{name}: miss {key[:_SHOWN]}: {_why(cache, name, backend, text)}"
 
 
 def log_store(cache: DiskCache, key: str, name: str, *, stored: bool) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..compiler.backends.c.library import PrintFunction
+from ..compiler.errors import BackendError
 from ..compiler.ir import Graph
 from ..compiler.memory_use import MemoryUse
 from ..compiler.notebook import code_html, folded_html
 from ..compiler.program import Program, trace
 from ..passes.fuse import fusion_report
 from ..passes.fusion.report import Report
+from .build import why_cached
 from .cost import Cost, cost_of
 from .donation import donated_inputs
 from .lowered_kernel import Kernel, check_for_gpus, kernels_of
@@ -144,6 +146,20 @@ class Lowered:
     def plan(self) -> "Plan | None":
         """What a program for a GPU does: print it. None of programs for the host."""
         return self._source.plan
+
+    @property
+    def cached(self) -> str:
+        """Whether the program would come from the disk cache, or why it would not: a line. Nothing is made.
+
+        Raises:
+            BackendError: it is a program for GPUs, whose kernels are kept by the GPU that is there.
+        """
+        if self.backend == "triton":
+            raise BackendError(
+                f"{self.graph.name} is made for a GPU, whose kernels are kept by what the GPU is: call it with"
+                " TRACEMILL_LOG=cache, and the log says whether they come from the disk cache"
+            )
+        return why_cached(self.graph, self._target, self._donated)
 
     @cached_property
     def kernels(self) -> list[Kernel]:

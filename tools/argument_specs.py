@@ -1,4 +1,4 @@
-"""What ``--in`` and ``--example`` describe, for a function that is named on the command line."""
+"""The call that ``--in`` and ``--example`` describe, for a function that is named on the command line."""
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -13,6 +13,27 @@ from ..compiler.errors import ArgumentSpecError, TracemillError
 from ..compiler.tracing import array_type
 from ..runtime.argument_text import parse_spec, signature_of_call
 from ..runtime.signature import ArraySpec, Signature, Spec
+
+
+def describes_a_call(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the parameters `function`, `described`, `example` and `transform`."""
+    options = (
+        click.argument("function"),
+        click.option(
+            "--in",
+            "described",
+            multiple=True,
+            metavar="ARGUMENT",
+            help='As "x: f32[4, 784]"; repeat for each.',
+        ),
+        click.option(
+            "--example", type=click.Path(path_type=Path), help="A .npz file with arrays for the arguments."
+        ),
+        click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".'),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def described_call(function: Callable[..., Any], texts: Sequence[str], example: Path | None) -> Signature:

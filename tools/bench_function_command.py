@@ -21,7 +21,7 @@ from ..runtime.compile import compile
 from ..runtime.gpu.random_inputs import random_inputs
 from ..runtime.signature import ArraySpec, NumberSpec, Signature, StaticSpec
 from ..runtime.toolchain import working_toolchain
-from .argument_specs import described_call
+from .argument_specs import described_call, describes_a_call
 from .bench.bars import check_name, draw, shown
 from .bench.machine import machine_text
 from .bench.peers import PEERS
@@ -34,12 +34,7 @@ ADVICE: Final = "pip install 'tracemill[bench]'"
 
 
 @click.command("function")
-@click.argument("function")
-@click.option(
-    "--in", "described", multiple=True, metavar="ARGUMENT", help='As "x: f32[4, 784]"; repeat for each.'
-)
-@click.option("--example", type=click.Path(path_type=Path), help="A .npz file with arrays for the arguments.")
-@click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".')
+@describes_a_call
 @click.option(
     "--backend",
     "backends",

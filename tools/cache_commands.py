@@ -1,14 +1,22 @@
 """``tracemill cache``: what lies in the disk cache, and taking it away."""
 
+import contextlib
 import json
+import sys
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from ..runtime.cache import EntryInfo, default_cache
+from ..runtime.lower import Lowered
+from ..runtime.target import BACKENDS
+from .argument_specs import described_call, describes_a_call
+from .named_function import find_function
+from .transform_text import apply_transforms
 
 SHORT_KEY = 12  # characters of a key that tell entries apart
 
@@ -60,6 +68,21 @@ def show(key: str) -> None:
         raise click.ClickException(f"{found[0].folder} is damaged: it will be made anew when it is needed")
     click.echo(f"# {loaded.folder / 'program.py'}")
     click.echo(loaded.text("program.py"), nl=False)
+
+
+@cache.command("why")
+@describes_a_call
+@click.option(
+    "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What it is made for."
+)
+def why(
+    function: str, described: tuple[str, ...], example: Path | None, transform: str | None, backend: str
+) -> None:
+    """Whether FUNCTION would come from the cache, and why not. The code of its module is run."""
+    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
+        found = find_function(function)
+    signature = described_call(found, described, example)
+    click.echo(Lowered(apply_transforms(transform, found) if transform else found, signature, backend).cached)
 
 
 @cache.command("verify")

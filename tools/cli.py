@@ -1,32 +1,28 @@
 """The command ``tracemill``."""
 
-import json
 import os
 import sys
 import sysconfig
 import warnings
-from dataclasses import asdict
 from linecache import getline
 from pathlib import Path
 from traceback import walk_tb
 from typing import NoReturn, TextIO
 
 import click
-from rich.console import Console
 
 from ..compiler.errors import CompilerWarning, HostFallbackWarning, SettingWarning, TracemillError
 from ..compiler.tracing import is_library
 from ..runtime.cache import CacheWarning
 from .bench_command import bench
 from .cache_commands import cache
-from .coverage import coverage, render, totals
-from .demo import EPOCHS, QUICK_EPOCHS, run_demo
+from .coverage_command import coverage_
+from .demo_command import demo
 from .diff_command import diff
 from .doctor import doctor
 from .explain_command import explain
 from .export_command import export_
 from .gpu_check_command import gpu_check
-from .html_report import HTML
 from .inspect_command import inspect
 from .lock_commands import lock
 from .run_command import run_
@@ -47,40 +43,22 @@ def tracemill(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-tracemill.add_command(cache)
-tracemill.add_command(bench)
-tracemill.add_command(diff)
-tracemill.add_command(doctor)
-tracemill.add_command(explain)
-tracemill.add_command(gpu_check)
-tracemill.add_command(inspect)
-tracemill.add_command(lock)
-tracemill.add_command(export_)
-tracemill.add_command(run_)
-tracemill.add_command(verify)
-
-
-@tracemill.command("demo")
-@click.option("--quick", is_flag=True, help=f"Train for {QUICK_EPOCHS} epochs only.")
-@click.option("--epochs", type=click.IntRange(min=1), help=f"How often to see every image ({EPOCHS}).")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Starts the random numbers."
-)
-@HTML
-def demo(quick: bool, epochs: int | None, seed: int, html: Path | None) -> None:
-    """Train a network to read digits, and compare it with NumPy written by hand."""
-    run_demo(Console(), seed=seed, epochs=epochs or (QUICK_EPOCHS if quick else EPOCHS), html=html)
-
-
-@tracemill.command("coverage")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def coverage_(as_json: bool) -> None:
-    """List the ops and which rules each of them has."""
-    rows = coverage()
-    if as_json:
-        click.echo(json.dumps({"ops": [asdict(row) for row in rows], "totals": totals(rows)}))
-    else:
-        click.echo(render(rows), nl=False)
+for command in (
+    bench,
+    cache,
+    coverage_,
+    demo,
+    diff,
+    doctor,
+    explain,
+    export_,
+    gpu_check,
+    inspect,
+    lock,
+    run_,
+    verify,
+):
+    tracemill.add_command(command)
 
 
 def main() -> NoReturn:

@@ -73,7 +73,9 @@ class Training:
             self.parameters[name] += velocity
 
 
-def run_demo(console: Console, *, seed: int, epochs: int, html: Path | None = None) -> None:
+def run_demo(
+    console: Console, *, seed: int, epochs: int, backend: str = "auto", html: Path | None = None
+) -> None:
     """Train, look at every image's gradient, compare with gradients by hand, and say where to look next.
 
     The report of the training step is written to `html`.
@@ -82,14 +84,14 @@ def run_demo(console: Console, *, seed: int, epochs: int, html: Path | None = No
     say = _Voice(console)
     say.introduction(digits)
 
-    generated = compile(value_and_grad(loss))
+    generated = compile(value_and_grad(loss), backend=backend)
     ours = Training(generated, initial_parameters(seed))
     theirs = Training(loss_and_gradients_by_hand, initial_parameters(seed))
     compile_seconds = _compile(generated, ours, digits)
     accuracy = _train(console, ours, theirs, digits, seed, epochs)
     say.trained(accuracy, len(digits.test), compile_seconds)
 
-    say.gradients(ours.parameters, digits)
+    say.gradients(ours.parameters, digits, backend)
     say.comparison(ours, theirs)
     lowered = generated.lower(ours.parameters, *_batch(digits, digits.train[:BATCH]))
     if html is not None:
@@ -186,12 +188,12 @@ class _Voice:
         self.line(f"It reads {round(accuracy * count)} of {count} test images right: {accuracy:.1%}.")
         self.line(f"The first call traced and compiled the function in {1e3 * compile_seconds:.0f} ms.")
 
-    def gradients(self, parameters: Parameters, digits: Digits) -> None:
+    def gradients(self, parameters: Parameters, digits: Digits, backend: str) -> None:
         """The norm of every test image's gradient, and the images with the largest."""
         images, targets = _batch(digits, digits.test)
-        per_image = compile(vmap(grad(loss), in_dims=(None, 0, 0)))
+        per_image = compile(vmap(grad(loss), in_dims=(None, 0, 0)), backend=backend)
         gradients, seconds = _timed(lambda: per_image(parameters, images, targets))
-        one = compile(grad(loss))
+        one = compile(grad(loss), backend=backend)
         _, alone = _timed(lambda: [one(parameters, *pair) for pair in zip(images, targets, strict=True)])
         norms = _norms(gradients)
 

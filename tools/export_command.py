@@ -10,19 +10,14 @@ from ..compiler.byte_counts import show_bytes
 from ..runtime.artifact.export import export
 from ..runtime.artifact.saving import BUNDLE, EXTENSION, FORMATS
 from ..runtime.artifact.targets import CPU
-from .argument_specs import as_usage, read_example
+from .argument_specs import as_usage, describes_a_call, read_example
 from .named_function import find_function
 from .transform_text import apply_transforms
 from .working import working
 
 
 @click.command("export")
-@click.argument("function")
-@click.option(
-    "--in", "described", multiple=True, metavar="ARGUMENT", help='As "x: f32[4, 784]"; repeat for each.'
-)
-@click.option("--example", type=click.Path(path_type=Path), help="A .npz file with arrays for the arguments.")
-@click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".')
+@describes_a_call
 @click.option(
     "--target",
     "targets",

@@ -11,7 +11,7 @@ from rich.console import Console
 from ..runtime.artifact.loading import load_artifact
 from ..runtime.lower import Lowered
 from ..runtime.target import BACKENDS
-from .argument_specs import described_call
+from .argument_specs import described_call, describes_a_call
 from .html_report import HTML, write_report
 from .inspection import WORDS, as_rows, choose, show
 from .named_function import find_function
@@ -22,12 +22,7 @@ BUNDLE = ".tmill"
 
 
 @click.command("inspect")
-@click.argument("function")
-@click.option(
-    "--in", "described", multiple=True, metavar="ARGUMENT", help='As "x: f32[4, 784]"; repeat for each.'
-)
-@click.option("--example", type=click.Path(path_type=Path), help="A .npz file with arrays for the arguments.")
-@click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".')
+@describes_a_call
 @click.option("--stage", default="all", show_default=True, help=f"One of {', '.join(WORDS)}.")
 @click.option(
     "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What it is made for."

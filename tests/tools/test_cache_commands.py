@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from tracemill.tools.named_function import find_function
 
 from .terminal import Terminal
 
@@ -58,6 +59,24 @@ def test_show_prints_the_generated_source(terminal: Terminal, key: str) -> None:
     out = terminal.run("cache", "show", key[:12]).out
     assert out.startswith("# ")
     assert "def double(x):" in out
+
+
+def test_why_says_whether_a_program_is_there(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("wave.py").write_text("import numpy as np\n\n\ndef wave(x):\n    return np.sum(np.sin(x))\n")
+    asked = ("cache", "why", "wave.py:wave", "--backend", "numpy", "--in")
+    assert "no program called wave is stored for numpy" in terminal.run(*asked, "x: f64[3]").out
+    wave = find_function("wave.py:wave")
+    tm.compile(wave, backend="numpy")(np.ones(3))
+    assert terminal.run(*asked, "x: f64[3]").out.startswith("wave: hit ")
+    assert "those stored under that name have other graphs: 1" in terminal.run(*asked, "x: f64[4]").out
+    monkeypatch.setenv("TRACEMILL_CACHE", "0")
+    assert "the cache is off: TRACEMILL_CACHE=0" in terminal.run(*asked, "x: f64[3]").out
+
+
+def test_why_refuses_programs_for_gpus(terminal: Terminal) -> None:
+    ran = terminal.run("cache", "why", "numpy:sin", "--in", "f32[3]", "--backend", "triton")
+    assert (ran.status, ran.out) == (1, "")
+    assert "TRACEMILL_LOG=cache" in ran.err
 
 
 def test_verify_finds_a_changed_file(terminal: Terminal, key: str, tmp_path: Path) -> None:

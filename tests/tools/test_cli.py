@@ -64,6 +64,17 @@ def test_coverage_has_a_row_for_every_op(terminal: Terminal) -> None:
     assert "\ntanh " in terminal.run("coverage").out
 
 
+def test_coverage_says_which_of_numpys_functions_can_be_traced(terminal: Terminal) -> None:
+    names = {row["name"]: row for row in json.loads(terminal.run("coverage", "--json").out)["numpy"]}
+    assert (names["numpy.sin"]["kind"], names["numpy.sin"]["refused"]) == ("ufunc", None)
+    assert (names["numpy.sort"]["kind"], names["numpy.sort"]["refused"]) == ("function", None)
+    assert names["numpy.savez"]["refused"].startswith("files are read and written outside of the trace")
+    text = terminal.run("coverage").out
+    traced = sum(row["refused"] is None and row["kind"] == "ufunc" for row in names.values())
+    assert f"\nufuncs  {traced} of " in text
+    assert "savez_compressed" in text
+
+
 MISUSES = {
     "unknown": (("frobnicate",), "No such command 'frobnicate'"),
     "no function": (("inspect",), "Missing argument 'FUNCTION'"),
@@ -91,6 +102,7 @@ MISUSES = {
     "no syntax": ((*LOSS, "--transform", "grad("), "cannot read the transform 'grad('"),
     "no epochs": (("demo", "--epochs", "0"), "'--epochs'"),
     "no command to bench": (("bench", "model.tmill"), "'model.tmill' names no function: write"),
+    "no backend": (("demo", "--backend", "fortran"), "'fortran' is not one of"),
     "no benchmark": (("bench", "own", "speed"), "'speed'"),
 }
 
