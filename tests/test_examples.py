@@ -84,6 +84,9 @@ RUNS = {
         at_least={r"(\d+) % of it lie": 80},
         is_slow=True,
     ),
+    "tiny_transformer": Example(
+        ("--steps", "80"), at_most={r"at last a letter surprises by (\S+);": 2.2}, is_slow=True
+    ),
 }
 
 
