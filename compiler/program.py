@@ -90,6 +90,11 @@ class Program:
         return optree.tree_unflatten(self.out_tree, leaves)
 
 
+def order_of_keys(tree: Any) -> list[int]:
+    """Which child of the structure of a dict stands at each of its places: children are sorted by their keys."""
+    return list(tree.one_level().unflatten(range(tree.num_children)).values())
+
+
 def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
     """`x`, an array of no axes rather than a scalar if the function returned one."""
     if leaf.is_scalar or x.ndim:

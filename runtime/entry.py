@@ -8,7 +8,7 @@ import numpy as np
 import optree
 
 from ..compiler.dtypes import dtype_name
-from ..compiler.program import ArrayOutput, Program, flatten_arguments
+from ..compiler.program import ArrayOutput, Program, flatten_arguments, order_of_keys
 from .donation import to_overwrite
 from .gpu.device_array import DeviceArray
 from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, identity_of
@@ -176,7 +176,8 @@ def result_expression(program: Program, names: dict[str, Any]) -> str:
         if tree.type is list:
             return f"[{joined}]"
         if tree.type is dict and all(type(key) in (str, int) for key in tree.entries()):
-            return "{" + ", ".join(f"{k!r}: {p}" for k, p in zip(tree.entries(), parts, strict=True)) + "}"
+            keys = tree.entries()
+            return "{" + ", ".join(f"{keys[i]!r}: {parts[i]}" for i in order_of_keys(tree)) + "}"
         if tree.type is None or tree.type is type(None):
             return "None"
         return f"{named('build', _builder(tree))}({joined})"

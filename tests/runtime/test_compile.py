@@ -29,6 +29,18 @@ class Pair(NamedTuple):
     second: Any
 
 
+class Halves:
+    """A container of two arrays, and of nothing else."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        if first.shape != second.shape:
+            raise ValueError("halves are equal")
+        self.first, self.second = first, second
+
+
+tm.register_pytree(Halves, lambda x: ((x.first, x.second), None), lambda _, halves: Halves(*halves))
+
+
 @pytest.fixture(autouse=True)
 def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
@@ -446,3 +458,31 @@ def test_a_corrupt_entry_is_compiled_again_with_a_warning(private_cache: Path) -
         again = tm.compile(body)(x)
     assert np.array_equal(again, expected)
     assert statistics.compiled == before + 1
+
+
+def in_an_order(x: Any) -> Any:
+    below = [{"z": x + 1, "y": (x, {"d": "set", "c": x * 2})}, Pair(x, {3: x, 1: x + x})]
+    return {"loss": x * 3, "below": below, "accuracy": None, "a": {}}
+
+
+@pytest.mark.parametrize("x", [np.ones(2), np.ones(2, np.float32), 2.0], ids=["f64", "f32", "number"])
+def test_dicts_are_returned_in_the_order_in_which_the_function_makes_them(x: Any, tmp_path: Path) -> None:
+    compiled = tm.compile(in_an_order)
+    path = tm.export(in_an_order, x).save(tmp_path / "f.tmill")
+    loaded = tm.load(path, types=[Pair])
+    assert repr(compiled(x)) == repr(in_an_order(x))  # the general way
+    assert repr(compiled(x)) == repr(in_an_order(x))  # the entry
+    assert repr(loaded(x)) == repr(in_an_order(x))
+    assert repr(loaded(x)) == repr(in_an_order(x))
+
+
+def test_dicts_that_hold_registered_objects_keep_their_order_too() -> None:
+    def made(x: Any) -> Any:
+        return {"z": x, "state": [{"n": Halves(x, x + 1), "b": x}], "a": Halves(x, x)}
+
+    compiled = tm.compile(made)
+    for _ in range(2):
+        found = compiled(np.ones(2))
+        assert [list(found), list(found["state"][0])] == [["z", "state", "a"], ["n", "b"]]
+        assert type(found["a"]) is Halves
+        np.testing.assert_array_equal(found["state"][0]["n"].second, np.full(2, 2.0))

@@ -243,6 +243,17 @@ def test_parameters_may_stand_in_another_order_than_the_inputs_of_the_graph(
     assert_same(got(x, y, y=y + 1), behind_a_setting(x, np.tanh, y + 1, y))
 
 
+def in_an_order(x: Any) -> Any:
+    return {"loss": x * 3, "below": [{"z": x + 1, "y": (x, {"d": 5, "c": x * 2})}], "accuracy": None}
+
+
+def test_dicts_are_returned_in_the_order_in_which_the_function_makes_them(
+    exported: Callable[..., Any],
+) -> None:
+    x = np.ones(2)
+    assert repr(exported(in_an_order, x)(x)) == repr(in_an_order(x))
+
+
 def awkward(np: Any, array: Any, tuple: Any, out: Any, load: Any, l: Any, statements: Any) -> Any:  # noqa: E741
     return [np + array, tuple[0] * out @ WEIGHTS, load - l, statements]
 

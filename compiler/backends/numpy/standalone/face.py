@@ -12,7 +12,7 @@ import optree
 from ....dtypes import DType
 from ....errors import ExportError
 from ....identifiers import identifier
-from ....program import Argument, ArrayOutput, Program, Static
+from ....program import Argument, ArrayOutput, Program, Static, order_of_keys
 from ...python_literals import dtype_text, value_text
 from ...python_text import Names, bare_tuple, tuple_text, wrapped
 from ..form import RESERVED, Module, shape_text
@@ -247,7 +247,7 @@ class Face:
         if tree.type in (dict, OrderedDict):
             keys = [value_text(key) for key in tree.entries()]
             if None not in keys:
-                pairs = [f"{key}: {item}" for key, item in zip(keys, items, strict=True)]
+                pairs = [f"{keys[place]}: {items[place]}" for place in order_of_keys(tree)]
                 if tree.type is dict:
                     return "{", pairs, "}"
                 self.imports.add("collections")
