@@ -15,7 +15,9 @@ def load_module(source: str, name: str, values: Mapping[str, Any] | None = None)
     lives. `values` are put into its global variables.
     """
     file = f"<tracemill {name} {sha256(source.encode()).hexdigest()[:12]}>"
-    module = ModuleType(name)
+    module = ModuleType(
+        file
+    )  # not the function's name, which may be __main__: then it would run its check and exit
     exec(compile(source, file, "exec"), module.__dict__)
     module.__dict__.update(values or {})
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)

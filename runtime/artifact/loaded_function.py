@@ -119,7 +119,21 @@ class _Replay(StandIn):
                 self._check_setting(leaf, spec, name)
             else:
                 self._check_data(as_seen_inside(leaf), spec, name)
+        if self.artifact.program.mutated:
+            self._check_writeable(
+                [x for x, spec in zip(found, signature.specs, strict=True) if spec.is_traced]
+            )
         return found
+
+    def _check_writeable(self, inputs: Sequence[Any]) -> None:
+        """Before any argument is updated."""
+        program = self.artifact.program
+        for index, _ in program.mutated:
+            if is_numpy_array(inputs[index]) and not inputs[index].flags.writeable:
+                raise ArgumentMismatchError(
+                    f"{describe(self)} updates {program.graph.input_names[index]} in place, which is read-only: pass a"
+                    " copy, .copy()"
+                )
 
     def _check_setting(self, leaf: Any, spec: StaticSpec, name: str) -> None:
         """A setting must be the one that the graph was made for."""

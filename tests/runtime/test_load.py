@@ -5,8 +5,10 @@ import linecache
 import traceback
 from typing import Any
 
+import numpy as np
 import pytest
 
+import tracemill as tm
 from tracemill.runtime.load import load_module
 
 SOURCE = '''"""A module."""
@@ -27,6 +29,14 @@ def test_each_module_has_a_namespace_of_its_own() -> None:
     assert first(1, 2) == (0.5, 1)
     assert first(1, 2) == (0.5, 2)
     assert second(1, 2) == (0.5, 1)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "auto"])
+def test_a_function_may_be_called_as_the_module_that_runs_is(backend: str) -> None:
+    def __main__(x: Any) -> Any:  # noqa: N807
+        return x * 2.0
+
+    assert tm.compile(__main__, backend=backend)(np.ones(2)).tolist() == [2.0, 2.0]
 
 
 def test_a_traceback_shows_the_generated_line_as_long_as_the_function_lives() -> None:

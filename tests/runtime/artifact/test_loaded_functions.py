@@ -242,6 +242,9 @@ def test_an_updated_argument_must_be_an_array_of_its_own(load: Load) -> None:
         f(x, x)
     with pytest.raises(ArgumentMismatchError, match="step updates w, which has memory in common"):
         tm.compile(lambda x: f(x, x))(x)
+    x.flags.writeable = False
+    with pytest.raises(ArgumentMismatchError, match=r"step updates w in place, which is read-only: .*\.copy"):
+        f(x, np.ones(3))
 
 
 def test_donated_arguments_are_those_of_compile(load: Load) -> None:
