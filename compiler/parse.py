@@ -35,7 +35,7 @@ _DTYPES = frozenset(dtype_names())
 
 def parse(
     text: str,
-    constants: Mapping[str, Array] | None = None,
+    constants: Mapping[str, Array | Constant] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Graph:
     """The graph that `text` describes: ``parse(str(graph)) == graph``.
@@ -95,9 +95,14 @@ class _Reader:
     """Reads definitions from the lines of a text."""
 
     def __init__(
-        self, text: str, constants: Mapping[str, Array], functions: Mapping[str, Callable[..., Any]]
+        self,
+        text: str,
+        constants: Mapping[str, Array | Constant],
+        functions: Mapping[str, Callable[..., Any]],
     ) -> None:
         self.constants = constants
+        self.given: dict[str, Constant] = {}
+        """Those that have been named: however often that is, an array is held once."""
         self.functions = functions
         if not isinstance(text, str):
             raise TransformTypeError(f"parse needs a text, not {type(text).__name__}: {text!r:.60}")
@@ -289,10 +294,11 @@ class _Reader:
         digest = _string(line)
         if digest not in self.constants:
             raise line.error(f"expected the array {digest[:80]!r} in constants=")
-        array = np.asarray(self.constants[digest])
+        given = self.given.get(digest, self.constants[digest])
+        array = given.array if isinstance(given, Constant) else np.asarray(given)
         if ArrayType(array.dtype, array.shape) != type:
             raise line.error(f"expected {type} in constants=, found {array.dtype}{list(array.shape)}")
-        constant = Constant(array)
+        constant = self.given[digest] = given if isinstance(given, Constant) else Constant(array)
         if constant.digest != digest:
             raise line.error(f"expected the array {digest} in constants=, found {constant.digest}")
         return constant

@@ -77,6 +77,7 @@ class _Members:
             raise DamageError(MANIFEST, f"there is no format {format}")
         if self.manifest.take("id", str) != manifest_id(self.manifest.found):
             raise DamageError(MANIFEST, "its id is not the digest of the rest: it has been changed")
+        self._read: set[str] = set()
         self._known: dict[str, tuple[int, str]] = {}
         for name, fields in self.manifest.objects("members"):
             self._known[name] = fields.take("bytes", int), fields.take("sha256", str)
@@ -94,8 +95,11 @@ class _Members:
         return self._known[name][0]
 
     def read(self, name: str) -> bytes:
-        """A member with the digest that the manifest says."""
+        """A member with the digest that the manifest says. It is named once, so that no file is read many times."""
         self.size(name)
+        if name in self._read:
+            raise DamageError(MANIFEST, f"it names {name!r:.80} more than once")
+        self._read.add(name)
         content = self._archive.read(name)
         if digest_of(content) != self._known[name][1]:
             raise DamageError(name, f"its sha256 is not the one that {MANIFEST} says")

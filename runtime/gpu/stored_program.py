@@ -23,6 +23,9 @@ KERNELS: Final = "kernels.py"
 
 PLAN: Final = "plan.json"
 
+LARGEST_PLAN: Final = 1 << 24
+"""Bytes of a plan that is read."""
+
 _WARP: Final = 32
 _POINTER: Final = 8
 _MOST_WARPS: Final = 32
@@ -80,6 +83,8 @@ def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> S
         ParseError: the plan is none, or does not fit what lies beside it; or the code is for another architecture, or
             takes other parameters than the plan gives it.
     """
+    if len(files.get(PLAN, b"")) > LARGEST_PLAN:
+        raise ParseError(f"{PLAN} has {len(files[PLAN])} bytes, and {LARGEST_PLAN} are read")
     try:
         stored = json.loads(files[PLAN].decode())
         arrays = {digest: _array(files[file_of(digest)], type) for digest, type in stored["arrays"].items()}

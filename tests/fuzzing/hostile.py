@@ -98,7 +98,7 @@ def {first}({first}: f64[3], {second}: f64[3]) -> (f64[3], f64[3]):
 def main(folder: Path) -> dict[str, list[str]]:
     """What was executed, compiled and imported while hostile functions ran, by kind."""
     found: dict[str, list[str]] = {"compile": [], "exec": [], "import": [], "else": []}
-    cases = [(text, NAMES[:3]) for text in TEXTS]
+    cases: list[tuple[str, Sequence[str]]] = [(text, NAMES[:3]) for text in TEXTS]
     cases += [(EVIL, [*NAMES[number:], *NAMES[:2]][:3]) for number in range(len(NAMES))]
     contents = [
         [hostile(text, names, prints=True), hostile(text, names, prints=False)] for text, names in cases

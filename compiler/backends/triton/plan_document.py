@@ -61,6 +61,7 @@ def plan_of(given: Any, arrays: Mapping[str, Any], depth: int = 0) -> Plan:
     """
     if depth > DEEPEST:
         raise ParseError(f"plans are nested more than {DEEPEST} deep")
+    constants = {digest: x if isinstance(x, Constant) else Constant(x) for digest, x in arrays.items()}
     try:
         if given["format"] != FORMAT:
             raise ParseError(f"a plan of format {given['format']!r} cannot be read, only {FORMAT}")
@@ -68,9 +69,9 @@ def plan_of(given: Any, arrays: Mapping[str, Any], depth: int = 0) -> Plan:
             _text(given["name"]),
             tuple(map(_read_slot, given["inputs"])),
             tuple(map(_read_slot, given["outputs"])),
-            tuple(Constant(arrays[digest]) for digest in given["constants"]),
+            tuple(constants[digest] for digest in given["constants"]),
             _count(given["arena_bytes"]),
-            tuple(_read_step(step, arrays, depth) for step in given["steps"]),
+            tuple(_read_step(step, constants, depth) for step in given["steps"]),
         )
         _check(plan)
     except TracemillError:

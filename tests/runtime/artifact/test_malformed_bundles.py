@@ -17,6 +17,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import ArtifactError
+from tracemill.compiler.ir import Constant
 from tracemill.runtime.artifact.loading import artifact_of, load_artifact
 from tracemill.runtime.artifact.writing import bundle_bytes
 
@@ -237,6 +238,10 @@ MANIFESTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda d: next(iter(d["constants"].values())).update(shape=[2, 12]),
         r"consts/0.npy: its header is not that of f64\[2, 12\]",
     ),
+    "a file many times": (
+        lambda d: d["constants"].update({str(i): next(iter(d["constants"].values())) for i in range(10**4)}),
+        "it names 'consts/0.npy' more than once",
+    ),
     "bytes": (
         set_("members", "graph.txt", "bytes", 5),
         "graph.txt: it has .* bytes, and manifest.json says 5",
@@ -341,6 +346,17 @@ def test_wrong_graphs_are_refused(what: str) -> None:
     change, message = GRAPHS[what]
     with pytest.raises(ArtifactError, match=message):
         artifact_of(with_graph(change))
+
+
+def test_an_array_is_held_once_however_often_a_graph_names_it() -> None:
+    array = np.zeros(10**5)
+    digest = Constant(array).digest
+    named = (f'    c{number}: f64[100000] = constant("{digest}")' for number in range(500))
+    text = "\n".join(["# tracemill ir 1", "def f() -> ():", *named, "    return ()"])
+    tracemalloc.start()
+    tm.parse(text, {digest: array})
+    assert tracemalloc.get_traced_memory()[1] < 5 * array.nbytes
+    tracemalloc.stop()
 
 
 def pickled() -> bytes:
