@@ -1,9 +1,13 @@
 """`export`: a function as an artifact, traced once, ahead of time."""
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from types import MethodType
+from functools import partial
+from inspect import Parameter
+from itertools import takewhile
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -36,7 +40,7 @@ from ..signature import (
     sign,
 )
 from .artifact import Artifact, Settings
-from .interface import interface_of
+from .interface import StandIn, interface_of
 from .literal_document import literal_document
 from .lost_rules import without_rules
 from .targets import check_targets, code_for
@@ -62,6 +66,7 @@ def export(
             NumPy's, ``"int"``, ``"float"`` or ``"complex"`` for a number of Python's; with a name,
             ``"x: f32[4, 784]"``, ``"layers.0.w: f32[784, 10]"`` for an array in a list in a dict, ``"axis = -1"`` for a
             setting. An array or number is an example, and a container of these and of texts is one of arguments.
+            What is not described has its default, and is a setting, too: other values are refused later.
         targets: what it is made for: ``"cpu"``, and ``"cuda:sm_90"``, ``"cuda:sm_80"`` and so on, whose kernels are
             compiled now and stored with it. No such GPU need be there, but Triton.
 
@@ -135,7 +140,7 @@ def _signature(
         if name in trees:
             raise ArgumentSpecError(f"{name!r} is described twice")
         trees[name] = _described(given, name in static[1])
-    bound_args, bound_kwargs = bound_arguments(function, nameless, trees)
+    bound_args, bound_kwargs = _with_defaults(function, *bound_arguments(function, nameless, trees))
     leaves, tree = flatten_arguments(bound_args, bound_kwargs)
     specs: list[Spec] = [
         leaf if isinstance(leaf, (ArraySpec, NumberSpec, StaticSpec)) else signed
@@ -144,6 +149,49 @@ def _signature(
     specs = [replace(spec, gpu=None) if isinstance(spec, ArraySpec) else spec for spec in specs]
     filled: Any = optree.tree_unflatten(tree, specs)
     return Signature(tree, tuple(specs)), filled[0], filled[1]
+
+
+def _with_defaults(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with those that are not described as settings, if a file can hold their defaults.
+
+    Only of functions as they are written: a transform says by position which argument it means, and other callables
+    may see whether an argument is given.
+    """
+    if not _is_written(function):
+        return args, kwargs
+    parameters = list(inspect.signature(function).parameters.values())
+    missing = {
+        parameter.name: StaticLeaf(parameter.default) if parameter.default is not None else None
+        for parameter in parameters[len(args) :]
+        if parameter.name not in kwargs and _is_literal(parameter.default)
+    }
+    positional = takewhile(
+        lambda p: (
+            p.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) and p.name in missing
+        ),
+        parameters[len(args) :],
+    )
+    added = [missing.pop(parameter.name) for parameter in positional]
+    named = {p.name for p in parameters if p.kind is not Parameter.POSITIONAL_ONLY}
+    known = kwargs | {name: default for name, default in missing.items() if name in named}
+    in_order = {p.name: known.pop(p.name) for p in parameters if p.name in known}
+    return (*args, *added), in_order | known
+
+
+def _is_written(function: Callable[..., Any]) -> bool:
+    if isinstance(function, partial):
+        return _is_written(function.func)
+    return isinstance(function, (FunctionType, MethodType, StandIn)) and not hasattr(function, "__wrapped__")
+
+
+def _is_literal(default: Any) -> bool:
+    try:
+        literal_document(default)
+    except ValueError:  # an array, a container or an object, or there is no default
+        return False
+    return True
 
 
 def _parsed(given: Any, is_static: bool) -> tuple[str, Any]:

@@ -30,7 +30,7 @@ class Interface:
     name: str
     doc: str | None
     signature: inspect.Signature
-    """The parameters for which arguments were described: others had their defaults, and are part of the program."""
+    """The parameters, but those not described whose defaults are arrays or objects: these are part of the program."""
 
     @property
     def stand_in(self) -> "StandIn":

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import pickle
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from tracemill.compiler.errors import (
 )
 
 RNG = np.random.default_rng(0)
+ONES = np.ones(3)
 WEIGHTS = RNG.normal(size=(3, 2))
 
 Load = Callable[..., Any]
@@ -82,10 +84,54 @@ def test_a_loaded_function_computes_the_same(load: Load, dtype: str) -> None:
     assert_same(f(x=x, parameters={"w": w}), scores({"w": w}, x, axis=0))
 
 
+def test_what_is_not_described_has_its_default_and_no_other_value(load: Load) -> None:
+    def power(
+        x: Any,
+        scale: float = 2.0,
+        /,
+        axis: int = -1,
+        *,
+        start: Any = ONES,
+        late: Any = None,
+        by: int = 2,
+    ) -> Any:
+        assert late is None
+        return np.sum(x * scale + start, axis=axis) ** by
+
+    f = load(tm.export(power, "f64[3]"))
+    assert str(inspect.signature(f)) == "(x, scale=2.0, /, axis=-1, *, late=None, by=2)"
+    x = np.arange(3.0)
+    assert_same(f(x), power(x))
+    assert_same(f(x, 2.0, axis=-1, late=None, by=2), power(x))
+    assert_same(tm.vmap(tm.grad(f))(np.stack([x, -x])), tm.vmap(tm.grad(power))(np.stack([x, -x])))
+    for arguments, settings, message in (
+        ((3.0,), {}, "power: scale is 3.0, and it was exported with scale = 2.0"),
+        ((2,), {}, "power: scale is 2, and it was exported with scale = 2.0"),
+        ((), {"by": 3}, "power: by is 3, and it was exported with by = 2"),
+        ((), {"late": x}, "power was exported for arguments of the structure"),
+        ((), {"start": x}, "got an unexpected keyword argument 'start'"),
+    ):
+        with pytest.raises(ArgumentMismatchError, match=re.escape(message)):
+            f(x, *arguments, **settings)
+    assert inspect.signature(load(tm.export(f, "f64[3]"))) == inspect.signature(f)
+
+
+def test_defaults_are_none_of_a_transform_whose_arguments_have_places(load: Load) -> None:
+    def scaled(x: Any, scale: float = 2.0) -> Any:
+        return np.sum(x * scale)
+
+    f = load(tm.export(tm.vmap(tm.grad(scaled), in_dims=(0,)), "f64[4, 3]"))
+    assert_same(f(np.ones((4, 3))), np.full((4, 3), 2.0))
+    bound = load(tm.export(functools.partial(scaled, scale=3.0), "f64[3]"))
+    assert str(inspect.signature(bound)) == "(x, *, scale=3.0)"
+    with pytest.raises(ArgumentMismatchError, match=r"scale is 2\.0, and it was .* scale = 3\.0"):
+        bound(np.ones(3), scale=2.0)
+
+
 def test_a_loaded_function_has_the_name_docstring_and_parameters(load: Load) -> None:
     f = load(tm.export(scores, {"w": "f64[2]"}, "x: f64[4, 3]", "axis = 0"))
     assert (f.__name__, f.__doc__) == ("scores", "How good it is.")
-    assert str(inspect.signature(f)) == "(parameters, x, *, axis=0)"
+    assert str(inspect.signature(f)) == "(parameters, x, scale=2.0, *, axis=0)"
     assert repr(f).startswith("<loaded scores(parameters_w: f64[2], x: f64[4, 3]) -> (")
 
 
