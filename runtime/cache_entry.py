@@ -152,7 +152,7 @@ def read_manifest(folder: Path, key: str) -> Manifest:
     _check_folder(folder)
     path = folder / MANIFEST
     try:
-        document: Any = json.loads(_read_file(path, _MAX_MANIFEST_BYTES))
+        document: Any = json.loads(_read_file(path, _MAX_MANIFEST_BYTES).decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadEntryError(path, "is not JSON") from error
     if not isinstance(document, dict):

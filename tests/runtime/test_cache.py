@@ -235,6 +235,12 @@ def test_a_manifest_that_is_nested_as_deep_as_it_can_be_is_a_miss_or_read(cache:
             read_entry(path.parent, path.parent.name)
 
 
+def test_a_manifest_in_another_encoding_is_a_miss(cache: DiskCache) -> None:
+    path = stored(cache) / "entry.json"
+    path.write_text(path.read_text(encoding="utf-8"), encoding="utf-16-be")
+    assert_bad(cache, "entry.json is not JSON")
+
+
 @pytest.mark.parametrize("text", ["[]", "1", "null"])
 def test_a_manifest_of_something_else_is_a_miss(cache: DiskCache, text: str) -> None:
     (stored(cache) / "entry.json").write_text(text, encoding="utf-8")
