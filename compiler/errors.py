@@ -835,7 +835,7 @@ class GpuCodeError(BackendError):
     tracemill.compiler.errors.GpuCodeError: cuda:0 does not run softmax: CUDA_ERROR_INVALID_IMAGE...
 
     Fix: compile for the target that the message names. If the driver is older than the compiler of the code, update the
-    driver, or compile with an older Triton.
+    driver, or compile with an older Triton. What was exported for ``cuda:sm_80`` runs on all newer GPUs, too.
     """
 
     code = "E0615"

@@ -23,6 +23,11 @@ _POINTER: Final = 8
 _STAGES_OF_AMD: Final = 2
 """More do not fit: the processors of AMD's GPUs have 64 KiB of shared memory."""
 
+_PORTABLE: Final = (80, 86, 87, 89)
+"""GPUs whose PTX newer ones run, too. From sm_90 on, Triton uses what one kind of GPU alone has."""
+_OLDEST_PTX: Final = 78
+"""Release 7.8, of CUDA 11.8, which Triton needs for shared memory. Drivers refuse what is newer."""
+
 _knobs_lock = threading.Lock()
 """Triton's settings belong to the process."""
 
@@ -201,6 +206,8 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
     options = {"num_warps": source.warps, "num_stages": stages, "enable_fp_fusion": source.fast_math}
     if target.platform == "cuda":
         options["enable_reflect_ftz"] = False
+        if target.architecture in _PORTABLE:
+            options["ptx_version"] = _OLDEST_PTX
     gpu = GPUTarget(target.platform, target.architecture, target.threads_of_a_warp)
     try:
         found = triton.compile(asked, target=gpu, options=options)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stub_gpu import StubGpu, machine_code
+from stub_gpu import StubGpu, machine_code, ptx
 from tracemill.compiler.backends.triton.program import TritonProgram
 from tracemill.compiler.dtypes import DType
 from tracemill.runtime.cubin import kernels_in
@@ -36,8 +36,11 @@ def interpreted(stub_gpu: StubGpu) -> Generator[None]:
             name = f"{step.function}_{next(_numbers)}"
             dtypes = [slot.type.dtype for slot in step.slots]
             stub_gpu.kernels[name] = _kernel(stub_gpu, functions[step.function], dtypes)
-            code = machine_code(**{name: len(dtypes)})
-            built[step.function] = BuiltKernel(name, code, "", step.warps, 0, 0, kernels_in(code)[name])
+            architecture = int(target.architecture)
+            code = machine_code(architecture, **{name: len(dtypes)})
+            variant = "a" if architecture >= 90 else ""  # as Triton does
+            text = ptx(name, len(dtypes), f"{architecture}{variant}", threads=32 * step.warps).decode()
+            built[step.function] = BuiltKernel(name, code, text, step.warps, 0, 0, kernels_in(code)[name])
         return built
 
     with pytest.MonkeyPatch.context() as patch:

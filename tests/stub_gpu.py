@@ -19,6 +19,7 @@ Work that is queued is done as late as possible: when somebody waits for it, at 
 """
 
 import ctypes
+import re
 import struct
 import subprocess
 from collections.abc import Callable, Generator
@@ -41,6 +42,8 @@ MEMORY: Final = 1 << 28
 
 INVALID_IMAGE: Final = 200
 NO_BINARY_FOR_GPU: Final = 209
+INVALID_PTX: Final = 218
+UNSUPPORTED_PTX_VERSION: Final = 222
 
 _OnLoad = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_void_p, ctypes.c_int)
 _OnFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_long, ctypes.c_char_p)
@@ -81,21 +84,26 @@ class StubGpu:
         self._library.stub_used.restype = ctypes.c_size_t
         self._library.stub_calls.restype = self._library.stub_bad_frees.restype = ctypes.c_long
         self.launches: list[Launched] = []
+        self.compiled: list[str] = []
+        """PTX that has been loaded, which a driver compiles."""
         self.failures: list[Exception] = []
         """What kernels have raised. The fixture raises the first of them at the end of the test."""
         self.kernels: dict[str, Callable[..., None]] = {}
         self._images: list[dict[str, int]] = []
         self._listeners = (_OnLoad(self._load), _OnFunction(self._function), _OnLaunch(self._launch))
         self._capabilities = dict[int, tuple[int, int]]()
+        self._newest_ptx = _newest_ptx(13000)
 
     def reset(self, devices: int = 2) -> None:
         """Everything as at first, but for memory that is still in use."""
         self._library.stub_reset(devices, ctypes.c_size_t(MEMORY))
         self._library.stub_listen(*self._listeners)
         self.launches.clear()
+        self.compiled.clear()
         self.failures.clear()
         self.kernels.clear()
         self._capabilities.clear()
+        self._newest_ptx = _newest_ptx(13000)
 
     # ---- what is set -----------------------------------------------------------------------------------
 
@@ -104,6 +112,7 @@ class StubGpu:
     ) -> None:
         """What a GPU is, for those who open it from now on."""
         self._capabilities[device] = capability
+        self._newest_ptx = _newest_ptx(driver_version)
         self._library.stub_describe(device, *capability, driver_version)
 
     def fail(self, function: str, result: int) -> None:
@@ -157,6 +166,8 @@ class StubGpu:
 
     def _load(self, image: int, device: int) -> int:
         content = _content(image)
+        if not content.startswith(b"\x7fELF"):
+            return self._compile(content.decode("ascii", "replace"), device)
         try:
             found = {name: len(facts.parameters) for name, facts in kernels_in(content).items()}
         except CubinError:
@@ -166,6 +177,25 @@ class StubGpu:
         if wanted_major != major or wanted_minor > minor:
             return -NO_BINARY_FOR_GPU
         self._images.append(found)
+        return len(self._images)
+
+    def _compile(self, ptx: str, device: int) -> int:
+        """What a driver does with PTX, but for its instructions."""
+        version = re.search(r"^\.version (\d+)\.(\d+)$", ptx, re.MULTILINE)
+        if version is None:
+            return -INVALID_IMAGE
+        if (int(version[1]), int(version[2])) > self._newest_ptx:
+            return -UNSUPPORTED_PTX_VERSION
+        target = re.search(r"^\.target sm_(\d+)(a?)$", ptx, re.MULTILINE)
+        kernel = re.search(r"^\.visible \.entry (\w+)\(([^)]*)\)", ptx, re.MULTILINE)
+        if target is None or kernel is None or not ptx.rstrip().endswith("}"):
+            return -INVALID_PTX
+        major, minor = self._capabilities.get(device, (9, 0))
+        here, wanted = 10 * major + minor, int(target[1])
+        if wanted > here or (target[2] and wanted != here):
+            return -NO_BINARY_FOR_GPU
+        self.compiled.append(ptx)
+        self._images.append({kernel[1]: kernel[2].count(".param")})
         return len(self._images)
 
     def _function(self, module: int, name: bytes) -> int:
@@ -259,15 +289,33 @@ def machine_code(architecture: int = 90, /, **functions: int) -> bytes:
     return _HEADER.pack(*header) + body + table
 
 
+def ptx(
+    name: str, pointers: int, architecture: str = "80", *, version: str = "7.8", threads: int = 128
+) -> bytes:
+    """The same as text, of one function, for a target such as "90a"."""
+    parameters = ",\n".join(
+        f"\t.param .u64 .ptr .global .align 1 {name}_param_{n}" for n in range(pointers + 2)
+    )
+    return (
+        f"//\n// Made for tests\n//\n\n.version {version}\n.target sm_{architecture}\n.address_size 64\n\n"
+        f"\t// .globl\t{name}\n.visible .entry {name}(\n{parameters}\n)\n.reqntid {threads}\n{{\n\tret;\n}}\n"
+    ).encode()
+
+
+def _newest_ptx(driver_version: int) -> tuple[int, int]:
+    """What a driver knows, by the release of CUDA that it belongs to: PTX is four behind it, to about its minor one."""
+    return driver_version // 1000 - 4, driver_version % 1000 // 10
+
+
 def _parameter(number: int) -> bytes:
     return struct.pack("<BBHIHHI", 4, 0x17, 12, 0, number, 8 * number, 8 << 18)
 
 
 def _content(image: int) -> bytes:
-    """The bytes of a file that lies in memory: its table of sections is its end."""
+    """The bytes of a file that lies in memory: its table of sections is its end, and that of a text a zero."""
     start = ctypes.string_at(image, 4)
     if start != b"\x7fELF":
-        return start
+        return ctypes.string_at(image)
     header = _HEADER.unpack(ctypes.string_at(image, _HEADER.size))
     end: int = header[8] + header[13] * header[14]
     return ctypes.string_at(image, end)

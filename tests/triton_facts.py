@@ -20,6 +20,7 @@ from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.compiler.backends.triton.steps.products import product_kernel
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.runtime.gpu.tune import program_of_kernel
+from tracemill.runtime.ptx import kernel_in
 from tracemill.runtime.triton_build import BuiltKernel, Target, build, build_program, target_named
 
 MULTIPLIES = (r"wgmma.mma_async", r"tcgen05.mma", r"mma.sync", r"v_mfma")
@@ -54,6 +55,10 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
             "threads": kernel.facts.threads,
             "parameters": len(kernel.facts.parameters),
         }
+        text = kernel_in(kernel.assembly.encode())
+        assert (text.name, text.parameters) == (kernel.name, kernel.facts.parameters)
+        assert text.threads == kernel.facts.threads
+        assert text.is_for_newer is (text.architecture < 90)
     else:
         # Scalar registers are kept in lanes of vector registers, not in memory.
         found["spilled"] = [int(n) for n in re.findall(r"vgpr_spill_count:\s*(\d+)", kernel.assembly)]

@@ -23,7 +23,7 @@ from .working import working
     "targets",
     multiple=True,
     metavar="TARGET",
-    help="cpu, or one like cuda:sm_90; repeat for each.",
+    help="cpu, or one like cuda:sm_90; repeat for each. GPUs newer than cuda:sm_80 run its PTX, too.",
 )
 @click.option(
     "--format", type=click.Choice(FORMATS), default=BUNDLE, show_default=True, help="What is written."

@@ -68,7 +68,8 @@ def export(
             setting. An array or number is an example, and a container of these and of texts is one of arguments.
             What is not described has its default, and is a setting, too: other values are refused later.
         targets: what it is made for: ``"cpu"``, and ``"cuda:sm_90"``, ``"cuda:sm_80"`` and so on, whose kernels are
-            compiled now and stored with it. No such GPU need be there, but Triton.
+            compiled now and stored with it. No such GPU need be there, but Triton. Newer GPUs run what is for
+            ``"cuda:sm_80"``, ``sm_86`` or ``sm_89``, too, from PTX that their driver compiles.
 
     Raises:
         ArgumentSpecError: (a ValueError) a description cannot be read, or the function takes no such arguments.

@@ -19,4 +19,4 @@ def files_for(graph: Graph, target: str, *, fast_math: bool) -> dict[str, bytes]
     graph = prepared(graph, "triton")
     program = triton_program(optimised(graph, "triton"), {}, fast_math=fast_math)
     built = build_program(program, target_named(target))
-    return {GRAPH: to_text(graph, locations=False).encode(), **files_of(program, built)}
+    return {GRAPH: to_text(graph, locations=False).encode(), **files_of(program, built, with_ptx=True)}

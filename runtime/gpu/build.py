@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -10,22 +9,22 @@ from ...compiler.backends.triton.choice import Choice
 from ...compiler.backends.triton.plan import Plan
 from ...compiler.backends.triton.program import triton_program
 from ...compiler.byte_counts import show_bytes
-from ...compiler.errors import GpuCodeError
+from ...compiler.errors import GpuCodeError, MissingPackageError
 from ...compiler.ir import Graph
-from ...compiler.text import to_text
 from ..built import Build, statistics
 from ..cache import cache_key, default_cache, versions_in_use
 from ..cache_log import log_load, log_store
 from ..optimise import optimised
 from ..prepare import can_be_cached
 from ..stage_times import note_from_disk, stage
-from ..target import GRAPH, Target
+from ..target import Target
 from ..triton_build import build_program, target_named
 from .device import Device, gpu
 from .loading import loaded_kernels
 from .lock_entry import choices_in
 from .lock_file import read_lock
 from .program import GpuProgram
+from .stored_code import build_of_stored
 from .stored_program import KERNELS, files_of, program_in
 from .tune import architecture, tuned
 
@@ -44,11 +43,12 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
     """
     device, fast_math = gpu(target.gpu), target.options.fast_math
     text = str(graph)
-    ahead = target.code.get(device.target, {})
-    if ahead and ahead[GRAPH] == to_text(graph, locations=False).encode():
-        with suppress(GpuCodeError), stage("load"):  # else compiled anew, for this GPU and driver
-            stored = program_in(ahead)
-            return Build(stored.loaded(device), stored.text, None)
+    refused = None
+    try:
+        if (ahead := build_of_stored(target.code, graph, device)) is not None:
+            return ahead
+    except GpuCodeError as error:  # compiled anew, for this GPU and driver
+        refused = error.message
     is_cached = can_be_cached(graph)
     choices = {} if target.lock is None else choices_in(read_lock(target.lock), architecture(device))
     key = _key(text, target, device, choices)
@@ -70,8 +70,13 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
         program = triton_program(compiled, choices, fast_math=fast_math)
         key = _key(text, target, device, choices)
     _report_host_steps(program.plan)
-    with stage("compile"):
-        built = build_program(program, target_named(device.target))
+    try:
+        with stage("compile"):
+            built = build_program(program, target_named(device.target))
+    except MissingPackageError as error:
+        if refused is None:
+            raise
+        raise GpuCodeError(refused) from error
     statistics.compiled += 1
     about = {"function": graph.name, "backend": "triton"}
     members = files_of(program, built) | {"graph.txt": text.encode()}

@@ -30,6 +30,7 @@ _KINDS: Final[dict[str, type[TracemillError]]] = {
     "CUDA_ERROR_INVALID_PTX": GpuCodeError,
     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": GpuCodeError,
     "CUDA_ERROR_JIT_COMPILER_NOT_FOUND": GpuCodeError,
+    "CUDA_ERROR_JIT_COMPILATION_DISABLED": GpuCodeError,
     "CUDA_ERROR_NOT_FOUND": GpuCodeError,
 }
 
@@ -38,6 +39,7 @@ _REMEDIES: Final = {
     " by multiprocessing's 'spawn'",
     "CUDA_ERROR_NO_DEVICE": "nvidia-smi shows the GPUs, and CUDA_VISIBLE_DEVICES hides those that it does not name",
     "CUDA_ERROR_OUT_OF_MEMORY": "delete arrays that are not needed any more, or compute in chunks",
+    "CUDA_ERROR_JIT_COMPILATION_DISABLED": "CUDA_DISABLE_PTX_JIT is set, so that the driver compiles nothing",
     "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the driver is older than the code: update it, or compile with an older"
     " Triton",
 }

@@ -21,7 +21,7 @@ class LoadedKernel:
 
     Args:
         device: the GPU.
-        code: a cubin.
+        code: a cubin, or PTX with a zero behind it, which the driver compiles.
         name: the function in it.
         warps: how many groups of 32 threads a program has.
         shared_bytes: the shared memory of a program.

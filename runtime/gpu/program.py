@@ -18,10 +18,12 @@ class GpuProgram:
     """Runs a plan on a device: all launches go to the device's stream, one call of a program after another.
 
     Arrays of the device go in as they are, and results stay there; if all arguments are NumPy's, they are copied, and
-    so are the results.
+    so are the results. `origin` says what its kernels are, if not code for this device.
     """
 
-    def __init__(self, plan: Plan, kernels: Mapping[str, LoadedKernel], device: Device) -> None:
+    def __init__(
+        self, plan: Plan, kernels: Mapping[str, LoadedKernel], device: Device, origin: str = ""
+    ) -> None:
         self.plan = plan
         self.device = device
         with device:
@@ -31,6 +33,11 @@ class GpuProgram:
         self._is_replayed, self._has_run = is_replayed(plan), False
         self._kernels = kernels
         self._is_running = False
+        self.origin = origin
+
+    def __str__(self) -> str:
+        """What it launches."""
+        return f"# {self.origin}\n{self.plan}" if self.origin else str(self.plan)
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         """The results, as `DeviceArray` if an input is one, else as NumPy arrays."""

@@ -1,4 +1,7 @@
-"""Programs for GPUs as files: a plan, machine code, the arrays that are known, and the text of the Triton functions."""
+"""Programs for GPUs as files: a plan, machine code, the arrays that are known, and the text of the Triton functions.
+
+Those that were compiled ahead of time have their kernels as PTX, too, which newer GPUs may run.
+"""
 
 import json
 from collections.abc import Mapping
@@ -11,10 +14,12 @@ from ...compiler.backends.triton.plan import Plan
 from ...compiler.backends.triton.plan_document import arrays_of, document, plan_of
 from ...compiler.backends.triton.program import TritonProgram
 from ...compiler.dtypes import Array, dtype_name, dtype_named, dtype_names
-from ...compiler.errors import CubinError, ParseError
-from ..cubin import architecture_of, kernels_in
+from ...compiler.errors import CubinError, InternalError, ParseError
+from ..cubin import KernelFacts, architecture_of, kernels_in
+from ..ptx import PtxFacts, kernel_in
 from ..triton_build import BuiltKernel
 from .device import Device
+from .kernel import LoadedKernel
 from .loading import about_kernel, loaded_kernel
 from .program import GpuProgram
 
@@ -41,6 +46,10 @@ class StoredKernel:
     """Its name in the plan."""
     code: bytes
     about: Mapping[str, Any]
+    ptx: bytes | None = None
+    """The same as text that a driver compiles."""
+    is_for_newer: bool = False
+    """Whether that is for all newer GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +60,31 @@ class StoredProgram:
     kernels: tuple[StoredKernel, ...]
     text: str
 
-    def loaded(self, device: Device) -> GpuProgram:
-        """The program on a GPU. `GpuCodeError` if that does not run it."""
-        kernels = {
-            kernel.function: loaded_kernel(device, kernel.code, kernel.about) for kernel in self.kernels
-        }
-        return GpuProgram(self.plan, kernels, device)
+    @property
+    def has_ptx(self) -> bool:
+        return all(kernel.ptx is not None for kernel in self.kernels)
+
+    @property
+    def is_for_newer(self) -> bool:
+        """Whether GPUs that are newer than the one for which it was compiled run it, as PTX."""
+        return self.has_ptx and all(kernel.is_for_newer for kernel in self.kernels)
+
+    def loaded(self, device: Device, *, as_ptx: bool = False, origin: str = "") -> GpuProgram:
+        """The program on a GPU. `GpuCodeError` if that does not run it, or its driver does not compile the PTX."""
+        kernels: dict[str, LoadedKernel] = {}
+        for kernel in self.kernels:
+            code = kernel.code
+            if as_ptx:
+                if kernel.ptx is None:
+                    raise InternalError(f"{kernel.function} has no PTX")
+                code = kernel.ptx + b"\0"  # a driver reads text up to there
+            kernels[kernel.function] = loaded_kernel(device, code, kernel.about)
+        return GpuProgram(self.plan, kernels, device, origin)
 
 
-def files_of(program: TritonProgram, built: Mapping[str, BuiltKernel]) -> dict[str, bytes]:
+def files_of(
+    program: TritonProgram, built: Mapping[str, BuiltKernel], *, with_ptx: bool = False
+) -> dict[str, bytes]:
     """The files of a program, by name."""
     kernels = [{"function": name, **about_kernel(kernel)} for name, kernel in built.items()]
     arrays = arrays_of(program.plan)
@@ -68,6 +93,8 @@ def files_of(program: TritonProgram, built: Mapping[str, BuiltKernel]) -> dict[s
     members = {KERNELS: program.text.encode(), PLAN: json.dumps(stored, indent=1).encode()}
     for number, kernel in enumerate(built.values()):
         members[f"kernel_{number}.cubin"] = kernel.code
+        if with_ptx:
+            members[f"kernel_{number}.ptx"] = kernel.assembly.encode()
     return members | {file_of(digest): array.tobytes() for digest, array in arrays.items()}
 
 
@@ -80,8 +107,8 @@ def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> S
     """The program in files as `files_of` gives them.
 
     Raises:
-        ParseError: the plan is none, or does not fit what lies beside it; or the code is for another architecture, or
-            takes other parameters than the plan gives it.
+        ParseError: the plan is none, or does not fit what lies beside it; or the code or its PTX is for another
+            architecture, or takes other parameters than the plan gives it.
     """
     if len(files.get(PLAN, b"")) > LARGEST_PLAN:
         raise ParseError(f"{PLAN} has {len(files[PLAN])} bytes, and {LARGEST_PLAN} are read")
@@ -90,7 +117,7 @@ def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> S
         arrays = {digest: _array(files[file_of(digest)], type) for digest, type in stored["arrays"].items()}
         plan = plan_of(stored["plan"], arrays)
         kernels = tuple(
-            _kernel(files[f"kernel_{number}.cubin"], about, architecture)
+            _kernel(files[f"kernel_{number}.cubin"], files.get(f"kernel_{number}.ptx"), about, architecture)
             for number, about in enumerate(stored["kernels"])
         )
         text = files[KERNELS].decode()
@@ -111,7 +138,9 @@ def _array(content: bytes, type: Any) -> Array:
     return np.frombuffer(content, dtype_named(name)).reshape(shape)
 
 
-def _kernel(code: bytes, about: Mapping[str, Any], architecture: int | None) -> StoredKernel:
+def _kernel(
+    code: bytes, ptx: bytes | None, about: Mapping[str, Any], architecture: int | None
+) -> StoredKernel:
     """One kernel, if its code says of it what the document says."""
     name, function = about["name"], about["function"]
     warps, shared, pointers = _count(about, "warps"), _count(about, "shared_bytes"), _count(about, "pointers")
@@ -123,14 +152,18 @@ def _kernel(code: bytes, about: Mapping[str, Any], architecture: int | None) -> 
         raise ParseError(error.message) from error
     if found is None or not isinstance(function, str):
         raise ParseError(f"the code beside {function!r:.60} has no kernel {name!r:.60}")
-    if found.parameters != tuple((_POINTER * number, _POINTER) for number in range(pointers + 2)):
-        raise ParseError(
-            f"the parameters of {name:.60} lie at {found.parameters!r:.80}, not as {pointers} pointers do"
-        )
-    if not 1 <= warps <= _MOST_WARPS or found.threads not in (0, warps * _WARP):
+    if not 1 <= warps <= _MOST_WARPS:
         raise ParseError(f"{name:.60} has {found.threads} threads, and {warps} warps are to be launched")
+    _check_facts(name, found, pointers, warps)
     if architecture is not None and made_for != architecture:
         raise ParseError(f"the code of {name:.60} is for sm_{made_for}, not for sm_{architecture}")
+    portable = None if ptx is None else kernel_in(ptx)
+    if portable is not None:
+        if portable.name != name or portable.architecture != made_for:
+            raise ParseError(
+                f"the PTX of {name:.60} is of {portable.name:.60} for sm_{portable.architecture}, not sm_{made_for}"
+            )
+        _check_facts(name, portable, pointers, warps)
     checked = {
         "name": name,
         "warps": warps,
@@ -138,7 +171,17 @@ def _kernel(code: bytes, about: Mapping[str, Any], architecture: int | None) -> 
         "scratch_bytes": scratch,
         "pointers": pointers,
     }
-    return StoredKernel(function, code, checked)
+    return StoredKernel(function, code, checked, ptx, portable is not None and portable.is_for_newer)
+
+
+def _check_facts(name: str, found: KernelFacts | PtxFacts, pointers: int, warps: int) -> None:
+    """Its arguments and threads are those with which it will be launched."""
+    if found.parameters != tuple((_POINTER * number, _POINTER) for number in range(pointers + 2)):
+        raise ParseError(
+            f"the parameters of {name:.60} lie at {found.parameters!r:.80}, not as {pointers} pointers do"
+        )
+    if found.threads not in (0, warps * _WARP):
+        raise ParseError(f"{name:.60} has {found.threads} threads, and {warps} warps are to be launched")
 
 
 def _count(about: Mapping[str, Any], name: str) -> int:

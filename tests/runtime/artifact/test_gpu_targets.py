@@ -13,12 +13,17 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from stub_gpu import StubGpu, machine_code
-from tracemill.compiler.errors import ArgumentValueError, ArtifactError
+from stub_gpu import INVALID_IMAGE, INVALID_PTX, UNSUPPORTED_PTX_VERSION, StubGpu, machine_code, ptx
+from tracemill.compiler.errors import ArgumentValueError, ArtifactError, GpuCodeError, MissingPackageError
 from tracemill.runtime.artifact.loading import artifact_of
 from tracemill.runtime.artifact.writing import bundle_bytes
 from tracemill.runtime.built import statistics
 from tracemill.runtime.gpu import build as gpu_build
+from tracemill.runtime.gpu import device as devices
+from tracemill.runtime.gpu.device import gpu
+from tracemill.runtime.gpu.stored_code import build_of_stored
+from tracemill.runtime.prepare import prepared
+from tracemill.runtime.ptx import kernel_in
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
@@ -27,6 +32,7 @@ from interpreted_gpu import interpreted
 
 from .bundles import members_of, with_manifest
 
+JIT_COMPILER_NOT_FOUND, JIT_COMPILATION_DISABLED = 221, 223
 TABLE = np.cos(np.arange(40.0, dtype=np.float32))
 X = np.random.default_rng(0).normal(size=(6, 40)).astype(np.float32)
 
@@ -50,7 +56,13 @@ def test_code_from_a_file_runs_where_the_gpu_is(card: StubGpu, tmp_path: Path) -
     assert artifact.targets == ("cpu", "cuda:sm_90")
     path = artifact.save(tmp_path / "f.tmill")
     names = set(members_of(path.read_bytes()))
-    assert {"sm_90/plan.json", "sm_90/kernel_0.cubin", "sm_90/kernels.py", "consts/0.npy"} <= names
+    assert {
+        "sm_90/plan.json",
+        "sm_90/kernel_0.cubin",
+        "sm_90/kernel_0.ptx",
+        "sm_90/kernels.py",
+        "consts/0.npy",
+    } <= names
     assert not [name for name in names if name.endswith(".bin")], "arrays of the graph are stored once"
     before = statistics.compiled
     f = tm.load(path, backend="triton")
@@ -87,6 +99,13 @@ def test_code_that_does_not_fit_its_plan_is_refused(card: StubGpu) -> None:
     refused(cubin, machine_code(90, **{name: pointers + 1}), "the parameters of .* lie at")
     refused(cubin, machine_code(80, **{name: pointers}), "is for sm_80, not for sm_90")
 
+    text = "kernel_0.ptx"
+    refused(text, b"", "no PTX with one kernel")
+    refused(text, ptx("other", pointers, "90a"), "the PTX of .* is of other")
+    refused(text, ptx(name, pointers + 1, "90a"), "the parameters of .* lie at")
+    refused(text, ptx(name, pointers, "90a", threads=999), "has 999 threads")
+    refused(text, ptx(name, pointers, "80"), "for sm_80, not sm_90")
+
     def with_plan(change: Any) -> bytes:
         other = json.loads(json.dumps(document))
         change(other)
@@ -105,6 +124,109 @@ def test_code_that_does_not_fit_its_plan_is_refused(card: StubGpu) -> None:
     refused(plan, with_plan(lambda d: d["kernels"].clear()), "launches a function that is not beside it")
     refused(plan, with_plan(lambda d: d["plan"]["steps"][0]["slots"].pop()), "with other arguments")
     refused("kernels.py", b"\xff", "this is no program for a GPU")
+
+
+@pytest.fixture
+def without_triton(card: StubGpu) -> Iterator[StubGpu]:
+    """A GPU for which programs are built ahead of time alone: where they are loaded, there is no Triton."""
+
+    def missing(*_: Any) -> Any:
+        raise MissingPackageError("compiling for GPUs needs Triton")
+
+    with pytest.MonkeyPatch.context() as patch:  # undone before `card` undoes its own
+        patch.setattr("tracemill.runtime.gpu.build.build_program", missing)
+        yield card
+
+
+def saved(path: Path, *targets: str) -> Path:
+    return tm.export(softmax, "f32[6, 40]", targets=targets).save(path / "f.tmill")
+
+
+def test_a_newer_gpu_runs_the_ptx_of_the_nearest_older_one(
+    without_triton: StubGpu, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = saved(tmp_path, "cuda:sm_80", "cuda:sm_86", "cuda:sm_90", "cuda:sm_120")
+    without_triton.describe(capability=(10, 0))
+    caplog.set_level("INFO", logger="tracemill")
+    f = tm.load(path, backend="triton")
+    np.testing.assert_allclose(f(X), softmax(X), rtol=1e-5)
+    (text,) = without_triton.compiled
+    assert ".target sm_86\n" in text, "sm_90a is for that alone, and sm_120 is newer"
+    said = "PTX of cuda:sm_86, which the driver compiles for cuda:0, a cuda:sm_100"
+    assert f"softmax: {said}; export with targets='cuda:sm_100' for code of its own" in caplog.messages
+    artifact = f.artifact
+    built = build_of_stored(artifact.code, prepared(artifact.graph, "triton"), gpu())
+    assert built is not None
+    assert built.source.startswith(f"# {said}\n")
+    assert str(built.function).startswith(f"# {said}\nplan softmax(")
+    np.testing.assert_allclose(tm.load(path)(tm.device_put(X)).numpy(), softmax(X), rtol=1e-5)
+
+
+def test_machine_code_comes_before_ptx(without_triton: StubGpu, tmp_path: Path) -> None:
+    path = saved(tmp_path, "cuda:sm_80", "cuda:sm_90")
+    np.testing.assert_allclose(tm.load(path, backend="triton")(X), softmax(X), rtol=1e-5)
+    assert without_triton.compiled == []
+
+
+def test_where_the_driver_refuses_machine_code_it_compiles_ptx(
+    without_triton: StubGpu, tmp_path: Path
+) -> None:
+    path = saved(tmp_path, "cuda:sm_90")
+    without_triton.fail("cuModuleLoadData", INVALID_IMAGE)
+    np.testing.assert_allclose(tm.load(path, backend="triton")(X), softmax(X), rtol=1e-5)
+    assert len(without_triton.compiled) == 1
+
+
+def test_a_gpu_that_is_older_than_all_code_is_told_so(without_triton: StubGpu, tmp_path: Path) -> None:
+    path = saved(tmp_path, "cuda:sm_90", "cuda:sm_86")
+    without_triton.describe(capability=(8, 0))
+    with pytest.raises(
+        GpuCodeError, match=r"is a cuda:sm_80, and there is code for cuda:sm_90, cuda:sm_86.*"
+    ):
+        tm.load(path, backend="triton")(X)
+    without_triton.describe(capability=(12, 0))
+    devices._devices.clear()
+    path = saved(tmp_path, "cuda:sm_90", "cuda:sm_100")
+    with pytest.raises(GpuCodeError, match="Export it with targets='cuda:sm_120', or install Triton"):
+        tm.load(path, backend="triton")(X)
+
+
+def test_a_driver_that_is_older_than_the_ptx_is_told_so(without_triton: StubGpu, tmp_path: Path) -> None:
+    path = saved(tmp_path, "cuda:sm_80")
+    without_triton.describe(driver_version=11070)
+    with pytest.raises(
+        GpuCodeError, match=r"UNSUPPORTED_PTX_VERSION \(222\).*the driver is older.*CUDA 11\.7"
+    ):
+        tm.load(path, backend="triton")(X)
+    for error in (INVALID_PTX, JIT_COMPILER_NOT_FOUND, JIT_COMPILATION_DISABLED):
+        without_triton.fail("cuModuleLoadData", error)
+        with pytest.raises(GpuCodeError, match=rf"\({error}\)"):
+            tm.load(path, backend="triton")(X)
+    assert without_triton.compiled == []
+
+
+def test_what_a_driver_refuses_is_compiled_where_triton_is(card: StubGpu, tmp_path: Path) -> None:
+    path = saved(tmp_path, "cuda:sm_80")
+    card.fail("cuModuleLoadData", UNSUPPORTED_PTX_VERSION)
+    before = statistics.compiled
+    np.testing.assert_allclose(tm.load(path, backend="triton")(X), softmax(X), rtol=1e-5)
+    assert (card.compiled, statistics.compiled) == ([], before + 1)
+
+
+def test_a_file_without_ptx_is_read_and_runs_on_its_own_gpu(without_triton: StubGpu) -> None:
+    members = members_of(bundle_bytes(tm.export(softmax, "f32[6, 40]", targets="cuda:sm_90")))
+    del members["sm_90/kernel_0.ptx"]
+
+    def forget(manifest: dict[str, Any]) -> None:
+        manifest["members"].pop("sm_90/kernel_0.ptx")
+        manifest["code"]["cuda:sm_90"].remove("kernel_0.ptx")
+
+    artifact = artifact_of(with_manifest(members, forget))
+    np.testing.assert_allclose(artifact.function(backend="triton")(X), softmax(X), rtol=1e-5)
+    without_triton.describe(capability=(10, 0))
+    devices._devices.clear()
+    with pytest.raises(GpuCodeError, match="it runs none"):
+        artifact.function(backend="triton")(X)
 
 
 def test_targets_that_are_none_are_refused() -> None:
@@ -132,4 +254,7 @@ def test_triton_compiles_for_gpus_that_are_not_there(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     f = tm.load(path)
     assert f.artifact.targets == ("cpu", "cuda:sm_80", "cuda:sm_90")
+    old, new = (kernel_in(f.artifact.code[target]["kernel_0.ptx"]) for target in f.artifact.targets[1:])
+    assert (old.architecture, old.is_for_newer, old.version) == (80, True, (7, 8)), "that of CUDA 11.8"
+    assert (new.architecture, new.is_for_newer) == (90, False)
     np.testing.assert_allclose(f(X), np.tanh(X).sum(-1), rtol=1e-5)
