@@ -40,7 +40,7 @@ from ..signature import (
     sign,
 )
 from .artifact import Artifact, Settings
-from .interface import StandIn, interface_of
+from .interface import Interface, StandIn, interface_document, interface_from, interface_of
 from .literal_document import literal_document
 from .lost_rules import without_rules
 from .targets import check_targets, code_for
@@ -98,7 +98,7 @@ def export(
     _check_effects(name, program.graph)
     program = _closed(name, program)
     _check_kept(name, signature, program)
-    interface = interface_of(function, function_name(function), args, kwargs)
+    interface = _readable(name, interface_of(function, function_name(function), args, kwargs))
     settings = Settings(options.fast_math, options.donate_argnums)
     code = code_for(program.graph, wanted, fast_math=options.fast_math)
     return Artifact(interface, signature, program, settings, code)
@@ -265,6 +265,14 @@ def _as_constant(name: str, array: Any) -> Constant:
         f"{name} cannot be exported: it closes over an array that another function traces, or a variable. Export it"
         " outside, and with plain arrays"
     )
+
+
+def _readable(name: str, interface: Interface) -> Interface:
+    """The interface, if a file with it can be read again."""
+    try:
+        return interface_from(interface_document(interface))
+    except ValueError as error:
+        raise ExportError(f"{name[:60]} cannot be exported: {error}") from None
 
 
 def _check_kept(name: str, signature: Signature, program: Program) -> None:

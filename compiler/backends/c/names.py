@@ -19,6 +19,18 @@ _FUNCTIONS: Final = frozenset(
 )
 """Of its library, but for the letter in front or behind that says for which type."""
 
+_LINKED: Final = frozenset(
+    "abort accept access alarm aligned_alloc asctime atexit atof atoi atol atoll bind brk bsearch calloc chdir chmod "
+    "clock close connect creat ctime daemon difftime div dup environ errno exec exit fclose feof ferror fflush fgetc "
+    "fgets fileno fopen fork fprintf fputc fputs fread fscanf fseek ftell fwrite getc getchar getenv getpid gmtime "
+    "index ioctl isalnum isalpha isdigit isspace kill labs ldiv link listen localtime lseek mktime mmap munmap nice "
+    "open pause perror pipe printf putc putchar puts qsort raise rand random read realloc recv remove rename "
+    "rewind rindex scanf select send setjmp shutdown sigaction signal sleep snprintf socket sprintf srand sscanf stat "
+    "stderr stdin stdout strcat strchr strcmp strcpy strlen strtod strtol strtok sync syscall system time times "
+    "tmpfile tolower toupper truncate ungetc unlink usleep wait write".split()
+)
+"""Symbols of the library of C and of Unix, which a function that is linked would take the place of."""
+
 _PATTERN: Final = re.compile(r"I|[A-Z][A-Z0-9_]+|_[A-Z_]\w*|tm_\w+|\w+_t")
 """Macros, what compilers keep for themselves, functions of ours, and types."""
 
@@ -26,6 +38,11 @@ _PATTERN: Final = re.compile(r"I|[A-Z][A-Z0-9_]+|_[A-Z_]\w*|tm_\w+|\w+_t")
 def variable_name(name: str) -> str:
     """A name for a variable, with an underscore where it would hide or become something else: ``cos_``, ``NAN_``."""
     return f"{name}_" if _is_word(name) else name
+
+
+def function_name(name: str) -> str:
+    """A name for a function that others link with: it takes nobody's place either, as ``write`` would."""
+    return f"{name}_" if name in _LINKED or name.startswith("omp_") else variable_name(name)
 
 
 def _is_word(name: str) -> bool:

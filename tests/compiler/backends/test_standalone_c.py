@@ -206,6 +206,14 @@ def test_names_that_mean_something_in_c_are_changed() -> None:
         assert re.search(rf"double \*{name}\b", header)
 
 
+@pytest.mark.parametrize("name", ["write", "abort", "omp_get_max_threads"])
+def test_no_function_takes_the_place_of_one_that_programs_are_linked_with(name: str) -> None:
+    program = program_of(lambda time: time + 1.0, np.ones(4))
+    files = as_c(program, name=name)
+    assert f"{name}_.c" in files
+    assert f"int {name}_(\n    const double *time," in files[f"{name}_.h"]
+
+
 # ---- what it cannot do -------------------------------------------------------------------------------
 
 

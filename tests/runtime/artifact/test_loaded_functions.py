@@ -398,6 +398,19 @@ def test_an_own_derivative_is_lost_by_name_and_not_replaced(load: Load) -> None:
     assert_same(load(tm.export(tm.grad(total), "f64[2]"))(x), np.ones(2))
 
 
+def test_what_no_file_is_read_with_is_refused_at_export() -> None:
+    def f(x: Any) -> Any:
+        return x
+
+    f.__name__ = f.__qualname__ = "f" * 300
+    with pytest.raises(ExportError, match=r"cannot be exported: 'fff.* with at most 256 letters"):
+        tm.export(f, "f64[2]")
+    f.__name__ = f.__qualname__ = "f"
+    f.__doc__ = "half a letter: \ud800"
+    with pytest.raises(ExportError, match="f cannot be exported: the docstring is no text"):
+        tm.export(f, "f64[2]")
+
+
 # ---- what is refused -------------------------------------------------------------------------------------
 
 WRONG_CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {

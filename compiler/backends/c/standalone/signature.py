@@ -8,7 +8,7 @@ from ....identifiers import unique_identifiers
 from ....ir import ArrayType
 from ....program import ArrayOutput, Program, path_names
 from ...python_text import Names
-from ..names import variable_name
+from ..names import function_name, variable_name
 from ..types import element_type
 
 RESERVED = ("compute", "run", "work", "workspace")
@@ -67,7 +67,7 @@ class CSignature:
 def signature_of(program: Program, name: str | None = None, paths: Sequence[str] | None = None) -> CSignature:
     """The signature of a program under its own name or this one; `paths` say how Python reaches its inputs."""
     graph = program.graph
-    name = c_identifier(graph.name if name is None else name)
+    name = function_name(c_identifier(graph.name if name is None else name))
     paths = [argument.name for argument in program.arguments] if paths is None else paths
     overwritten = {given for given, _ in program.mutated}
     taken = Names([*RESERVED, name])
