@@ -9,6 +9,7 @@ from .dtypes import is_supported
 from .errors import InvalidGraphError
 from .ir import ArrayType, Call, Constant, Graph, Location, Param, Value, called
 from .op import all_ops
+from .symbolic_size import SymbolicSize
 
 PLAIN = (bool, float, str, type(None))
 MOST_AXES = 64
@@ -113,6 +114,8 @@ def shape_problem(shape: tuple[Any, ...]) -> str | None:
     if len(shape) > MOST_AXES:
         return f"an array has at most {MOST_AXES} axes, not {len(shape)}"
     wrong = [dim for dim in shape if type(dim) is not int or not 0 <= dim < LONGEST_DIM]
+    if any(isinstance(dim, SymbolicSize) for dim in wrong):
+        return shape_problem(tuple(dim for dim in shape if not isinstance(dim, SymbolicSize)))
     if wrong:
         return f"a dimension is an int from 0 to 2**48 − 1, not {wrong[0]!r:.60}"
     if math.prod(dim or 1 for dim in shape) >= MOST_ELEMENTS:

@@ -15,7 +15,7 @@ from .identifiers import identifier, unique_identifiers
 if TYPE_CHECKING:
     from .nodes import Node
 
-# A dimension. Symbolic dimensions will join the ints here; nothing else names the type of a size.
+# A dimension: an int, or a `shapes.Dim`, which computes as one. Nothing else names the type of a size.
 Dim: TypeAlias = int
 Shape: TypeAlias = tuple[Dim, ...]
 

@@ -9,14 +9,14 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .check import MOST_AXES, MOST_ELEMENTS, output_types, shape_problem
 from .dtypes import Array, DType, dtype_named, dtype_names
-from .errors import InternalError, ParseError, TransformTypeError
-from .ir import ArrayType, Call, Constant, Graph, Location, Param, Shape, Value, called
+from .errors import DimSpecError, InternalError, ParseError, TransformTypeError, UndecidedDimError
+from .ir import ArrayType, Call, Constant, Dim, Graph, Location, Param, Shape, Value, called
 from .literals import LONGEST_NUMBER, read_numbers
 from .naming import INLINE_SIZE, RESERVED
 from .op import all_ops
@@ -24,11 +24,17 @@ from .param_types import param_problem
 from .text import HEADER, INDENT, LONGEST_COMMENT
 from .tokens import Line, lines
 
+if TYPE_CHECKING:
+    from .shapes.reading import Sizes
+
 DEEPEST = 32  # nested definitions, and nested tuples
+LONGEST_DIM_DIGITS = 15
 LONGEST_REASON = 600  # characters of what an op's rule says
 MOST_CALLS = 1 << 20  # of a text, with those of a nested graph as often as it is called
 
 _COMMENT = re.compile(r"# (.+?):([0-9]{1,9})(?:  (.*))?")
+_DECLARATION = r"\s*[A-Za-z_]\w*\s+(?:in\s+[0-9]+\.\.[0-9]*|%\s+[0-9]+\s+==\s+0)\s*"
+_DECLARATIONS = re.compile(rf"#{_DECLARATION}(?:,{_DECLARATION})*", re.ASCII)
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "inf": math.inf, "nan": math.nan}
 _DTYPES = frozenset(dtype_names())
 
@@ -49,7 +55,11 @@ def parse(
     ...     sin_1: f32[3] = sin(x)
     ...     return sin_1''')
     """
-    return _Reader(text, constants or {}, functions or {}).read()
+    reader = _Reader(text, constants or {}, functions or {})
+    try:
+        return reader.read()
+    except (DimSpecError, UndecidedDimError) as error:
+        raise ParseError(f"line {reader.last}: {error.message}") from error
 
 
 class UnknownConstant(Constant):
@@ -110,6 +120,8 @@ class _Reader:
         if first.rstrip() != HEADER:
             raise ParseError(f"line 1: expected {HEADER!r}, found {first[:40]!r}")
         self.lines = lines(text)
+        self.sizes: Sizes = {}
+        """The dims in the types, by name."""
         self.last = 1
         self.counts: dict[int, tuple[int, Graph]] = {}
         """How many calls a graph makes, by its identity, which it keeps as long as it stands here."""
@@ -136,17 +148,19 @@ class _Reader:
         if depth > DEEPEST:
             raise line.error(f"definitions are nested more than {DEEPEST} deep")
         scope = _Scope()
+        if not depth:
+            self.sizes = _declared(line)
         line.expect("def")
         name = line.take_identifier("the name of the graph")
         line.expect("(")
         while not line.accept(")"):
             input_name = line.take_identifier("the name of an input, or ')'")
             line.expect(":")
-            scope.define(input_name, Value(_type(line)), line)
+            scope.define(input_name, Value(_type(line, self.sizes)), line)
             if not line.at(")"):
                 line.expect(",")
         line.expect("->")
-        returned = _return_types(line)
+        returned = _return_types(line, self.sizes)
         line.expect(":")
         _end(line)
         inputs = dict(scope.values)
@@ -194,11 +208,11 @@ class _Reader:
         if not line.at("("):
             names.append(op)
             line.expect(":")
-            types.append(_type(line))
+            types.append(_type(line, self.sizes))
             while line.accept(","):
                 names.append(line.take_identifier("a name"))
                 line.expect(":")
-                types.append(_type(line))
+                types.append(_type(line, self.sizes))
             line.expect("=")
             op = line.take_identifier("an op")
         if op == "constant" and len(types) == 1:
@@ -282,6 +296,8 @@ class _Reader:
     def constant(self, line: Line, type: ArrayType) -> Constant:
         """A constant from its bracket on: nested lists, or the digest of one that was given."""
         line.expect("(")
+        if not all(isinstance(dim, int) for dim in type.shape):
+            raise line.error(f"a constant has no symbolic sizes, unlike {type}")
         if line.tokens[line.position][0] == "string":
             constant = self.given_constant(line, type)
         else:
@@ -341,21 +357,50 @@ def _end(line: Line) -> None:
         raise line.expected("the end of the line")
 
 
-def _type(line: Line) -> ArrayType:
-    """``f32[2, 3]``."""
+def _declared(line: Line) -> "Sizes":
+    """The dims whose limits the comment of the first definition gives; other comments there say nothing."""
+    if not _DECLARATIONS.fullmatch(line.comment):
+        return {}
+    from .shapes.reading import read_declarations
+
+    return read_declarations(line.comment.removeprefix("#").split(","))[0]
+
+
+def _type(line: Line, sizes: "Sizes") -> ArrayType:
+    """``f32[2, 3]``, ``f32[N, 2*K + 1]``."""
     dtype = _dtype(line)
     line.expect("[")
-    shape: list[int] = []
+    shape: list[Dim] = []
     while not line.accept("]"):
-        dim = line.take("number", "a dimension, or ']'")
-        if not dim.isdecimal() or len(dim) > 15:
-            raise line.error(f"expected a dimension from 0 to 2**48 − 1, found {dim[:40]}")
-        shape.append(int(dim))
+        shape.append(_dim(line, sizes))
         if not line.at("]"):
             line.expect(",")
     if problem := shape_problem(tuple(shape)):
         raise line.error(problem)
     return ArrayType(dtype, tuple(shape))
+
+
+def _dim(line: Line, sizes: "Sizes") -> Dim:
+    """A number, or an expression of sizes up to the comma or bracket that ends it."""
+    kind, dim = line.tokens[line.position]
+    if kind == "number" and line.tokens[line.position + 1][1] in (",", "]"):
+        line.position += 1
+        if not dim.isdecimal() or len(dim) > LONGEST_DIM_DIGITS:
+            raise line.error(f"expected a dimension from 0 to 2**48 − 1, found {dim[:40]}")
+        return int(dim)
+    words: list[str] = []
+    depth = 0
+    while kind in ("name", "number", "symbol") and (depth or dim not in (",", "]")):
+        depth += (dim == "(") - (dim == ")")
+        words.append(dim)
+        line.position += 1
+        kind, dim = line.tokens[line.position]
+    if not words:
+        raise line.expected("a dimension, or ']'")
+    from .shapes.reading import read_dim
+
+    found: Any = read_dim(" ".join(words), sizes)
+    return found  # type: ignore[no-any-return]
 
 
 def _dtype(line: Line) -> DType:
@@ -366,12 +411,12 @@ def _dtype(line: Line) -> DType:
     return dtype_named(name)
 
 
-def _return_types(line: Line) -> tuple[ArrayType, ...]:
+def _return_types(line: Line, sizes: "Sizes") -> tuple[ArrayType, ...]:
     if not line.accept("("):
-        return (_type(line),)
+        return (_type(line, sizes),)
     types: list[ArrayType] = []
     while not line.accept(")"):
-        types.append(_type(line))
+        types.append(_type(line, sizes))
         if not line.at(")"):
             line.expect(",")
     return tuple(types)

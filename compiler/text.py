@@ -11,6 +11,7 @@ from .dtypes import Array, dtype_name
 from .ir import Call, Constant, Graph, Location, Param, Value, called
 from .literals import array_text
 from .naming import INLINE_SIZE, Naming
+from .symbolic_size import SymbolicSize
 
 HEADER = "# tracemill ir 1"
 INDENT = "    "
@@ -30,7 +31,27 @@ def to_text(graph: Graph, *, locations: bool = True) -> str:
 def to_code(graph: Graph, *, locations: bool = True, naming: Callable[[Graph], Naming] = Naming) -> str:
     """`to_text` without the version line; `naming` makes the scope of each definition."""
     lines = list(statements(graph, naming))
-    return "\n".join(_lines(lines, list(_comments(lines)) if locations else [""] * len(lines)))
+    comments = list(_comments(lines)) if locations else [""] * len(lines)
+    comments[0] = declarations(graph)
+    return "\n".join(_lines(lines, comments))
+
+
+def declarations(graph: Graph) -> str:
+    """What is known of the named sizes in a graph and those nested in it: ``N in 1..4096, N % 16 == 0``."""
+    limits: dict[str, list[str]] = {}
+    for dim in _symbolic_dims(graph):
+        limits.update(dim.limits)
+    return ", ".join(limit for name in sorted(limits) for limit in limits[name])
+
+
+def _symbolic_dims(graph: Graph) -> Iterator[SymbolicSize]:
+    for value in (*graph.inputs, *(output for call in graph.calls for output in call.outputs)):
+        shape: tuple[Any, ...] = value.type.shape
+        for dim in shape:
+            if isinstance(dim, SymbolicSize):
+                yield dim
+    for nested in called(graph.calls):
+        yield from _symbolic_dims(nested)
 
 
 def graph_constants(graph: Graph) -> dict[str, Array]:

@@ -18,7 +18,7 @@ _TOKEN = re.compile(
     | (?P<name>[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)
     | (?P<number>-?(?:0x[0-9a-f]+|[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|inf\b))
     | (?P<string>"(?:[^"\\]|\\.)*")
-    | (?P<symbol>->|[()\[\]:,=])
+    | (?P<symbol>->|//|[-+*%()\[\]:,=])
     | (?P<comment>\#.*)""",
     re.VERBOSE,
 )

@@ -29,6 +29,7 @@ SELDOM = {  # a first call whose code is on disk would take twice as long with t
     "tracemill.runtime.program_source",
     "tracemill.runtime.random.generator",
 }
+FOR_SIZES = "compiler.shapes"  # nobody need load it but for a size with a name
 FOR_GPUS = ("compiler.backends.triton", "passes.fusion.gpu", "runtime.gpu")  # nobody else need load them
 
 # Names that say nothing of what a file holds, so that anything ends up in it.
@@ -185,7 +186,7 @@ def test_functions_import_only_what_is_optional_or_slow() -> None:
         for target in imported_modules(node, module)
         if target.split(".")[0] not in OPTIONAL | SLOW
         and target not in SELDOM
-        and not target.removeprefix("tracemill.").startswith(FOR_GPUS)
+        and not target.removeprefix("tracemill.").startswith((*FOR_GPUS, FOR_SIZES))
     ]
     assert not wrong, "\n".join(wrong)
 

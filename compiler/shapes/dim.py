@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
 from ..errors import DimSpecError
+from ..symbolic_size import SymbolicSize
 from . import division
-from .spelling import spelled, spelled_comparison
+from .spelling import spelled, spelled_comparison, spelled_facts
 from .terms import (
     Size,
     Terms,
@@ -50,7 +51,7 @@ _interned: WeakValueDictionary[Terms, "Dim"] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
-class Dim:
+class Dim(SymbolicSize):
     """A named size of arrays, between `min` and `max`, both included, and a multiple of `multiple_of`.
 
     It computes as an int does, with ``+ - * // %``, `Dim.minimum` and `Dim.maximum`. Expressions are simplified,
@@ -101,6 +102,10 @@ class Dim:
         (monomial, count), *others = self.terms
         found = monomial[0] if len(monomial) == 1 and not others else None
         return found if isinstance(found, Size) and count == found.multiple_of else None
+
+    @property
+    def limits(self) -> dict[str, list[str]]:
+        return {size.text: spelled_facts(size) for size in sizes_in(self.terms)}
 
     # ---- arithmetic --------------------------------------------------------------------------------
 
