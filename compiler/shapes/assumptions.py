@@ -78,10 +78,11 @@ class Assumptions:
         """True if it holds for all sizes that are allowed, False if for none, None if that is not known."""
         if isinstance(comparison, bool):
             return comparison
-        if comparison in self._decided:
+        try:  # another thread may clear it at any time
             return self._decided[comparison]
-        if len(self._decided) >= CACHED:
-            self._decided.clear()
+        except KeyError:
+            if len(self._decided) >= CACHED:
+                self._decided.clear()
         found = self._decided[comparison] = self._found(comparison)
         return found
 
