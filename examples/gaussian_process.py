@@ -55,7 +55,7 @@ def learned(logs: Any, x: Any, seen: Any) -> Any:
         step *= min(1, 1 / np.max(np.abs(step)))
         while (found := value_and_gradient(logs + step, x, seen))[0] > value and np.max(np.abs(step)) > 1e-12:
             step /= 2
-        logs, value, gradient = logs + step, *found
+        logs, (value, gradient) = logs + step, found
         print(f"step {number:2}: surprise {value:.6f}, gradient {np.max(np.abs(gradient)):.1e}")
         if np.max(np.abs(gradient)) < 1e-7:
             break

@@ -53,7 +53,7 @@ def spec_named(name: str, text: str | None = None) -> Spec:
         raise ArgumentSpecError(f"cannot read the argument {text!r}: {_HINT}")
     short, inside = array.groups()
     if short not in dtype_names():
-        raise ArgumentSpecError(f"in {text!r}: there is no dtype {short!r}, only {', '.join(dtype_names())}")
+        raise ArgumentSpecError(f"in {text!r}: there is no dtype {short!r}{_instead(short)}")
     dims = [dim.strip() for dim in inside.split(",")] if inside.strip() else []
     if not all(dim.isascii() and dim.isdigit() for dim in dims):
         raise ArgumentSpecError(f"in {text!r}: the shape [{inside}] must hold sizes such as [4, 784]")
@@ -126,6 +126,14 @@ def _with_lists(tree: Any) -> Any:
             )
         return [_with_lists(tree[key]) for key in sorted(tree, key=int)]
     return {key: _with_lists(value) for key, value in tree.items()}
+
+
+def _instead(name: str) -> str:
+    """What to write for a dtype: that which NumPy calls so, or one of all."""
+    for short in dtype_names():
+        if dtype_named(short).name == name:
+            return f": write {short}"
+    return f", only {', '.join(dtype_names())}"
 
 
 def bound_arguments(

@@ -12,6 +12,7 @@ from ..runtime.artifact.saving import BUNDLE, EXTENSION, FORMATS
 from ..runtime.artifact.targets import CPU
 from .argument_specs import as_usage, describes_a_call, read_example
 from .named_function import find_function
+from .output_path import check_file, check_folder
 from .transform_text import apply_transforms
 from .working import working
 
@@ -57,6 +58,8 @@ def export_(
         raise click.UsageError(
             f"--format c is for processors: leave --target {other[0]} out, or choose another format"
         )
+    if output is not None:
+        _check_output(output, format)
     with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
         found = find_function(function)
     texts = [*described]
@@ -68,6 +71,13 @@ def export_(
         path = artifact.save(output or _usual_output(artifact.interface.name, format), format)
     size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
     click.echo(f"{path}: {show_bytes(size)}, {artifact} for {', '.join(artifact.targets)}")
+
+
+def _check_output(path: Path, format: str) -> None:
+    if format == BUNDLE:
+        check_file(path, "-o", f"model{EXTENSION}")
+    else:
+        check_folder(path.parent if path.suffix == ".py" else path, "-o")
 
 
 def _usual_output(name: str, format: str) -> Path:

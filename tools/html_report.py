@@ -5,25 +5,16 @@ from pathlib import Path
 
 import click
 
+from .output_path import check_file
+
 HTML = click.option(
     "--html",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    callback=lambda _context, _parameter, path: check_report_path(path),
+    callback=lambda _context, _parameter, path: path and check_file(path, "--html", "report.html"),
     help="Write all of it as one HTML file: open it in a browser.",
 )
 """The option."""
-
-
-def check_report_path(path: Path | None) -> Path | None:
-    """Refuse what no report can be written to, before any work is done."""
-    if path is None:
-        return None
-    if path.is_dir():
-        raise click.UsageError(f"--html {path} is a folder: name a file, such as {path / 'report.html'}")
-    if not path.absolute().parent.is_dir():
-        raise click.UsageError(f"--html {path}: there is no folder {path.parent}: make it, or name another")
-    return path
 
 
 def write_report(page: str, path: Path) -> None:

@@ -9,6 +9,7 @@ from ..compiler.ir import ArrayType
 from ..runtime.artifact.loading import load_artifact
 from ..runtime.target import BACKENDS
 from .array_files import arguments_from, write_results
+from .output_path import check_file, check_folder
 from .working import working
 
 
@@ -35,11 +36,16 @@ def run_(artifact: Path, given: tuple[str, ...], output: Path | None, backend: s
     layers.0.w, for what lies in containers. Shapes and dtypes must be those that were exported. Results are written
     as arrays by their own dotted names; settings are those of the artifact. Nothing is unpickled or executed.
     """
+    place = output or Path("out")
+    if place.suffix == ".npz":
+        check_file(place, "-o", "results.npz")
+    else:
+        check_folder(place, "-o")
     with working(f"running {artifact}"):
         found = load_artifact(artifact)
         args, kwargs = arguments_from(found, given)
         results = found.function(backend=backend)(*args, **kwargs)
-        written = write_results(results, output or Path("out"))
+        written = write_results(results, place)
     rows = [(name, str(ArrayType(array.dtype, array.shape))) for name, array in written]
     if as_json:
         click.echo(json.dumps({"artifact": str(artifact), "results": dict(rows)}))

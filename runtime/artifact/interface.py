@@ -146,10 +146,12 @@ def _parameter(document: Any) -> Parameter:
 
 
 def _identifier(name: Any) -> str:
-    is_name = isinstance(name, str) and len(name) <= LONGEST_NAME and name.isidentifier()
     if (
-        not is_name or iskeyword(name) or normalize("NFKC", name) != name
-    ):  # as Python has read it from a source
+        not isinstance(name, str)
+        or not (len(name) <= LONGEST_NAME and name.isidentifier())
+        or iskeyword(name)
+        or normalize("NFKC", name) != name  # as Python has read it from a source
+    ):
         raise ValueError(f"{name!r:.60} is no name of Python's with at most {LONGEST_NAME} letters")
     return name
 

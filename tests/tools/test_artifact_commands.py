@@ -134,10 +134,26 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "too few": (("export", "model.py:loss", "--in", "w: f32[3]"), 2, "missing a required argument: 'x'"),
     "folder": (
         (*SCORES, "-o", "no/such/folder.tmill"),
-        1,
-        "FileNotFoundError: [Errno 2] No such file or directory: 'no/such/folder.tmill'\n",
+        2,
+        "-o no/such/folder.tmill: there is no folder no/such: make it, or name another",
     ),
-    "place": ((*SCORES, "--format", "python", "-o", "model.py/x"), 1, "Not a directory: 'model.py/x'\n"),
+    "place": (
+        (*SCORES, "--format", "python", "-o", "model.py/x"),
+        2,
+        "-o model.py/x: model.py is a file, and a folder is needed: name another",
+    ),
+    "a folder": ((*SCORES, "-o", "."), 2, "-o . is a folder: name a file, such as model.tmill"),
+    "a file": ((*SCORES, "--format", "c", "-o", "x.npy"), 2, "-o x.npy: x.npy is a file, and a folder is"),
+    "results": (
+        ("run", "scores.tmill", "--in", "x.npy", "--in", "layers.npz", "-o", "x.npy"),
+        2,
+        "-o x.npy: x.npy is a file, and a folder is needed",
+    ),
+    "results nowhere": (
+        ("run", "scores.tmill", "--in", "x.npy", "--in", "layers.npz", "-o", "no/all.npz"),
+        2,
+        "-o no/all.npz: there is no folder no",
+    ),
     "C for GPUs": (
         (*SCORES, "--format", "c", "--target", "cuda:sm_90"),
         2,

@@ -84,6 +84,7 @@ MISUSES = {
     "no file": (("inspect", "nowhere.py:f"), "there is no file nowhere.py"),
     "misspelled": (("inspect", "model.py:los"), "no function 'los': did you mean 'loss'?"),
     "a number": (("inspect", "model.py:number"), "model.py:number is int, not a function"),
+    "NumPy's dtype": ((*LOSS[:2], "--in", "float32[2]"), "there is no dtype 'float32': write f32"),
     "no dtype": ((*LOSS[:2], "--in", "q8[2]"), "there is no dtype 'q8', only bool, i8"),
     "no size": ((*LOSS[:2], "--in", "f32[n]"), "the shape [n] must hold sizes"),
     "no type": ((*LOSS[:2], "--in", "x: what"), "cannot read the argument 'x: what'"),
