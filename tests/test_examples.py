@@ -85,7 +85,7 @@ RUNS = {
         is_slow=True,
     ),
     "tiny_transformer": Example(
-        ("--steps", "80"), at_most={r"at last a letter surprises by (\S+);": 2.2}, is_slow=True
+        ("--steps", "40"), at_most={r"at last a letter surprises by (\S+);": 2.4}, is_slow=True
     ),
 }
 
