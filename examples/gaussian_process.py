@@ -49,9 +49,9 @@ def learned(logs: Any, x: Any, seen: Any) -> Any:
     """The most likely scales: by gradients first, then by Newton's method."""
     value, gradient = value_and_gradient(logs, x, seen)
     for number in range(60):
-        H = bends(logs, x, seen)
-        sizes, axes = np.linalg.eigh(H)
-        step = -axes @ ((axes.T @ gradient) / np.maximum(np.abs(sizes), 1e-3))
+        H = np.linalg.eigh(bends(logs, x, seen))
+        axes = H.eigenvectors
+        step = -axes @ ((axes.T @ gradient) / np.maximum(np.abs(H.eigenvalues), 1e-3))
         step *= min(1, 1 / np.max(np.abs(step)))
         while (found := value_and_gradient(logs + step, x, seen))[0] > value and np.max(np.abs(step)) > 1e-12:
             step /= 2

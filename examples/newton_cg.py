@@ -34,7 +34,7 @@ def curvature(x: Any, frame: Any, direction: Any) -> Any:
 def newton_step(x: Any, frame: Any, gradient: Any) -> tuple[Any, int]:
     """About −H⁻¹ g, by conjugate gradients; and their number."""
     size = float(np.linalg.norm(gradient))
-    tolerance = min(0.1, size) * size
+    tolerance = size * min(0.1, size)
     step, residual = np.zeros_like(x), gradient.copy()
     direction = -residual
     for count in range(1, x.size + 1):

@@ -153,7 +153,7 @@ def _identifier(name: Any) -> str:
         or normalize("NFKC", name) != name  # as Python has read it from a source
     ):
         raise ValueError(f"{name!r:.60} is no name of Python's with at most {LONGEST_NAME} letters")
-    return name
+    return str(name)
 
 
 def is_text(text: str) -> bool:
