@@ -9,7 +9,7 @@ import click
 from ..compiler.byte_counts import show_bytes
 from ..runtime.artifact.export import export
 from ..runtime.artifact.saving import BUNDLE, EXTENSION, FORMATS
-from ..runtime.artifact.targets import CPU
+from ..runtime.artifact.targets import CPU, CPU_C
 from .argument_specs import as_usage, describes_a_call, read_example
 from .named_function import find_function
 from .output_path import check_file, check_folder
@@ -24,7 +24,7 @@ from .working import working
     "targets",
     multiple=True,
     metavar="TARGET",
-    help="cpu, or one like cuda:sm_90; repeat for each. GPUs newer than cuda:sm_80 run its PTX, too.",
+    help="cpu, cpu-c, or one like cuda:sm_90; repeat for each. GPUs newer than cuda:sm_80 run its PTX, too.",
 )
 @click.option(
     "--format", type=click.Choice(FORMATS), default=BUNDLE, show_default=True, help="What is written."
@@ -54,7 +54,7 @@ def export_(
       python   a folder with a module that needs NumPy alone, or that module
       c        a folder with C sources, a header, and a Makefile
     """
-    if format == "c" and (other := [target for target in targets if target != CPU]):
+    if format == "c" and (other := [target for target in targets if target not in (CPU, CPU_C)]):
         raise click.UsageError(
             f"--format c is for processors: leave --target {other[0]} out, or choose another format"
         )

@@ -26,7 +26,9 @@ from ...compiler.program import (
     trace,
 )
 from ..argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
+from ..build import build
 from ..compile import CompiledFunction, Options
+from ..donation import donated_inputs
 from ..gpu.device_array import DeviceArray
 from ..numpy_generators import refusing_draws
 from ..signature import (
@@ -39,11 +41,12 @@ from ..signature import (
     arguments_for,
     sign,
 )
+from ..target import target_of
 from .artifact import Artifact, Settings
 from .interface import Interface, StandIn, interface_document, interface_from, interface_of
 from .literal_document import literal_document
 from .lost_rules import without_rules
-from .targets import check_targets, code_for
+from .targets import CPU_C, check_targets, code_for
 from .tree_document import tree_document
 
 _USUAL = Options("auto", False, (), (), 1)
@@ -69,12 +72,14 @@ def export(
             What is not described has its default, and is a setting, too: other values are refused later.
         targets: what it is made for: ``"cpu"``, and ``"cuda:sm_90"``, ``"cuda:sm_80"`` and so on, whose kernels are
             compiled now and stored with it. No such GPU need be there, but Triton. Newer GPUs run what is for
-            ``"cuda:sm_80"``, ``sm_86`` or ``sm_89``, too, from PTX that their driver compiles.
+            ``"cuda:sm_80"``, ``sm_86`` or ``sm_89``, too, from PTX that their driver compiles. With ``"cpu-c"`` it is
+            compiled as C now, so that this machine's disk cache has it, and what a compiler has against it is known.
 
     Raises:
         ArgumentSpecError: (a ValueError) a description cannot be read, or the function takes no such arguments.
         ExportError: (a ValueError) the function calls Python when it runs, updates an array that is no argument, or
             takes or returns what a file cannot hold.
+        MissingCompilerError, CompilerError: for ``"cpu-c"``, if there is no C compiler that works.
         MissingPackageError, KernelError: for GPUs, if Triton is not there, or refuses a kernel.
 
     >>> import numpy as np, tracemill as tm
@@ -100,6 +105,9 @@ def export(
     _check_kept(name, signature, program)
     interface = _readable(name, interface_of(function, function_name(function), args, kwargs))
     settings = Settings(options.fast_math, options.donate_argnums)
+    if CPU_C in wanted:
+        target = target_of("c", options.fast_math)
+        build(program.graph, target, donated_inputs(signature, options.donate_argnums))
     code = code_for(program.graph, wanted, fast_math=options.fast_math)
     return Artifact(interface, signature, program, settings, code)
 

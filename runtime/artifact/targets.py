@@ -9,6 +9,8 @@ from ...compiler.ir import Graph
 from ..target import GRAPH
 
 CPU: Final = "cpu"
+CPU_C: Final = "cpu-c"
+"""The processor of this machine, by its C compiler: in the disk cache, since files hold no code of processors."""
 _CUDA: Final = re.compile(r"cuda:(sm_([0-9]{2,3}))")
 
 
@@ -19,15 +21,17 @@ def check_targets(targets: object) -> tuple[str, ...]:
     )
     wanted: dict[str, None] = {}
     for target in given:
-        if not isinstance(target, str) or (target != CPU and not _CUDA.fullmatch(target)):
-            raise ArgumentValueError(f"target {target!r} is unknown: choose 'cpu' or one like 'cuda:sm_90'")
+        if not isinstance(target, str) or (target not in (CPU, CPU_C) and not _CUDA.fullmatch(target)):
+            raise ArgumentValueError(
+                f"target {target!r} is unknown: choose 'cpu', 'cpu-c', or one like 'cuda:sm_90'"
+            )
         wanted[target] = None
     return tuple(wanted)
 
 
 def code_for(graph: Graph, targets: Sequence[str], *, fast_math: bool) -> Mapping[str, Mapping[str, bytes]]:
     """The files of each target for GPUs. Raises what Triton does."""
-    wanted = [target for target in targets if target != CPU]
+    wanted = [target for target in targets if target not in (CPU, CPU_C)]
     if not wanted:
         return {}
     from ..gpu.ahead import files_for

@@ -19,9 +19,11 @@ from tracemill.compiler.errors import (
     ArgumentSpecError,
     ArtifactError,
     ExportError,
+    MissingCompilerError,
     NotDifferentiableError,
     TransformTypeError,
 )
+from tracemill.runtime.built import statistics
 
 RNG = np.random.default_rng(0)
 ONES = np.ones(3)
@@ -497,3 +499,20 @@ def test_a_loaded_function_can_be_pickled() -> None:
     f = tm.export(np.sin, "f64[3]").function(backend="numpy")
     again = pickle.loads(pickle.dumps(f))
     assert_same(again(np.zeros(3)), np.zeros(3))
+
+
+def test_what_is_exported_for_c_is_in_the_disk_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c_compiler: str
+) -> None:
+    monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path / "cache"))
+    path = tm.export(lambda x: np.tanh(x) * 2, "f64[50]", targets="cpu-c").save(tmp_path / "f.tmill")
+    compiled, from_disk = statistics.compiled, statistics.from_disk
+    x = np.linspace(-1, 1, 50)
+    np.testing.assert_allclose(tm.load(path, backend="c")(x), np.tanh(x) * 2, rtol=1e-15)
+    assert (statistics.compiled, statistics.from_disk) == (compiled, from_disk + 1)
+
+
+def test_export_for_c_says_that_there_is_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_CC", "/no/such/cc")
+    with pytest.raises(MissingCompilerError, match="names no program"):
+        tm.export(np.tanh, "f64[50]", targets=("cpu", "cpu-c"))
