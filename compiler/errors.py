@@ -931,7 +931,7 @@ class ArgumentSpecError(TracemillError, ValueError):
     >>> import numpy as np, tracemill as tm
     >>> tm.export(np.sin, "float32[3]")
     Traceback (most recent call last):
-    tracemill.compiler.errors.ArgumentSpecError: in 'float32[3]': there is no dtype 'float32', only bool, i8...
+    tracemill.compiler.errors.ArgumentSpecError: in 'float32[3]': there is no dtype 'float32': write f32
 
     Fix: describe an argument in the words of the IR, ``"f32[4, 784]"``, ``"x: f32[4, 784]"``, ``"n: int"``,
     ``"axis = -1"``, or give an array as an example. Describe as many as the function takes.

@@ -61,11 +61,16 @@ class Reader:
     """How many inputs of a hundred are for this one."""
 
 
-def deepened(text: str, mutator: Mutator) -> str:
-    """A text of JSON with brackets in brackets where it says so, up to where Python gives up, and beyond."""
+def brackets(mutator: Mutator) -> str:
+    """JSON that is brackets in brackets, up to where Python gives up, and beyond."""
     depth = mutator.random.choice((5, 70, 300, *range(930, 1000, 3), 5000, 10**5))
     left, right = mutator.random.choice((("[", "]"), ('{"a":', "}")))
-    return text.replace(json.dumps(DEEP), left * depth + "0" + right * depth)
+    return left * depth + "0" + right * depth
+
+
+def deepened(text: str, brackets: str) -> str:
+    """A text of JSON with these brackets where it says so."""
+    return text.replace(json.dumps(DEEP), brackets)
 
 
 # ---- bundles -------------------------------------------------------------------------------------------
@@ -83,18 +88,16 @@ def odd_archive(mutator: Mutator) -> bytes:
 
 def _put_together(members: Mapping[str, bytes], manifest: Any, mutator: Mutator) -> bytes:
     """A bundle of this manifest, whose digests fit where it has a place for them."""
-    others = {name: content for name, content in members.items() if name != MANIFEST}
+    others, deep = {name: content for name, content in members.items() if name != MANIFEST}, brackets(mutator)
     said = manifest.get("members") if isinstance(manifest, dict) else None
     for name, content in others.items():
         if isinstance(said, dict) and isinstance(said.get(name), dict) and mutator.sometimes(0.95):
             said[name] |= {"bytes": len(content), "sha256": digest_of(content)}
     if isinstance(manifest, dict) and mutator.sometimes(0.98):
         rest = {name: part for name, part in manifest.items() if name != "id"}
-        state = mutator.random.getstate()
-        canonical = deepened(json.dumps(rest, sort_keys=True, separators=(",", ":")), mutator)
+        canonical = deepened(json.dumps(rest, sort_keys=True, separators=(",", ":")), deep)
         manifest = rest | {"id": digest_of(canonical.encode())}
-        mutator.random.setstate(state)
-    return archive_bytes({MANIFEST: deepened(json.dumps(manifest), mutator).encode(), **others})
+    return archive_bytes({MANIFEST: deepened(json.dumps(manifest), deep).encode(), **others})
 
 
 def odd_manifest(mutator: Mutator) -> bytes:
@@ -184,16 +187,15 @@ def odd_entry(mutator: Mutator) -> Path:
     manifest = json.loads(path.read_text())
     manifest["created"] = 1.7e9
     if mutator.sometimes(0.8):
+        deep = brackets(mutator)
         del manifest["checksum"]
         manifest = mutator.document(manifest)
         text = json.dumps(manifest)
         if isinstance(manifest, dict):
             canonical = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
-            state = mutator.random.getstate()
-            checksum = digest_of(deepened(canonical, mutator).encode())
-            mutator.random.setstate(state)
+            checksum = digest_of(deepened(canonical, deep).encode())
             text = json.dumps(manifest | {"checksum": checksum})
-        path.write_text(deepened(text, mutator))
+        path.write_text(deepened(text, deep))
     else:
         member = mutator.random.choice(sorted(folder.iterdir()))
         member.write_bytes(mutator.bytes(member.read_bytes()))
@@ -252,7 +254,7 @@ def odd_program(mutator: Mutator) -> dict[str, bytes]:
     files = dict(mutator.random.choice(programs()))
     if mutator.sometimes(0.8):
         changed = mutator.document(json.loads(files[PLAN]))
-        files[PLAN] = deepened(json.dumps(changed), mutator).encode()
+        files[PLAN] = deepened(json.dumps(changed), brackets(mutator)).encode()
     if mutator.sometimes(0.3):
         name = mutator.random.choice(tuple(files))
         files[name] = mutator.bytes(files[name])
