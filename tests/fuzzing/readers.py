@@ -65,7 +65,7 @@ def brackets(mutator: Mutator) -> str:
     """JSON that is brackets in brackets, up to where Python gives up, and beyond."""
     depth = mutator.random.choice((5, 70, 300, *range(930, 1000, 3), 5000, 10**5))
     left, right = mutator.random.choice((("[", "]"), ('{"a":', "}")))
-    return left * depth + "0" + right * depth
+    return f"{left * depth}0{right * depth}"
 
 
 def deepened(text: str, brackets: str) -> str:
