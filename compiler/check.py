@@ -130,7 +130,7 @@ def _is_allowed(param: Param) -> bool:
         return is_supported(param)
     if isinstance(param, int) and type(param) is int:
         return param.bit_length() <= LONGEST_INT
-    if type(param) in PLAIN or isinstance(param, Graph):
+    if type(param) in PLAIN or isinstance(param, Graph | SymbolicSize):
         return True
     return callable(param) and not isinstance(param, type)
 

@@ -1,6 +1,6 @@
 """`Naming`: names for the values of one graph, handed out in the order in which they appear."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from .dtypes import dtype_names
 from .ir import Call, Constant, Graph, Value
@@ -46,10 +46,10 @@ class Naming:
             self._names[value] = name
         return name
 
-    def claim(self, name: str) -> str:
-        """A name for a nested graph: its own if that is free here."""
+    def claim(self, name: str, sizes: Collection[str] = ()) -> str:
+        """A name for a nested graph: its own if that is free here, and no named size has it."""
         number, free = 1, name
-        while free in self._taken or free in RESERVED:
+        while free in self._taken or free in RESERVED or free in sizes:
             number += 1
             free = f"{name}_{number}"
         self._taken.add(free)

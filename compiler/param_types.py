@@ -10,6 +10,7 @@ import numpy as np
 
 from .ir import Graph, Param
 from .op import all_ops
+from .symbolic_size import SymbolicSize
 
 
 def param_problem(op: str, params: Mapping[str, Param]) -> str | None:
@@ -42,15 +43,19 @@ def param_types(op: str) -> Mapping[str, Any]:
     return {name: hint for name, hint in get_type_hints(rule).items() if name in kinds}
 
 
-def _is_plain(param: Param) -> bool:
+def _is_plain(param: Any) -> bool:
     """A parameter that a rule hands on: whole numbers, or a rule of the user's."""
     if isinstance(param, tuple):
         return all(map(_is_plain, param))
-    return type(param) is int or (callable(param) and not isinstance(param, Graph))
+    return (
+        type(param) is int
+        or isinstance(param, SymbolicSize)
+        or (callable(param) and not isinstance(param, Graph))
+    )
 
 
 def _is_a(param: Any, hint: Any) -> bool:
-    """Whether a parameter has a type: bool is no int here, and an int no float."""
+    """Whether a parameter has a type: bool is no int here, an int no float, and a symbolic size is an int."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_is_a(param, one) for one in inner)
@@ -60,6 +65,8 @@ def _is_a(param: Any, hint: Any) -> bool:
         return isinstance(param, np.dtype)
     if origin is Callable:
         return callable(param)
+    if hint is int and isinstance(param, SymbolicSize):
+        return True
     return hint is Any or type(param) is (NoneType if hint is None else hint)
 
 

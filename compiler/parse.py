@@ -257,6 +257,8 @@ class _Reader:
         """The value of a parameter."""
         if depth > DEEPEST:
             raise line.error(f"tuples are nested more than {DEEPEST} deep")
+        if line.at_size(_WORDS, RESERVED, scope.graphs):
+            return _size(line, self.sizes)
         if line.accept("("):
             return self.tuple(line, scope, depth)
         kind, text = line.tokens[line.position]
@@ -388,13 +390,12 @@ def _dim(line: Line, sizes: "Sizes") -> Dim:
         if not dim.isdecimal() or len(dim) > LONGEST_DIM_DIGITS:
             raise line.error(f"expected a dimension from 0 to 2**48 − 1, found {dim[:40]}")
         return int(dim)
-    words: list[str] = []
-    depth = 0
-    while kind in ("name", "number", "symbol") and (depth or dim not in (",", "]")):
-        depth += (dim == "(") - (dim == ")")
-        words.append(dim)
-        line.position += 1
-        kind, dim = line.tokens[line.position]
+    return _size(line, sizes)
+
+
+def _size(line: Line, sizes: "Sizes") -> Dim:
+    """An expression of sizes."""
+    words = line.take_size()
     if not words:
         raise line.expected("a dimension, or ']'")
     from .shapes.reading import read_dim

@@ -1,6 +1,12 @@
-"""What stands in a shape and is no int: all that programs without named sizes need to know of them."""
+"""What stands in a shape and is no int: all that programs without named sizes need to know of them.
+
+Comparisons of symbolic sizes may be undecided, and Python's ``if`` then takes what the call at hand shows, which
+becomes a guard of the program. `is_known` and `typical` make none: they are for what may be either way.
+"""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 
 class SymbolicSize(ABC):
@@ -8,7 +14,37 @@ class SymbolicSize(ABC):
 
     __slots__ = ()
 
+    @abstractmethod
+    def at(self, sizes: Mapping[str, int]) -> int:
+        """Its value where the named sizes have these. `KeyError` names one that is missing."""
+
+    @property
+    @abstractmethod
+    def typical(self) -> int:
+        """What it is for the call at hand, or a value that it may well have."""
+
     @property
     @abstractmethod
     def limits(self) -> dict[str, list[str]]:
         """What is known of each named size in it, by name: ``{"N": ["N in 1..4096", "N % 16 == 0"]}``."""
+
+
+class SymbolicFact(ABC):
+    """A comparison of sizes that may hold for some and not for others. `shapes.Comparison` is the one class of them."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def is_known(self) -> bool:
+        """Whether it holds for all sizes that the program is for."""
+
+
+def typical(size: Any) -> int:
+    """A size as an int, to judge by what pays: for the call at hand, and right for none in particular."""
+    return size.typical if isinstance(size, SymbolicSize) else size
+
+
+def is_known(fact: Any) -> bool:
+    """Whether a comparison holds for all sizes that the program is for; of ints, whether it holds."""
+    return fact.is_known if isinstance(fact, SymbolicFact) else bool(fact)

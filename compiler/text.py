@@ -11,6 +11,7 @@ from .dtypes import Array, dtype_name
 from .ir import Call, Constant, Graph, Location, Param, Value, called
 from .literals import array_text
 from .naming import INLINE_SIZE, Naming
+from .sizes import sizes_in_graph
 from .symbolic_size import SymbolicSize
 
 HEADER = "# tracemill ir 1"
@@ -38,20 +39,16 @@ def to_code(graph: Graph, *, locations: bool = True, naming: Callable[[Graph], N
 
 def declarations(graph: Graph) -> str:
     """What is known of the named sizes in a graph and those nested in it: ``N in 1..4096, N % 16 == 0``."""
-    limits: dict[str, list[str]] = {}
-    for dim in _symbolic_dims(graph):
-        limits.update(dim.limits)
+    limits = _limits(graph)
     return ", ".join(limit for name in sorted(limits) for limit in limits[name])
 
 
-def _symbolic_dims(graph: Graph) -> Iterator[SymbolicSize]:
-    for value in (*graph.inputs, *(output for call in graph.calls for output in call.outputs)):
-        shape: tuple[Any, ...] = value.type.shape
-        for dim in shape:
-            if isinstance(dim, SymbolicSize):
-                yield dim
-    for nested in called(graph.calls):
-        yield from _symbolic_dims(nested)
+def _limits(graph: Graph) -> dict[str, list[str]]:
+    """What is known of each named size, by name."""
+    limits: dict[str, list[str]] = {}
+    for size in sizes_in_graph(graph):
+        limits.update(size.limits)
+    return limits
 
 
 def graph_constants(graph: Graph) -> dict[str, Array]:
@@ -67,7 +64,7 @@ def graph_constants(graph: Graph) -> dict[str, Array]:
 
 def graph_functions(graph: Graph) -> dict[str, Callable[..., Any]]:
     """The Python functions that the text of `graph` names, by the name that it gives them."""
-    printer = _Printer(Naming)
+    printer = _Printer(graph, Naming)
     for _ in printer.definition(graph, (graph.name,)):
         pass
     return printer.functions
@@ -77,6 +74,8 @@ def param_text(param: Param, names: Mapping[Graph, str], functions: dict[str, Ca
     """One parameter of a call. `names` names nested graphs; Python functions are added to `functions`."""
     if param is None or isinstance(param, bool | int | float):
         return repr(param)
+    if isinstance(param, SymbolicSize):
+        return str(param)
     if isinstance(param, str):
         return json.dumps(param)
     if isinstance(param, np.dtype):
@@ -131,14 +130,16 @@ class Statement(NamedTuple):
 
 def statements(graph: Graph, naming: Callable[[Graph], Naming] = Naming) -> Iterator[Statement]:
     """The lines of a graph's text and of those nested in it; `naming` makes the scope of each definition."""
-    return _Printer(naming).definition(graph, (graph.name,))
+    return _Printer(graph, naming).definition(graph, (graph.name,))
 
 
 class _Printer:
     """Prints a graph and those nested in it; the names of Python functions hold for the whole text."""
 
-    def __init__(self, naming: Callable[[Graph], Naming]) -> None:
+    def __init__(self, graph: Graph, naming: Callable[[Graph], Naming]) -> None:
         self.naming = naming
+        self.sizes = _limits(graph).keys()
+        """The named sizes, which nested graphs are not called like."""
         self.functions: dict[str, Callable[..., Any]] = {}
 
     def definition(self, graph: Graph, path: tuple[str, ...]) -> Iterator[Statement]:
@@ -157,7 +158,7 @@ class _Printer:
             yield from _constants(scope, call.inputs, path)
             for nested in called((call,)):
                 if nested not in graphs:
-                    graphs[nested] = scope.claim(nested.name)
+                    graphs[nested] = scope.claim(nested.name, self.sizes)
                     yield from self.definition(nested, (*path, graphs[nested]))
             yield Statement(f"{indent}{call_text(call, scope, graphs, self.functions)}", call, path)
         yield from _constants(scope, graph.outputs, path)

@@ -1,7 +1,7 @@
 """The lines and tokens of a graph's text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from keyword import iskeyword
 from typing import TypeAlias
 
@@ -68,12 +68,47 @@ class Line:
             raise self.expected(what)
         return name
 
+    def at_size(self, *words: Collection[str]) -> bool:
+        """Whether the next tokens are an expression of named sizes: no number, no tuple, none of `words`."""
+        start = self.position
+        if self.tokens[start + 1][1] in (",", ")") and self.tokens[start][0] != "name":
+            return False
+        size = self.take_size()
+        self.position = start
+        names = [word for word in size if word[0] == "_" or word[0].isalpha()]
+        if not names or any(names[0] in known for known in words):
+            return False
+        return not _opens_tuple(size) and "=" not in size
+
+    def take_size(self) -> list[str]:
+        """Take all up to the comma or bracket that does not belong to it."""
+        words: list[str] = []
+        depth = 0
+        while self.tokens[self.position][0] in ("name", "number", "symbol"):
+            word = self.tokens[self.position][1]
+            depth += (word == "(") - (word == ")")
+            if depth < 0 or (depth == 0 and word in (",", "]")):
+                break
+            words.append(word)
+            self.position += 1
+        return words
+
     def expected(self, what: str) -> ParseError:
         """The error that the next token is not what was expected."""
         return self.error(f"expected {what}, found {self.tokens[self.position][1][:40]}")
 
     def error(self, problem: str) -> ParseError:
         return ParseError(f"line {self.number}: {problem}")
+
+
+def _opens_tuple(words: list[str]) -> bool:
+    """Whether the bracket with which words begin, if they do, holds a comma of its own."""
+    depth = 0
+    for word in words:
+        depth += (word == "(") - (word == ")")
+        if depth == 0 or (depth == 1 and word == ","):
+            return depth == 1
+    return False
 
 
 def lines(text: str) -> Iterator[Line]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called
 from ..compiler.op import has_effect, lookup
+from ..compiler.sizes import is_symbolic
 from ..compiler.trace import run_call
 from .rewrite import Rewriter
 
@@ -49,7 +50,9 @@ class _Folder(Rewriter):
         types = (types,) if isinstance(types, ArrayType) else types
         allowed = max(LARGEST, sum(value.type.nbytes for value in inputs))
         call = Call(op, inputs, params, tuple(map(Value, types)))
-        if sum(type.nbytes for type in types) > allowed or has_effect(call) or _loops(call):
+        if is_symbolic(call) or sum(type.nbytes for type in types) > allowed:
+            return None
+        if has_effect(call) or _loops(call):
             return None
         arrays = [value.array for value in inputs if isinstance(value, Constant)]
         try:

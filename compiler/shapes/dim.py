@@ -2,15 +2,16 @@
 
 import operator
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from keyword import iskeyword
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
+from ..dtypes import dtype_names
 from ..errors import DimSpecError
-from ..symbolic_size import SymbolicSize
+from ..symbolic_size import SymbolicFact, SymbolicSize
 from . import division
 from .spelling import spelled, spelled_comparison, spelled_facts
 from .terms import (
@@ -21,6 +22,7 @@ from .terms import (
     constant_of,
     constant_part,
     content,
+    evaluated,
     multiply,
     number,
     scale,
@@ -28,6 +30,8 @@ from .terms import (
 )
 
 LONGEST_NAME = 64
+RESERVED = {*dtype_names(), "callable", "inf", "max", "min", "nan"}
+"""What has a meaning in expressions, or in the text of graphs."""
 LARGEST_SIZE = 2**48 - 1
 CACHED = 1 << 14
 MOST_POWER = 8
@@ -41,7 +45,11 @@ class Answers(Protocol):
 
     def answer(self, comparison: "Comparison") -> bool: ...
 
+    def decide(self, comparison: "Comparison") -> bool | None: ...
+
     def whole(self, dim: "Dim") -> int: ...
+
+    def typical(self, dim: "Dim") -> int: ...
 
 
 ANSWERS: ContextVar[Answers | None] = ContextVar("ANSWERS", default=None)
@@ -102,6 +110,13 @@ class Dim(SymbolicSize):
         (monomial, count), *others = self.terms
         found = monomial[0] if len(monomial) == 1 and not others else None
         return found if isinstance(found, Size) and count == found.multiple_of else None
+
+    def at(self, sizes: Mapping[str, int]) -> int:
+        return evaluated(self.terms, sizes)
+
+    @property
+    def typical(self) -> int:
+        return (ANSWERS.get() or Dim.answers).typical(self)
 
     @property
     def limits(self) -> dict[str, list[str]]:
@@ -211,7 +226,7 @@ class Dim(SymbolicSize):
 Extent: TypeAlias = Dim | int
 
 
-class Comparison:
+class Comparison(SymbolicFact):
     """``terms == 0``, ``!= 0`` or ``>= 0`` in a canonical form; true or false where Python asks.
 
     >>> import tracemill as tm
@@ -242,6 +257,10 @@ class Comparison:
         return spelled_comparison(self.terms, self.relation)
 
     @property
+    def is_known(self) -> bool:
+        return (ANSWERS.get() or Dim.answers).decide(self) is True
+
+    @property
     def negated(self) -> "Comparison":
         """What holds where this does not."""
         if self.relation == ">=":
@@ -256,7 +275,7 @@ def named_size(name: Any, min: int = 0, max: int | None = None, multiple_of: int
     """`Dim`, with its checks."""
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > LONGEST_NAME:
         raise DimSpecError(f"a dim is called by a short identifier such as 'B', not {name!r:.80}")
-    if iskeyword(name) or name in ("min", "max"):
+    if iskeyword(name) or name in RESERVED:
         raise DimSpecError(f"a dim cannot be called {name!r}, which has a meaning in its expressions")
     limits = {"min": min, "max": LARGEST_SIZE if max is None else max, "multiple_of": multiple_of}
     for what, limit in limits.items():

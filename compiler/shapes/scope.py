@@ -8,7 +8,10 @@ from ..errors import UndecidedDimError
 from .assumptions import Assumptions, nothing
 from .dim import ANSWERS, Answers, Comparison, Dim, compared
 from .guards import Guard, Guards
-from .terms import evaluated
+from .terms import Size, evaluated, sizes_in
+
+USUAL = 256
+"""A size of which nothing is known."""
 
 Where = Callable[[], Any]
 """The line of the user's program that is being run."""
@@ -46,6 +49,12 @@ class Declared:
                 self.where(),
             )
         return found
+
+    def decide(self, comparison: Comparison) -> bool | None:
+        return self.assumptions.decide(comparison)
+
+    def typical(self, dim: Dim) -> int:
+        return evaluated(dim.terms, {size.text: usual(size) for size in sizes_in(dim.terms)})
 
     def whole(self, dim: Dim) -> int:
         low, high = self.assumptions.bounds(dim)
@@ -97,12 +106,24 @@ class Observed:
             self.assumptions = self.assumptions.adding(holds)
         return found
 
+    def decide(self, comparison: Comparison) -> bool | None:
+        return self.assumptions.decide(comparison)
+
+    def typical(self, dim: Dim) -> int:
+        return evaluated(dim.terms, self.hints)
+
     def whole(self, dim: Dim) -> int:
         value = evaluated(dim.terms, self.hints)
         same = compared("==", dim, value)
         if isinstance(same, Comparison):
             self.answer(same)
         return value
+
+
+def usual(size: Size) -> int:
+    """A size that is allowed, and neither small nor large if there are such."""
+    highest = USUAL if size.max is None else min(size.max, USUAL)
+    return max(highest // size.multiple_of, -(-size.min // size.multiple_of)) * size.multiple_of
 
 
 @contextmanager
