@@ -16,8 +16,11 @@ Place: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """``factor * size + rest`` stands at an axis of an argument, or is 0 by a constraint, and gives the size."""
+class Step:
+    """``factor * size + rest`` stands at an axis of an argument, or is 0 by a constraint, and gives the size.
+
+    In it, `size` stands for its `multiple_of`-th part.
+    """
 
     size: Size
     factor: Terms
@@ -56,13 +59,14 @@ class SizeReader:
             if size not in self._sizes
         ]
         self._check_names()
-        self._steps = self._plan()
+        self.steps = self._plan()
+        """In this order they give all sizes: each has one that is new."""
 
     def read(self, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
         """The sizes of the dims, by name. `DimMismatchError` names what does not fit."""
         self._check_ranks(shapes)
         sizes: dict[str, int] = {}
-        for step in self._steps:
+        for step in self.steps:
             sizes[step.size.text] = self._solved(step, shapes, sizes)
         for size in self._sizes:
             self._check_limits(size, sizes[size.text])
@@ -72,11 +76,11 @@ class SizeReader:
             self._check_axis((i, axis), terms, shapes, sizes)
         return dict(sorted(sizes.items()))
 
-    def _plan(self) -> tuple[_Step, ...]:
+    def _plan(self) -> tuple[Step, ...]:
         """An order in which each axis with one dim that is new gives that dim."""
         given: list[tuple[Place | None, Terms]] = [*self._axes]
         given += [(None, one.terms) for one in self.assumptions.relations if one.relation == "=="]
-        steps: list[_Step] = []
+        steps: list[Step] = []
         known: set[Size] = set()
         missing = set(self._sizes)
         while missing:
@@ -88,7 +92,7 @@ class SizeReader:
             missing.discard(step.size)
         return tuple(steps)
 
-    def _step(self, place: Place | None, terms: Terms, known: set[Size]) -> _Step | None:
+    def _step(self, place: Place | None, terms: Terms, known: set[Size]) -> Step | None:
         unknown = {size for size in sizes_in(terms) if size not in known}
         if len(unknown) != 1:
             return None
@@ -104,7 +108,7 @@ class SizeReader:
         if size in sizes_in(factor) or size in sizes_in(rest):
             return None
         nonzero = of_terms(factor) != 0
-        return _Step(size, factor, rest, place) if self.assumptions.decide(nonzero) else None
+        return Step(size, factor, rest, place) if self.assumptions.decide(nonzero) else None
 
     def _undetermined(self, size: Size) -> UndeterminedDimError:
         where = [f"{self._place(place)} is {of_terms(t)!r}" for place, t in self._axes if size in sizes_in(t)]
@@ -129,7 +133,7 @@ class SizeReader:
                     f"{name} has {len(found)} axes, {list(found)}, and {len(expected)} are declared: {list(expected)}"
                 )
 
-    def _solved(self, step: _Step, shapes: Sequence[Sequence[int]], sizes: Mapping[str, int]) -> int:
+    def _solved(self, step: Step, shapes: Sequence[Sequence[int]], sizes: Mapping[str, int]) -> int:
         actual = shapes[step.place[0]][step.place[1]] if step.place else 0
         factor, rest = evaluated(step.factor, sizes), evaluated(step.rest, sizes)
         part, left = divmod(actual - rest, factor) if factor else (0, 1)

@@ -10,6 +10,7 @@ from tracemill.compiler.errors import ContradictoryConstraintsError, DimMismatch
 from tracemill.compiler.shapes.dim import Extent
 from tracemill.compiler.shapes.reading import read_dim
 from tracemill.compiler.shapes.solving import SizeReader
+from tracemill.compiler.shapes.unpacking import unpacking
 
 A, B, K = tm.Dim("A"), tm.Dim("B", min=1, max=64, multiple_of=16), tm.Dim("K")
 
@@ -92,3 +93,7 @@ def test_sizes_that_made_the_shapes_are_found_again(shape: list[str], sizes: dic
         return
     found = reader.read([actual])
     assert all(sizes[name] == size for name, size in found.items())
+    variables: dict[str, int] = {}
+    for name, text in unpacking(reader, ["x"], {name: name.lower() for name in sizes}).items():
+        variables[name.lower()] = eval(text, {"x": actual, "min": min, "max": max}, variables)
+    assert {name: variables[name.lower()] for name in found} == found

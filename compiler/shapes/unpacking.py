@@ -1,0 +1,41 @@
+"""Named sizes as Python expressions of the shapes of arguments, for programs that are printed."""
+
+from collections.abc import Sequence
+from math import gcd
+
+from .solving import SizeReader, Step
+from .spelling import Names, spelled, spelled_operation
+from .terms import Size, Terms, add, atom, constant_of, scale
+
+_FOUND = Size("@", 0, None, 1)
+"""The length of the axis that gives a size; no dim can have its name."""
+
+
+def unpacking(reader: SizeReader, shapes: Sequence[str], called: Names | None = None) -> dict[str, str]:
+    """For each named size an expression of the `shapes` and the sizes before it: statements to be run in this order.
+
+    `called` are other names for some sizes. Nothing is checked: an axis that does not fit gives any number.
+
+    >>> import tracemill as tm
+    >>> K, B = tm.Dim("K"), tm.Dim("B", min=1)
+    >>> unpacking(SizeReader(["x", "w"], [(B, 2 * K + 1), (K + B,)]), ["x.shape", "w.shape"])
+    {'B': 'x.shape[0]', 'K': '(x.shape[1] - 1) // 2'}
+    """
+    texts: dict[str, str] = {}
+    for step in reader.steps:
+        at = f"{shapes[step.place[0]]}[{step.place[1]}]" if step.place else ""
+        texts[step.size.text] = _solved(step, {**(called or {}), _FOUND.text: at})
+    return texts
+
+
+def _solved(step: Step, names: Names) -> str:
+    """``multiple_of * (found - rest) // factor``, where both have no common divisor left."""
+    found = add(atom(_FOUND), step.rest, -1) if step.place else scale(step.rest, -1)
+    common = gcd(step.size.multiple_of, *(count for _, count in step.factor))
+    if step.factor[0][1] < 0:
+        found, common = scale(found, -1), -common
+    found = scale(found, step.size.multiple_of // abs(common))
+    factor: Terms = tuple((monomial, count // common) for monomial, count in step.factor)
+    if constant_of(factor) == 1:
+        return spelled(found, names)
+    return spelled_operation("//", (found, factor), names)
