@@ -257,7 +257,7 @@ class _Reader:
         """The value of a parameter."""
         if depth > DEEPEST:
             raise line.error(f"tuples are nested more than {DEEPEST} deep")
-        if line.at_size(_WORDS, RESERVED, scope.graphs):
+        if line.at_size(self.sizes):
             return _size(line, self.sizes)
         if line.accept("("):
             return self.tuple(line, scope, depth)

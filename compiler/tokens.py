@@ -68,15 +68,13 @@ class Line:
             raise self.expected(what)
         return name
 
-    def at_size(self, *words: Collection[str]) -> bool:
-        """Whether the next tokens are an expression of named sizes: no number, no tuple, none of `words`."""
+    def at_size(self, sizes: Collection[str]) -> bool:
+        """Whether the next tokens are an expression of named sizes, and no number, word or tuple."""
         start = self.position
-        if self.tokens[start + 1][1] in (",", ")") and self.tokens[start][0] != "name":
-            return False
-        size = self.take_size()
+        size = self.take_size() if sizes else []
         self.position = start
-        names = [word for word in size if word[0] == "_" or word[0].isalpha()]
-        if not names or any(names[0] in known for known in words):
+        names = {word for word in size if word[0] == "_" or word[0].isalpha()} - {"min", "max"}
+        if not names or not names.issubset(sizes):
             return False
         return not _opens_tuple(size) and "=" not in size
 
