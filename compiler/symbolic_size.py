@@ -23,6 +23,11 @@ class SymbolicSize(ABC):
     def typical(self) -> int:
         """What it is for the call at hand, or a value that it may well have."""
 
+    @staticmethod
+    @abstractmethod
+    def maximum(*sizes: Any) -> Any:
+        """The greatest of several."""
+
     @property
     @abstractmethod
     def limits(self) -> dict[str, list[str]]:
@@ -48,3 +53,11 @@ def typical(size: Any) -> int:
 def is_known(fact: Any) -> bool:
     """Whether a comparison holds for all sizes that the program is for; of ints, whether it holds."""
     return fact.is_known if isinstance(fact, SymbolicFact) else bool(fact)
+
+
+def maximum(left: Any, right: Any) -> Any:
+    """The greater of two sizes."""
+    for size in (left, right):
+        if isinstance(size, SymbolicSize):
+            return size.maximum(left, right)
+    return max(left, right)

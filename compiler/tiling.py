@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from .ir import Call, Graph, Param, Shape, Value
+from .ir import Call, Dim, Graph, Param, Shape, Value
 from .kernel import REDUCTIONS, is_elementwise
 from .memory_plan import VIEWS
 from .ops.indexing import other_axes
+from .symbolic_size import is_known, typical
 
 Axes: TypeAlias = tuple[int | None, ...]
 """For each input of a call the axis that is cut with the output's; None for one that every tile needs as a whole."""
@@ -25,7 +26,7 @@ that NumPy spends more time on beginning with one than on what is in it."""
 class Tiling:
     """One axis of a graph of loop calls, as each value sees it."""
 
-    length: int
+    length: Dim
     """Of the axis."""
     axes: Mapping[Value, int]
     """What the tiles compute, a part each, and along which of its axes."""
@@ -50,9 +51,11 @@ def tiling_of(graph: Graph, *, most_row_bytes: int) -> Tiling | None:
     made = [call.outputs[0] for call in graph.calls if call.op not in VIEWS]
     if not made:
         return None
-    largest = max((*made, *graph.inputs), key=lambda value: value.type.nbytes)
-    total = sum(value.type.nbytes for value in made)
-    along = (_along(graph, largest, axis) for axis, length in enumerate(largest.shape) if length >= 2)
+    largest = max((*made, *graph.inputs), key=_typical_bytes)
+    total = sum(map(_typical_bytes, made))
+    along = (
+        _along(graph, largest, axis) for axis, length in enumerate(largest.shape) if typical(length) >= 2
+    )
     tilings = [tiling for tiling in along if tiling is not None]
     fitting = [
         tiling
@@ -109,8 +112,8 @@ def _along(graph: Graph, largest: Value, axis: int) -> Tiling | None:
     for value in graph.outputs:
         if value in known:
             roots.append((value, known[value]))
-        elif value not in late and value not in folded and length in value.shape:
-            roots.append((value, value.shape.index(length)))
+        elif value not in late and value not in folded:
+            roots += [(value, at) for at, dim in enumerate(value.shape) if is_known(dim == length)][:1]
     cut = _cut(graph, roots)
     operands = {*cut.operands, *(call.inputs[0] for call in graph.calls if call.outputs[0] in folded)}
     if operands <= cut.axes.keys():
@@ -157,7 +160,8 @@ def _cut(graph: Graph, roots: Iterable[tuple[Value, int]]) -> _Cut:
     for value, axes in wanted.items():
         for at in axes:
             if at is not None and value not in views:
-                row_bytes, pieces = value.type.nbytes // value.shape[at], math.prod(value.shape[:at])
+                row_bytes = _typical_bytes(value) // max(1, typical(value.shape[at]))
+                pieces = math.prod(map(typical, value.shape[:at]))
                 cut.row_bytes, cut.pieces = max((cut.row_bytes, cut.pieces), (row_bytes, pieces))
     return cut
 
@@ -180,7 +184,11 @@ def _reduced_axis(call: Call, known: Mapping[Value, int]) -> int | None:
 
 
 def _made_bytes(call: Call) -> int:
-    return 0 if call.op in VIEWS else call.outputs[0].type.nbytes
+    return 0 if call.op in VIEWS else _typical_bytes(call.outputs[0])
+
+
+def _typical_bytes(value: Value) -> int:
+    return typical(value.type.nbytes)
 
 
 def _tuple(param: Param) -> tuple[int, ...]:
@@ -193,7 +201,7 @@ def _tuple(param: Param) -> tuple[int, ...]:
 
 def input_axes(call: Call, axis: int) -> Axes | None:
     """What an axis of the result of a loop call goes along with; None if parts of it cannot be computed from parts."""
-    if call.outputs[0].shape[axis] < 2:
+    if typical(call.outputs[0].shape[axis]) < 2:
         return None
     if is_elementwise(call):
         return _aligned(call, axis)
@@ -207,7 +215,7 @@ def _aligned(call: Call, axis: int) -> Axes:
 
     def aligned(value: Value) -> int | None:
         at = axis - (output.ndim - value.ndim)
-        return at if at >= 0 and value.shape[at] == output.shape[axis] else None
+        return at if at >= 0 and is_known(value.shape[at] == output.shape[axis]) else None
 
     return tuple(map(aligned, call.inputs))
 
@@ -217,7 +225,7 @@ def _reshape(call: Call, axis: int) -> Axes | None:
     (x,), (output,) = call.inputs, call.outputs
     before = math.prod(output.shape[:axis])
     for at, length in enumerate(x.shape):
-        if length == output.shape[axis] and math.prod(x.shape[:at]) == before:
+        if is_known(length == output.shape[axis]) and is_known(math.prod(x.shape[:at]) == before):
             return (at,)
     return None
 
@@ -234,7 +242,7 @@ def _same_length(call: Call, axis: int) -> Axes | None:
     """The windows that are read or written span the axis. Where they begin is the same for all tiles."""
     length = call.outputs[0].shape[axis]
     window = [value for value in call.inputs if value.ndim]
-    if any(value.shape[axis] != length for value in window):
+    if not all(is_known(value.shape[axis] == length) for value in window):
         return None
     return tuple(axis if value.ndim else None for value in call.inputs)
 
@@ -251,7 +259,9 @@ def _gather(call: Call, axis: int) -> Axes:
         return (other_axes(x.ndim, _tuple(call.params["axes"]))[axis - ndim], *(None for _ in indices))
     length = call.outputs[0].shape[axis]
     at = [axis - (ndim - index.ndim) for index in indices]
-    return None, *(a if a >= 0 and i.shape[a] == length else None for a, i in zip(at, indices, strict=True))
+    return None, *(
+        a if a >= 0 and is_known(i.shape[a] == length) else None for a, i in zip(at, indices, strict=True)
+    )
 
 
 def _reduction(call: Call, axis: int) -> Axes:
@@ -288,12 +298,12 @@ _SHAPES = {
 """The parameter that holds lengths of axes of the result."""
 
 
-def with_rows(shape: Shape, axis: int, rows: int) -> Shape:
+def with_rows(shape: Shape, axis: int, rows: Dim) -> Shape:
     """A shape with an axis of another length."""
     return (*shape[:axis], rows, *shape[axis + 1 :])
 
 
-def params_of_part(call: Call, axis: int, rows: int) -> Mapping[str, Param]:
+def params_of_part(call: Call, axis: int, rows: Dim) -> Mapping[str, Param]:
     """The parameters with which a call computes `rows` of the axis of its result."""
     name = _SHAPES.get(call.op)
     if name is None:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..compiler.functions import reshape
-from ..compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called
+from ..compiler.ir import ArrayType, Call, Constant, Dim, Graph, Param, Value, called
 from ..compiler.kernel import REDUCTIONS
 from ..compiler.memory_plan import VIEWS
+from ..compiler.symbolic_size import SymbolicSize, maximum, typical
 from ..compiler.tiling import Tiling, input_axes, params_of_part, tiling_of, with_rows
 from ..compiler.trace import Builder, bind, inline, recording
 from .fuse import fuse
@@ -47,10 +48,14 @@ def tile(graph: Graph, *, tile_bytes: int = TILE_BYTES, smallest: int = SMALLEST
         tiled_1: f32[4096, 1024] = tiled(x, graph=kernel_exp_sin, cuts=(0,), joins=(0,), count=64)
 
     What a tile cannot compute, such as the end of a sum over the axis, is done by calls before or after. The tiles
-    depend on the shapes alone. Calls that are not worth it stay as they are; kernels among them are dissolved.
+    depend on the shapes alone, and where these are symbolic on what is typical of them: along such an axis they have so
+    many rows whatever its length, and a rest that may be all. Calls that are not worth it stay as they are; kernels
+    among them are dissolved.
     """
     holds_kernels = any(call.op == "kernel" for call in _all_calls(graph))
-    is_large = any(value.type.nbytes >= smallest for call in _all_calls(graph) for value in call.outputs)
+    is_large = any(
+        typical(value.type.nbytes) >= smallest for call in _all_calls(graph) for value in call.outputs
+    )
     if not (holds_kernels or is_large):
         return graph
     tiled = _Tiler(fuse(graph), tile_bytes, smallest).run()
@@ -87,25 +92,41 @@ class _Tiler(Rewriter):
         if tiling is None or not self._is_worth_it(graph, tiling):
             return inline(graph, inputs)
         rows = _rows(tiling.length, max(1, self.tile_bytes // tiling.row_bytes))
-        if tiling.length < 2 * rows:
+        if typical(tiling.length) < 2 * rows:
             return inline(graph, inputs)
         return _Tiles(graph, tiling, rows, dict(zip(graph.inputs, inputs, strict=True))).record(self)
 
     def _is_worth_it(self, graph: Graph, tiling: Tiling) -> bool:
         traffic = [
-            max(value.type.nbytes for value in (call.outputs[0], *call.inputs[: call.op in REDUCTIONS]))
+            max(
+                typical(value.type.nbytes)
+                for value in (call.outputs[0], *call.inputs[: call.op in REDUCTIONS])
+            )
             * max(1, operations(call) / COSTLY)
             for call in graph.calls
             if call.op not in VIEWS and (call.outputs[0] in tiling.axes or call.outputs[0] in tiling.folded)
         ]
-        is_large = tiling.row_bytes * tiling.length >= self.smallest
+        is_large = tiling.row_bytes * typical(tiling.length) >= self.smallest
         return is_large and sum(traffic) - min(traffic) >= WORTH * self.smallest
 
 
-def _rows(length: int, most: int) -> int:
-    """How long the tiles are: so that none is left at the end, if that does not make them much shorter."""
+def _rows(length: Dim, most: int) -> int:
+    """How long the tiles are: so that none is left at the end, if that does not make them much shorter.
+
+    Lengths that are symbolic are more often multiples of powers of two than of other numbers.
+    """
+    if isinstance(length, SymbolicSize):
+        return 1 << (most.bit_length() - 1)
     divisors = (rows for rows in range(most, most // 2, -1) if length % rows == 0)
     return next(divisors, most)
+
+
+def _counted(length: Dim, rows: int) -> tuple[Dim, Dim]:
+    """How many tiles have so many rows, and how many rows are left: of a symbolic length, never none."""
+    count, left = divmod(length, rows)
+    if isinstance(left, SymbolicSize):
+        count = maximum(length - 1, 0) // rows
+    return count, length - count * rows
 
 
 class _Tiles:
@@ -135,9 +156,9 @@ class _Tiles:
         tiling = self.tiling
         outside = [call for call in self.graph.calls if call.outputs[0] not in self.inside]
         self._outside(builder, [call for call in outside if call.outputs[0] not in tiling.late])
-        count, left = divmod(tiling.length, self.rows)
+        count, left = _counted(tiling.length, self.rows)
         params: dict[str, Any] = {"graph": self._part(self.rows)}
-        if left:
+        if isinstance(left, SymbolicSize) or left:
             params["rest"] = self._part(left)
         joined = builder.emit(
             "tiled",
@@ -165,7 +186,7 @@ class _Tiles:
             outputs = builder.emit(call.op, tuple(map(self._at, call.inputs)), call.params)
             self.now.update(zip(call.outputs, outputs, strict=True))
 
-    def _part(self, rows: int) -> Graph:
+    def _part(self, rows: Dim) -> Graph:
         """What one tile of so many rows computes."""
         tiling = self.tiling
         given: dict[tuple[Value, int | None], Value] = {}

@@ -9,7 +9,7 @@ from ..batching import align_ranks
 from ..dtypes import BOOL, DType, dtype_name, kind
 from ..errors import DTypeError, ShapeError
 from ..functions import add, broadcast_to, multiply, negative, unbroadcast
-from ..ir import ArrayType, Shape, Value
+from ..ir import ArrayType, Dim, Shape, Value
 from ..op import (
     BatchRule,
     JvpRule,
@@ -32,17 +32,26 @@ ResultDType: TypeAlias = Callable[[DType], DType]
 def broadcast_shapes(op: str, types: Sequence[ArrayType]) -> Shape:
     """The common shape of operands aligned from the right; `ShapeError` if there is none."""
     first = types[0].shape
-    if all(t.shape == first for t in types):
-        return first
     rank = max(t.ndim for t in types)
+    if all(t.ndim == rank and t.shape == first for t in types):
+        return first
     shape = [1] * rank
     for t in types:
         for axis, dim in enumerate(t.shape, start=rank - t.ndim):
-            if dim != 1:
-                if shape[axis] not in (1, dim):
+            other = shape[axis]
+            if dim is other or _is_one(dim):
+                continue
+            if _is_one(other):
+                shape[axis] = dim
+            elif dim not in (other, 1):  # where sizes are symbolic, this asks what they are
+                if other != 1:
                     raise ShapeError(f"{op} of {' and '.join(map(str, types))}: shapes do not broadcast")
                 shape[axis] = dim
     return tuple(shape)
+
+
+def _is_one(dim: Dim) -> bool:
+    return type(dim) is int and dim == 1
 
 
 def same_dtype(dtype: DType) -> DType:

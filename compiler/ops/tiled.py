@@ -1,4 +1,14 @@
-"""Tiles: a call that holds the graph of one part, which runs for one part of the inputs after the other."""
+"""Tiles: a call that holds the graph of one part, which runs for one part of the inputs after the other.
+
+An axis of symbolic length is cut into tiles of a fixed number of rows, too, as many as leave something for ``rest``:
+one row, or up to as many as a tile has. Their count is an expression, 0 for short arrays::
+
+    def f(x: f32[B]) -> f32[]:  # B in 1..
+        def part(x: f32[64]) -> f32[1]: ...
+        def part_2(x: f32[-64*((B + 63) // 64) + B + 64]) -> f32[1]: ...
+        tiled_1: f32[(B + 63) // 64] = tiled(x, graph=part, rest=part_2, …, count=(B + 63) // 64 - 1)
+        sum_1: f32[] = sum(tiled_1, axes=(0,))
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,8 +18,9 @@ import numpy as np
 from ..decompositions import register_decomposition
 from ..errors import ShapeError
 from ..functions import concatenate, slice_axis
-from ..ir import ArrayType, Graph, Shape, Value
+from ..ir import ArrayType, Dim, Graph, Shape, Value
 from ..op import Op, by_decomposition, register
+from ..symbolic_size import is_known
 from ..trace import evaluate, inline
 
 FAMILY = "tiled"
@@ -17,16 +28,16 @@ FAMILY = "tiled"
 Cuts = tuple[int | None, ...]
 
 
-def rows_of(graph: Graph, cuts: Cuts) -> int:
+def rows_of(graph: Graph, cuts: Cuts) -> Dim:
     """How long the axis is that is cut, within one tile."""
     return next(value.shape[cut] for value, cut in zip(graph.inputs, cuts, strict=True) if cut is not None)
 
 
-def _part(length: int, shape: Shape, axis: int) -> Shape:
+def _part(length: Dim, shape: Shape, axis: int) -> Shape:
     return (*shape[:axis], length, *shape[axis + 1 :])
 
 
-def _check(inputs: Sequence[ArrayType], graph: Graph, cuts: Cuts, length: int, rows: int) -> None:
+def _check(inputs: Sequence[ArrayType], graph: Graph, cuts: Cuts, length: Dim, rows: Dim) -> None:
     """That all inputs are those of `graph`, but for the axis that is cut, which has this length."""
     fits = len(inputs) == len(cuts) == len(graph.inputs)
     for given, value, cut in zip(inputs, graph.inputs, cuts, strict=False):
@@ -41,16 +52,18 @@ def _check(inputs: Sequence[ArrayType], graph: Graph, cuts: Cuts, length: int, r
 
 
 def _type(
-    *inputs: ArrayType, graph: Graph, cuts: Cuts, joins: Shape, count: int, rest: Graph | None = None
+    *inputs: ArrayType, graph: Graph, cuts: Cuts, joins: Shape, count: Dim, rest: Graph | None = None
 ) -> tuple[ArrayType, ...]:
-    if count < 1 or not any(cut is not None for cut in cuts) or len(joins) != len(graph.outputs):
+    is_some = rest is not None or is_known(count >= 1)
+    if not is_some or not any(cut is not None for cut in cuts) or len(joins) != len(graph.outputs):
         raise ShapeError(f"tiled: {count} tiles of {len(inputs)} inputs along {cuts}, joined along {joins}")
     rows = rows_of(graph, cuts)
     left = 0 if rest is None else rows_of(rest, cuts)
-    _check(inputs, graph, cuts, count * rows + left, rows)
+    length = count * rows + left
+    _check(inputs, graph, cuts, length, rows)
     lengths = [count * value.shape[axis] for value, axis in zip(graph.outputs, joins, strict=True)]
     if rest is not None:
-        _check(inputs, rest, cuts, count * rows + left, left)
+        _check(inputs, rest, cuts, length, left)
         lengths = [n + v.shape[axis] for n, v, axis in zip(lengths, rest.outputs, joins, strict=True)]
     return tuple(
         ArrayType(value.dtype, _part(length, value.shape, axis))
@@ -59,7 +72,7 @@ def _type(
 
 
 def _numpy(
-    *inputs: Any, graph: Graph, cuts: Cuts, joins: Shape, count: int, rest: Graph | None = None
+    *inputs: Any, graph: Graph, cuts: Cuts, joins: Shape, count: Dim, rest: Graph | None = None
 ) -> tuple[Any, ...]:
     rows = rows_of(graph, cuts)
 
@@ -77,7 +90,7 @@ def _numpy(
 
 @register_decomposition("tiled")
 def _decomposed(
-    *inputs: Value, graph: Graph, cuts: Cuts, joins: Shape, count: int, rest: Graph | None = None
+    *inputs: Value, graph: Graph, cuts: Cuts, joins: Shape, count: Dim, rest: Graph | None = None
 ) -> tuple[Value, ...]:
     rows = rows_of(graph, cuts)
 
