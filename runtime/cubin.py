@@ -4,7 +4,7 @@ A cubin is an ELF file. The numbers of its attributes are those that NVIDIA's bi
 """
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,6 +39,21 @@ class KernelFacts:
     """How many threads a block has; 0 if any number will do."""
     parameters: tuple[tuple[int, int], ...]
     """Offset and size of each, in order."""
+
+
+def laid_out(sizes: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Offset and size of parameters of so many bytes: each behind the one before it, where its size divides the place.
+
+    >>> laid_out([8, 4, 8])
+    ((0, 8), (8, 4), (16, 8))
+    """
+    places: list[tuple[int, int]] = []
+    end = 0
+    for size in sizes:
+        start = -(-end // size) * size
+        places.append((start, size))
+        end = start + size
+    return tuple(places)
 
 
 def kernels_in(cubin: bytes) -> Mapping[str, KernelFacts]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..compiler.errors import ParseError
+from .cubin import laid_out
 
 LARGEST: Final = 1 << 24
 """Bytes of a text that is read."""
@@ -81,20 +82,15 @@ def _without_comments(head: str) -> str:
 
 
 def _places(parameters: str) -> tuple[tuple[int, int], ...]:
-    """Each behind the one before it, where its size divides the place."""
-    places: list[tuple[int, int]] = []
-    end = 0
+    sizes: list[int] = []
     for parameter in parameters.split(",") if parameters.strip() else []:
         found = _PARAMETER.fullmatch(parameter.strip())
         if found is None:
             raise ParseError(
                 f"this is no PTX of a kernel that takes pointers and numbers: {parameter.strip()!r:.80}"
             )
-        size = int(found[1]) // 8
-        start = -(-end // size) * size
-        places.append((start, size))
-        end = start + size
-    return tuple(places)
+        sizes.append(int(found[1]) // 8)
+    return laid_out(sizes)
 
 
 def _threads(rules: str) -> int:

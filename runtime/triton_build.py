@@ -12,12 +12,12 @@ from hashlib import sha256
 from typing import Any, Final
 
 from ..compiler.backends.triton.kernel import TritonKernel
-from ..compiler.backends.triton.plan import ALIGNED
+from ..compiler.backends.triton.plan import ALIGNED, Number
 from ..compiler.backends.triton.program import TritonProgram
 from ..compiler.backends.triton.types import pointer_type
 from ..compiler.errors import ArgumentValueError, BackendError, KernelError, MissingPackageError
 from ..compiler.ir import ArrayType
-from .cubin import KernelFacts, kernels_in
+from .cubin import KernelFacts, kernels_in, laid_out
 
 _POINTER: Final = 8
 _STAGES_OF_AMD: Final = 2
@@ -60,6 +60,8 @@ class BuiltKernel:
     """Memory of each program that its launch has to give."""
     facts: KernelFacts | None
     """What the cubin says; None on other platforms."""
+    numbers: tuple[int, ...] = ()
+    """The bytes of each whole number that it takes behind its arrays."""
 
 
 def target_named(name: str) -> Target:
@@ -89,6 +91,8 @@ class Source:
     stages: int
     fast_math: bool = False
     """Whether multiplications may be fused with additions into one rounding."""
+    numbers: tuple[Number, ...] = ()
+    """The arguments behind the arrays."""
 
 
 def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
@@ -100,7 +104,13 @@ def build(kernel: TritonKernel, target: Target) -> tuple[BuiltKernel, ...]:
         KernelError: Triton refuses a function, or its parameters do not lie where they should.
     """
     sources = [
-        Source(launch.function, tuple(kernel.buffers[i] for i in launch.buffers), launch.warps, launch.stages)
+        Source(
+            launch.function,
+            tuple(kernel.buffers[i] for i in launch.buffers),
+            launch.warps,
+            launch.stages,
+            numbers=launch.numbers,
+        )
         for launch in kernel.launches
     ]
     return _build(kernel.text, sources, target)
@@ -141,6 +151,7 @@ def _sources(program: TritonProgram) -> dict[str, Source]:
             step.warps,
             step.stages,
             program.fast_math,
+            step.numbers,
         )
         for step in program.plan.launches
     }
@@ -195,12 +206,14 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    types = [pointer_type(type.dtype) for type in source.types]
+    pointers = [pointer_type(type.dtype) for type in source.types]
+    types = [*pointers, *(number.type for number in source.numbers)]
+    multiples = [ALIGNED] * len(pointers) + [number.multiple_of for number in source.numbers]
     asked = ASTSource(
         function,
         signature=dict(zip(function.arg_names, types, strict=True)),
         constexprs={},
-        attrs={(number,): [["tt.divisibility", ALIGNED]] for number in range(len(types))},
+        attrs={(n,): [["tt.divisibility", multiple]] for n, multiple in enumerate(multiples) if multiple > 1},
     )
     stages = source.stages if target.platform == "cuda" else min(source.stages, _STAGES_OF_AMD)
     options = {"num_warps": source.warps, "num_stages": stages, "enable_fp_fusion": source.fast_math}
@@ -218,17 +231,18 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
     assembly = found.asm["ptx" if target.platform == "cuda" else "amdgcn"]
     code = found.asm["cubin" if target.platform == "cuda" else "hsaco"]
     facts = None
+    numbers = tuple(8 if number.is_wide else 4 for number in source.numbers)
     if target.platform == "cuda":
         facts = kernels_in(code)[found.metadata.name]
-        _check_layout(source.name, facts, len(types))
+        _check_layout(source.name, facts, len(pointers), numbers)
     about = found.metadata
     scratch = about.global_scratch_size if target.platform == "cuda" else 0  # Triton 3.6 has none on others
-    return BuiltKernel(about.name, code, assembly, about.num_warps, about.shared, scratch, facts)
+    return BuiltKernel(about.name, code, assembly, about.num_warps, about.shared, scratch, facts, numbers)
 
 
-def _check_layout(name: str, facts: KernelFacts, pointers: int) -> None:
-    """Arguments are pointers, one behind the other, and so are the two that Triton adds for memory of its own."""
-    wanted = tuple((_POINTER * number, _POINTER) for number in range(pointers + 2))
+def _check_layout(name: str, facts: KernelFacts, pointers: int, numbers: Sequence[int]) -> None:
+    """Arguments are pointers, then numbers, one behind the other, and two pointers that Triton adds for itself."""
+    wanted = laid_out([_POINTER] * pointers + [*numbers] + [_POINTER] * 2)
     if facts.parameters != wanted:
         raise KernelError(
             f"the parameters of {name} lie at {facts.parameters}, not at {wanted}: this version of Triton"

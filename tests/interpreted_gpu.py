@@ -35,12 +35,17 @@ def interpreted(stub_gpu: StubGpu) -> Generator[None]:
                 continue
             name = f"{step.function}_{next(_numbers)}"
             dtypes = [slot.type.dtype for slot in step.slots]
-            stub_gpu.kernels[name] = _kernel(stub_gpu, functions[step.function], dtypes)
+            sizes = [8 if number.is_wide else 4 for number in step.numbers]
+            stub_gpu.kernels[name] = _kernel(stub_gpu, functions[step.function], dtypes, sizes)
+            stub_gpu.numbers[name] = len(sizes)
             architecture = int(target.architecture)
-            code = machine_code(architecture, **{name: len(dtypes)})
+            code = machine_code(architecture, **{name: [8] * len(dtypes) + sizes})
             variant = "a" if architecture >= 90 else ""  # as Triton does
-            text = ptx(name, len(dtypes), f"{architecture}{variant}", threads=32 * step.warps).decode()
-            built[step.function] = BuiltKernel(name, code, text, step.warps, 0, 0, kernels_in(code)[name])
+            text = ptx(
+                name, len(dtypes), f"{architecture}{variant}", threads=32 * step.warps, numbers=sizes
+            ).decode()
+            facts = kernels_in(code)[name]
+            built[step.function] = BuiltKernel(name, code, text, step.warps, 0, 0, facts, tuple(sizes))
         return built
 
     with pytest.MonkeyPatch.context() as patch:
@@ -53,13 +58,20 @@ def interpreted(stub_gpu: StubGpu) -> Generator[None]:
         yield
 
 
-def _kernel(stub_gpu: StubGpu, function: Any, dtypes: list[DType]) -> Callable[..., None]:
-    def kernel(programs: int, *pointers: int) -> None:
+def _kernel(stub_gpu: StubGpu, function: Any, dtypes: list[DType], sizes: list[int]) -> Callable[..., None]:
+    def kernel(programs: int, *arguments: int) -> None:
+        pointers, given = arguments[: len(dtypes)], arguments[len(dtypes) :]
+        # Of a short number the driver reads the lower bytes.
+        numbers = [_signed(number, size) for number, size in zip(given, sizes, strict=True)]
         with interpreting(), np.errstate(all="ignore"):
             memory = [
                 Memory(stub_gpu.array(pointer, (1,), dtype))
                 for pointer, dtype in zip(pointers, dtypes, strict=True)
             ]
-            function[(programs,)](*memory)
+            function[(programs,)](*memory, *numbers)
 
     return kernel
+
+
+def _signed(number: int, size: int) -> int:
+    return int.from_bytes(number.to_bytes(8, "little")[:size], "little", signed=True)

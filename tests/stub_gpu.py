@@ -22,7 +22,7 @@ import ctypes
 import re
 import struct
 import subprocess
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ import numpy as np
 
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import CubinError
-from tracemill.runtime.cubin import kernels_in
+from tracemill.runtime.cubin import kernels_in, laid_out
 from tracemill.runtime.gpu import device as devices
 from tracemill.runtime.gpu.driver import driver
 
@@ -89,6 +89,8 @@ class StubGpu:
         self.failures: list[Exception] = []
         """What kernels have raised. The fixture raises the first of them at the end of the test."""
         self.kernels: dict[str, Callable[..., None]] = {}
+        self.numbers: dict[str, int] = {}
+        """How many of a kernel's arguments are numbers; all others are pointers."""
         self._images: list[dict[str, int]] = []
         self._listeners = (_OnLoad(self._load), _OnFunction(self._function), _OnLaunch(self._launch))
         self._capabilities = dict[int, tuple[int, int]]()
@@ -102,6 +104,7 @@ class StubGpu:
         self.compiled.clear()
         self.failures.clear()
         self.kernels.clear()
+        self.numbers.clear()
         self._capabilities.clear()
         self._newest_ptx = _newest_ptx(13000)
 
@@ -199,7 +202,8 @@ class StubGpu:
         return len(self._images)
 
     def _function(self, module: int, name: bytes) -> int:
-        return self._images[module - 1].get(name.decode(), -1)
+        count = self._images[module - 1].get(name.decode(), -1)
+        return count if count < 0 else count + 256 * self.numbers.get(name.decode(), 0)
 
     def _launch(
         self,
@@ -251,14 +255,19 @@ _HEADER: Final = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 
 
-def machine_code(architecture: int = 90, /, **functions: int) -> bytes:
-    """A cubin for an architecture, of functions with so many pointers as arguments, and the two of Triton's."""
+def machine_code(architecture: int = 90, /, **functions: int | Sequence[int]) -> bytes:
+    """A cubin for an architecture, of functions with so many pointers as arguments, and the two of Triton's.
+
+    Of one that takes numbers, too: the bytes of each of its arguments.
+    """
     names = b"\0.names\0"
     sections = [(0, b""), (1, b"")]
-    for name, pointers in functions.items():
+    for name, given in functions.items():
+        sizes = [8] * given if isinstance(given, int) else [*given]
+        places = enumerate(laid_out([*sizes, 8, 8]))
         for section, content in (
             (f".text.{name}", b""),
-            (f".nv.info.{name}", b"".join(map(_parameter, range(pointers + 2)))),
+            (f".nv.info.{name}", b"".join(_parameter(number, *place) for number, place in places)),
         ):
             sections.append((len(names), content))
             names += section.encode() + b"\0"
@@ -290,12 +299,18 @@ def machine_code(architecture: int = 90, /, **functions: int) -> bytes:
 
 
 def ptx(
-    name: str, pointers: int, architecture: str = "80", *, version: str = "7.8", threads: int = 128
+    name: str,
+    pointers: int,
+    architecture: str = "80",
+    *,
+    version: str = "7.8",
+    threads: int = 128,
+    numbers: Sequence[int] = (),
 ) -> bytes:
-    """The same as text, of one function, for a target such as "90a"."""
-    parameters = ",\n".join(
-        f"\t.param .u64 .ptr .global .align 1 {name}_param_{n}" for n in range(pointers + 2)
-    )
+    """The same as text, of one function, for a target such as "90a"; with numbers of so many bytes behind pointers."""
+    pointer = "u64 .ptr .global .align 1"
+    types = [pointer] * pointers + [f"u{8 * size}" for size in numbers] + [pointer] * 2
+    parameters = ",\n".join(f"\t.param .{type} {name}_param_{n}" for n, type in enumerate(types))
     return (
         f"//\n// Made for tests\n//\n\n.version {version}\n.target sm_{architecture}\n.address_size 64\n\n"
         f"\t// .globl\t{name}\n.visible .entry {name}(\n{parameters}\n)\n.reqntid {threads}\n{{\n\tret;\n}}\n"
@@ -307,8 +322,8 @@ def _newest_ptx(driver_version: int) -> tuple[int, int]:
     return driver_version // 1000 - 4, driver_version % 1000 // 10
 
 
-def _parameter(number: int) -> bytes:
-    return struct.pack("<BBHIHHI", 4, 0x17, 12, 0, number, 8 * number, 8 << 18)
+def _parameter(number: int, offset: int, size: int) -> bytes:
+    return struct.pack("<BBHIHHI", 4, 0x17, 12, 0, number, offset, size << 18)
 
 
 def _content(image: int) -> bytes:

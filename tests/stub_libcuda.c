@@ -52,6 +52,7 @@ typedef struct Function {
     char name[256];
     Module *module;
     int parameters;
+    int numbers;  // so many of them are no pointers: those in front of the two that Triton adds
     unsigned shared_limit;
     struct Function *next;
 } Function;
@@ -103,7 +104,7 @@ typedef struct Block {
 } Block;
 
 typedef long (*OnLoad)(const void *image, int device);  // the number of the module, or minus an error
-typedef int (*OnFunction)(long module, const char *name);  // how many parameters, or -1
+typedef int (*OnFunction)(long module, const char *name);  // parameters + 256 * numbers, or -1
 typedef void (*OnLaunch)(const char *name, unsigned grid, unsigned block, unsigned shared, Stream *stream,
                          int device, int count, const uint64_t *parameters);
 
@@ -246,8 +247,8 @@ static void step(Stream *stream, Work *work)
             device->failed = ILLEGAL_ADDRESS;
         break;
     case LAUNCH:
-        for (int i = 0; i < work->function->parameters; i++)
-            if (work->parameters[i] && !is_live(work->parameters[i], 1, device)) device->failed = ILLEGAL_ADDRESS;
+        for (int i = 0, own = work->function->parameters - 2; i < work->function->parameters; i++)
+            if ((i < own - work->function->numbers || i >= own) && work->parameters[i] && !is_live(work->parameters[i], 1, device)) device->failed = ILLEGAL_ADDRESS;
         if (on_launch && !device->failed)
             on_launch(work->function->name, work->grid, work->block, work->shared, stream, device->number,
                       work->function->parameters, work->parameters);
@@ -607,12 +608,15 @@ PUBLIC CUresult cuModuleGetFunction(Function **function, Module *module, const c
     IN_CONTEXT;
     int parameters = on_function ? on_function(module->number, name) : 0;
     if (parameters < 0) return NOT_FOUND;
+    int numbers = parameters >> 8;
+    parameters &= 255;
     if (parameters > PARAMETERS) return INVALID_VALUE;
     static Function *all;  // they are few, and graphs may still hold them
     Function *made = calloc(1, sizeof *made);
     snprintf(made->name, sizeof made->name, "%s", name);
     made->module = module;
     made->parameters = parameters;
+    made->numbers = numbers;
     made->shared_limit = 48 << 10;
     made->next = all;
     *function = all = made;

@@ -17,7 +17,7 @@ _OWN: Final = 2
 
 
 class LoadedKernel:
-    """One function of machine code on one GPU. Its parameters are pointers, and the two that Triton adds.
+    """One function of machine code on one GPU. Its parameters are pointers, numbers, and two pointers of Triton's.
 
     Args:
         device: the GPU.
@@ -25,7 +25,8 @@ class LoadedKernel:
         name: the function in it.
         warps: how many groups of 32 threads a program has.
         shared_bytes: the shared memory of a program.
-        pointers: how many arguments it has.
+        pointers: how many arrays it takes.
+        numbers: how many whole numbers it takes behind them.
         scratch_bytes: memory that Triton wants of us, for each program.
 
     Raises:
@@ -41,6 +42,7 @@ class LoadedKernel:
         warps: int,
         shared_bytes: int,
         pointers: int,
+        numbers: int = 0,
         scratch_bytes: int = 0,
     ) -> None:
         self._module: Any = None
@@ -49,6 +51,7 @@ class LoadedKernel:
         self.threads = warps * _WARP
         self.shared_bytes = shared_bytes
         self.pointers = pointers
+        self.numbers = numbers
         self.scratch_bytes = scratch_bytes
         if shared_bytes > device.shared_limit:
             raise GpuCodeError(
@@ -71,9 +74,11 @@ class LoadedKernel:
         if self._module is not None:
             self.device.discard(driver().cuModuleUnload, self._module)
 
-    def prepare(self, programs: int, pointers: Sequence[int]) -> "PreparedLaunch":
+    def prepare(
+        self, programs: int, pointers: Sequence[int], numbers: Sequence[int] = ()
+    ) -> "PreparedLaunch":
         """A launch that can be made many times. Its pointers can be changed in between."""
-        return PreparedLaunch(self, programs, pointers)
+        return PreparedLaunch(self, programs, pointers, numbers)
 
     def launch(self, stream: int, programs: int, pointers: Sequence[int]) -> None:
         """Queue one run of so many programs on a stream. Inside of ``with device:``, as all launches."""
@@ -89,13 +94,21 @@ class PreparedLaunch:
 
     __slots__ = ("_addresses", "_kernel", "_launch", "_scratch", "_shape", "_where", "pointers", "programs")
 
-    def __init__(self, kernel: LoadedKernel, programs: int, pointers: Sequence[int]) -> None:
-        count = kernel.pointers
-        if len(pointers) != count:
-            raise InternalError(f"{kernel.name} takes {count} pointers, not {len(pointers)}")
+    def __init__(
+        self, kernel: LoadedKernel, programs: int, pointers: Sequence[int], numbers: Sequence[int] = ()
+    ) -> None:
+        for what, wanted, given in (
+            ("pointers", kernel.pointers, len(pointers)),
+            ("numbers", kernel.numbers, len(numbers)),
+        ):
+            if given != wanted:
+                raise InternalError(f"{kernel.name} takes {wanted} {what}, not {given}")
+        count = len(pointers) + len(numbers)
         scratch = kernel.device.allocate(programs * kernel.scratch_bytes) if kernel.scratch_bytes else None
         self._kernel, self._scratch, self.programs = kernel, scratch, programs
-        self.pointers = (ctypes.c_uint64 * (count + _OWN))(*pointers, scratch.pointer if scratch else 0, 0)
+        own = scratch.pointer if scratch else 0
+        # The driver reads four bytes of a number that has no more: the lower ones, which come first.
+        self.pointers = (ctypes.c_uint64 * (count + _OWN))(*pointers, *numbers, own, 0)
         start, size = ctypes.addressof(self.pointers), ctypes.sizeof(ctypes.c_uint64)
         self._addresses = (ctypes.c_void_p * (count + _OWN))(*(start + size * i for i in range(count + _OWN)))
         self._where = ctypes.addressof(self._addresses)

@@ -18,9 +18,11 @@ from ...compiler.backends.triton.plan import (
     SwitchStep,
     WhileStep,
 )
+from ...compiler.ir import Constant
 from ...compiler.trace import evaluate
 from .device import Device
 from .kernel import LoadedKernel, PreparedLaunch
+from .memory import Memory
 
 Prepared: TypeAlias = Callable[[int], None]
 """A step that can be queued on a stream."""
@@ -34,13 +36,25 @@ class LoadedPlan:
         kernels: the functions that it launches, by their names in the plan.
         device: where.
         arena: the address of the memory that the plan works in.
+        constants: those that lie on the device already, to which others are added.
     """
 
-    def __init__(self, plan: Plan, kernels: Mapping[str, LoadedKernel], device: Device, arena: int) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        kernels: Mapping[str, LoadedKernel],
+        device: Device,
+        arena: int,
+        constants: dict[Constant, Memory] | None = None,
+    ) -> None:
         self.plan = plan
         self._device = device
         self._arena = arena
-        self._kept = [device.copy_in(constant.array) for constant in plan.constants]
+        self._constants: dict[Constant, Memory] = {} if constants is None else constants
+        for constant in plan.constants:
+            if constant not in self._constants:
+                self._constants[constant] = device.copy_in(constant.array)
+        self._kept = [self._constants[constant] for constant in plan.constants]
         self._inputs: list[int] = [0] * len(plan.inputs)
         """Where the inputs of the present call lie."""
         self._outputs: list[int] = [0] * len(plan.outputs)
@@ -99,7 +113,9 @@ class LoadedPlan:
 
     def _prepared_launch(self, step: LaunchStep) -> Prepared:
         launch = self._kernels[step.function].prepare(
-            step.programs, [self._fixed(slot) for slot in step.slots]
+            step.programs,
+            [self._fixed(slot) for slot in step.slots],
+            [number.value for number in step.numbers],
         )
         given = [(i, slot.at) for i, slot in enumerate(step.slots) if slot.region is Region.INPUT]
         made = [(i, slot.at) for i, slot in enumerate(step.slots) if slot.region is Region.OUTPUT]
@@ -123,7 +139,7 @@ class LoadedPlan:
 
     def _inner(self, plan: Plan, work: Slot) -> "LoadedPlan":
         """A plan that runs as a part of this one, in a part of its memory."""
-        return LoadedPlan(plan, self._kernels, self._device, self._fixed(work))
+        return LoadedPlan(plan, self._kernels, self._device, self._fixed(work), self._constants)
 
     def _scan(self, step: ScanStep, body: "LoadedPlan", stream: int) -> None:
         """What is carried alternates between two places, so that the last turn writes to the output."""

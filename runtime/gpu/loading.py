@@ -11,12 +11,14 @@ from .kernel import LoadedKernel
 def about_kernel(kernel: BuiltKernel) -> dict[str, Any]:
     """What loading a kernel's code asks for."""
     assert kernel.facts is not None
+    numbers = {"numbers": list(kernel.numbers)} if kernel.numbers else {}
     return {
         "name": kernel.name,
         "warps": kernel.warps,
         "shared_bytes": kernel.shared_bytes,
         "scratch_bytes": kernel.scratch_bytes,
-        "pointers": len(kernel.facts.parameters) - 2,  # Triton's own are behind ours
+        "pointers": len(kernel.facts.parameters) - len(kernel.numbers) - 2,  # Triton's own are behind ours
+        **numbers,
     }
 
 
@@ -33,6 +35,7 @@ def loaded_kernel(device: Device, code: bytes, about: Mapping[str, Any]) -> Load
         warps=about["warps"],
         shared_bytes=about["shared_bytes"],
         pointers=about["pointers"],
+        numbers=len(about.get("numbers", ())),
         scratch_bytes=about["scratch_bytes"],
     )
 

@@ -1,24 +1,33 @@
 """`GpuProgram`: a plan with its kernels loaded on one device, ready to be called."""
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from ...compiler.backends.triton.plan import Plan, Slot
+from ...compiler.ir import Constant
+from ...compiler.shapes.solving import SizeReader
 from .device import Device
 from .device_array import DeviceArray
+from .fixed_plan import fixed_plan
 from .kernel import LoadedKernel
-from .loaded_plan import LoadedPlan
 from .memory import Memory
-from .replay import Replay, is_replayed
+from .prepared_plan import PreparedPlan
+
+MOST: Final = 64
+"""For so many shapes of arguments launches are kept prepared."""
+
+Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 class GpuProgram:
     """Runs a plan on a device: all launches go to the device's stream, one call of a program after another.
 
     Arrays of the device go in as they are, and results stay there; if all arguments are NumPy's, they are copied, and
-    so are the results. `origin` says what its kernels are, if not code for this device.
+    so are the results. `origin` says what its kernels are, if not code for this device. A plan with named sizes is
+    prepared for those of each call, and kept so for the shapes that were called last.
     """
 
     def __init__(
@@ -26,12 +35,19 @@ class GpuProgram:
     ) -> None:
         self.plan = plan
         self.device = device
-        with device:
-            self._arena = device.allocate(plan.arena_bytes)
-            self._loaded = LoadedPlan(plan, kernels, device, self._arena.pointer)
-        self._replay: Replay | None = None
-        self._is_replayed, self._has_run = is_replayed(plan), False
         self._kernels = kernels
+        self._constants: dict[Constant, Memory] = {}
+        self._kept: OrderedDict[Shapes, PreparedPlan] = OrderedDict()
+        """By the shapes of arguments, those that ran last at the end."""
+        self._sizes: SizeReader | None = None
+        with device:
+            if plan.is_symbolic:
+                names, shapes = [slot.name for slot in plan.inputs], [slot.type.shape for slot in plan.inputs]
+                self._sizes = SizeReader(names, shapes)
+                self._arena = device.allocate(0)
+            else:
+                self._arena = device.allocate(plan.arena_bytes)
+                self._known = self._prepared(plan)
         self._is_running = False
         self.origin = origin
 
@@ -53,18 +69,32 @@ class GpuProgram:
 
     def _results(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         stay = any(isinstance(x, DeviceArray) for x in inputs)
-        entered = [self._entered(x, slot) for x, slot in zip(inputs, self.plan.inputs, strict=True)]
-        outputs = [self.device.allocate(slot.type.nbytes) for slot in self.plan.outputs]
-        self._run([x.pointer for x in entered], [memory.pointer for memory in outputs])
-        left = zip(outputs, self.plan.outputs, strict=True)
+        prepared = self._known if self._sizes is None else self._for_sizes(inputs, self._sizes)
+        plan = prepared.plan
+        entered = [self._entered(x, slot) for x, slot in zip(inputs, plan.inputs, strict=True)]
+        outputs = [self.device.allocate(slot.type.nbytes) for slot in plan.outputs]
+        prepared.run([x.pointer for x in entered], [memory.pointer for memory in outputs])
+        left = zip(outputs, plan.outputs, strict=True)
         return tuple(self._left(memory, slot, stay) for memory, slot in left)
 
-    def _run(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """The first time launch by launch; programs of many short launches are recorded when they run again."""
-        if self._is_replayed and self._has_run and self._replay is None:
-            self._replay = Replay(self._loaded, self.device)
-        (self._replay or self._loaded).run(inputs, outputs, self.device.stream)
-        self._has_run = True
+    def _prepared(self, plan: Plan) -> PreparedPlan:
+        return PreparedPlan(plan, self._kernels, self.device, self._arena, self._constants)
+
+    def _for_sizes(self, inputs: Sequence[Any], reader: SizeReader) -> PreparedPlan:
+        """The plan for arguments of these sizes."""
+        shapes: Shapes = tuple(tuple(np.shape(x)) for x in inputs)
+        found = self._kept.get(shapes)
+        if found is not None:
+            self._kept.move_to_end(shapes)
+            return found
+        plan = fixed_plan(self.plan, reader.read(shapes))
+        if plan.arena_bytes > self._arena.nbytes:
+            self._kept.clear()  # what is prepared works in the old one
+            self._arena = self.device.allocate(plan.arena_bytes)
+        found = self._kept[shapes] = self._prepared(plan)
+        if len(self._kept) > MOST:
+            self._kept.popitem(last=False)
+        return found
 
     def _entered(self, x: Any, slot: Slot) -> DeviceArray | Memory:
         if isinstance(x, DeviceArray):

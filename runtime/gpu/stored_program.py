@@ -4,7 +4,7 @@ Those that were compiled ahead of time have their kernels as PTX, too, which new
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from ...compiler.backends.triton.plan_document import arrays_of, document, plan_
 from ...compiler.backends.triton.program import TritonProgram
 from ...compiler.dtypes import Array, dtype_name, dtype_named, dtype_names
 from ...compiler.errors import CubinError, InternalError, ParseError
-from ..cubin import KernelFacts, architecture_of, kernels_in
+from ..cubin import KernelFacts, architecture_of, kernels_in, laid_out
 from ..ptx import PtxFacts, kernel_in
 from ..triton_build import BuiltKernel
 from .device import Device
@@ -126,7 +126,7 @@ def program_in(files: Mapping[str, bytes], architecture: int | None = None) -> S
             raise
         raise ParseError(f"this is no program for a GPU: {type(error).__name__}: {error}") from error
     _check_launches(plan, kernels)
-    if plan.arena_bytes > _LARGEST:
+    if not plan.is_symbolic and plan.arena_bytes > _LARGEST:
         raise ParseError(f"a plan works in {plan.arena_bytes} bytes, more than there are")
     return StoredProgram(plan, kernels, text)
 
@@ -144,7 +144,10 @@ def _kernel(
     """One kernel, if its code says of it what the document says."""
     name, function = about["name"], about["function"]
     warps, shared, pointers = _count(about, "warps"), _count(about, "shared_bytes"), _count(about, "pointers")
-    scratch = _count(about, "scratch_bytes")
+    scratch, numbers = _count(about, "scratch_bytes"), about.get("numbers", [])
+    if not isinstance(numbers, list) or any(size not in (4, 8) for size in numbers):
+        raise ParseError(f"the numbers that {name!r:.60} takes have {numbers!r:.60} bytes")
+    sizes = [_POINTER] * pointers + numbers + [_POINTER] * 2
     try:
         found = kernels_in(code).get(name)
         made_for = architecture_of(code)
@@ -154,7 +157,7 @@ def _kernel(
         raise ParseError(f"the code beside {function!r:.60} has no kernel {name!r:.60}")
     if not 1 <= warps <= _MOST_WARPS:
         raise ParseError(f"{name:.60} has {found.threads} threads, and {warps} warps are to be launched")
-    _check_facts(name, found, pointers, warps)
+    _check_facts(name, found, sizes, warps)
     if architecture is not None and made_for != architecture:
         raise ParseError(f"the code of {name:.60} is for sm_{made_for}, not for sm_{architecture}")
     portable = None if ptx is None else kernel_in(ptx)
@@ -163,22 +166,23 @@ def _kernel(
             raise ParseError(
                 f"the PTX of {name:.60} is of {portable.name:.60} for sm_{portable.architecture}, not sm_{made_for}"
             )
-        _check_facts(name, portable, pointers, warps)
+        _check_facts(name, portable, sizes, warps)
     checked = {
         "name": name,
         "warps": warps,
         "shared_bytes": shared,
         "scratch_bytes": scratch,
         "pointers": pointers,
+        "numbers": numbers,
     }
     return StoredKernel(function, code, checked, ptx, portable is not None and portable.is_for_newer)
 
 
-def _check_facts(name: str, found: KernelFacts | PtxFacts, pointers: int, warps: int) -> None:
+def _check_facts(name: str, found: KernelFacts | PtxFacts, sizes: Sequence[int], warps: int) -> None:
     """Its arguments and threads are those with which it will be launched."""
-    if found.parameters != tuple((_POINTER * number, _POINTER) for number in range(pointers + 2)):
+    if found.parameters != laid_out(sizes):
         raise ParseError(
-            f"the parameters of {name:.60} lie at {found.parameters!r:.80}, not as {pointers} pointers do"
+            f"the parameters of {name:.60} lie at {found.parameters!r:.80}, not as those of {sizes!r:.80} bytes do"
         )
     if found.threads not in (0, warps * _WARP):
         raise ParseError(f"{name:.60} has {found.threads} threads, and {warps} warps are to be launched")
@@ -198,5 +202,8 @@ def _check_launches(plan: Plan, kernels: tuple[StoredKernel, ...]) -> None:
         about = by_function.get(step.function)
         if about is None:
             raise ParseError(f"a plan launches a function that is not beside it: {step.function:.60}")
-        if about["pointers"] != len(step.slots) or about["warps"] != step.warps:
+        numbers = [8 if number.is_wide else 4 for number in step.numbers]
+        if (about["pointers"], about["numbers"]) != (len(step.slots), numbers) or about[
+            "warps"
+        ] != step.warps:
             raise ParseError(f"a plan launches {step.function:.60} with other arguments than its code takes")

@@ -20,6 +20,7 @@ from .definitions import definitions
 from .expression import is_spelled
 from .gathering import Gathering
 from .over_rows import OverRows, over_rows
+from .plan import Number
 from .splitting import parallel, split
 from .stages import Stage, stages_of
 from .types import has_type
@@ -39,6 +40,8 @@ class Launch:
     """For so many turns of a loop at once it copies matrices into shared memory."""
     elements: int = 0
     """So many a program computes at once; 0 where that is not said."""
+    numbers: tuple[Number, ...] = ()
+    """Its arguments behind the buffers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""What a program for a GPU does: steps on arrays, whose places are decided before it runs."""
+"""What a program for a GPU does: steps on arrays, whose places are decided before it runs.
+
+What depends on named sizes of arrays is an expression of them: `runtime.gpu.fixed_plan` gives it its value in a call.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,6 +10,7 @@ from typing import Final, TypeAlias
 
 from ...byte_counts import show_bytes
 from ...ir import ArrayType, Constant, Graph
+from ...symbolic_size import SymbolicSize
 
 ALIGNED: Final = 16
 """Kernels expect every array at a multiple of so many bytes: a thread loads four numbers at once."""
@@ -33,6 +37,25 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
+class Number:
+    """A whole number that a function takes behind its arrays: a size, or what is computed of sizes."""
+
+    value: int
+    is_wide: bool = False
+    """Whether it has eight bytes rather than four."""
+    multiple_of: int = 1
+    """What the function's code relies on."""
+
+    @property
+    def type(self) -> str:
+        """As Triton spells it."""
+        return "i64" if self.is_wide else "i32"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchStep:
     """Run one Triton function on a grid: it reads and writes arrays."""
 
@@ -43,7 +66,9 @@ class LaunchStep:
     stages: int
     """For so many turns of a loop at once it copies matrices into shared memory."""
     slots: tuple[Slot, ...]
-    """The function's arguments."""
+    """The function's arguments, but for the numbers."""
+    numbers: tuple[Number, ...] = ()
+    """The arguments behind them."""
 
     @property
     def touched(self) -> tuple[Slot, ...]:
@@ -51,8 +76,9 @@ class LaunchStep:
         return self.slots
 
     def __str__(self) -> str:
-        arguments = ", ".join(slot.name for slot in self.slots)
-        return f"launch {self.function}[{self.programs:_} × {self.warps} warps]({arguments})"
+        arguments = ", ".join([*(slot.name for slot in self.slots), *map(str, self.numbers)])
+        count = self.programs if isinstance(self.programs, SymbolicSize) else f"{self.programs:_}"
+        return f"launch {self.function}[{count} × {self.warps} warps]({arguments})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +253,16 @@ class Plan:
         return (step for step in self._all_steps() if isinstance(step, HostStep))
 
     @property
+    def has_arena(self) -> bool:
+        """Whether anything lies in between."""
+        return isinstance(self.arena_bytes, SymbolicSize) or bool(self.arena_bytes)
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether named sizes stand in it: those of its inputs, as all others follow from these."""
+        return any(isinstance(dim, SymbolicSize) for slot in self.inputs for dim in slot.type.shape)
+
+    @property
     def queued(self) -> int | None:
         """How many launches and copies a call queues; None if the host takes part, or waits."""
         count = 0
@@ -247,7 +283,7 @@ class Plan:
         arrays = (f"{slot.name}: {slot.type}" for slot in self.inputs)
         results = ", ".join(str(slot.type) for slot in self.outputs)
         lines = [f"plan {self.name}({', '.join(arrays)}) -> {results}:"]
-        if self.arena_bytes:
+        if self.has_arena:
             lines.append(f"    arena of {show_bytes(self.arena_bytes)}")
         for step in self.steps:
             for plan in plans_of(step):

@@ -1,19 +1,23 @@
 """Plans as documents of plain numbers and text, which can be stored as JSON and checked when they are read."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from ...check import shape_problem
 from ...dtypes import dtype_name, dtype_named
-from ...errors import ParseError, TracemillError
+from ...errors import DimSpecError, ParseError, TracemillError
 from ...ir import ArrayType, Constant, Graph
 from ...parse import parse
+from ...shapes.dim import Dim, of_terms
+from ...shapes.reading import LONGEST_TEXT, Sizes, read_declarations, read_dim
+from ...symbolic_size import SymbolicSize
 from ...text import graph_constants
 from .plan import (
     CopyStep,
     HostStep,
     LaunchStep,
+    Number,
     Plan,
     Region,
     ScanStep,
@@ -30,14 +34,20 @@ DEEPEST: Final = 32
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """A plan as what JSON can hold. Arrays that are known are named by their digests, see `arrays_of`."""
+    """A plan as what JSON can hold. Arrays that are known are named by their digests, see `arrays_of`.
+
+    Expressions of named sizes are texts; what is known of each size by itself stands below ``sizes``.
+    """
+    limits = _limits(plan)
+    sizes = {"sizes": [limit for name in sorted(limits) for limit in limits[name]]} if limits else {}
     return {
         "format": FORMAT,
+        **sizes,
         "name": plan.name,
         "inputs": [_slot(slot) for slot in plan.inputs],
         "outputs": [_slot(slot) for slot in plan.outputs],
         "constants": [constant.digest for constant in plan.constants],
-        "arena_bytes": plan.arena_bytes,
+        "arena_bytes": _size(plan.arena_bytes),
         "steps": [_step(step) for step in plan.steps],
     }
 
@@ -59,21 +69,16 @@ def plan_of(given: Any, arrays: Mapping[str, Any], depth: int = 0) -> Plan:
     Raises:
         ParseError: it describes none, or one whose steps reach beyond its memory.
     """
-    if depth > DEEPEST:
-        raise ParseError(f"plans are nested more than {DEEPEST} deep")
     constants = {digest: x if isinstance(x, Constant) else Constant(x) for digest, x in arrays.items()}
+    reader = _Reader(constants)
     try:
-        if given["format"] != FORMAT:
-            raise ParseError(f"a plan of format {given['format']!r} cannot be read, only {FORMAT}")
-        plan = Plan(
-            _text(given["name"]),
-            tuple(map(_read_slot, given["inputs"])),
-            tuple(map(_read_slot, given["outputs"])),
-            tuple(constants[digest] for digest in given["constants"]),
-            _count(given["arena_bytes"]),
-            tuple(_read_step(step, constants, depth) for step in given["steps"]),
-        )
-        _check(plan)
+        plan = reader.plan(given, depth)
+        if unknown := sorted(reader.sizes.keys() - _limits(plan).keys()):
+            raise ParseError(f"no input of a plan has an axis of the size {unknown[0]:.60}")
+        if not reader.sizes:
+            check_plan(plan)
+    except DimSpecError as error:
+        raise ParseError(f"in a plan: {error.message}") from error
     except TracemillError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -81,12 +86,30 @@ def plan_of(given: Any, arrays: Mapping[str, Any], depth: int = 0) -> Plan:
     return plan
 
 
+def _limits(plan: Plan) -> dict[str, list[str]]:
+    """What is known of each named size, which stands in the shape of an input."""
+    dims = [dim for slot in plan.inputs for dim in slot.type.shape]
+    limits: dict[str, list[str]] = {}
+    for dim in dims:
+        limits |= dim.limits if isinstance(dim, SymbolicSize) else {}
+    return limits
+
+
 # ---- writing -------------------------------------------------------------------------------------------
 
 
+def _size(size: int) -> Any:
+    """A number, the text of an expression, or the texts of what it is the sum of if it is long."""
+    if not isinstance(size, Dim):
+        return size
+    text = str(size)
+    return text if len(text) <= LONGEST_TEXT else [_size(of_terms((term,))) for term in size.terms]
+
+
 def _slot(slot: Slot) -> dict[str, Any]:
-    dtype, shape = dtype_name(slot.type.dtype), list(slot.type.shape)
-    return {"name": slot.name, "dtype": dtype, "shape": shape, "region": str(slot.region), "at": slot.at}
+    dtype, shape = dtype_name(slot.type.dtype), list(map(_size, slot.type.shape))
+    at = _size(slot.at)
+    return {"name": slot.name, "dtype": dtype, "shape": shape, "region": str(slot.region), "at": at}
 
 
 def _slots(slots: Sequence[Slot]) -> list[dict[str, Any]]:
@@ -96,8 +119,10 @@ def _slots(slots: Sequence[Slot]) -> list[dict[str, Any]]:
 def _step(step: Step) -> dict[str, Any]:
     match step:
         case LaunchStep():
-            sizes = {"programs": step.programs, "warps": step.warps, "stages": step.stages}
-            return {"step": "launch", "function": step.function, **sizes, "slots": _slots(step.slots)}
+            sizes = {"programs": _size(step.programs), "warps": step.warps, "stages": step.stages}
+            numbers = {"numbers": list(map(_number, step.numbers))} if step.numbers else {}
+            slots = {"slots": _slots(step.slots), **numbers}
+            return {"step": "launch", "function": step.function, **sizes, **slots}
         case CopyStep():
             return {"step": "copy", "source": _slot(step.source), "target": _slot(step.target)}
         case HostStep():
@@ -111,6 +136,11 @@ def _step(step: Step) -> dict[str, Any]:
             }
 
 
+def _number(number: Number) -> dict[str, Any]:
+    facts = {"is_wide": number.is_wide, "multiple_of": number.multiple_of}
+    return {"value": _size(number.value), **facts}
+
+
 def _written(part: Any) -> Any:
     match part:
         case Plan():
@@ -120,69 +150,103 @@ def _written(part: Any) -> Any:
         case tuple():
             return list(map(_written, part))
         case _:
-            return part
+            return _size(part)
 
 
 # ---- reading -------------------------------------------------------------------------------------------
 
 
-def _read_slot(given: Any) -> Slot:
-    type = ArrayType(dtype_named(given["dtype"]), tuple(map(_count, given["shape"])))
-    if problem := shape_problem(type.shape):
-        raise ParseError(f"in a plan: {problem}")
-    return Slot(_text(given["name"]), type, Region(given["region"]), _count(given["at"]))
+@dataclass(slots=True)
+class _Reader:
+    constants: Mapping[str, Constant]
+    sizes: Sizes = field(default_factory=Sizes)
+    """The named sizes, by name."""
 
+    def plan(self, given: Any, depth: int) -> Plan:
+        """A plan that stands in so many others."""
+        if depth > DEEPEST:
+            raise ParseError(f"plans are nested more than {DEEPEST} deep")
+        if given["format"] != FORMAT:
+            raise ParseError(f"a plan of format {given['format']!r} cannot be read, only {FORMAT}")
+        declared, _ = read_declarations(map(_text, given.get("sizes", ())))
+        self.sizes = declared | self.sizes
+        return Plan(
+            _text(given["name"]),
+            self.slots(given["inputs"]),
+            self.slots(given["outputs"]),
+            tuple(self.constants[digest] for digest in given["constants"]),
+            self.size(given["arena_bytes"]),
+            tuple(self.step(step, depth) for step in given["steps"]),
+        )
 
-def _read_slots(given: Any) -> tuple[Slot, ...]:
-    return tuple(map(_read_slot, given))
+    def size(self, given: Any) -> Any:
+        """A number, or an expression."""
+        if isinstance(given, str):
+            return read_dim(given, self.sizes)
+        return sum(map(self.size, given)) if isinstance(given, list) else _count(given)
 
+    def number(self, given: Any) -> Number:
+        is_wide, multiple_of = given["is_wide"], _count(given["multiple_of"])
+        if not isinstance(is_wide, bool) or not multiple_of:
+            raise ParseError(f"a function takes a number of which a plan says {given!r:.80}")
+        return Number(self.size(given["value"]), is_wide, multiple_of)
 
-def _read_step(given: Any, arrays: Mapping[str, Any], depth: int) -> Step:
-    match given["step"]:
-        case "launch":
-            sizes = _count(given["programs"]), _count(given["warps"]), _count(given["stages"])
-            return LaunchStep(_text(given["function"]), *sizes, _read_slots(given["slots"]))
-        case "copy":
-            return CopyStep(_read_slot(given["source"]), _read_slot(given["target"]))
-        case "host":
-            graph: Graph = parse(_text(given["graph"]), arrays)
-            return HostStep(graph, _read_slots(given["inputs"]), _read_slots(given["outputs"]))
-        case "scan":
-            return ScanStep(
-                plan_of(given["body"], arrays, depth + 1),
-                _count(given["length"]),
-                bool(given["reverse"]),
-                _count(given["consts"]),
-                _count(given["carried"]),
-                _read_slots(given["inputs"]),
-                _read_slots(given["outputs"]),
-                _read_slot(given["work"]),
-                _read_slots(given["spares"]),
-                _read_slots(given["staged"]),
-            )
-        case "while":
-            return WhileStep(
-                plan_of(given["condition"], arrays, depth + 1),
-                plan_of(given["body"], arrays, depth + 1),
-                None if given["most"] is None else _count(given["most"]),
-                _count(given["consts"]),
-                _read_slots(given["inputs"]),
-                _read_slots(given["outputs"]),
-                _read_slot(given["goes_on"]),
-                _read_slot(given["condition_work"]),
-                _read_slot(given["body_work"]),
-                _read_slots(given["spares"]),
-            )
-        case "switch":
-            return SwitchStep(
-                tuple(plan_of(branch, arrays, depth + 1) for branch in given["branches"]),
-                _read_slot(given["index"]),
-                _read_slots(given["inputs"]),
-                _read_slots(given["outputs"]),
-                _read_slot(given["work"]),
-            )
-        case other:
-            raise ParseError(f"a plan has no step {other!r}")
+    def slot(self, given: Any) -> Slot:
+        type = ArrayType(dtype_named(given["dtype"]), tuple(map(self.size, given["shape"])))
+        if problem := shape_problem(type.shape):
+            raise ParseError(f"in a plan: {problem}")
+        return Slot(_text(given["name"]), type, Region(given["region"]), self.size(given["at"]))
+
+    def slots(self, given: Any) -> tuple[Slot, ...]:
+        return tuple(map(self.slot, given))
+
+    def step(self, given: Any, depth: int) -> Step:
+        match given["step"]:
+            case "launch":
+                sizes = self.size(given["programs"]), _count(given["warps"]), _count(given["stages"])
+                numbers = tuple(map(self.number, given.get("numbers", ())))
+                return LaunchStep(_text(given["function"]), *sizes, self.slots(given["slots"]), numbers)
+            case "copy":
+                return CopyStep(self.slot(given["source"]), self.slot(given["target"]))
+            case "host":
+                graph: Graph = parse(_text(given["graph"]), self.constants)
+                return HostStep(graph, self.slots(given["inputs"]), self.slots(given["outputs"]))
+            case "scan":
+                return ScanStep(
+                    self.plan(given["body"], depth + 1),
+                    self.size(given["length"]),
+                    bool(given["reverse"]),
+                    _count(given["consts"]),
+                    _count(given["carried"]),
+                    self.slots(given["inputs"]),
+                    self.slots(given["outputs"]),
+                    self.slot(given["work"]),
+                    self.slots(given["spares"]),
+                    self.slots(given["staged"]),
+                )
+            case "while":
+                return WhileStep(
+                    self.plan(given["condition"], depth + 1),
+                    self.plan(given["body"], depth + 1),
+                    None if given["most"] is None else _count(given["most"]),
+                    _count(given["consts"]),
+                    self.slots(given["inputs"]),
+                    self.slots(given["outputs"]),
+                    self.slot(given["goes_on"]),
+                    self.slot(given["condition_work"]),
+                    self.slot(given["body_work"]),
+                    self.slots(given["spares"]),
+                )
+            case "switch":
+                return SwitchStep(
+                    tuple(self.plan(branch, depth + 1) for branch in given["branches"]),
+                    self.slot(given["index"]),
+                    self.slots(given["inputs"]),
+                    self.slots(given["outputs"]),
+                    self.slot(given["work"]),
+                )
+            case other:
+                raise ParseError(f"a plan has no step {other!r}")
 
 
 def _text(given: Any) -> str:
@@ -197,9 +261,16 @@ def _count(given: Any) -> int:
     return given
 
 
-def _check(plan: Plan) -> None:
-    """What a plan may touch: its own inputs, outputs and constants, and its arena up to the end."""
+def check_plan(plan: Plan) -> None:
+    """What a plan may touch: its own inputs, outputs and constants, and its arena up to the end; of known sizes.
+
+    Raises:
+        ParseError: a step reaches beyond that, or a function's code is not for a number that it is given.
+    """
     for step in plan.steps:
+        if isinstance(step, LaunchStep):
+            for number in step.numbers:
+                _check_number(step, number)
         for slot in step.touched:
             _check_slot(plan, slot)
         if isinstance(step, CopyStep) and step.source.type.nbytes != step.target.type.nbytes:
@@ -208,6 +279,7 @@ def _check(plan: Plan) -> None:
             _check_types(step.graph.inputs, step.inputs)
             _check_types(step.graph.outputs, step.outputs)
         for inner, given, made, work in _parts(step):
+            check_plan(inner)
             _check_types(inner.inputs, given)
             _check_types(inner.outputs, made)
             if work.type.nbytes < inner.arena_bytes:
@@ -252,6 +324,12 @@ def _check_staged(step: ScanStep, rows: Sequence[Slot]) -> None:
     for row, staged in zip(rows, step.staged, strict=True):
         if staged.type.nbytes not in (0, row.type.nbytes):
             raise ParseError(f"a row of {row.name} is {row.type}, and is copied to {staged.type}")
+
+
+def _check_number(step: LaunchStep, number: Number) -> None:
+    bits = 63 if number.is_wide else 31
+    if number.value % number.multiple_of or not -(1 << bits) <= number.value < 1 << bits:
+        raise ParseError(f"{step.function} is not for the number {number.value}")
 
 
 def _check_slot(plan: Plan, slot: Slot) -> None:

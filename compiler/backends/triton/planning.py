@@ -4,8 +4,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...ir import ArrayType, Call, Constant, Graph, Value
-from ...memory_plan import RENAMES, Block, place_blocks
+from ...memory_plan import RENAMES, Block
 from ...naming import Naming, constant_key
+from ...symbolic_size import SymbolicSize
+from .arena import place_all
 from .control import control_task
 from .kernel import TritonKernel
 from .module import Module, operands
@@ -150,7 +152,7 @@ class _Planner:
             for place, type in enumerate(task.scratch):
                 slot = Slot(f"scratch_{number + 1}_{place + 1}", type, Region.ARENA, 0)
                 blocks.append((_block(type, number, number), (number, place), slot))
-        arena_bytes = place_blocks(block for block, _, _ in blocks)
+        arena_bytes = place_all([block for block, _, _ in blocks])
         for block, key, slot in blocks:
             placed = replace(slot, at=block.offset)
             if isinstance(key, Value):
@@ -177,6 +179,7 @@ def _launches(call: Call, kernel: TritonKernel) -> Task:
                 launch.warps,
                 launch.stages,
                 tuple(known[i] for i in launch.buffers),
+                launch.numbers,
             )
             for launch in kernel.launches
         ]
@@ -193,4 +196,6 @@ def _on_host(graph: Graph) -> Task:
 
 
 def _block(type: ArrayType, first: int, last: int) -> Block:
-    return Block(max(type.nbytes, 1), first, last, in_arena=True)
+    nbytes = type.nbytes
+    least = nbytes if isinstance(nbytes, SymbolicSize) else max(nbytes, 1)
+    return Block(least, first, last, in_arena=True)
