@@ -1,9 +1,12 @@
 """Arguments in the IR's words: ``x: f32[4, 784]``, ``layers.0.w: f32[784, 10]``, ``n: int``, ``axis=-1``."""
 
 import ast
+import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from inspect import Parameter
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -140,15 +143,25 @@ def bound_arguments(
     function: Callable[..., Any], nameless: Iterable[Any], named: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional and keyword arguments: by position as far as the function's signature allows."""
-    nameless = tuple(nameless)
+    nameless, named = tuple(nameless), dict(named)
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # written in C
-        return nameless, dict(named)
+        return nameless, named
+    parameters = signature.parameters
+    if Parameter.VAR_KEYWORD not in [p.kind for p in parameters.values()]:
+        for name in named.keys() - parameters.keys():
+            near = difflib.get_close_matches(name, parameters, 1)
+            raise ArgumentSpecError(
+                f"{describe(function)} has no argument {name!r}, only {', '.join(parameters) or 'none at all'}"
+                + (f": did you mean {near[0]!r}?" if near else "")
+            )
+    by_place = [name for name, parameter in parameters.items() if parameter.kind is Parameter.POSITIONAL_ONLY]
+    nameless += tuple(named.pop(name) for name in takewhile(named.__contains__, by_place[len(nameless) :]))
     try:
         bound = signature.bind(*nameless, **named)
     except TypeError as error:
-        wants = ", ".join(map(str, signature.parameters.values())) or "nothing"
+        wants = ", ".join(map(str, parameters.values())) or "nothing"
         given = len(nameless) + len(named)
         raise ArgumentSpecError(
             f"{describe(function)} takes ({wants}), and {given} arguments are described: {error}"

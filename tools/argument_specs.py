@@ -36,7 +36,9 @@ def describes_a_call(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def described_call(function: Callable[..., Any], texts: Sequence[str], example: Path | None) -> Signature:
+def described_signature(
+    function: Callable[..., Any], texts: Sequence[str], example: Path | None
+) -> Signature:
     """The signature of a call of `function` with the arguments of ``--in``, and those of ``--example``.
 
     `click.UsageError` for what cannot be read, and for arguments that the function does not take.

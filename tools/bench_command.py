@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Protocol
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from .bench import artifacts, compilation, overhead, training_step, transforms
@@ -15,6 +14,7 @@ from .bench.machine import machine_text
 from .bench.timing import Measurement
 from .bench_function_command import bench_function
 from .bench_suite_command import suite
+from .wide_console import wide_console
 
 
 class Benchmark(Protocol):
@@ -85,7 +85,7 @@ def own(names: tuple[str, ...], rounds: int, file: Path | None) -> None:
 
     Numbers are medians; what is compared runs in turn. Leave the machine alone meanwhile.
     """
-    console = Console()
+    console = wide_console()
     machine = machine_text()
     console.print(machine, style="dim", highlight=False, soft_wrap=True)
     measured: list[Measurement] = []

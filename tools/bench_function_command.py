@@ -1,8 +1,6 @@
 """``tracemill bench F``: a function as NumPy runs it, on every backend, and in JAX and torch, side by side."""
 
-import contextlib
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -13,21 +11,21 @@ from typing import Any, Final
 import click
 import numpy as np
 import optree
-from rich.console import Console
 from rich.table import Table
 
 from ..compiler.ir import ArrayType
-from ..runtime.compile import compile
+from ..runtime.artifact.saving import EXTENSION
 from ..runtime.gpu.random_inputs import random_inputs
 from ..runtime.signature import ArraySpec, NumberSpec, Signature, StaticSpec
 from ..runtime.toolchain import working_toolchain
-from .argument_specs import described_call, describes_a_call
+from .argument_specs import describes_a_call
+from .artifact_types import takes_types
 from .bench.bars import check_name, draw, shown
 from .bench.machine import machine_text
 from .bench.peers import PEERS
 from .bench.race import Contestant, Place, race
-from .named_function import find_function
-from .transform_text import apply_transforms
+from .described_call import DescribedCall, described_call
+from .wide_console import wide_console
 
 BACKENDS: Final = ("numpy", "c", "triton")
 ADVICE: Final = "pip install 'tracemill[bench]'"
@@ -46,6 +44,7 @@ ADVICE: Final = "pip install 'tracemill[bench]'"
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=21, show_default=True, help="Of which medians are shown."
 )
+@takes_types
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw bars into this .svg or .png file."
@@ -58,14 +57,15 @@ def bench_function(
     backends: tuple[str, ...],
     peers: tuple[str, ...],
     rounds: int,
+    types: tuple[type[Any], ...],
     as_json: bool,
     plot: Path | None,
 ) -> None:
     """Time FUNCTION as NumPy runs it, and compiled, side by side.
 
-    FUNCTION is package.module:function or path/file.py:function, and arguments are described as for `tracemill
-    inspect`; arrays are random. Under a transform, the first row is that transform uncompiled. For JAX and torch, np in
-    FUNCTION's module becomes their own namespace.
+    FUNCTION is package.module:function, path/file.py:function, or an artifact such as model.tmill, and arguments are
+    described as for `tracemill inspect`; arrays are random. Of an artifact, or under a transform, the first row is the
+    same uncompiled, operation by operation. For JAX and torch, np in FUNCTION's module becomes their own namespace.
     """
     if plot is not None:
         check_name(plot)
@@ -73,21 +73,27 @@ def bench_function(
         raise click.UsageError(
             "--vs compares FUNCTION itself, which --transform changes: leave one of them out"
         )
+    if peers and function.endswith(EXTENSION):
+        raise click.UsageError(
+            f"--vs compares functions of Python, and {function} is an artifact: leave it out"
+        )
     if missing := [peer for peer in peers if find_spec(peer) is None]:
         raise click.ClickException(f"{' and '.join(missing)} not installed: {ADVICE}")
-    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
-        plain = find_function(function)
-    signature = described_call(plain, described, example)
-    changed = apply_transforms(transform, plain) if transform else plain
-    contestants = contestants_of(changed, signature, backends or _usual(), peers, is_plain=not transform)
-    console = Console(stderr=as_json)
+    call = described_call(function, described, example, transform, types)
+    contestants = contestants_of(call, backends or _usual(), peers)
+    console = wide_console(stderr=as_json)
     with console.status("") as status:  # silent in a pipe
         places = race(contestants, rounds, lambda name: status.update(f"measuring {name}"))
-    title = f"{f'{transform} of ' if transform else ''}{function}({signature})"
+    title = f"{f'{transform} of ' if transform else ''}{function}({call.signature})"
     if plot is not None:
         draw(places, title, plot)
     if as_json:
-        about = {"function": function, "signature": str(signature), "transform": transform, "rounds": rounds}
+        about = {
+            "function": function,
+            "signature": str(call.signature),
+            "transform": transform,
+            "rounds": rounds,
+        }
         click.echo(
             json.dumps({**about, "machine": machine_text(), "places": [asdict(place) for place in places]})
         )
@@ -105,27 +111,23 @@ def _usual() -> tuple[str, ...]:
 
 
 def contestants_of(
-    function: Callable[..., Any],
-    signature: Signature,
-    backends: tuple[str, ...],
-    peers: tuple[str, ...],
-    *,
-    is_plain: bool,
+    call: DescribedCall, backends: tuple[str, ...], peers: tuple[str, ...]
 ) -> list[Contestant]:
     """The function itself, then each backend, then the peers; each gets arrays of its own."""
-    make = partial(arguments_of, signature)
+    make = partial(arguments_of, call.signature)
+    is_plain = call.artifact is None and not call.is_transformed
     return [
-        Contestant("NumPy as written" if is_plain else "uncompiled", lambda: _bound(function, make())),
+        Contestant("NumPy as written" if is_plain else "uncompiled", lambda: _bound(call.uncompiled, make())),
         *(
-            Contestant(f"tracemill {name}", partial(_compiled, function, name, make))
+            Contestant(f"tracemill {name}", partial(_compiled, call, name, make))
             for name in dict.fromkeys(backends)
         ),
-        *(Contestant(name, partial(_in_peer, name, function, make)) for name in dict.fromkeys(peers)),
+        *(Contestant(name, partial(_in_peer, name, call.function, make)) for name in dict.fromkeys(peers)),
     ]
 
 
-def _compiled(function: Callable[..., Any], backend: str, make: Callable[[], Any]) -> Callable[[], Any]:
-    return _bound(compile(function, backend=backend), make())
+def _compiled(call: DescribedCall, backend: str, make: Callable[[], Any]) -> Callable[[], Any]:
+    return _bound(call.compiled(backend), make())
 
 
 def _in_peer(name: str, function: Callable[..., Any], make: Callable[[], Any]) -> Callable[[], Any]:

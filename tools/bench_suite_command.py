@@ -1,7 +1,6 @@
 """``tracemill bench suite``: Tracemill against other compilers on this machine: tables, JSON and pictures."""
 
 import json
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -21,11 +20,11 @@ from .bench.suite.plots import draw
 from .bench.suite.rows import ROWS
 from .bench.suite.starts import starts
 from .bench.suite.tables import markdown, problems_of, summary_table, table_of
+from .wide_console import wide_console
 
 BACKENDS = ("c", "numpy")
 FEW = 5
 """Rounds at most of what starts a process or compiles."""
-IN_A_PIPE = 160
 """Columns of the output where no terminal says how many it has."""
 ADVICE = "pip install 'tracemill[bench]'"
 TITLES = {
@@ -108,7 +107,7 @@ def suite(
     Each contestant runs in a process of its own, with as many threads; they take turns, and results are compared
     before anything is timed. A ratio is the fastest peer's time by ours. Leave the machine alone meanwhile.
     """
-    console = Console() if sys.stdout.isatty() else Console(width=IN_A_PIPE)
+    console = wide_console()
     for name in peers:
         if not is_installed(name):
             console.print(f"{name} is not installed, so it takes no part: {ADVICE}", markup=False)

@@ -1,22 +1,20 @@
 """``tracemill cache``: what lies in the disk cache, and taking it away."""
 
-import contextlib
 import json
-import sys
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from ..runtime.cache import EntryInfo, default_cache
-from ..runtime.lower import Lowered
 from ..runtime.target import BACKENDS
-from .argument_specs import described_call, describes_a_call
-from .named_function import find_function
-from .transform_text import apply_transforms
+from .argument_specs import describes_a_call
+from .artifact_types import takes_types
+from .described_call import described_call
+from .wide_console import wide_console
 
 SHORT_KEY = 12  # characters of a key that tell entries apart
 
@@ -51,7 +49,7 @@ def list_entries(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([{**asdict(entry), "folder": str(entry.folder)} for entry in entries]))
     elif entries:
-        Console().print(_table(entries))
+        wide_console().print(_table(entries))
     else:
         click.echo("the cache is empty")
 
@@ -75,14 +73,20 @@ def show(key: str) -> None:
 @click.option(
     "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What it is made for."
 )
+@takes_types
 def why(
-    function: str, described: tuple[str, ...], example: Path | None, transform: str | None, backend: str
+    function: str,
+    described: tuple[str, ...],
+    example: Path | None,
+    transform: str | None,
+    backend: str,
+    types: tuple[type[Any], ...],
 ) -> None:
-    """Whether FUNCTION would come from the cache, and why not. The code of its module is run."""
-    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
-        found = find_function(function)
-    signature = described_call(found, described, example)
-    click.echo(Lowered(apply_transforms(transform, found) if transform else found, signature, backend).cached)
+    """Whether FUNCTION, or that in an artifact, would come from the cache, and why not.
+
+    The code of FUNCTION's module is run.
+    """
+    click.echo(described_call(function, described, example, transform, types).lowered(backend).cached)
 
 
 @cache.command("verify")

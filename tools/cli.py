@@ -1,64 +1,65 @@
-"""The command ``tracemill``."""
+"""The command ``tracemill``. It imports the command that is asked for, and no other: help comes at once."""
 
 import os
 import sys
-import sysconfig
 import warnings
-from linecache import getline
-from pathlib import Path
-from traceback import walk_tb
-from typing import NoReturn, TextIO
+from importlib import import_module
+from typing import Final, NoReturn, TextIO
 
 import click
 
-from ..compiler.errors import CompilerWarning, HostFallbackWarning, SettingWarning, TracemillError
-from ..compiler.tracing import is_library
-from ..runtime.cache import CacheWarning
-from .bench_command import bench
-from .cache_commands import cache
-from .coverage_command import coverage_
-from .demo_command import demo
-from .diff_command import diff
-from .doctor import doctor
-from .explain_command import explain
-from .export_command import export_
-from .gpu_check_command import gpu_check
-from .inspect_command import inspect
-from .lock_commands import lock
-from .run_command import run_
-from .verify_command import verify
-
 FAILED, INTERRUPTED = 1, 130
-_CLICK = str(Path(click.__file__).parent)
-_OWN = (str(Path(__file__).parent), sysconfig.get_path("stdlib"))
-"""Where no line is the user's."""
+
+COMMANDS: Final = {
+    "bench": ("bench_command:bench", "How fast a function is, compiled and not; what Tracemill costs here."),
+    "cache": ("cache_commands:cache", "The disk cache of generated programs."),
+    "coverage": (
+        "coverage_command:coverage_",
+        "The ops with their rules, and which names of NumPy can be traced.",
+    ),
+    "demo": ("demo_command:demo", "Train a network to read digits, beside NumPy written by hand."),
+    "diff": ("diff_command:diff", "What differs between two artifacts, or two texts of graphs."),
+    "doctor": ("doctor:doctor", "What is here, whether it works, and how to get what is missing."),
+    "explain": ("explain_command:explain", "The manual page of an error; without one, the list of them."),
+    "export": ("export_command:export_", "Write a function to a file that needs its Python code no more."),
+    "gpu-check": (
+        "gpu_check_command:gpu_check",
+        "Check programs on the first GPU, and time them beside others.",
+    ),
+    "inspect": ("inspect_command:inspect", "The stages of a function: graph, passes, kernels, source, cost."),
+    "lock": ("lock_commands:lock", "The file with what autotune=True has chosen for GPUs."),
+    "run": ("run_command:run_", "Run an artifact on arrays in files."),
+    "verify": ("verify_command:verify", "Check an artifact: digests, graph, machine code, and a run."),
+}
+"""Where each command is defined, and what the list of commands says of it."""
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+class _Lazy(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(f".{module}", __package__), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=_Lazy, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="tracemill", message="%(prog)s %(version)s")
 @click.pass_context
 def tracemill(context: click.Context) -> None:
     """Derivatives, batching and compiled kernels for plain NumPy functions."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-for command in (
-    bench,
-    cache,
-    coverage_,
-    demo,
-    diff,
-    doctor,
-    explain,
-    export_,
-    gpu_check,
-    inspect,
-    lock,
-    run_,
-    verify,
-):
-    tracemill.add_command(command)
 
 
 def main() -> NoReturn:
@@ -80,23 +81,11 @@ def main() -> NoReturn:
     except BrokenPipeError:  # such as `tracemill … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = FAILED
-    except TracemillError as error:
-        status = _complain(f"{type(error).__name__}: {error}", FAILED)
     except Exception as error:
-        status = _complain(f"{type(error).__name__}: {error}{_line_of_the_user(error)}", FAILED)
+        from .complaints import reason_of
+
+        status = _complain(reason_of(error), FAILED)
     sys.exit(status)
-
-
-def _line_of_the_user(error: Exception) -> str:
-    """Where in the function that was named on the command line an error of its own was raised."""
-    place = ""
-    for frame, number in walk_tb(error.__traceback__):
-        file = frame.f_code.co_filename
-        if file.startswith(_CLICK):  # what came before is how the command was started
-            place = ""
-        elif not (is_library(file) or file.startswith(_OWN)):
-            place = f" at {Path(file).name}:{number}  {getline(file, number).strip()}"
-    return place
 
 
 def _complain(reason: str, status: int) -> int:
@@ -107,7 +96,7 @@ def _complain(reason: str, status: int) -> int:
 
 
 def _warn_in_one_line() -> None:
-    """Of the cache, the compiler, and settings: without the line of ours that noticed it; others keep theirs."""
+    """Warnings of ours without the line of ours that noticed it; others keep theirs."""
     show = warnings.showwarning
 
     def show_short(
@@ -118,7 +107,9 @@ def _warn_in_one_line() -> None:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if issubclass(category, (CacheWarning, CompilerWarning, HostFallbackWarning, SettingWarning)):
+        from .complaints import is_of_ours
+
+        if is_of_ours(category):
             _complain(f"warning: {message}", 0)
         else:
             show(message, category, filename, lineno, file, line)

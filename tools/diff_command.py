@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.syntax import Syntax
 
 from ..runtime.target import BACKENDS
+from .artifact_types import takes_types
 from .differences import Part, as_rows, compared_in, differences
 from .working import working
 
@@ -25,9 +27,17 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     show_default=True,
     help="Whose generated source is compared.",
 )
+@takes_types
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def diff(context: click.Context, before: Path, after: Path, backend: str, as_json: bool) -> None:
+def diff(
+    context: click.Context,
+    before: Path,
+    after: Path,
+    backend: str,
+    types: tuple[type[Any], ...],
+    as_json: bool,
+) -> None:
     """Show what differs between BEFORE and AFTER: artifacts, or texts of graphs such as TRACEMILL_DUMP writes.
 
     Signature and settings, the graph, arrays and by how much they differ, machine code, and the source that is
@@ -36,7 +46,7 @@ def diff(context: click.Context, before: Path, after: Path, backend: str, as_jso
     Exits with 0 if all is equal, 1 if something differs, 2 if it was misused.
     """
     with working(f"comparing {before} and {after}"):
-        parts = differences(compared_in(before), compared_in(after), backend)
+        parts = differences(compared_in(before, types), compared_in(after, types), backend)
     is_equal = all(part.is_equal for part in parts)
     if as_json:
         rows = list(as_rows(parts))

@@ -1,7 +1,7 @@
 """What differs between two programs: their signatures, graphs, constants, machine code, and generated sources."""
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -60,8 +60,10 @@ class Part:
         return not self.text
 
 
-def compared_in(path: Path) -> Compared:
+def compared_in(path: Path, types: Iterable[type[Any]] = ()) -> Compared:
     """The program in an artifact, or in a file with the text of a graph. Nothing in there is run.
+
+    `types` are those of `load`.
 
     Raises:
         click.ClickException: it is neither, or no text that can be read.
@@ -70,7 +72,7 @@ def compared_in(path: Path) -> Compared:
     with path.open("rb") as file:
         is_archive = file.read(2) == b"PK"
     if is_archive or path.suffix == EXTENSION:
-        return _of_artifact(path, load_artifact(path))
+        return _of_artifact(path, load_artifact(path, types))
     if path.stat().st_size > LARGEST_TEXT:
         raise click.ClickException(
             f"{path} has more than {show_bytes(LARGEST_TEXT)}: it is no text of a graph"

@@ -1,7 +1,5 @@
 """``tracemill export``: a function as a file, made ahead of time."""
 
-import contextlib
-import sys
 from pathlib import Path
 
 import click
@@ -60,8 +58,7 @@ def export_(
         )
     if output is not None:
         _check_output(output, format)
-    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
-        found = find_function(function)
+    found = find_function(function)
     texts = [*described]
     if example is not None:
         texts += [f"{name}: {spec}" for name, spec in read_example(example)]

@@ -1,7 +1,6 @@
 """``tracemill gpu-check``: whether programs work on this machine's GPU, and how fast beside others."""
 
 import json
-import sys
 import tempfile
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -21,8 +20,8 @@ from .gpu_check.peers import PEERS, is_installed, version_of
 from .gpu_check.rows import ROWS
 from .gpu_check.tables import draw, markdown, problems_of, table_of
 from .gpu_check.worker import OURS
+from .wide_console import wide_console
 
-IN_A_PIPE = 180
 """Columns of the output where no terminal says how many it has."""
 
 
@@ -80,7 +79,7 @@ def gpu_check(
     rows = _rows_that_start_with(beginnings)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    console = Console() if sys.stdout.isatty() else Console(width=IN_A_PIPE)
+    console = wide_console()
     if architectures:
         _offline(rows, architectures, folder, console)
     else:

@@ -1,5 +1,6 @@
-"""Functions by name: ``package.module:function`` or ``path/file.py:function``."""
+"""Functions and classes by name: ``package.module:function`` or ``path/file.py:Class``."""
 
+import contextlib
 import difflib
 import importlib
 import importlib.util
@@ -14,27 +15,45 @@ import click
 
 
 def find_function(name: str) -> Callable[..., Any]:
-    """The function of that name. Imports its module, so its code runs.
+    """The function of that name. Imports its module, so its code runs; what it prints goes to the standard error.
 
     Raises `click.UsageError` if there is no such function, `click.ClickException` if its module fails.
 
     >>> find_function("math:hypot")(3.0, 4.0)
     5.0
     """
-    place, colon, path = name.rpartition(":")
-    if not colon or not place or not path:
-        raise click.UsageError(
-            f"{name!r} names no function: write package.module:function or path/file.py:function"
-        )
-    found: Any = _module_in_file(Path(place)) if place.endswith(".py") else _module_named(place)
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise click.UsageError(f"{place} has no function {path!r}{_suggestion(found, part)}")
-        found = getattr(found, part)
+    found = _found(name, "function")
     if not callable(found):
         raise click.UsageError(f"{name} is {type(found).__name__}, not a function")
     function: Callable[..., Any] = found
     return function
+
+
+def find_class(name: str) -> type[Any]:
+    """The class of that name. Imports and raises as `find_function` does.
+
+    >>> find_class("fractions:Fraction")(1, 2)
+    Fraction(1, 2)
+    """
+    found = _found(name, "class")
+    if not isinstance(found, type):
+        raise click.UsageError(f"{name} is {type(found).__name__}, not a class")
+    return found
+
+
+def _found(name: str, what: str) -> Any:
+    place, colon, path = name.rpartition(":")
+    if not colon or not place or not path:
+        raise click.UsageError(
+            f"{name!r} names no {what}: write package.module:{what} or path/file.py:{what}"
+        )
+    with contextlib.redirect_stdout(sys.stderr):  # what the module prints is no part of the answer
+        found: Any = _module_in_file(Path(place)) if place.endswith(".py") else _module_named(place)
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise click.UsageError(f"{place} has no {what} {path!r}{_suggestion(found, part)}")
+        found = getattr(found, part)
+    return found
 
 
 def _module_named(name: str) -> ModuleType:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -9,6 +10,7 @@ from ..compiler.ir import ArrayType
 from ..runtime.artifact.loading import load_artifact
 from ..runtime.target import BACKENDS
 from .array_files import arguments_from, write_results
+from .artifact_types import takes_types
 from .output_path import check_file, check_folder
 from .working import working
 
@@ -28,13 +30,22 @@ from .working import working
 @click.option(
     "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What computes."
 )
+@takes_types
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def run_(artifact: Path, given: tuple[str, ...], output: Path | None, backend: str, as_json: bool) -> None:
+def run_(
+    artifact: Path,
+    given: tuple[str, ...],
+    output: Path | None,
+    backend: str,
+    types: tuple[type[Any], ...],
+    as_json: bool,
+) -> None:
     """Run the function in ARTIFACT, which `tracemill export` wrote, on arrays in files.
 
     Arguments come from .npy files in their order or by name, and from .npz files by the names in there: dotted names,
     layers.0.w, for what lies in containers. Shapes and dtypes must be those that were exported. Results are written
-    as arrays by their own dotted names; settings are those of the artifact. Nothing is unpickled or executed.
+    as arrays by their own dotted names; settings are those of the artifact. Nothing in the files is unpickled or
+    executed.
     """
     place = output or Path("out")
     if place.suffix == ".npz":
@@ -42,7 +53,7 @@ def run_(artifact: Path, given: tuple[str, ...], output: Path | None, backend: s
     else:
         check_folder(place, "-o")
     with working(f"running {artifact}"):
-        found = load_artifact(artifact)
+        found = load_artifact(artifact, types)
         args, kwargs = arguments_from(found, given)
         results = found.function(backend=backend)(*args, **kwargs)
         written = write_results(results, place)

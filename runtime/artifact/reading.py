@@ -24,7 +24,7 @@ from .literal_document import literal_of
 from .lost_rules import LOST
 from .manifest import FORMAT, GRAPH, MANIFEST, NUMBERS, digest_of, file_of, manifest_id
 from .targets import check_code, folder_of
-from .tree_document import TreeReader
+from .tree_document import MissingClassError, TreeReader
 
 LARGEST_MANIFEST: Final = 1 << 22
 LARGEST_GRAPH: Final = 1 << 22
@@ -46,6 +46,8 @@ def artifact_in(archive: Archive, types: Iterable[type[Any]] = ()) -> Artifact:
         settings = _settings(manifest.fields("settings"))
     except KeyError as error:
         raise DamageError(MANIFEST, f"there is no {error}") from error
+    except MissingClassError as error:
+        raise DamageError(MANIFEST, str(error), error.remedy) from error
     except (ValueError, OverflowError) as error:
         raise DamageError(MANIFEST, str(error)) from error
     return Artifact(interface, signature, program, settings, _code(members, graph))

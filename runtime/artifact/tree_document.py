@@ -22,6 +22,14 @@ _NUMPYS: Final[tuple[type[Any], ...]] = (EigResult, EighResult, QRResult, SVDRes
 """NumPy's named tuples, which need not be given either."""
 
 
+class MissingClassError(ValueError):
+    """A file names a class that was not given."""
+
+    def __init__(self, what: str, shown: str, name: str) -> None:
+        super().__init__(f"it takes or returns {what} of the class {shown:.200}")
+        self.remedy = f"Give it: tm.load(path, types=[{name:.80}]), or --types MODULE:{name:.80}"
+
+
 def class_name(cls: type[Any]) -> str:
     """How a class is named in a file: ``module:Class``. It is never imported from there."""
     return f"{cls.__module__}:{cls.__qualname__}"
@@ -122,7 +130,7 @@ class TreeReader:
                 if len(items) != len(fields):
                     break
                 return cls(*(self.read(item, depth + 1) for item in items))
-        raise ValueError(_unknown("named tuples", f"{name}({', '.join(map(str, fields))})", name))
+        raise MissingClassError("named tuples", f"{name}({', '.join(map(str, fields))})", name)
 
     def _object(self, name: str, metadata: Any, items: list[Any], depth: int) -> Any:
         cls = self._class(name)
@@ -142,12 +150,8 @@ class TreeReader:
         for cls in self._classes:
             if class_name(cls) == name:
                 return cls
-        raise ValueError(_unknown("objects", name, name.rpartition(":")[2]))
+        raise MissingClassError("objects", name, name.rpartition(":")[2])
 
 
 def _fields(named_tuple: Any) -> list[str]:
     return list(named_tuple._fields)
-
-
-def _unknown(what: str, shown: str, name: str) -> str:
-    return f"it takes or returns {what} of the class {shown}: give it, as in tm.load(path, types=[{name}])"

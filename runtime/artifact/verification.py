@@ -1,7 +1,7 @@
 """Checking artifacts as a whole: what reading them checks, and what they compute."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,10 +31,13 @@ class Check:
     """What was found, in words."""
 
 
-def verified(path: str | os.PathLike[str]) -> Iterator[Check]:
-    """The checks of a file, one after the other; none follows on one that makes the rest meaningless."""
+def verified(path: str | os.PathLike[str], types: Iterable[type[Any]] = ()) -> Iterator[Check]:
+    """The checks of a file, one after the other; none follows on one that makes the rest meaningless.
+
+    `types` are those of `load`.
+    """
     try:
-        artifact = load_artifact(path)
+        artifact = load_artifact(path, types)
     except ArtifactError as error:
         yield Check("file", False, error.message)
         return

@@ -182,6 +182,26 @@ def test_what_is_wrong_is_said_in_a_line(terminal: Terminal, what: str) -> None:
     assert sorted(path.name for path in Path().iterdir()) == before
 
 
+def test_named_tuples_are_read_with_the_classes_that_are_named(terminal: Terminal) -> None:
+    Path("shapes.py").write_text(
+        "from typing import Any, NamedTuple\n\n\nclass Point(NamedTuple):\n    x: Any\n    y: Any\n\n\n"
+        "def moved(x, /, y):\n    return Point(x + y, y)\n\n\nprint('imported')\n"
+    )
+    ran = terminal.run("export", "shapes.py:moved", "--in", "x: f64[4, 3]", "--in", "y: f64[4, 3]")
+    assert (ran.status, ran.err) == (0, "imported\n")
+    given = ("moved.tmill", "--types", "shapes.py:Point")
+    assert terminal.run("run", *given, "--in", "x.npy", "--in", "y=x.npy").out.startswith("x: f64[4, 3]\ny: ")
+    for command in (("verify",), ("inspect",), ("cache", "why"), ("diff", "moved.tmill")):
+        ran = terminal.run(*command, *given)
+        assert (ran.status, "imported" in ran.out) == (0, False)
+        ran = terminal.run(*command, "moved.tmill")
+        assert ran.status == 1
+        assert (
+            "named tuples of the class Point(x, y). Give it: tm.load(path, types=[Point]), or --types"
+            in ran.err
+        )
+
+
 def test_a_changed_member_is_found(terminal: Terminal) -> None:
     terminal.run(*SCORES)
     with zipfile.ZipFile("scores.tmill") as archive:

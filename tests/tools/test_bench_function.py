@@ -68,6 +68,16 @@ def test_a_transform_is_compared_with_itself_uncompiled(terminal: Terminal) -> N
     assert document["places"][1]["difference"] < 1e-6
 
 
+def test_an_artifact_is_compared_with_itself_uncompiled(terminal: Terminal) -> None:
+    assert terminal.run("export", *LOSS[1:-2], "-o", "loss.tmill").status == 0
+    for more in ((), ("--transform", "grad")):
+        ran = terminal.run("bench", "loss.tmill", *more, "--rounds", "1", "--backend", "numpy", "--json")
+        assert (ran.status, ran.err) == (0, "")
+        places = json.loads(ran.out)["places"]
+        assert [place["name"] for place in places] == ["uncompiled", "tracemill numpy"]
+        assert places[1]["difference"] < 1e-6
+
+
 def test_what_does_not_run_says_why_beside_what_does(terminal: Terminal) -> None:
     arguments = ("bench", "model.py:untraceable", "--in", "x: f64[3]", "--rounds", "1", "--backend", "numpy")
     ran = terminal.run(*arguments)
@@ -98,7 +108,12 @@ def test_a_picture_is_drawn_as_svg(terminal: Terminal) -> None:
         (("--plot", "loss.gif"), 2, "--plot loss.gif: name a file that ends in .svg or .png"),
         (("--vs", "jax", "--transform", "grad"), 2, "--vs compares FUNCTION itself"),
         (("--vs", "numba"), 2, "'numba' is not one of 'jax', 'torch'"),
-        (("--in", "z: f32[3]"), 2, "takes (w, x, power=2), and 3 arguments are described"),
+        (("--in", "z: f32[3]"), 2, "loss has no argument 'z', only w, x, power"),
+        (
+            ("--in", "f32[3]", "--in", "f32[3]"),
+            2,
+            "loss takes (w, x, power=2), and 4 arguments are described: multiple values",
+        ),
     ],
 )
 def test_wrong_options_are_refused_in_one_line_before_anything_runs(

@@ -1,12 +1,15 @@
 """The command says what it does, and every misuse in one line with its own exit code."""
 
 import json
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
 from tracemill.compiler.op import all_ops
+from tracemill.tools.cli import COMMANDS
 
 from .terminal import Terminal
 
@@ -47,10 +50,20 @@ def test_the_bare_command_lists_the_commands(terminal: Terminal) -> None:
         assert f"  {command}" in ran.out
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["bench", "bench own", "bench suite", "cache", "cache list", "coverage", "demo", "gpu-check", "inspect"],
-)
+def test_the_list_of_commands_comes_without_numpy() -> None:
+    code = (
+        "import sys; from tracemill.tools.cli import main; sys.argv[1:] = ['--help']\ntry: main()\nfinally: "
+    )
+    code += (
+        "print([name for name in sys.modules if name in ('numpy', 'rich') or 'tracemill.runtime' in name])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *listed, heavy = ran.stdout.splitlines()
+    assert heavy == "[]"
+    assert not [line for line in listed[1:] if line.endswith("...")]
+
+
+@pytest.mark.parametrize("command", ["bench own", "bench suite", "bench function", "cache list", *COMMANDS])
 def test_every_command_has_help(terminal: Terminal, command: str) -> None:
     ran = terminal.run(*command.split(), "--help")
     assert (ran.status, ran.err) == (0, "")
@@ -91,7 +104,23 @@ MISUSES = {
     "no literal": ((*LOSS[:2], "--in", "x = f(1)"), "'f(1)' is not a number, a string"),
     "too few": (LOSS[:-2], "loss takes (w, x, y), and 2 arguments are described: missing"),
     "too many": ((*LOSS, "--in", "f32[4]"), "too many positional arguments"),
-    "wrong name": ((*LOSS[:-1], "z: f32[4]"), "missing a required argument: 'y'"),
+    "wrong name": ((*LOSS[:-1], "z: f32[4]"), "loss has no argument 'z', only w, x, y"),
+    "misspelled name": (
+        ("inspect", "model.py:norm", "--in", "tree.a: f32[2]", "--in", "scales: f32[2]"),
+        "norm has no argument 'scales', only tree, scale: did you mean 'scale'?",
+    ),
+    "no class": (
+        ("verify", "model.py", "--types", "model.py:loss"),
+        "model.py:loss is function, not a class",
+    ),
+    "no such class": (
+        ("run", "model.py", "--types", "model.py:los"),
+        "has no class 'los': did you mean 'loss'",
+    ),
+    "a peer of an artifact": (
+        ("bench", "model.tmill", "--vs", "jax"),
+        "model.tmill is an artifact: leave it out",
+    ),
     "twice": ((*LOSS[:2], "--in", "w: f32[2]", "--in", "w: f32[2]"), "'w' is described twice"),
     "inside": ((*LOSS[:2], "--in", "w: f32[2]", "--in", "w.a: f32[2]"), "'w.a' lies inside 'w'"),
     "a gap": ((*LOSS[:2], "--in", "w.0: f32[2]", "--in", "w.2: f32[2]"), "must count from 0 without a gap"),
@@ -102,7 +131,7 @@ MISUSES = {
     "other code": ((*LOSS, "--transform", "__import__('os').getcwd()"), "cannot read the transform"),
     "no syntax": ((*LOSS, "--transform", "grad("), "cannot read the transform 'grad('"),
     "no epochs": (("demo", "--epochs", "0"), "'--epochs'"),
-    "no command to bench": (("bench", "model.tmill"), "'model.tmill' names no function: write"),
+    "nothing to bench": (("bench", "model.tmill"), "there is no file model.tmill"),
     "no backend": (("demo", "--backend", "fortran"), "'fortran' is not one of"),
     "no benchmark": (("bench", "own", "speed"), "'speed'"),
 }

@@ -484,7 +484,7 @@ UNREADABLE: dict[str, tuple[tuple[Any, ...], str]] = {
     "huge": (("f64[3]", "f64[999999999999999999, 3]"), "a dimension is an int from 0"),
     "twice": (("w: f64[3]", "w: f64[3]"), "'w' is described twice"),
     "too few": (("f64[3]",), "missing a required argument"),
-    "unknown": (("f64[3]", "f64[4, 3]", "z: int"), "unexpected keyword argument 'z'"),
+    "unknown": (("f64[3]", "f64[4, 3]", "z: int"), "has no argument 'z', only"),
 }
 
 

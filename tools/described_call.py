@@ -1,0 +1,110 @@
+"""The call that a command is asked about: of a function that is named, or of one in an artifact."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import optree
+
+from ..runtime.artifact.artifact import Artifact
+from ..runtime.artifact.loading import load_artifact
+from ..runtime.artifact.saving import EXTENSION
+from ..runtime.compile import CompiledFunction, compile
+from ..runtime.lower import Lowered
+from ..runtime.signature import Signature, StaticSpec
+from .argument_specs import described_signature
+from .named_function import find_function
+from .transform_text import apply_transforms
+
+
+@dataclass(frozen=True)
+class DescribedCall:
+    """A function with the arguments of a call of it."""
+
+    function: Callable[..., Any]
+    """As it is named, or loaded."""
+    changed: Callable[..., Any]
+    """The same under the transforms."""
+    signature: Signature
+    artifact: Artifact | None
+    """Where it comes from, if it is no Python function."""
+
+    @property
+    def is_transformed(self) -> bool:
+        return self.changed is not self.function
+
+    @property
+    def uncompiled(self) -> Callable[..., Any]:
+        """What computes operation by operation: Python's function, the transform, or the graph of an artifact."""
+        found: Callable[..., Any] = inspect.unwrap(
+            self.changed, stop=lambda outer: not isinstance(outer, CompiledFunction)
+        )
+        return found
+
+    def compiled(self, backend: str) -> Callable[..., Any]:
+        """The same on a backend, with the settings that are described as such."""
+        if self.artifact is not None and not self.is_transformed:
+            return self.artifact.function(backend=backend)
+        args, kwargs = self._arguments
+        return compile(
+            self.changed,
+            backend=backend,
+            static_argnums=[place for place, spec in enumerate(args) if isinstance(spec, StaticSpec)],
+            static_argnames=[name for name, spec in kwargs.items() if isinstance(spec, StaticSpec)],
+        )
+
+    @property
+    def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Those of the call, with specs for leaves."""
+        args, kwargs = cast(
+            "tuple[Any, Any]", optree.tree_unflatten(self.signature.tree, self.signature.specs)
+        )
+        return args, kwargs
+
+    def lowered(self, backend: str) -> Lowered:
+        """Its stages on a backend: of an artifact as it was exported, or transformed and for other arguments."""
+        if self.artifact is None:
+            return Lowered(self.changed, self.signature, backend)
+        settings, program = self.artifact.settings, self.artifact.program
+        if self.is_transformed:
+            return Lowered(self.changed, self.signature, backend, settings.fast_math)
+        donated = settings.donate_argnums
+        return Lowered(self.function, self.signature, backend, settings.fast_math, donated, program=program)
+
+
+def described_call(
+    name: str,
+    described: Sequence[str],
+    example: Path | None,
+    transform: str | None,
+    types: Sequence[type[Any]] = (),
+) -> DescribedCall:
+    """The call of ``package.module:function``, ``path/file.py:function`` or ``model.tmill`` that options describe.
+
+    An artifact has arguments of its own: they are described only where a transform gives them other shapes. Nothing in
+    it is run.
+
+    Raises:
+        click.UsageError: there is no such function or file, or it takes other arguments.
+        ArtifactError: the artifact is damaged.
+    """
+    if not name.endswith(EXTENSION):
+        function = find_function(name)
+        signature = described_signature(function, described, example)
+        changed = apply_transforms(transform, function) if transform else function
+        return DescribedCall(function, changed, signature, None)
+    if not Path(name).is_file():
+        raise click.UsageError(f"there is no file {name}")
+    artifact = load_artifact(name, types)
+    loaded = artifact.function()
+    is_described = bool(described) or example is not None
+    if is_described and not transform:
+        raise click.UsageError(
+            f"{name} has arguments of its own: {artifact.signature}. Leave --in and --example out"
+        )
+    signature = described_signature(loaded, described, example) if is_described else artifact.signature
+    changed = apply_transforms(transform, loaded) if transform else loaded
+    return DescribedCall(loaded, changed, signature, artifact)
