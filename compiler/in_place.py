@@ -8,6 +8,7 @@ from typing import Any
 
 from .ir import Call, Graph, Value
 from .op import has_effect
+from .symbolic_size import typical
 
 _PLACING = frozenset({"dynamic_update_slice", "update_slice"})
 
@@ -42,7 +43,7 @@ def updated(call: Call, output: Value) -> Value | None:
     """The operand that a call changes in a few places to make an output: its memory can become the output's."""
     if call.op in _SAME or call.op == "scatter":
         return call.inputs[0]
-    if call.op in _PLACING and 2 * call.inputs[1].type.size <= output.type.size:
+    if call.op in _PLACING and 2 * typical(call.inputs[1].type.size) <= typical(output.type.size):
         return call.inputs[0]
     k = call.outputs.index(output)
     params: Any = call.params

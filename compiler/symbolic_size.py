@@ -30,6 +30,11 @@ class SymbolicSize(ABC):
 
     @property
     @abstractmethod
+    def sizes(self) -> "tuple[SymbolicSize, ...]":
+        """The named sizes that it is computed from, in the order of their names."""
+
+    @property
+    @abstractmethod
     def limits(self) -> dict[str, list[str]]:
         """What is known of each named size in it, by name: ``{"N": ["N in 1..4096", "N % 16 == 0"]}``."""
 

@@ -1,6 +1,6 @@
 """Give the named sizes of a graph their values: what it is for arrays of one size."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from ..compiler.ir import ArrayType, Call, Graph, Param, Shape, Value
@@ -20,12 +20,14 @@ def fix_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
 
     `KeyError` names a size without a value.
     """
-    return _Fixing(sizes).graph(graph)
+    return Fixing(lambda size: size.at(sizes)).graph(graph)
 
 
-class _Fixing:
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self.sizes = sizes
+class Fixing:
+    """Gives the sizes of graphs values, and remembers what has become of theirs."""
+
+    def __init__(self, value_of: Callable[[SymbolicSize], int]) -> None:
+        self.value_of = value_of
         self.values: dict[Value, Value] = {}
         self.graphs: dict[int, Graph] = {}
         """By identity, those that are done: a graph may be called very often."""
@@ -53,7 +55,7 @@ class _Fixing:
 
     def param(self, param: Any) -> Param:
         if isinstance(param, SymbolicSize):
-            return param.at(self.sizes)
+            return self.value_of(param)
         if isinstance(param, tuple):
             return tuple(map(self.param, param))
         if isinstance(param, Graph):

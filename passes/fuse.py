@@ -10,6 +10,7 @@ from .fusion.kernels import fused_calls
 from .fusion.plan import Plan
 from .fusion.products import with_held_products, with_products
 from .fusion.report import Report, report
+from .fusion.typical_graph import has_symbolic_shapes, typical_graph
 from .fusion.upstream import recompute_upstream
 
 
@@ -38,7 +39,8 @@ def fuse(graph: Graph, costs: Costs = CPU) -> Graph:
 
     On targets that compute products of matrices in kernels, what is made of each element of one is in its kernel.
 
-    What costs less, and what a kernel can hold, is a matter of the target, whose `costs` these are.
+    What costs less, and what a kernel can hold, is a matter of the target, whose `costs` these are. Where sizes are
+    symbolic, it is weighed for sizes that are typical.
     """
     return _fused_graph(graph, costs, None)
 
@@ -59,7 +61,11 @@ def plan_fusion(graph: Graph, costs: Costs = CPU, kept: Mapping[int, int] | None
     if costs.holds_products:
         graph = with_held_products(graph)
     ordered, overwritten = in_place(graph, kept or {})
-    return recompute_upstream(ordered, costs, overwritten, is_held=kept is not None)
+    if not has_symbolic_shapes(ordered):
+        return recompute_upstream(ordered, costs, overwritten, is_held=kept is not None)
+    fixed = typical_graph(ordered)
+    overwritten = fixed.overwritten(overwritten)
+    return fixed.meant(recompute_upstream(fixed.graph, costs, overwritten, is_held=kept is not None))
 
 
 def fusion_report(graph: Graph, costs: Costs = CPU) -> Report:
@@ -72,7 +78,11 @@ def fusion_report(graph: Graph, costs: Costs = CPU) -> Report:
       kernel_sum: reads 800_000 bytes, writes 8, saves 0: sum_1
       kernel_divide: reads 800_008 bytes, writes 800_000, saves 0: divide_1
       sum_1 → divide_1: serial: it would leave 1 parallel iterations of a large loop
+
+    Where sizes are symbolic, the numbers are those for sizes that are typical.
     """
+    if has_symbolic_shapes(graph):
+        graph = typical_graph(graph).graph
     return _report(graph, costs, None)
 
 

@@ -89,6 +89,8 @@ class Observed:
         self.hints = dict(hints)
         self.assumptions = nothing() if assumptions is None else assumptions
         self.where = where
+        self.judged = {name: coarse(size) for name, size in self.hints.items()}
+        """The sizes by which programs are weighed. All calls of about the same sizes so give the same program."""
         self._guards: list[Guard] = []
 
     @property
@@ -110,7 +112,10 @@ class Observed:
         return self.assumptions.decide(comparison)
 
     def typical(self, dim: Dim) -> int:
-        return evaluated(dim.terms, self.hints)
+        try:
+            return max(1, evaluated(dim.terms, self.judged))
+        except ZeroDivisionError:
+            return 1
 
     def whole(self, dim: Dim) -> int:
         value = evaluated(dim.terms, self.hints)
@@ -124,6 +129,16 @@ def usual(size: Size) -> int:
     """A size that is allowed, and neither small nor large if there are such."""
     highest = USUAL if size.max is None else min(size.max, USUAL)
     return max(highest // size.multiple_of, -(-size.min // size.multiple_of)) * size.multiple_of
+
+
+def coarse(size: int) -> int:
+    """The power of 4 next to a size: its class, which decides how a program for many sizes is made.
+
+    >>> [coarse(size) for size in (1, 2, 7, 8, 31, 32, 1000)]
+    [1, 4, 4, 16, 16, 64, 1024]
+    """
+    bits = size.bit_length()
+    return 1 << (bits - bits % 2)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from dataclasses import replace
 from ...compiler.dtypes import FLOAT32, kind
 from ...compiler.ir import Call, Graph, Value, called
 from ...compiler.kernel import PRODUCTS, REDUCTIONS, is_elementwise
+from ...compiler.symbolic_size import is_known, typical
 from ..remove_dead_code import remove_dead_code
 from .kernels import kernel_call, names_of
 from .reasons import Reason, Refusal
@@ -73,22 +74,23 @@ def with_products(graph: Graph) -> Graph:
 def refusal(value: Value, reader: Call) -> Refusal | None:
     """Why a product is not computed in the kernel that reads it first; None if it is."""
     if reader.op != "kernel":
-        return Refusal(Reason.LIBRARY_CALL, value.type.nbytes)
+        return Refusal(Reason.LIBRARY_CALL, typical(value.type.nbytes))
     (graph,) = called((reader,))
     if any(call.op in PRODUCTS for call in graph.calls):
-        return Refusal(Reason.TWO_PRODUCTS, value.type.nbytes)
+        return Refusal(Reason.TWO_PRODUCTS, typical(value.type.nbytes))
     product = graph.inputs[reader.inputs.index(value)]
-    if any(output.type.size != value.type.size for output in graph.outputs):
-        return Refusal(Reason.NOT_BY_TILES, sum(output.type.size for output in graph.outputs))
+    if not all(is_known(output.type.size == value.type.size) for output in graph.outputs):
+        return Refusal(Reason.NOT_BY_TILES, sum(typical(output.type.size) for output in graph.outputs))
     made = {product}
     for call in graph.calls:
         (result,) = call.outputs
         if call.op in REDUCTIONS:
-            return Refusal(Reason.NOT_BY_TILES, result.type.size)
+            return Refusal(Reason.NOT_BY_TILES, typical(result.type.size))
         if not made.isdisjoint(call.inputs):
             made.add(result)
-            if not (is_elementwise(call) or call.op == "reshape") or result.type.size != value.type.size:
-                return Refusal(Reason.NOT_BY_TILES, result.type.size)
+            is_as_large = is_known(result.type.size == value.type.size)
+            if not (is_elementwise(call) or call.op == "reshape") or not is_as_large:
+                return Refusal(Reason.NOT_BY_TILES, typical(result.type.size))
     return None
 
 
