@@ -30,6 +30,7 @@ from .functions import (
     power,
     real,
     slice_axis,
+    spread,
     sqrt,
     square,
     subtract,
@@ -195,7 +196,7 @@ def _floor_divide(x: Value, y: Value) -> Value | None:
 
 @register_decomposition("pad")
 def _pad(x: Value, fill: Value, low: Any, high: Any, interior: Any) -> Value:
-    inner = [n + max(n - 1, 0) * gap for n, gap in zip(x.shape, interior, strict=True)]
+    inner = [spread(n, gap) for n, gap in zip(x.shape, interior, strict=True)]
     shape = tuple(a + n + b for a, n, b in zip(low, inner, high, strict=True))
     stop = tuple(a + n for a, n in zip(low, inner, strict=True))
     step = tuple(gap + 1 for gap in interior)

@@ -1,7 +1,7 @@
 """The ops as functions on values: what derivative, transpose and batch rules are written with.
 
 They name ops by string, so that one family of ops can use another without importing it. A Python
-number beside a value becomes a constant of the value's dtype.
+number beside a value becomes a constant of the value's dtype, and a symbolic size what it is in the call.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ import numpy as np
 
 from .dtypes import BOOL, INT64, DType
 from .ir import Constant, Shape, Value
+from .symbolic_size import SymbolicSize, is_known, same_shape
 from .trace import bind, bind_all
 
 Operand: TypeAlias = Value | complex
@@ -21,13 +22,28 @@ def constant(array: Any, dtype: DType | None = None) -> Constant:
     return Constant(np.asarray(array, dtype))
 
 
+def number(x: Any, dtype: DType) -> Value:
+    """A Python number, or a symbolic size, as a value."""
+    if isinstance(x, SymbolicSize):
+        return convert(bind("size", of=x), dtype)  # type: ignore[arg-type]
+    return constant(x, dtype)
+
+
+def at_least_one(count: int, dtype: DType) -> Value:
+    """A count to divide by: 1 of nothing."""
+    if not isinstance(count, SymbolicSize):
+        return constant(max(count, 1), dtype)
+    found = number(count, dtype)
+    return found if is_known(count >= 1) else maximum(found, 1)
+
+
 def full_like(value: Any, fill: complex) -> Value:
     """An array of one number, with the shape and dtype of `value`."""
     return full(value.shape, fill, value.dtype)
 
 
 def full(shape: Shape, fill: complex, dtype: DType) -> Value:
-    scalar = constant(fill, dtype)
+    scalar = number(fill, dtype)
     return broadcast_to(scalar, shape) if shape else scalar
 
 
@@ -42,15 +58,15 @@ def iota(length: int, dtype: DType) -> Value:
 
 def _both(x: Operand, y: Operand) -> tuple[Value, Value]:
     if isinstance(x, Value):
-        return x, y if isinstance(y, Value) else constant(y, x.dtype)
+        return x, y if isinstance(y, Value) else number(y, x.dtype)
     assert isinstance(y, Value), "one operand must be a value"
-    return constant(x, y.dtype), y
+    return number(x, y.dtype), y
 
 
 def elementwise(op: str, *operands: Operand) -> Value:
     """Any elementwise op by name; numbers take the dtype of the first value."""
     like = next(x for x in operands if isinstance(x, Value))
-    return bind(op, *[x if isinstance(x, Value) else constant(x, like.dtype) for x in operands])
+    return bind(op, *[x if isinstance(x, Value) else number(x, like.dtype) for x in operands])
 
 
 def add(x: Operand, y: Operand) -> Value:
@@ -203,11 +219,11 @@ def nonzero_mask(x: Value) -> Value:
 
 def broadcast_to(x: Value, shape: Shape) -> Value:
     """`x` repeated along new leading axes and axes of length 1, as `numpy.broadcast_to`."""
-    return x if x.shape == shape else bind("broadcast_to", x, shape=tuple(shape))
+    return x if same_shape(x.shape, shape) else bind("broadcast_to", x, shape=tuple(shape))
 
 
 def reshape(x: Value, shape: Shape) -> Value:
-    return x if x.shape == shape else bind("reshape", x, shape=tuple(shape))
+    return x if same_shape(x.shape, shape) else bind("reshape", x, shape=tuple(shape))
 
 
 def transpose(x: Value, axes: Sequence[int]) -> Value:
@@ -235,7 +251,7 @@ def expand_dims(x: Value, axis: int) -> Value:
 def slice_(x: Value, start: Sequence[int], stop: Sequence[int], step: Sequence[int] | None = None) -> Value:
     """``x[start[0]:stop[0]:step[0], …]`` with 0 ≤ start ≤ stop ≤ length and positive steps."""
     step = step or (1,) * x.ndim
-    if tuple(stop) == x.shape and not any(start) and all(s == 1 for s in step):
+    if same_shape(stop, x.shape) and same_shape(start, (0,) * x.ndim) and same_shape(step, (1,) * x.ndim):
         return x
     return bind("slice", x, start=tuple(start), stop=tuple(stop), step=tuple(step))
 
@@ -253,6 +269,11 @@ def flip(x: Value, axes: Sequence[int]) -> Value:
 
 def concatenate(values: Sequence[Value], axis: int) -> Value:
     return values[0] if len(values) == 1 else bind("concatenate", *values, axis=axis)
+
+
+def spread(length: int, gap: int) -> int:
+    """How many entries there are with so many between them."""
+    return length if gap == 0 or length == 0 else length + (length - 1) * gap
 
 
 def pad(
@@ -286,10 +307,11 @@ def dot(
 
 def unbroadcast(x: Value, shape: Shape) -> Value:
     """Sum `x` down to `shape`: the transpose of broadcasting `shape` to ``x.shape``."""
-    if x.shape == shape:
+    if same_shape(x.shape, shape):
         return x
     lead = x.ndim - len(shape)
-    stretched = [i + lead for i, dim in enumerate(shape) if dim == 1 and x.shape[i + lead] != 1]
+    pairs = enumerate(zip(shape, x.shape[lead:], strict=True), lead)
+    stretched = [axis for axis, (dim, long) in pairs if not is_known(dim == long) and dim == 1]
     return reshape(sum_(x, (*range(lead), *stretched)), shape)
 
 

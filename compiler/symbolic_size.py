@@ -1,11 +1,11 @@
 """What stands in a shape and is no int: all that programs without named sizes need to know of them.
 
 Comparisons of symbolic sizes may be undecided, and Python's ``if`` then takes what the call at hand shows, which
-becomes a guard of the program. `is_known` and `typical` make none: they are for what may be either way.
+becomes a guard of the program. `is_known`, `same_shape` and `typical` make none: they are for what may be either way.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -66,3 +66,9 @@ def maximum(left: Any, right: Any) -> Any:
         if isinstance(size, SymbolicSize):
             return size.maximum(left, right)
     return max(left, right)
+
+
+def same_shape(x: Sequence[Any], y: Sequence[Any]) -> bool:
+    """Whether two shapes are the same for all sizes that the program is for."""
+    pairs = zip(x, y, strict=False)
+    return len(x) == len(y) and all(one is other or is_known(one == other) for one, other in pairs)

@@ -9,11 +9,20 @@ from typing import Any
 from ..compiler.op import REFUSALS, Op, all_ops, by_decomposition, never_batched, not_linear, zero_derivative
 from ..compiler.ops.composite import COMPOSITES
 
-COLUMNS = ("type", "numpy", "jvp", "transpose", "vmap", "C", "Triton")
+COLUMNS = ("type", "numpy", "jvp", "transpose", "vmap", "C", "Triton", "symbolic")
 
-YES, LINEAR, ZERO, NESTED, DECOMPOSED, HEADER, BY_KERNEL = (
-    "yes", "linear", "zero", "nested", "decomposed", "header", "—",
+YES, LINEAR, ZERO, NESTED, DECOMPOSED, HEADER, BY_KERNEL, FIXES = (
+    "yes", "linear", "zero", "nested", "decomposed", "header", "—", "specialises",
 )  # fmt: skip
+
+SPECIALISES = {
+    "cumprod": "its derivative takes log₂ n doubling steps",
+    "cumlogsumexp": "its derivative takes log₂ n doubling steps",
+    "det": "its derivative is written out up to three rows",
+    "scatter": "the derivative of mode multiply takes log₂ n doubling steps",
+    "tiled": "its transforms take one tile after the other",
+}
+"""The ops that, or whose transforms, are not for all sizes at once, and why."""
 
 NOT_LINEAR = "not linear in any input"
 
@@ -24,6 +33,7 @@ zero        the derivative of a piecewise constant op
 nested      what the op does to the graphs, or the rules of the user's, that it holds
 decomposed  what the ops give that a composite op is made of
 header      an expression that calls a function of our header
+specialises not for all sizes at once, for the reason below; yes says that one call serves all
 —           not elementwise, so that it is written by its kernel
 none        no such rule: not linear in any input, or for the reason below"""
 
@@ -55,6 +65,7 @@ def _rules(op: Op) -> dict[str, str]:
         "vmap": _rule(op.batch, YES),
         "C": _spelled(op, "c"),
         "Triton": _spelled(op, "triton"),
+        "symbolic": f"{FIXES}: {SPECIALISES[op.name]}" if op.name in SPECIALISES else YES,
     }
 
 
@@ -110,10 +121,10 @@ def render(rows: Sequence[Row]) -> str:
     for column, counts in totals(rows).items():
         lines.append(f"{column:{width}}  " + ", ".join(f"{count} {entry}" for entry, count in counts.items()))
     reasons = {
-        f"{row.op}: no {column}: {entry.partition(': ')[2]}"
+        f"{row.op}: {'specialises' if entry.startswith(FIXES) else f'no {column}'}: {entry.partition(': ')[2]}"
         for row in rows
         for column, entry in row.rules.items()
-        if entry.startswith("none: ") and not entry.endswith(NOT_LINEAR)
+        if entry.startswith(("none: ", FIXES)) and not entry.endswith(NOT_LINEAR)
     }
     legend = ["-- entries", *LEGEND.splitlines()]
     return "\n".join([*(line.rstrip() for line in lines), *legend, "-- reasons", *sorted(reasons)]) + "\n"

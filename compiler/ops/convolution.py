@@ -28,6 +28,8 @@ LEAD = 3
 
 def dilated(length: int, dilation: int) -> int:
     """How far `length` entries reach that lie `dilation` apart."""
+    if dilation == 1:
+        return length
     return (length - 1) * dilation + 1 if length else 0
 
 
@@ -57,12 +59,17 @@ def _conv_type(
     if min((*strides, *input_dilation, *kernel_dilation), default=1) < 1:
         raise ArgumentValueError(f"conv of {x} and {w}: strides and dilations must be at least 1")
     spatial = [
-        max(0, (dilated(n, between) + low + high - dilated(k, apart)) // stride + 1)
+        _windows(dilated(n, between) + low + high, dilated(k, apart), stride)
         for n, k, stride, (low, high), between, apart in zip(
             x.shape[LEAD:], w.shape[LEAD:], strides, padding, input_dilation, kernel_dilation, strict=True
         )
     ]
     return ArrayType(x.dtype, (x.shape[0], x.shape[1], w.shape[1], *spatial))
+
+
+def _windows(length: int, reach: int, stride: int) -> int:
+    """How many windows of this reach there are."""
+    return (length - reach) // stride + 1 if reach <= length else 0
 
 
 def _conv_numpy(x: Any, w: Any, strides: Any, padding: Any, input_dilation: Any, kernel_dilation: Any) -> Any:

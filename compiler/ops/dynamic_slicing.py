@@ -25,6 +25,7 @@ from ..functions import (
 )
 from ..ir import ArrayType, Shape, Value
 from ..op import Linear, Op, register
+from ..symbolic_size import is_known
 from ..trace import bind
 from .indexing import batch_index, clamped, other_axes
 
@@ -66,7 +67,7 @@ def _mapped_window(
 
     Axes that the window fills are not indexed. No indices mean that all windows start at the same place.
     """
-    partial = [axis for axis, dim in enumerate(shape) if sizes[axis] < dim]
+    partial = [axis for axis, dim in enumerate(shape) if not is_known(sizes[axis] == dim)]
     if not any(mapped[axis] for axis in partial):
         return [], []
     indices: list[Value] = []
@@ -80,7 +81,10 @@ def _mapped_window(
 def _same_starts(shape: Shape, starts: Sequence[Value], sizes: Shape) -> list[Value]:
     """Starts for all examples at once: along the batch axis, and where the window fills its axis, 0."""
     zero = constant(0, INT64)
-    inner = [zero if dim == size else start for start, dim, size in zip(starts, shape, sizes, strict=True)]
+    inner = [
+        zero if is_known(dim == size) else start
+        for start, dim, size in zip(starts, shape, sizes, strict=True)
+    ]
     return [zero, *inner]
 
 

@@ -9,7 +9,7 @@ from ..batching import align_ranks
 from ..dtypes import BOOL, DType, dtype_name, kind
 from ..errors import DTypeError, ShapeError
 from ..functions import add, broadcast_to, multiply, negative, unbroadcast
-from ..ir import ArrayType, Dim, Shape, Value
+from ..ir import ArrayType, Shape, Value
 from ..op import (
     BatchRule,
     JvpRule,
@@ -21,6 +21,7 @@ from ..op import (
     register,
     zero_derivative,
 )
+from ..symbolic_size import is_known, same_shape
 from ..trace import bind
 
 Derivative: TypeAlias = Callable[..., "Value | int"]
@@ -32,26 +33,28 @@ ResultDType: TypeAlias = Callable[[DType], DType]
 def broadcast_shapes(op: str, types: Sequence[ArrayType]) -> Shape:
     """The common shape of operands aligned from the right; `ShapeError` if there is none."""
     first = types[0].shape
-    rank = max(t.ndim for t in types)
-    if all(t.ndim == rank and t.shape == first for t in types):
+    if all(same_shape(t.shape, first) for t in types):
         return first
+    rank = max(t.ndim for t in types)
     shape = [1] * rank
     for t in types:
         for axis, dim in enumerate(t.shape, start=rank - t.ndim):
-            other = shape[axis]
-            if dim is other or _is_one(dim):
-                continue
-            if _is_one(other):
-                shape[axis] = dim
-            elif dim not in (other, 1):  # where sizes are symbolic, this asks what they are
-                if other != 1:
-                    raise ShapeError(f"{op} of {' and '.join(map(str, types))}: shapes do not broadcast")
-                shape[axis] = dim
+            joint = _broadcast(shape[axis], dim)
+            if joint is None:
+                raise ShapeError(f"{op} of {' and '.join(map(str, types))}: shapes do not broadcast")
+            shape[axis] = joint
     return tuple(shape)
 
 
-def _is_one(dim: Dim) -> bool:
-    return type(dim) is int and dim == 1
+def _broadcast(one: int, other: int) -> int | None:
+    """What two lengths broadcast to; of symbolic ones nothing is asked that is known or does not matter."""
+    if one is other or is_known(other == 1):
+        return one
+    if is_known(one == 1) or one == other:
+        return other
+    if other == 1:
+        return one
+    return other if one == 1 else None
 
 
 def same_dtype(dtype: DType) -> DType:

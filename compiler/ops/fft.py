@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import complex_dtype, real_dtype
+from ..dtypes import INT64, complex_dtype, real_dtype
 from ..errors import ArgumentValueError, DTypeError, ShapeError
-from ..functions import conjugate, constant, multiply, reshape
+from ..functions import conjugate, constant, equal, iota, logical_or, multiply, reshape, where
 from ..ir import ArrayType, Value
 from ..op import Meaning, Op, TransposeRule, TypeRule, register
+from ..symbolic_size import SymbolicSize
 from ..trace import bind
 
 FAMILY = "fft"
@@ -121,11 +122,18 @@ def _twins_scaled(x: Value, axis: int, length: int, factor: float) -> Value:
 
     The first has no twin, nor has the last if the length of the signal is even.
     """
-    factors = np.full(length // 2 + 1, factor)
-    factors[0] = 1
-    if length % 2 == 0:
-        factors[-1] = 1
-    return multiply(x, reshape(constant(factors, x.dtype), (len(factors), *(1,) * (x.ndim - 1 - axis))))
+    count = length // 2 + 1
+    if isinstance(length, SymbolicSize):
+        place = iota(count, INT64)
+        alone = logical_or(equal(place, 0), equal(multiply(place, 2), length))
+        factors = where(alone, constant(1, x.dtype), factor)
+    else:
+        known = np.full(count, factor)
+        known[0] = 1
+        if length % 2 == 0:
+            known[-1] = 1
+        factors = constant(known, x.dtype)
+    return multiply(x, reshape(factors, (count, *(1,) * (x.ndim - 1 - axis))))
 
 
 def _rfft_transpose(cotangents: tuple[Value], inputs: Any, axis: int, norm: str = "backward") -> Value:

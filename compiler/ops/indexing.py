@@ -39,6 +39,7 @@ from ..functions import (
 )
 from ..ir import ArrayType, Constant, Shape, Value
 from ..op import Linear, Op, register
+from ..symbolic_size import SymbolicSize, is_known
 from ..trace import bind, bind_all
 from .elementwise import broadcast_shapes
 
@@ -72,10 +73,25 @@ def _check_indices(op: str, x: ArrayType, indices: Sequence[ArrayType], axes: Se
 
 def clamped(index: Value, last: int) -> Value:
     """`index` moved into [0, last]; itself where it is known to lie there."""
+    if isinstance(last, SymbolicSize):
+        return index if _lies_within(index, last + 1) else elementwise("clip", _wide(index), 0, last)
     if isinstance(index, Constant):
         within = np.minimum(np.maximum(index.array, 0), min(last, np.iinfo(index.dtype).max))
         return constant(within, index.dtype)
     return index if last < 0 else elementwise("clip", index, 0, min(last, np.iinfo(index.dtype).max))
+
+
+def _lies_within(index: Value, length: int) -> bool:
+    """Whether all entries of a constant are known to lie in [0, length)."""
+    if not isinstance(index, Constant):
+        return False
+    entries = index.array.reshape(-1)
+    return not entries.size or bool(entries.min() >= 0 and is_known(int(entries.max()) < length))
+
+
+def _wide(index: Value) -> Value:
+    """An index in a dtype that every length fits."""
+    return index if index.dtype.itemsize == INT64.itemsize else convert(index, INT64)
 
 
 def _clamped_to(shape: Shape, indices: Sequence[Value], axes: Sequence[int]) -> list[Value]:
@@ -86,14 +102,18 @@ def _inside(shape: Shape, indices: Sequence[Value], axes: Sequence[int]) -> Valu
     """Which entries of the broadcast indices lie inside an array of `shape`; None if all are known to."""
     checks: list[Value] = []
     for index, axis in zip(indices, axes, strict=True):
-        if isinstance(index, Constant):
-            inside = (index.array >= 0) & (index.array < shape[axis])
-            checks += [] if inside.all() else [constant(inside)]
+        length = shape[axis]
+        if _lies_within(index, length):
+            continue
+        if isinstance(length, SymbolicSize):
+            index = _wide(index)
+        elif isinstance(index, Constant):
+            checks.append(constant((index.array >= 0) & (index.array < length)))
             continue
         if index.dtype.kind == "i":
             checks.append(greater_equal(index, 0))
-        if shape[axis] <= np.iinfo(index.dtype).max:
-            checks.append(less(index, shape[axis]))
+        if isinstance(length, SymbolicSize) or length <= np.iinfo(index.dtype).max:
+            checks.append(less(index, length))
     if not checks:
         return None
     mask = checks[0]
@@ -289,7 +309,7 @@ def _product_of_others(shape: Shape, updates: Value, indices: list[Value], axes:
     """
     places = broadcast_shapes("scatter", [index.type for index in indices])
     count = ArrayType(INT64, places).size
-    if count <= 1:
+    if is_known(count <= 1):
         return full_like(updates, 1)
     number = _place_numbers(shape, indices, axes, places)
     key, order = bind_all(
@@ -390,11 +410,11 @@ def _winners(shape: Shape, indices: Sequence[Value], axes: Shape) -> Value | Non
     """
     places = broadcast_shapes("scatter", [index.type for index in indices])
     count = ArrayType(INT64, places).size
-    if count <= 1:
+    if is_known(count <= 1):
         return _inside(shape, indices, axes)
     number = reshape(iota(count, INT64), places)
     table = tuple(shape[axis] for axis in axes)
-    if 0 in table:
+    if any(length == 0 for length in table):
         return full(places, 0, BOOL)
     along = range(len(axes))
     marks = scatter(full(table, -1, INT64), number, indices, along, "set")

@@ -16,6 +16,7 @@ from ..functions import (
     reshape,
     slice_,
     slice_axis,
+    spread,
     sum_,
     transpose,
     unbroadcast,
@@ -23,6 +24,7 @@ from ..functions import (
 )
 from ..ir import ArrayType, Shape, Value
 from ..op import BatchRule, JvpRule, Linear, Meaning, Op, TransposeRule, TypeRule, register
+from ..symbolic_size import is_known
 from ..trace import bind
 
 FAMILY = "layout"
@@ -44,9 +46,14 @@ def _move(
 
 def _broadcast_type(x: ArrayType, shape: Shape) -> ArrayType:
     lead = len(shape) - x.ndim
-    if lead < 0 or any(a not in (1, b) for a, b in zip(x.shape, shape[lead:], strict=True)):
+    if lead < 0 or any(not _fits(a, b) for a, b in zip(x.shape, shape[lead:], strict=True)):
         raise ShapeError(f"broadcast_to: {x} does not broadcast to {list(shape)}")
     return ArrayType(x.dtype, shape)
+
+
+def _fits(one: int, other: int) -> bool:
+    """Whether the first length broadcasts to the second."""
+    return one is other or is_known(one == 1) or one in (other, 1)
 
 
 def _broadcast_batch(inputs: Sequence[Value], mapped: Any, size: int, shape: Shape) -> Value:
@@ -126,7 +133,8 @@ def _slice_numpy(x: Any, start: Any, stop: Any, step: Any) -> Any:
 def _slice_transpose(cotangents: Any, inputs: Any, start: Shape, stop: Shape, step: Shape) -> Value:
     """Put the cotangent back among zeros."""
     (ct,), (x,) = cotangents, inputs
-    if 0 in ct.shape:
+    # Of nothing, at least one place would have to lie before the start.
+    if any(is_known(n == 0) if is_known(s == 1) else n == 0 for n, s in zip(ct.shape, step, strict=True)):
         return zeros_like(x)
     high = tuple(
         dim - (a + (n - 1) * s + 1) for dim, a, n, s in zip(x.shape, start, ct.shape, step, strict=True)
@@ -208,11 +216,11 @@ def _pad_type(x: ArrayType, fill: ArrayType, low: Shape, high: Shape, interior: 
         raise DTypeError(f"pad of {x}: the fill value is {fill}, of another dtype")
     if fill.ndim:
         raise ShapeError(f"pad of {x}: the fill value is {fill}, not one number")
-    if not len(low) == len(high) == len(interior) == x.ndim or min((*low, *high, *interior, 0)) < 0:
+    if not len(low) == len(high) == len(interior) == x.ndim or any(n < 0 for n in (*low, *high, *interior)):
         raise ShapeError(
             f"pad of {x}: low={low}, high={high}, interior={interior} need one entry ≥ 0 per axis"
         )
-    inner = (dim + max(dim - 1, 0) * gap for dim, gap in zip(x.shape, interior, strict=True))
+    inner = (spread(dim, gap) for dim, gap in zip(x.shape, interior, strict=True))
     return ArrayType(x.dtype, tuple(a + n + b for a, n, b in zip(low, inner, high, strict=True)))
 
 
@@ -250,7 +258,7 @@ def _pad_batch(inputs: Any, mapped: Any, size: int, low: Shape, high: Shape, int
     if not mapped[1]:
         return bind("pad", x, fill, low=(0, *low), high=(0, *high), interior=(0, *interior))
     x, fill = all_leading(inputs, mapped, size)
-    inner = [n + max(n - 1, 0) * gap for n, gap in zip(x.shape[1:], interior, strict=True)]
+    inner = [spread(n, gap) for n, gap in zip(x.shape[1:], interior, strict=True)]
     shape = [size, *(a + n + b for a, n, b in zip(low, inner, high, strict=True))]
     background = broadcast_to(reshape(fill, (size, *(1,) * len(low))), tuple(shape))
     stop = (size, *(a + n for a, n in zip(low, inner, strict=True)))

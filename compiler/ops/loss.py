@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..batching import align_ranks
-from ..dtypes import INT64, is_inexact, is_integer
+from ..dtypes import FLOAT64, INT64, DType, is_inexact, is_integer
 from ..errors import ArgumentValueError, DTypeError, ShapeError
 from ..functions import (
     absolute,
     add,
+    at_least_one,
     broadcast_to,
     constant,
     convert,
@@ -33,6 +34,7 @@ from ..functions import (
 )
 from ..ir import ArrayType, Value
 from ..op import by_decomposition, not_linear
+from ..symbolic_size import SymbolicSize
 from ..trace import bind, bind_all
 from .composite import composite, floating_operands
 from .elementwise import elementwise_type, same_dtype
@@ -239,20 +241,30 @@ def _cross_entropy(
     logs = bind("log_softmax", x, axis=axis)
     shape = (x.shape[axis], *(1,) * (x.ndim - 1 - axis))
     weighted = multiply(logs, reshape(weight[0], shape)) if weight else logs
-    even = label_smoothing / max(x.shape[axis], 1)
     if is_inexact(target.dtype):
         if label_smoothing:
-            target = add(multiply(target, 1 - label_smoothing), even)
+            target = add(
+                multiply(target, 1 - label_smoothing), _share(label_smoothing, x.shape[axis], x.dtype)
+            )
         losses = negative(sum_(multiply(weighted, target), (axis,)))
-        count = constant(max(math.prod(losses.shape), 1), x.dtype)
+        count = at_least_one(math.prod(losses.shape), x.dtype)
         return _reduced(losses, count, reduction)
     params = {"ignore_index": ignore_index, "weight": bool(weight)}
     losses, total = bind_all("nll_loss", logs, target, *weight, reduction="none", **params)
     if label_smoothing:
         _, _, counts = _weights(x, target, (), ignore_index)
-        spread = where(counts, multiply(sum_(weighted, (axis,)), -even), 0)
+        spread = where(
+            counts, multiply(sum_(weighted, (axis,)), _share(-label_smoothing, x.shape[axis], x.dtype)), 0
+        )
         losses = add(multiply(losses, 1 - label_smoothing), spread)
     return _reduced(losses, total, reduction)
+
+
+def _share(of: float, classes: int, dtype: DType) -> Value:
+    """What each of the classes has of a number, rounded once."""
+    if isinstance(classes, SymbolicSize):
+        return convert(divide(constant(of, FLOAT64), at_least_one(classes, FLOAT64)), dtype)
+    return constant(of / max(classes, 1), dtype)
 
 
 composite(

@@ -9,7 +9,19 @@ from typing import Any
 
 from ..batching import leading
 from ..errors import ShapeError
-from ..functions import add, divide, moveaxis, multiply, reciprocal, reshape, sqrt, square, subtract, sum_
+from ..functions import (
+    add,
+    at_least_one,
+    divide,
+    moveaxis,
+    multiply,
+    reciprocal,
+    reshape,
+    sqrt,
+    square,
+    subtract,
+    sum_,
+)
 from ..ir import ArrayType, Shape, Value
 from ..op import by_decomposition, not_linear
 from ..trace import bind_all
@@ -22,7 +34,7 @@ FAMILY = "normalization"
 def _mean(x: Value, axes: Sequence[int]) -> Value:
     """The mean over `axes`, which stay with length 1; 0 of nothing."""
     count = math.prod(x.shape[axis] for axis in axes)
-    return keep_dims(divide(sum_(x, axes), max(count, 1)), x.shape, tuple(axes))
+    return keep_dims(divide(sum_(x, axes), at_least_one(count, x.dtype)), x.shape, tuple(axes))
 
 
 def _scaled(x: Value, affine: Sequence[Value], weight: bool, bias: bool, shape: Shape) -> Value:

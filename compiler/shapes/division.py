@@ -151,6 +151,9 @@ def _by_terms(left: Terms, right: Terms) -> tuple[Terms, Terms]:
     whole, rest = _polynomial_division(left, right)
     if not rest:
         return whole, ()
+    nearly = _nearly_divided(left, right)
+    if nearly is not None:
+        return nearly
     factor = _common_factor(rest, right)
     if factor != number(1):
         rest, right = _polynomial_division(rest, factor)[0], _polynomial_division(right, factor)[0]
@@ -182,6 +185,24 @@ def _polynomial_division(left: Terms, right: Terms) -> tuple[Terms, Terms]:
         else:
             kept, rest = (*kept, rest[0]), rest[1:]
     return whole, kept
+
+
+def _nearly_divided(left: Terms, right: Terms) -> tuple[Terms, Terms] | None:
+    """The quotient and the remainder if that is a number: ``-N*N`` by ``N + 1`` is ``-N``, which leaves ``N``."""
+    (lead, leading), *_ = right
+    whole: Terms = ()
+    rest = left
+    while constant_of(rest) is None:
+        monomial, count = rest[0]
+        factor = without(monomial, lead)
+        if factor is None or count % leading:
+            return None
+        part: Terms = ((factor, count // leading),)
+        whole, rest = add(whole, part), add(rest, multiply(part, right), -1)
+    for quotient, last in ((whole, rest), (add(whole, number(-1)), add(rest, right))):
+        if _lies_below(last, right):
+            return quotient, last
+    return None
 
 
 def _common_factor(left: Terms, right: Terms) -> Terms:
