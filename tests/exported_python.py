@@ -5,23 +5,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any
 
+from tracemill.compiler.backends.numpy.standalone.traced_function import TracedFunction
 from tracemill.compiler.ir import Constant, Graph
-from tracemill.compiler.program import Argument, Program, Static, flatten_arguments, trace
+from tracemill.compiler.program import flatten_arguments, trace
 from tracemill.compiler.trace import Builder, inline, recording
 from tracemill.runtime.python_export import as_python
 from tracemill.runtime.signature import arguments_for, sign
 
-Traced: TypeAlias = tuple[Program, Any, list[Argument | Static], inspect.Signature, str | None]
-
 
 def export_python(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Mapping[str, str | bytes]:
     """The files of a function for arguments like these."""
-    return as_python(*closed_program(function, *args, **kwargs))
+    return as_python(closed_function(function, *args, **kwargs))
 
 
-def closed_program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Traced:
+def closed_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> TracedFunction:
     """What exports are made of, for arguments like these; what the function closes over becomes constants."""
     leaves, tree = flatten_arguments(args, kwargs)
     entering = arguments_for(sign(leaves, tree))
@@ -33,7 +32,7 @@ def closed_program(function: Callable[..., Any], *args: Any, **kwargs: Any) -> T
     names = graph.input_names[:count]
     closed = Graph(graph.name, graph.inputs[:count], tuple(builder.calls), tuple(outputs), names)
     program = replace(program, graph=closed, captured=())
-    return program, tree, entering, inspect.signature(function), function.__doc__
+    return TracedFunction(program, tree, entering, inspect.signature(function), function.__doc__)
 
 
 def saved(files: Mapping[str, str | bytes], folder: Path) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
 from ...compiler.errors import ArgumentValueError
 from ..c_export import as_c
 from ..cache_folder import temporary_in
@@ -42,18 +43,19 @@ def save_artifact(artifact: "Artifact", path: Path, format: str) -> Path:
 
 def _python(artifact: "Artifact") -> dict[str, bytes]:
     signature, interface = artifact.signature, artifact.interface
-    given = (
+    function = TracedFunction(
         artifact.program,
         signature.tree,
         arguments_for(signature),
         interface.signature,
         interface.doc,
+        interface.name,
     )
-    files = dict(as_python(*given, name=interface.name))
+    files = dict(as_python(function))
     if artifact.targets != (CPU,):
         from ..gpu.python_export import as_triton
 
-        files |= as_triton(*given, name=interface.name, fast_math=artifact.settings.fast_math)
+        files |= as_triton(function, fast_math=artifact.settings.fast_math)
     return {
         name: content.encode() if isinstance(content, str) else content for name, content in files.items()
     }

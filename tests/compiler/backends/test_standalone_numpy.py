@@ -19,6 +19,7 @@ from exported_python import export_python, module, saved
 from recording import assert_same
 from samples.table import SAMPLES
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
+from tracemill.compiler.backends.numpy.standalone.traced_function import TracedFunction
 from tracemill.compiler.errors import ExportError
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.op import has_effect
@@ -308,8 +309,7 @@ def test_transforms_and_functions_without_a_signature_can_be_exported(
     assert str(inspect.signature(gradient)) == "(w, x)"
     assert_same([gradient(np.zeros(3), np.arange(3.0))], [np.arange(3.0)])
     graph = next(sample.graph() for sample in SAMPLES if sample.op == "hypot")
-    program, tree, leaves = program_of(graph)
-    made = module(as_python(program, tree, leaves, None, None), tmp_path)
+    made = module(as_python(TracedFunction(*program_of(graph))), tmp_path)
     assert str(inspect.signature(made.hypot)) == "(x1, x2, /)"
 
 
@@ -411,12 +411,12 @@ def test_every_sample_of_an_op_gives_the_bits_of_the_numpy_backend(share: int, t
         folder.mkdir()
     for number, sample in list(enumerate(SAMPLES))[share::4]:
         graph, inputs = sample.graph(), [np.array(x, order="C") for x in sample.arrays()]
-        program, tree, leaves = program_of(graph)
+        function = TracedFunction(*program_of(graph))
         if any(has_effect(call, "calls Python") for call in graph.calls):
             with pytest.raises(ExportError, match="a callback of"):
-                as_python(program, tree, leaves, None, None)
+                as_python(function)
             continue
-        files = as_python(program, tree, leaves, None, None)
+        files = as_python(function)
         compiled, _ = optimise(final(graph), "numpy")
         with np.errstate(all="ignore"):
             outputs = load_module(print_module(compiled), entry_name(compiled))(*inputs)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from exported_python import closed_program, saved
+from exported_python import closed_function, saved
 from tracemill.compiler.errors import ExportError
 from tracemill.runtime.gpu.python_export import as_triton
 
@@ -67,7 +67,7 @@ def exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., A
     monkeypatch.setitem(sys.modules, "torch", fake_torch())
 
     def export(function: Callable[..., Any], *args: Any) -> Any:
-        path = saved(as_triton(*closed_program(function, *args)), tmp_path)
+        path = saved(as_triton(closed_function(function, *args)), tmp_path)
         space: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
         with interpreting():
             exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), space)
@@ -140,7 +140,7 @@ def test_arguments_are_checked_by_name_and_written_to(exported: Callable[..., An
 
 def test_what_numpy_would_compute_is_refused_by_name() -> None:
     with pytest.raises(ExportError, match="Triton has no kernel for eigvalsh"):
-        as_triton(*closed_program(lambda x: np.linalg.eigvalsh(x) + 1, np.eye(3)))
+        as_triton(closed_function(lambda x: np.linalg.eigvalsh(x) + 1, np.eye(3)))
 
 
 def test_the_text_is_what_the_linter_wants_and_the_same_each_time(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_the_text_is_what_the_linter_wants_and_the_same_each_time(tmp_path: Path
         (wide, (np.ones(600),)),
     ]
     for function, arguments in examples:
-        export: Any = partial(as_triton, *closed_program(function, *arguments))
+        export: Any = partial(as_triton, closed_function(function, *arguments))
         files = export()
         assert files == export()
         saved(files, tmp_path)

@@ -1,14 +1,12 @@
 """`python_files`: a program as one readable Python file that needs NumPy alone."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from inspect import Signature
+from collections.abc import Iterator
 from typing import Any, Final
 
-from ....errors import ExportError, InternalError
+from ....errors import ExportError
 from ....ir import Call, Graph, called
 from ....op import lookup
-from ....program import Argument, Program, Static
 from ...python_text import Names
 from .. import tiles
 from ..form import RESERVED, Module
@@ -28,7 +26,7 @@ from ..self_check import self_check, self_check_names
 from .checks import CHECKS
 from .constants import NAMES, Constants, constants_of
 from .face import Face
-from .parameters import exported_parameters
+from .traced_function import TracedFunction
 from .unused_names import with_unused_marked
 
 BFLOAT16: Final = """\
@@ -39,33 +37,17 @@ except ImportError as error:
 """
 
 
-def python_files(
-    program: Program,
-    tree: Any,
-    leaves: Sequence[Argument | Static],
-    signature: Signature | None = None,
-    doc: str | None = None,
-    *,
-    name: str | None = None,
-) -> dict[str, str | bytes]:
-    """A program as files by name: ``NAME.py``, which NumPy alone can run, and ``NAME.npz`` if its constants are large.
+def python_files(function: TracedFunction) -> dict[str, str | bytes]:
+    """A function as files by name: ``NAME.py``, which NumPy alone can run, and ``NAME.npz`` if its constants are large.
 
-    The same program gives the same files, byte by byte.
-
-    Args:
-        program: its graph has been through all passes for NumPy, and holds what the function captured as constants.
-        tree: the structure of the arguments, ``(args, kwargs)``.
-        leaves: how the leaves of that entered the trace.
-        signature: the user's parameters and defaults; None of functions that do not say.
-        doc: the user's docstring.
-        name: what the function is called; else as the graph is.
+    Its graph has been through all passes for NumPy. The same function gives the same files, byte by byte.
 
     Raises:
         ExportError: the function needs more than NumPy; the message says what.
     """
-    _refuse(program)
-    graph = program.graph
-    name = Names([*RESERVED, *FIXED_NAMES, *self_check_names(), *NAMES, *CHECKS]).claim(name or graph.name)
+    graph = function.program.graph
+    _refuse(graph)
+    name = Names([*RESERVED, *FIXED_NAMES, *self_check_names(), *NAMES, *CHECKS]).claim(function.name)
     arrays = f"{name}_of_arrays"
     module = module_of([name, arrays, *NAMES, *CHECKS])
     effects = has_effects(graph)
@@ -81,13 +63,13 @@ def python_files(
     known = list(module.known)
     tile_functions = tiles.tile_functions(module)
     constants = constants_of(module, known)
-    face = Face(program, exported_parameters(tree, leaves, signature), module)
+    face = Face(function.program, function.parameters, module)
     main_functions = entry_functions(graph, arrays, main, effects)
     if not effects:
         bodies += self_check(graph, arrays, module, ["    load()"] * bool(constants.load))
     *bodies, run = bodies if not effects else [[]]
     functions = [
-        face.text(name, arrays, doc, constants.flag),
+        face.text(name, arrays, function.doc, constants.flag),
         *main_functions,
         *nested,
         *tile_functions,
@@ -114,20 +96,16 @@ def python_files(
     return files
 
 
-def _refuse(program: Program) -> None:
+def _refuse(graph: Graph) -> None:
     """`ExportError` for what no file can do."""
-    for call in _calls(program.graph):
+    for call in _calls(graph):
         if lookup(call.op).effect == "calls Python":
-            function: Any = call.params["function"]
+            called_function: Any = call.params["function"]
             raise ExportError(
-                f"a callback of {getattr(function, '__qualname__', repr(function))} cannot be exported as Python: the"
-                " file holds what was traced, and nothing else of yours",
+                f"a callback of {getattr(called_function, '__qualname__', repr(called_function))} cannot be exported as"
+                " Python: the file holds what was traced, and nothing else of yours",
                 call.location,
             )
-    if program.captured:
-        raise InternalError(
-            "a program to export captures arrays, which must be constants of its graph by now"
-        )
 
 
 def _calls(graph: Graph) -> Iterator[Call]:

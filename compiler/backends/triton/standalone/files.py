@@ -4,20 +4,17 @@ import base64
 import re
 import zlib
 from collections.abc import Sequence
-from inspect import Signature
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ....dtypes import real_dtype
-from ....errors import InternalError
 from ....ir import Constant
-from ....program import Argument, Program, Static
 from ...numpy.form import RESERVED, Module, shape_text
 from ...numpy.standalone.checks import CHECKS as NUMPY_CHECKS
 from ...numpy.standalone.constants import EMBEDDED, beside_file
 from ...numpy.standalone.face import Face, Library
-from ...numpy.standalone.parameters import exported_parameters
+from ...numpy.standalone.traced_function import TracedFunction
 from ...numpy.standalone.unused_names import with_unused_marked
 from ...python_text import WIDTH, Names, bare_tuple, tuple_text, wrapped
 from ..plan import Plan
@@ -39,52 +36,31 @@ def constants(device):
 '''
 
 
-def triton_files(
-    program: Program,
-    tree: Any,
-    leaves: Sequence[Argument | Static],
-    signature: Signature | None = None,
-    doc: str | None = None,
-    *,
-    name: str | None = None,
-    fast_math: bool = False,
-) -> dict[str, str | bytes]:
-    """A program as files by name: ``NAME_triton.py``, and ``NAME_triton.npz`` if its constants are large.
+def triton_files(function: TracedFunction, *, fast_math: bool = False) -> dict[str, str | bytes]:
+    """A function as files by name: ``NAME_triton.py``, and ``NAME_triton.npz`` if its constants are large.
 
-    The same program gives the same files, byte by byte.
-
-    Args:
-        program: its graph has been through all passes for Triton, and holds what the function captured as constants.
-        tree: the structure of the arguments, ``(args, kwargs)``.
-        leaves: how the leaves of that entered the trace.
-        signature: the user's parameters and defaults; None of functions that do not say.
-        doc: the user's docstring.
-        name: what the function is called; else as the graph is.
-        fast_math: what `compile` understands by it.
+    Its graph has been through all passes for Triton. The same function gives the same files, byte by byte. `fast_math`
+    is that of `compile`.
 
     Raises:
         ExportError: NumPy would have to compute a part of it, or the function needs more than NumPy; the message says
             what.
     """
-    if program.captured:
-        raise InternalError(
-            "a program to export captures arrays, which must be constants of its graph by now"
-        )
     names = Names([*RESERVED, *_NAMES])
-    name = names.claim(name or program.graph.name)
+    name = names.claim(function.name)
     tensors, steps = (names.claim(f"{name}_{what}") for what in ("of_tensors", "steps"))
     taken = [*RESERVED, *_NAMES, name, tensors, steps]
-    kernels = triton_program(program.graph, fast_math=fast_math, taken=taken)
+    kernels = triton_program(function.program.graph, fast_math=fast_math, taken=taken)
     functions = _DEFINED.findall(kernels.text)
-    for function in functions:
-        names.claim(function)
+    for defined in functions:
+        names.claim(defined)
     texts = PlanTexts(names, [*taken, *functions], fast_math)
     texts.add(kernels.plan, steps)
     module = Module(fixed_names=[*taken, *functions])
     for own in module.fixed_names:
         module.names.claim(own)
-    face = Face(program, exported_parameters(tree, leaves, signature), module, TORCH)
-    user_function = face.text(name, tensors, doc, None)
+    face = Face(function.program, function.parameters, module, TORCH)
+    user_function = face.text(name, tensors, function.doc, None)
     constants, beside = _constants(list(texts.known.values()))
     helpers = [LAUNCHER[helper] for helper in ("flat", "device_of", *sorted(texts.used))]
     checks = [CHECKS.get(check) or NUMPY_CHECKS[check] for check in face.checks]
