@@ -1,6 +1,6 @@
 """The manifest of a bundle: what its members are, and how the function is called. Plain JSON.
 
-format      1; a file of a greater one is refused
+format      2; a file of a greater one is refused, and those of format 1 have all of a target in a folder of its name
 id          the digest of all the rest, and so of all members
 producer    what made the file: for people alone
 function    its name, docstring and parameters
@@ -10,7 +10,8 @@ mutated     pairs of input and output: after a call, the memory of the one holds
 in_step     the mutated inputs that are the counters of random generators
 settings    how it was to be compiled
 constants   dtype and shape of the array in each member consts/*.npy, by the digest that the graph names it by
-code        the members with machine code, by target
+code        the files of each target for GPUs: machine code in kernels/, what is launched when in plans/, and the text
+            of the kernels in src/, which is for people alone
 members     size and sha256 of each other member
 """
 
@@ -33,7 +34,7 @@ from .tree_document import tree_document
 if TYPE_CHECKING:
     from .artifact import Artifact
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 MANIFEST: Final = "manifest.json"
 GRAPH: Final = "graph.txt"
 

@@ -23,11 +23,16 @@ from .interface import Interface, check_form, interface_from
 from .literal_document import literal_of
 from .lost_rules import LOST
 from .manifest import FORMAT, GRAPH, MANIFEST, NUMBERS, digest_of, file_of, manifest_id
-from .targets import check_code, folder_of
+from .targets import check_code, member_of
 from .tree_document import MissingClassError, TreeReader
 
 LARGEST_MANIFEST: Final = 1 << 22
 LARGEST_GRAPH: Final = 1 << 22
+LARGEST_TEXT: Final = 1 << 16
+"""Bytes of a text that is for people alone, and not of a target's files."""
+
+TEXTS: Final = "src/"
+"""The folder of texts for people."""
 
 _NEVER_TRACED: Final = frozenset({"callback", "kernel", "tiled"})
 """Ops that no exported graph has: they call Python, or are made by passes alone."""
@@ -50,7 +55,9 @@ def artifact_in(archive: Archive, types: Iterable[type[Any]] = ()) -> Artifact:
         raise DamageError(MANIFEST, str(error), error.remedy) from error
     except (ValueError, OverflowError) as error:
         raise DamageError(MANIFEST, str(error)) from error
-    return Artifact(interface, signature, program, settings, _code(members, graph))
+    code = _code(members, graph)
+    members.check_rest()
+    return Artifact(interface, signature, program, settings, code)
 
 
 # ---- members -----------------------------------------------------------------------------------------
@@ -68,7 +75,7 @@ class _Members:
                 MANIFEST, f"it has {archive.size(MANIFEST)} bytes, and {LARGEST_MANIFEST} are read"
             )
         self.manifest = json_document(MANIFEST, archive.read(MANIFEST))
-        format = self.manifest.take("format", int)
+        self.format = format = self.manifest.take("format", int)
         if format > FORMAT:
             raise DamageError(
                 MANIFEST,
@@ -107,6 +114,15 @@ class _Members:
             raise DamageError(name, f"its sha256 is not the one that {MANIFEST} says")
         return content
 
+    def check_rest(self) -> None:
+        """The members that nobody has read are texts for people, which have the digests that the manifest says."""
+        for name in sorted(self._known.keys() - self._read):
+            if not name.startswith(TEXTS):
+                raise DamageError(name, f"nothing in {MANIFEST} says what it is for")
+            if self.size(name) > LARGEST_TEXT:
+                raise DamageError(name, f"it has {self.size(name)} bytes, and {LARGEST_TEXT} are read")
+            self.read(name)
+
 
 # ---- the graph -----------------------------------------------------------------------------------------
 
@@ -136,12 +152,14 @@ def _code(members: _Members, graph: Graph) -> dict[str, dict[str, bytes]]:
     for target, names in members.manifest.take("code", dict).items():
         place = f"the code for {target!r:.40}"
         try:
-            folder = folder_of(target)
             names = [
                 members.manifest.checked("code", name, str)
                 for name in members.manifest.checked("code", names, list)
             ]
-            files = {name: known.get(name) or members.read(f"{folder}/{name}") for name in names}
+            files = {
+                name: known.get(name) or members.read(member_of(target, name, members.format))
+                for name in names
+            }
             check_code(target, files, graph)
         except ParseError as error:
             raise DamageError(place, error.message) from error

@@ -11,6 +11,8 @@ from ..target import GRAPH
 CPU: Final = "cpu"
 CPU_C: Final = "cpu-c"
 """The processor of this machine, by its C compiler: in the disk cache, since files hold no code of processors."""
+_FOLDERS: Final = {"cubin": "kernels", "ptx": "kernels", "py": "src", "bin": "consts"}
+"""Where in a bundle files for GPUs lie, by their kind."""
 _CUDA: Final = re.compile(r"cuda:(sm_([0-9]{2,3}))")
 
 
@@ -39,12 +41,18 @@ def code_for(graph: Graph, targets: Sequence[str], *, fast_math: bool) -> Mappin
     return {target: files_for(graph, target, fast_math=fast_math) for target in wanted}
 
 
-def folder_of(target: str) -> str:
-    """The folder of a target's files in a bundle."""
+def member_of(target: str, file: str, format: int) -> str:
+    """The member of a bundle that holds a file of a target's. ValueError if there is no such target.
+
+    >>> member_of("cuda:sm_90", "kernel_0.cubin", 2), member_of("cuda:sm_90", "kernel_0.cubin", 1)
+    ('kernels/sm_90_kernel_0.cubin', 'sm_90/kernel_0.cubin')
+    """
     found = _CUDA.fullmatch(target)
     if found is None:
         raise ValueError(f"{target!r:.40} is no target")
-    return found[1]
+    if format == 1:
+        return f"{found[1]}/{file}"
+    return f"{_FOLDERS.get(file.rpartition('.')[2], 'plans')}/{found[1]}_{file}"
 
 
 def check_code(target: str, files: Mapping[str, bytes], graph: Graph) -> None:

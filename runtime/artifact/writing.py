@@ -8,8 +8,8 @@ from ...compiler.ir import ArrayType
 from ...compiler.text import graph_constants, to_text
 from .archive import LARGEST_TOTAL, archive_bytes
 from .array_file import array_file
-from .manifest import GRAPH, MANIFEST, file_of, manifest_of
-from .targets import folder_of
+from .manifest import FORMAT, GRAPH, MANIFEST, file_of, manifest_of
+from .targets import member_of
 
 if TYPE_CHECKING:
     from .artifact import Artifact
@@ -26,8 +26,9 @@ def bundle_bytes(artifact: "Artifact") -> bytes:
         members[name] = array_file(array)
     known = {file_of(digest) for digest in constants}
     for target, files in artifact.code.items():
-        folder = folder_of(target)
-        members |= {f"{folder}/{name}": content for name, content in files.items() if name not in known}
+        members |= {
+            member_of(target, name, FORMAT): content for name, content in files.items() if name not in known
+        }
     if (size := sum(map(len, members.values()))) > LARGEST_TOTAL:
         raise ExportError(
             f"{artifact.interface.name} cannot be saved: its arrays and code have {size} bytes, and a bundle holds"

@@ -16,6 +16,8 @@ import tracemill as tm
 from stub_gpu import INVALID_IMAGE, INVALID_PTX, UNSUPPORTED_PTX_VERSION, StubGpu, machine_code, ptx
 from tracemill.compiler.errors import ArgumentValueError, ArtifactError, GpuCodeError, MissingPackageError
 from tracemill.runtime.artifact.loading import artifact_of
+from tracemill.runtime.artifact.manifest import FORMAT
+from tracemill.runtime.artifact.targets import member_of
 from tracemill.runtime.artifact.writing import bundle_bytes
 from tracemill.runtime.built import statistics
 from tracemill.runtime.gpu import build as gpu_build
@@ -57,10 +59,10 @@ def test_code_from_a_file_runs_where_the_gpu_is(card: StubGpu, tmp_path: Path) -
     path = artifact.save(tmp_path / "f.tmill")
     names = set(members_of(path.read_bytes()))
     assert {
-        "sm_90/plan.json",
-        "sm_90/kernel_0.cubin",
-        "sm_90/kernel_0.ptx",
-        "sm_90/kernels.py",
+        "plans/sm_90_plan.json",
+        "kernels/sm_90_kernel_0.cubin",
+        "kernels/sm_90_kernel_0.ptx",
+        "src/sm_90_kernels.py",
         "consts/0.npy",
     } <= names
     assert not [name for name in names if name.endswith(".bin")], "arrays of the graph are stored once"
@@ -75,6 +77,20 @@ def test_code_from_a_file_runs_where_the_gpu_is(card: StubGpu, tmp_path: Path) -
     np.testing.assert_allclose(tm.load(path, backend="numpy")(X), softmax(X), rtol=1e-5)
 
 
+def test_code_in_a_file_of_the_first_format_is_read(card: StubGpu) -> None:
+    artifact = tm.export(softmax, "f32[6, 40]", targets="cuda:sm_90")
+    members = members_of(bundle_bytes(artifact))
+    for name in artifact.code["cuda:sm_90"]:
+        if (now := member_of("cuda:sm_90", name, FORMAT)) in members:
+            members[member_of("cuda:sm_90", name, 1)] = members.pop(now)
+
+    def older(manifest: dict[str, Any]) -> None:
+        manifest["format"] = 1
+        manifest["members"] = {name: found for name, found in manifest["members"].items() if name in members}
+
+    assert artifact_of(with_manifest(members, older)).code == artifact.code
+
+
 def test_what_is_made_of_it_is_compiled_for_this_gpu(card: StubGpu) -> None:
     f = tm.export(softmax, "f32[6, 40]", targets="cuda:sm_90").function(backend="triton")
     before = statistics.compiled
@@ -84,12 +100,12 @@ def test_what_is_made_of_it_is_compiled_for_this_gpu(card: StubGpu) -> None:
 
 def test_code_that_does_not_fit_its_plan_is_refused(card: StubGpu) -> None:
     good = bundle_bytes(tm.export(softmax, "f32[6, 40]", targets="cuda:sm_90"))
-    document = json.loads(members_of(good)["sm_90/plan.json"])
+    document = json.loads(members_of(good)["plans/sm_90_plan.json"])
     kernel = document["kernels"][0]
     name, pointers = kernel["name"], kernel["pointers"]
 
     def refused(member: str, content: bytes, message: str) -> None:
-        members = {**members_of(good), f"sm_90/{member}": content}
+        members = {**members_of(good), member_of("cuda:sm_90", member, FORMAT): content}
         with pytest.raises(ArtifactError, match=f"the code for 'cuda:sm_90': .*{message}"):
             artifact_of(with_manifest(members, lambda manifest: None))
 
@@ -215,10 +231,10 @@ def test_what_a_driver_refuses_is_compiled_where_triton_is(card: StubGpu, tmp_pa
 
 def test_a_file_without_ptx_is_read_and_runs_on_its_own_gpu(without_triton: StubGpu) -> None:
     members = members_of(bundle_bytes(tm.export(softmax, "f32[6, 40]", targets="cuda:sm_90")))
-    del members["sm_90/kernel_0.ptx"]
+    del members["kernels/sm_90_kernel_0.ptx"]
 
     def forget(manifest: dict[str, Any]) -> None:
-        manifest["members"].pop("sm_90/kernel_0.ptx")
+        manifest["members"].pop("kernels/sm_90_kernel_0.ptx")
         manifest["code"]["cuda:sm_90"].remove("kernel_0.ptx")
 
     artifact = artifact_of(with_manifest(members, forget))

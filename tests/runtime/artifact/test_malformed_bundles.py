@@ -19,13 +19,13 @@ import tracemill as tm
 from tracemill.compiler.errors import ArtifactError
 from tracemill.compiler.ir import Constant
 from tracemill.runtime.artifact.loading import artifact_of, load_artifact
+from tracemill.runtime.artifact.manifest import FORMAT
 from tracemill.runtime.artifact.writing import bundle_bytes
 
 from .bundles import artifact, bundle, members_of, with_graph, with_manifest, zipped
 
-HERE = Path(__file__).parent
-FIRST_FORMAT = HERE / "format_1.tmill"
-"""A file as the first version of the format was written: later ones must read it."""
+STORED = sorted(Path(__file__).parent.glob("format_*.tmill"))
+"""A file of each format, which later ones must read."""
 
 GOOD = cache(bundle)
 
@@ -61,8 +61,14 @@ def test_a_bundle_is_a_zip_file_of_plain_members() -> None:
     artifact_of(with_manifest(members, lambda manifest: manifest.update({"later": {"more": [1]}})))
 
 
-def test_a_file_of_the_first_format_is_read() -> None:
-    f = tm.load(FIRST_FORMAT)
+def test_there_is_a_stored_file_of_each_format() -> None:
+    formats = [json.loads(members_of(path.read_bytes())["manifest.json"])["format"] for path in STORED]
+    assert formats == list(range(1, FORMAT + 1))
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_a_file_of_each_format_is_read(path: Path) -> None:
+    f = tm.load(path)
     w, x = np.ones(2), np.ones((4, 12))
     found = f(w, x, 1.5, mode="up")
     table = np.sin(np.arange(24.0)).reshape(12, 2)
@@ -187,7 +193,7 @@ def without(name: str) -> Callable[[dict[str, Any]], Any]:
 
 ARGUMENT = "arguments", "tuple", 0, "tuple", 0
 MANIFESTS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "newer": (set_("format", 2), "the format is 2, .* reads up to 1. Install a newer one"),
+    "newer": (set_("format", 3), "the format is 3, .* reads up to 2. Install a newer one"),
     "no format": (without("format"), "manifest.json: the document has no 'format'"),
     "true as format": (
         set_("format", True),
@@ -278,6 +284,14 @@ TEXTS: dict[str, tuple[bytes, str]] = {
 def test_texts_that_are_no_manifest_are_refused(what: str) -> None:
     content, message = TEXTS[what]
     refused(zipped({**members_of(GOOD()), "manifest.json": content}), message)
+
+
+def test_members_that_nobody_needs_are_texts_with_their_digests() -> None:
+    assert str(artifact_of(member("src/notes.txt", b"for people"))) == str(artifact())
+    refused(member("consts/9.npy", b"x"), "consts/9.npy: nothing in manifest.json says what it is for")
+    refused(member("src/notes.txt", b"x" * 10**5), "src/notes.txt: it has 100000 bytes, and 65536 are read")
+    members = members_of(member("src/notes.txt", b"for people"))
+    refused(zipped({**members, "src/notes.txt": b"for robots"}), "src/notes.txt: its sha256 is not the one")
 
 
 # ---- graph and arrays ----------------------------------------------------------------------------------
