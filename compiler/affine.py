@@ -1,15 +1,17 @@
 """Index expressions: sums of variables times numbers, and quotients and remainders of such sums.
 
-Every variable has a range. It decides conditions, and lets quotients and remainders vanish.
+Every variable has a range. It decides conditions, and lets quotients and remainders vanish. Numbers may be symbolic sizes:
+what depends on them is decided only where it is known for all of them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 from typing import TypeAlias
 
 from .ir import Shape
+from .symbolic_size import SymbolicSize, is_known, quotient, remainder, typical
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,11 @@ class Variable:
     def __str__(self) -> str:
         return self.name
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Variable) or self.name != other.name:
+            return False
+        return same(self.low, other.low) and same(self.high, other.high)
+
     @property
     def extent(self) -> int:
         return self.high - self.low + 1
@@ -36,16 +43,23 @@ class Quotient:
     dividend: "Affine"
     divisor: int
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quotient) and _same_division(self, other)
+
     def __str__(self) -> str:
-        return f"({self.dividend}) / {self.divisor}"
+        return self.text(str)
+
+    def text(self, size: "SizeText") -> str:
+        """The quotient in C, given how sizes are spelled."""
+        return f"({self.dividend.text(size)}) / {_number(self.divisor, size)}"
 
     @property
     def low(self) -> int:
-        return self.dividend.low // self.divisor
+        return quotient(self.dividend.low, self.divisor)
 
     @property
     def high(self) -> int:
-        return self.dividend.high // self.divisor
+        return quotient(self.dividend.high, self.divisor)
 
 
 @dataclass(frozen=True)
@@ -57,8 +71,15 @@ class Remainder:
 
     low = 0
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Remainder) and _same_division(self, other)
+
     def __str__(self) -> str:
-        return f"({self.dividend}) % {self.divisor}"
+        return self.text(str)
+
+    def text(self, size: "SizeText") -> str:
+        """The remainder in C, given how sizes are spelled."""
+        return f"({self.dividend.text(size)}) % {_number(self.divisor, size)}"
 
     @property
     def high(self) -> int:
@@ -66,6 +87,9 @@ class Remainder:
 
 
 Atom: TypeAlias = Variable | Quotient | Remainder
+
+SizeText: TypeAlias = Callable[[int], str]
+"""How a size is spelled: a number, or an expression of named sizes."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +100,34 @@ class Affine:
     terms: tuple[tuple[Atom, int], ...] = ()
 
     def __str__(self) -> str:
+        return self.text(str)
+
+    def text(self, size: SizeText) -> str:
+        """The sum in C, given how sizes are spelled."""
         text = ""
         for atom, factor in self.terms:
-            size = f"{atom}" if abs(factor) == 1 else f"{abs(factor)} * {_as_factor(atom)}"
-            sign = "-" if factor < 0 else "+"
-            text += f" {sign} {size}" if text else f"{'-' if factor < 0 else ''}{size}"
+            negative, count = _sign_apart(factor)
+            product = _atom_text(atom, size) if same(count, 1) else f"{_number(count, size)} * {_as_factor(atom, size)}"
+            text += f" {'-' if negative else '+'} {product}" if text else f"{'-' if negative else ''}{product}"
         if not text:
-            return str(self.constant)
+            return size(self.constant)
+        if same(self.constant, 0):
+            return text
+        negative, constant = _sign_apart(self.constant)
+        shown = _number(constant, size) if negative else size(constant)
+        return f"{text} {'-' if negative else '+'} {shown}"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Affine) or self._hash != other._hash:
+            return False
         return (
-            text if not self.constant else f"{text} {'-' if self.constant < 0 else '+'} {abs(self.constant)}"
+            same(self.constant, other.constant)
+            and len(self.terms) == len(other.terms)
+            and all(
+                same(f, g) and a == b for (a, f), (b, g) in zip(self.terms, other.terms, strict=True)
+            )
         )
 
     @cached_property
@@ -97,12 +140,12 @@ class Affine:
     @cached_property
     def low(self) -> int:
         """No value is less."""
-        return self.constant + sum(f * (a.low if f > 0 else a.high) for a, f in self.terms)
+        return self.constant + sum(f * (a.low if f >= 0 else a.high) for a, f in self.terms)
 
     @cached_property
     def high(self) -> int:
         """No value is greater."""
-        return self.constant + sum(f * (a.high if f > 0 else a.low) for a, f in self.terms)
+        return self.constant + sum(f * (a.high if f >= 0 else a.low) for a, f in self.terms)
 
     @cached_property
     def variables(self) -> frozenset[Variable]:
@@ -144,7 +187,7 @@ class Affine:
         return total
 
     def __add__(self, other: "Affine | int") -> "Affine":
-        if isinstance(other, int):
+        if not isinstance(other, Affine):
             return Affine(self.constant + other, self.terms)
         if not other.terms:
             return Affine(self.constant + other.constant, self.terms)
@@ -154,40 +197,49 @@ class Affine:
         return self + other * -1
 
     def __mul__(self, factor: int) -> "Affine":
-        if factor == 1:
+        if same(factor, 1):
             return self
-        if factor == 0:
+        if same(factor, 0):
             return ZERO
         return Affine(self.constant * factor, tuple((atom, f * factor) for atom, f in self.terms))
 
     def __floordiv__(self, divisor: int) -> "Affine":
         """The quotient rounded down."""
+        if is_one(divisor):
+            return self
         whole, rest = self._split(divisor)
-        if rest.low >= 0 and rest.high < divisor:
+        if rest.is_below(divisor):
             return whole
         high, _, step = rest._apart(divisor)
-        divisor //= step
-        if high.constant == 0 and len(high.terms) == 1:
+        divisor = quotient(divisor, step)
+        if same(high.constant, 0) and len(high.terms) == 1:
             atom, factor = high.terms[0]
-            if isinstance(atom, Quotient) and factor == 1:
+            if isinstance(atom, Quotient) and same(factor, 1):
                 high, divisor = atom.dividend, atom.divisor * divisor
-        if high.low >= 0 and high.high < divisor:
+        if high.is_below(divisor):
             return whole
         return whole + Affine(0, ((Quotient(high, divisor), 1),))
 
     def __mod__(self, divisor: int) -> "Affine":
         """What the quotient rounded down leaves."""
         _, rest = self._split(divisor)
-        if rest.low >= 0 and rest.high < divisor:
+        if rest.is_below(divisor):
             return rest
         high, low, step = rest._apart(divisor)
-        return low + Affine(0, ((Remainder(high, divisor // step), step),))
+        return low + Affine(0, ((Remainder(high, quotient(divisor, step)), step),))
+
+    def is_below(self, end: int) -> bool:
+        """Whether it is known to lie in [0, end)."""
+        return is_known(self.low >= 0) and is_known(self.high < end)
 
     def _apart(self, divisor: int) -> tuple["Affine", "Affine", int]:
         """``high, low, step``: ``self = high · step + low``, ``0 ≤ low < step``, and the step divides the divisor.
 
         The quotient depends on ``high`` alone; with the largest such step that has no more terms than it needs.
         """
+        numbers = (divisor, self.constant, *(factor for _, factor in self.terms))
+        if any(isinstance(number, SymbolicSize) for number in numbers):
+            return self._apart_by_sizes(divisor)
         terms = sorted(self.terms, key=lambda term: -gcd(term[1], divisor))
         for count in range(1, len(terms) + 1):
             step = gcd(divisor, *(factor for _, factor in terms[:count]))
@@ -197,14 +249,33 @@ class Affine:
                 return high, low, step
         raise AssertionError("all terms together leave a constant, which is below the step")
 
+    def _apart_by_sizes(self, divisor: int) -> tuple["Affine", "Affine", int]:
+        """The same with sizes, whose greatest common divisor nobody knows: the steps are those of the terms, and 1."""
+        steps = {factor for _, factor in self.terms if _divides(factor, divisor)}
+        for step in sorted(steps, key=typical, reverse=True):
+            rest = [(a, f) for a, f in self.terms if not _divides(step, f)]
+            low = _collected(remainder(self.constant, step), rest)
+            if low.is_below(step):
+                high = [(a, quotient(f, step)) for a, f in self.terms if _divides(step, f)]
+                return _collected(quotient(self.constant, step), high), low, step
+        return self, ZERO, 1
+
     def _split(self, divisor: int) -> tuple["Affine", "Affine"]:
         """``whole, rest`` with ``self = whole · divisor + rest``: terms that the divisor divides leave no rest.
 
         The rest is never negative, for C rounds quotients towards 0.
         """
-        whole = [(atom, f // divisor) for atom, f in self.terms if f % divisor == 0]
-        rest = _collected(self.constant, [(atom, f) for atom, f in self.terms if f % divisor])
-        below = rest.low // divisor
+        whole = [(atom, quotient(f, divisor)) for atom, f in self.terms if _divides(divisor, f)]
+        rest = _collected(self.constant, [(atom, f) for atom, f in self.terms if not _divides(divisor, f)])
+        low = rest.low
+        if not isinstance(low, SymbolicSize) and not isinstance(divisor, SymbolicSize):
+            below = low // divisor
+        elif _divides(divisor, rest.constant):
+            below = quotient(rest.constant, divisor)
+        else:
+            below = 0
+        if not is_known(low - below * divisor >= 0):
+            below = quotient(low, divisor)
         return Affine(below, tuple(whole)), rest - below * divisor
 
 
@@ -213,11 +284,58 @@ ZERO = Affine(0)
 
 def of(variable: Variable) -> Affine:
     """The variable, or its only value."""
-    return Affine(variable.low) if variable.extent == 1 else Affine(0, ((variable, 1),))
+    return Affine(variable.low) if is_one(variable.extent) else Affine(0, ((variable, 1),))
 
 
-def _as_factor(atom: Atom) -> str:
-    return f"{atom}" if isinstance(atom, Variable) else f"({atom})"
+def same(left: int, right: int) -> bool:
+    """Whether two numbers are the same expression of sizes."""
+    if isinstance(left, SymbolicSize) or isinstance(right, SymbolicSize):
+        return left is right
+    return left == right
+
+
+def is_unit(factor: int | None) -> bool:
+    """Whether a factor is 1 or -1."""
+    return factor is not None and (same(factor, 1) or same(factor, -1))
+
+
+def is_one(size: int) -> bool:
+    """Whether a size is known to be 1."""
+    return is_known(size == 1)
+
+
+def is_none(size: int) -> bool:
+    """Whether a size is known to be 0."""
+    return is_known(size == 0)
+
+
+def _same_division(left: Quotient | Remainder, right: Quotient | Remainder) -> bool:
+    return same(left.divisor, right.divisor) and left.dividend == right.dividend
+
+
+def _divides(divisor: int, number: int) -> bool:
+    """Whether a divisor other than 0 is known to leave nothing of a number."""
+    return not same(divisor, 0) and same(remainder(number, divisor), 0)
+
+
+def _sign_apart(number: int) -> tuple[bool, int]:
+    """Whether a number has a minus sign in front of it, and the number without that."""
+    negative = str(number).startswith("-") if isinstance(number, SymbolicSize) else number < 0
+    return negative, -number if negative else number
+
+
+def _number(number: int, size: SizeText) -> str:
+    """A number as an operand."""
+    text = size(number)
+    return f"({text})" if isinstance(number, SymbolicSize) and not text.isidentifier() else text
+
+
+def _atom_text(atom: Atom, size: SizeText) -> str:
+    return atom.name if isinstance(atom, Variable) else atom.text(size)
+
+
+def _as_factor(atom: Atom, size: SizeText) -> str:
+    return atom.name if isinstance(atom, Variable) else f"({atom.text(size)})"
 
 
 def _collected(constant: int, terms: Iterable[tuple[Atom, int]]) -> Affine:
@@ -228,13 +346,13 @@ def _collected(constant: int, terms: Iterable[tuple[Atom, int]]) -> Affine:
     for atom in [atom for atom in factors if isinstance(atom, Remainder)]:
         factor = factors[atom]
         quotient = atom.dividend // atom.divisor
-        if not factor or quotient.constant or len(quotient.terms) != 1:
+        if same(factor, 0) or not same(quotient.constant, 0) or len(quotient.terms) != 1:
             continue
         ((other, _),) = quotient.terms
-        if factors.get(other) == factor * atom.divisor:
+        if other in factors and same(factors[other], factor * atom.divisor):
             del factors[atom], factors[other]
             return _collected(constant, factors.items()) + atom.dividend * factor
-    kept = [(atom, factor) for atom, factor in factors.items() if factor]
+    kept = [(atom, factor) for atom, factor in factors.items() if not same(factor, 0)]
     return Affine(constant, tuple(sorted(kept, key=lambda term: str(term[0]))))
 
 
@@ -267,15 +385,15 @@ def unflattened(place: Affine, shape: Shape) -> Index:
 
 def _along(place: Affine, shape: Shape) -> Iterator[Affine]:
     for axis, (dim, step) in enumerate(zip(shape, strides(shape), strict=True)):
-        if dim == 1:
+        if is_one(dim):
             yield ZERO
-        elif step == 0:  # nothing lies there
+        elif is_none(step):  # nothing lies there
             yield place
         else:
             along = place // step
-            yield along if axis == 0 or dim == 0 else along % dim
+            yield along if axis == 0 or is_none(dim) else along % dim
 
 
 def within(index: Sequence[Affine], shape: Shape) -> bool:
     """Whether the index lies inside an array for all values of its variables."""
-    return all(place.low >= 0 and place.high < dim for place, dim in zip(index, shape, strict=True))
+    return all(place.is_below(dim) for place, dim in zip(index, shape, strict=True))

@@ -25,6 +25,11 @@ class SymbolicSize(ABC):
 
     @staticmethod
     @abstractmethod
+    def minimum(*sizes: Any) -> Any:
+        """The least of several."""
+
+    @staticmethod
+    @abstractmethod
     def maximum(*sizes: Any) -> Any:
         """The greatest of several."""
 
@@ -58,6 +63,32 @@ def typical(size: Any) -> int:
 def is_known(fact: Any) -> bool:
     """Whether a comparison holds for all sizes that the program is for; of ints, whether it holds."""
     return fact.is_known if isinstance(fact, SymbolicFact) else bool(fact)
+
+
+def quotient(left: Any, right: Any) -> Any:
+    """``left // right``, of sizes without the question whether `right` is 0: where it is, nobody needs the answer."""
+    if isinstance(left, SymbolicSize) or isinstance(right, SymbolicSize):
+        from .shapes.dim import quotient as of_sizes
+
+        return of_sizes(left, right)
+    return left // right
+
+
+def remainder(left: Any, right: Any) -> Any:
+    """``left % right``, of sizes without the question whether `right` is 0: where it is, nobody needs the answer."""
+    if isinstance(left, SymbolicSize) or isinstance(right, SymbolicSize):
+        from .shapes.dim import remainder as of_sizes
+
+        return of_sizes(left, right)
+    return left % right
+
+
+def minimum(left: Any, right: Any) -> Any:
+    """The lesser of two sizes."""
+    for size in (left, right):
+        if isinstance(size, SymbolicSize):
+            return size.minimum(left, right)
+    return min(left, right)
 
 
 def maximum(left: Any, right: Any) -> Any:

@@ -5,11 +5,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from ..affine import ZERO, Affine, Index, Variable, of, unflattened, within
+from ..affine import ZERO, Affine, Index, Variable, is_one, is_unit, of, same, unflattened, within
 from ..dtypes import DType
 from ..errors import InternalError
 from ..identifiers import identifier
 from ..ir import Call, Value
+from ..symbolic_size import SymbolicSize, is_known, typical
 from .nest import (
     Between,
     Buffer,
@@ -33,6 +34,9 @@ TILE: Final = 32
 
 MOST_PIECES: Final = 8
 """A loop is cut where a choice turns, into at most so many."""
+
+MOST_COLUMNS: Final = 8192
+"""Up to so many results are gathered at once."""
 
 PART: Final = 512
 """Of more, so many are gathered at a time."""
@@ -163,13 +167,13 @@ class Loops:
         with none of the others. With `tiles`, two loops run in tiles if what is near in memory along one of them is far
         along the other.
         """
-        groups = [[extent] for extent in extents if extent != 1]
+        groups = [[extent] for extent in extents if not is_one(extent)]
 
         def turn(index: Index) -> None:
             places = iter(index)
-            body(tuple(ZERO if extent == 1 else next(places) for extent in extents))
+            body(tuple(ZERO if is_one(extent) else next(places) for extent in extents))
 
-        apart = sum(extent != 1 for extent in extents[:apart])
+        apart = sum(not is_one(extent) for extent in extents[:apart])
         groups = next((trial for trial in _merged(groups, apart) if self.is_flat(trial, turn)), groups)
         row = self.crossing(groups, turn) if tiles else None
         return self.nested(groups, turn, ()) if row is None else self.tiled(groups, row, turn)
@@ -208,7 +212,7 @@ class Loops:
     def crossing(self, groups: Sequence[Sequence[int]], body: Callable[[Index], None]) -> int | None:
         """The group other than the last along which an array is read one element after the other, if both are long."""
         sizes = [math.prod(group) for group in groups]
-        if len(groups) < 2 or sizes[-1] < LONG:
+        if len(groups) < 2 or is_known(sizes[-1] < LONG):
             return None
         outer, self.places = self.places, []
         self.is_flat(groups, body)
@@ -216,8 +220,8 @@ class Loops:
         depth = self.depth()
         variables = [Variable(self.counter(depth + i), 0, size - 1) for i, size in enumerate(sizes)]
         for number in range(len(groups) - 2, -1, -1):
-            if sizes[number] >= LONG and any(
-                place.factor(variables[number]) in (1, -1) and place.factor(variables[-1]) not in (0, 1, -1)
+            if not is_known(sizes[number] < LONG) and any(
+                is_unit(place.factor(variables[number])) and _is_far(place.factor(variables[-1]))
                 for place in places
             ):
                 return number
@@ -247,9 +251,9 @@ class Loops:
         level = self.nested(
             [*others, [whole_rows // TILE], [whole_columns // TILE], [TILE], [TILE]], inside, ()
         )
-        if whole_columns < width:
+        if not same(whole_columns, width):
             level = max(level, self.nested([*others, [whole_rows], [width - whole_columns]], right, ()))
-        if whole_rows < height:
+        if not same(whole_rows, height):
             level = max(level, self.nested([*others, [height - whole_rows], [width]], below, ()))
         return level
 
@@ -279,16 +283,17 @@ class Loops:
         return target.level + 1
 
     def in_parts(self, variable: Variable, body: Callable[[Affine], object], flat: bool) -> int:
-        """A loop over parts of a range, and in each a loop over its `PART` values."""
-        count = variable.extent // PART
-        end = variable.low + count * PART
+        """A loop over parts of a range, and in each a loop over its values. Of an unknown range most is one part."""
+        length = MOST_COLUMNS if isinstance(variable.extent, SymbolicSize) else PART
+        count = variable.extent // length
+        end = variable.low + count * length
 
         def part(number: Affine) -> int:
-            places = number * PART + variable.low
-            return self.loop(self.variable(PART), lambda place: body(places + place), flat=flat)
+            places = number * length + variable.low
+            return self.loop(self.variable(length), lambda place: body(places + place), flat=flat)
 
         level = self.loop(Variable(variable.name, 0, count - 1), part, flat=flat)
-        if end <= variable.high:
+        if not is_known(end > variable.high):
             level = max(level, self.loop(Variable(variable.name, end, variable.high), body))
         return level
 
@@ -316,6 +321,8 @@ class Loops:
         if loop is None:
             return
         for bound in (condition.low, condition.high):
+            if isinstance(factor, SymbolicSize):
+                continue  # then it turns at a quotient that is no simpler than the condition
             # The condition is `factor · v + constant >= bound`; it turns at the quotient rounded up.
             turn = -((condition.place.constant - bound) // factor) if factor > 0 else None
             if turn is None:  # `v <= (constant − bound) / −factor`: it turns behind the quotient rounded down
@@ -331,13 +338,18 @@ def run_across(loads: Sequence[Affine], across: Variable, along: Variable) -> bo
     votes = 0
     for place in loads:
         by_across, by_along = place.factor(across), place.factor(along)
-        if by_across == 0:
+        if by_across is not None and same(by_across, 0):
             continue
-        if by_along in (1, -1):
+        if is_unit(by_along):
             votes -= 1
-        elif by_along and by_across in (1, -1):
+        elif by_along is not None and not same(by_along, 0) and is_unit(by_across):
             votes += 1
     return votes > 0
+
+
+def _is_far(factor: int | None) -> bool:
+    """Whether neighbours along a variable of this factor lie apart in memory."""
+    return not is_unit(factor) and (factor is None or not same(factor, 0))
 
 
 def _merged(groups: Sequence[Sequence[int]], apart: int = 0) -> Iterator[list[list[int]]]:
@@ -373,7 +385,10 @@ def _names(expression: Expression) -> Iterator[str]:
 
 def _pieces(variable: Variable, turns: set[int]) -> list[Variable]:
     """The range of a variable cut before each of `turns`, if they are few."""
-    cuts = sorted(turn for turn in turns if variable.low < turn <= variable.high)
+    cuts: list[int] = []
+    for turn in sorted(turns, key=typical):
+        if is_known(turn > (cuts or [variable.low])[-1]) and is_known(turn <= variable.high):
+            cuts.append(turn)
     if not cuts or len(cuts) >= MOST_PIECES:
         return [variable]
     starts, ends = [variable.low, *cuts], [*(cut - 1 for cut in cuts), variable.high]

@@ -13,13 +13,14 @@ from typing import Any, Final
 import numpy as np
 
 from ..additions import additions
-from ..affine import ZERO, Affine, Index, Variable, flattened, of
+from ..affine import ZERO, Affine, Index, Variable, flattened, is_none, is_one, of
 from ..dtypes import INT64, DType
 from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
 from ..kernel import MOVES, REDUCTIONS, is_elementwise
 from ..naming import Naming
-from .building import Loops, TooWideError, run_across
+from ..symbolic_size import SymbolicSize, is_known, maximum, minimum
+from .building import MOST_COLUMNS, Loops, TooWideError, run_across
 from .moves import Case, Element, aligned, cases, holds, moved
 from .nest import (
     Accumulate,
@@ -45,10 +46,6 @@ from .scope import Branch, Scope
 
 UNROLLED: Final = 4
 """Up to so many numbers are reduced without a loop, and an axis of that length is written out."""
-
-MOST_COLUMNS: Final = 8192
-"""Up to so many results are gathered at once."""
-
 
 SLOW: Final = 10
 """What costs as much as so many additions is not computed twice if a row can keep it."""
@@ -244,7 +241,7 @@ class _Lowering(Loops):
                 continue
             place = of(variable) + -variable.low
             if local not in loop.rows:
-                if outer.row_bytes() + nbytes > LARGEST_ROWS:
+                if is_known(outer.row_bytes() + nbytes > LARGEST_ROWS):
                     return None
                 with self.inside(outer):
                     row = Row(self.claim(f"{local.name}_row"), value.dtype, variable.extent)
@@ -260,12 +257,16 @@ class _Lowering(Loops):
 
     def clamped(self, call: Call, number: Expression, last: int) -> Affine:
         """An index that is known at run time, moved into [0, last]."""
-        if last <= 0:
+        if is_known(last <= 0):
             return ZERO
         if isinstance(number, Literal):
-            return Affine(min(max(int(number.constant.array), 0), last))
-        if isinstance(number, Position) and number.place.low >= 0 and number.place.high <= last:
+            at = max(int(number.constant.array), 0)
+            if not isinstance(last, SymbolicSize) or is_known(last >= at):
+                return Affine(minimum(at, last))
+        if isinstance(number, Position) and number.place.is_below(last + 1):
             return number.place
+        if not is_known(last >= 0):
+            last = maximum(last, 0)  # of an array without elements none is read
         local = self.let(f"{self.stem(call)}_at", INT64, Clamped(number, last, INT64))
         variable = Variable(local.name, 0, last)
         self.homes[local.name][0].bound.add(variable)
@@ -326,11 +327,11 @@ class _Lowering(Loops):
         extents = tuple(shape[axis] for axis in _reduced_axes(call))
         count, dtype = math.prod(extents), call.outputs[0].dtype
         finds = call.op in ("argmax", "argmin")
-        if count == 0:
+        if is_none(count):
             return Literal(Constant(_of_nothing(call.op, dtype)))
-        if count == 1 and finds:
+        if is_one(count) and finds:
             return Literal(Constant(np.zeros((), dtype)))
-        if count <= UNROLLED and not finds:
+        if is_known(count <= UNROLLED) and not any(isinstance(n, SymbolicSize) for n in extents) and not finds:
             places = product(*(map(Affine, range(extent)) for extent in extents))
             elements = tuple(self.operand(call, index, reduced) for reduced in places)
             return self.let(self.stem(call), dtype, Fold(call.op, elements), call)
@@ -398,7 +399,7 @@ class _Lowering(Loops):
         """Gather the results for all values of a variable at once: what lies side by side is added side by side."""
         scope = self.current.parent
         assert scope is not None
-        if across.extent > MOST_COLUMNS:
+        if not is_known(across.extent <= MOST_COLUMNS):
             raise TooWideError(across)
         with self.inside(scope):
             key = call.outputs[0], index
@@ -424,7 +425,7 @@ class _Lowering(Loops):
             call is not None
             and call.op == "concatenate"
             and call.params["axis"] == value.ndim - 1
-            and all(part.shape[-1] == 1 for part in call.inputs)
+            and all(is_one(part.shape[-1]) for part in call.inputs)
         )
 
     # ---- outputs ---------------------------------------------------------------------------------------
@@ -432,7 +433,8 @@ class _Lowering(Loops):
     def output(self, value: Value, buffer: Buffer) -> None:
         """Store all elements of an output; short last axes are written out."""
         shape = value.shape
-        short = bool(shape) and 1 < shape[-1] <= UNROLLED and (not self.plain or self.is_of_parts(value))
+        short = bool(shape) and not isinstance(shape[-1], SymbolicSize) and 1 < shape[-1] <= UNROLLED
+        short = short and (not self.plain or self.is_of_parts(value))
 
         def store(index: Index) -> None:
             place = flattened(index, shape)
@@ -444,7 +446,7 @@ class _Lowering(Loops):
             for last in range(shape[-1]):
                 store((*index, Affine(last)))
 
-        if 0 in shape:
+        if any(map(is_none, shape)):
             return
         if short and not self.is_flat([[*shape]], store):
             level = self.loops(shape[:-1], written_out)
@@ -456,7 +458,7 @@ class _Lowering(Loops):
 
     def row_axes(self, shape: Shape) -> int:
         """How many axes of an output the rows are."""
-        return next((n for n in range(len(shape)) if math.prod(shape[:n]) == self.rows), 0)
+        return next((n for n in range(len(shape)) if is_known(math.prod(shape[:n]) == self.rows)), 0)
 
 
 def _reduced_axes(call: Call) -> Shape:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ..affine import ZERO, Affine, Index, flattened, unflattened
+from ..affine import ZERO, Affine, Index, flattened, is_one, unflattened
 from ..ir import Call, Shape, Value
+from ..symbolic_size import is_known, maximum, minimum
 from .nest import Between, Condition, Multiple
 
 Element: TypeAlias = tuple[Value, Index]
@@ -17,7 +18,7 @@ Case: TypeAlias = tuple[tuple[Condition, ...], Element]
 def aligned(index: Index, shape: Shape) -> Index:
     """The index in an operand of `shape` that is broadcast: its axes of length 1 stay at 0."""
     own = index[len(index) - len(shape) :]
-    return tuple(ZERO if dim == 1 else place for place, dim in zip(own, shape, strict=True))
+    return tuple(ZERO if is_one(dim) else place for place, dim in zip(own, shape, strict=True))
 
 
 def moved(call: Call, index: Index) -> Element | None:
@@ -58,7 +59,7 @@ def cases(call: Call, index: Index, starts: Sequence[Affine]) -> list[Case] | No
             return list(_parts(call, index, params["axis"]))
         case "pad":
             x, fill = call.inputs
-            inner = [n + max(n - 1, 0) * gap for n, gap in zip(x.shape, params["interior"], strict=True)]
+            inner = [n + maximum(n - 1, 0) * gap for n, gap in zip(x.shape, params["interior"], strict=True)]
             steps = [gap + 1 for gap in params["interior"]]
             return [_inside(x, index, params["low"], inner, steps), ((), (fill, ()))]
         case "update_slice":
@@ -76,7 +77,7 @@ def _parts(call: Call, index: Index, axis: int) -> Iterator[Case]:
     place = index[axis]
     for part in call.inputs[:-1]:
         dim = part.shape[axis]
-        yield (Between(place, min(place.low, 0), dim),), (part, (*index[:axis], place, *index[axis + 1 :]))
+        yield (Between(place, minimum(place.low, 0), dim),), (part, (*index[:axis], place, *index[axis + 1 :]))
         place = place - dim
     yield (), (call.inputs[-1], (*index[:axis], place, *index[axis + 1 :]))
 
@@ -99,7 +100,12 @@ def holds(condition: Condition) -> bool | None:
     place = condition.place
     if isinstance(condition, Multiple):
         rest = place % condition.step
-        return rest.constant == 0 if not rest.terms else None
-    if condition.low <= place.low and place.high < condition.high:
+        return _truth(rest.constant == 0, rest.constant != 0) if not rest.terms else None
+    if is_known(condition.low <= place.low) and is_known(place.high < condition.high):
         return True
-    return False if place.high < condition.low or place.low >= condition.high else None
+    return False if is_known(place.high < condition.low) or is_known(place.low >= condition.high) else None
+
+
+def _truth(fact: object, opposite: object) -> bool | None:
+    """Whether a fact holds for all sizes, or for none; None if for some."""
+    return True if is_known(fact) else False if is_known(opposite) else None

@@ -10,7 +10,8 @@ from itertools import count
 from math import gcd, inf
 from typing import Final
 
-from ..affine import Affine, Variable
+from ..affine import Affine, Variable, same
+from ..symbolic_size import SymbolicSize, is_known, maximum, minimum, remainder, typical
 from .nest import Accumulate, Block, Buffer, Choose, Load, Loop, Nest, Store
 from .walk import expressions
 
@@ -41,7 +42,8 @@ def overwritable(nest: Nest) -> Mapping[int, Sequence[int]]:
         places = [
             place
             for place, x in enumerate(nest.inputs)
-            if (x.dtype, x.size) == (output.dtype, output.size)
+            if x.dtype == output.dtype
+            and same(x.size, output.size)
             and all(_is_safe(load, store) for load in loads if load.buffer is x for store in written)
         ]
         if places:
@@ -77,10 +79,14 @@ def _accesses(body: Block) -> tuple[Sequence[_Access], Sequence[_Access]]:
 
 def _never_repeats(store: _Access) -> bool:
     """Whether every turn of the loops around a store writes elsewhere."""
-    factors = [(abs(store.place.factor(v) or 0), v.extent) for _, v in store.loops if v.extent > 1]
+    factors = [
+        (_distance(store.place.factor(v) or 0), v.extent)
+        for _, v in store.loops
+        if not is_known(v.extent <= 1)
+    ]
     reach = 0
-    for factor, extent in sorted(factors):
-        if factor <= reach:
+    for factor, extent in sorted(factors, key=lambda one: tuple(map(typical, one))):
+        if not is_known(factor > reach):
             return False
         reach += factor * (extent - 1)
     return store.place.is_linear
@@ -99,10 +105,24 @@ def _is_safe(load: _Access, store: _Access) -> bool:
     (terms, rest), (others, other) = _split(load.place, both), _split(store.place, both)
     if terms != others:
         return False
-    step = gcd(*(factor for _, factor in terms.terms))
-    if step and max(rest.high, other.high) - min(rest.low, other.low) >= step:
+    step = _common([factor for _, factor in terms.terms])
+    window = maximum(rest.high, other.high) - minimum(rest.low, other.low)
+    if not same(step, 0) and not is_known(window < step):
         return False
-    return is_earlier or rest.high < other.low or other.high < rest.low
+    return is_earlier or is_known(rest.high < other.low) or is_known(other.high < rest.low)
+
+
+def _distance(factor: int) -> int:
+    """How far a factor moves; 0 if nobody knows which way."""
+    return factor if is_known(factor >= 0) else -factor if is_known(factor <= 0) else 0
+
+
+def _common(factors: Sequence[int]) -> int:
+    """A number that divides all factors: the greatest, or of sizes one of them, or 1."""
+    if not any(isinstance(factor, SymbolicSize) for factor in factors):
+        return gcd(*factors)
+    steps = sorted(map(_distance, factors), key=typical)
+    return next((s for s in steps if not same(s, 0) and all(same(remainder(f, s), 0) for f in factors)), 1)
 
 
 def _shared(load: _Access, store: _Access) -> Iterator[Variable]:

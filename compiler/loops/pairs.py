@@ -11,10 +11,11 @@ slow to compute, ``t = tanh(x[j])`` in ``for i: for j: for k: z[i, j, k] = t * y
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Final
 
 from ..additions import additions
-from ..affine import ZERO, Variable, of
+from ..affine import ZERO, Variable, is_unit, of, same
 from ..dtypes import kind
 from .building import PART
 from .lower import LARGEST_ROWS, SLOW
@@ -36,6 +37,7 @@ from .nest import (
     Statement,
     Store,
 )
+from ..symbolic_size import is_known, maximum, typical
 from .walk import at_value, expressions, loaded_from, places, statements, used
 
 MOST_TURNS: Final = 64
@@ -94,14 +96,15 @@ class _Pairs:
         kept = _kept(first, rest)
         if (
             not (short or (outer and _is_slow(first, rest)))
-            or loop.variable.extent < LEAST
+            or is_known(loop.variable.extent < LEAST)
             or kept is None
             or not all(self.is_read_in_order(load, loop.variable, outer) for load in _loads(short or first))
         ):
             return self.as_before(loop, outer)
         width = sum(local.dtype.itemsize for local in kept)
-        if self.row_bytes + width * loop.variable.extent > LARGEST_ROWS:
-            has_room = self.row_bytes + 2 * width * PART <= LARGEST_ROWS and loop.variable.extent > PART
+        if not is_known(self.row_bytes + width * loop.variable.extent <= LARGEST_ROWS):
+            is_longer = not is_known(loop.variable.extent <= PART)
+            has_room = is_longer and is_known(self.row_bytes + 2 * width * PART <= LARGEST_ROWS)
             return self.in_parts(loop, outer) if has_room else self.as_before(loop, outer)
         near = loaded_from(first, lambda load: self.copied(load, loop.variable, outer))
         vectors = replace(loop, body=_written_out(near))
@@ -122,12 +125,12 @@ class _Pairs:
     def in_parts(self, loop: Loop, outer: tuple[Variable, ...]) -> Sequence[Loop]:
         """The loop over parts of its range, so that what a part leaves in rows is little; then over what is left."""
         variable = loop.variable
-        count, left = divmod(variable.extent, PART)
+        count, left = variable.extent // PART, variable.extent % PART
         part = Variable(variable.name, 0, count - 1)
         inner = Variable(self.claim(f"{variable}_in_part"), 0, PART - 1)
         body = at_value(loop.body, variable, of(part) * PART + of(inner) + variable.low)
         made = [Loop(part, tuple(self.loop(Loop(inner, body), (*outer, part))))]
-        if left:
+        if not same(left, 0):
             last = Variable(variable.name, variable.high - left + 1, variable.high)
             made += self.loop(Loop(last, at_value(loop.body, variable, of(last))), outer)
         return made
@@ -141,15 +144,17 @@ class _Pairs:
 
     def is_read_in_order(self, load: Load, variable: Variable, outer: tuple[Variable, ...]) -> bool:
         """Whether neighbours along a variable are neighbours in memory, or will be in a copy."""
-        return load.place.factor(variable) in (0, 1, -1) or self.is_worth_a_copy(load, variable, outer)
+        return _is_in_order(load.place.factor(variable)) or self.is_worth_a_copy(load, variable, outer)
 
     def is_worth_a_copy(self, load: Load, variable: Variable, outer: tuple[Variable, ...]) -> bool:
         place, inside = load.place, load.place.variables
-        if load.buffer not in self.whole or not place.is_linear or place.factor(variable) in (0, 1, -1):
+        if load.buffer not in self.whole or not place.is_linear or _is_in_order(place.factor(variable)):
             return False
-        size = math.prod(v.extent for v in inside)
-        again = math.prod(v.extent for v in outer if v not in inside)
-        return again >= REREAD and size <= load.buffer.size and size * load.dtype.itemsize <= LARGEST_COPY
+        size = math.prod(typical(v.extent) for v in inside)
+        again = math.prod(typical(v.extent) for v in outer if v not in inside)
+        if again < REREAD or size > typical(load.buffer.size):
+            return False
+        return size * load.dtype.itemsize <= LARGEST_COPY
 
     def copied(self, load: Load, variable: Variable, outer: tuple[Variable, ...]) -> Load:
         """The element from a copy in which it lies beside its neighbour along the variable, if that is worth it."""
@@ -198,14 +203,16 @@ def _can_run(statement: Statement, variable: Variable, begun: set[Accumulator]) 
             accumulator = statement.accumulator
             return accumulator.size is None and (accumulator in begun or _in_any_order(accumulator))
         case Store():
-            return statement.place.factor(variable) == 1
+            factor = statement.place.factor(variable)
+            return factor is not None and same(factor, 1)
         case Choose():
             return not any(
                 isinstance(s, Loop) for s in statements((*statement.then_body, *statement.else_body))
             )
         case Loop():
             turns, size = _size(statement)
-            return turns <= MOST_TURNS and size <= MOST_STATEMENTS and _only_gathers(statement.body, begun)
+            is_short = is_known(turns <= MOST_TURNS) and is_known(size <= MOST_STATEMENTS)
+            return is_short and _only_gathers(statement.body, begun)
 
 
 def _is_slow(first: Block, rest: Block) -> bool:
@@ -225,10 +232,15 @@ def _in_any_order(accumulator: Accumulator) -> bool:
 def _size(loop: Loop) -> tuple[int, int]:
     """How many turns and statements a loop has with those in it."""
     inner = [_size(statement) for statement in loop.body if isinstance(statement, Loop)]
-    turns = max((turns for turns, _ in inner), default=1)
+    turns = reduce(maximum, (turns for turns, _ in inner), 1)
     return loop.variable.extent * turns, loop.variable.extent * (
         len(loop.body) + sum(size for _, size in inner)
     )
+
+
+def _is_in_order(factor: int | None) -> bool:
+    """Whether neighbours along a variable of this factor are the same element, or neighbours in memory."""
+    return is_unit(factor) or (factor is not None and same(factor, 0))
 
 
 def _only_gathers(body: Block, begun: set[Accumulator]) -> bool:

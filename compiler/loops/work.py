@@ -1,16 +1,18 @@
 """How long loops take, roughly, and how they are cut into chunks that threads can share.
 
-Chunks depend on the work alone, never on the number of threads, so that results do not either.
+Chunks depend on the work alone, never on the number of threads, so that results do not either. Where sizes have names,
+so has the work: the program computes it, and the chunks, when it runs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from ..additions import OPERATION, additions
 from ..ir import Call
+from ..symbolic_size import SymbolicSize, is_known, maximum, quotient
 from .nest import Apply, Block, Buffer, Choose, Clamped, Load, Loop, Nest, Statement, Store
-from .walk import accumulated, expressions
+from .walk import accumulated, expressions, statements
 
 BYTE: Final = 0.01
 """Nanoseconds of a byte that is read or written, in the caches: what lies beyond them is worth sharing anyway."""
@@ -37,6 +39,36 @@ MOST_CHUNKS: Final = 64
 
 ROWS: Final = 256
 """Rows that are added up side by side in their own precision, which is a chunk then."""
+
+
+PICOSECONDS: Final = 1000
+"""Of a nanosecond: sizes are multiplied with whole numbers."""
+
+
+def nanoseconds(body: Sequence[Statement]) -> int:
+    """What statements take on one thread, as an expression of the sizes of their loops."""
+    if not _has_sizes(body):
+        return round(work(body))
+    return quotient(_picoseconds(body), PICOSECONDS)
+
+
+def _picoseconds(body: Sequence[Statement]) -> int:
+    if not _has_sizes(body):
+        return max(round(PICOSECONDS * work(body)), 1)
+    total = 0
+    for statement in body:
+        match statement:
+            case Loop():
+                total += statement.variable.extent * _picoseconds(statement.body)
+            case Choose():
+                total += _picoseconds(statement.then_body) + _picoseconds(statement.else_body)
+            case _:
+                total += round(PICOSECONDS * work((statement,)))
+    return total
+
+
+def _has_sizes(body: Sequence[Statement]) -> bool:
+    return any(isinstance(s, Loop) and isinstance(s.variable.extent, SymbolicSize) for s in statements(body))
 
 
 def work(body: Iterable[Statement]) -> float:
@@ -81,6 +113,8 @@ def chunked(nest: Nest) -> Nest:
 
 
 def _chunk(loop: Loop) -> int | None:
+    if _has_sizes((loop,)):
+        return _symbolic_chunk(loop)
     total, extent = work((loop,)), loop.variable.extent
     if total < SHARED or extent < 2:
         return None
@@ -90,3 +124,17 @@ def _chunk(loop: Loop) -> int | None:
     if chunk > 512:
         chunk = -(-chunk // 512) * 512
     return chunk if chunk < extent else None
+
+
+def _symbolic_chunk(loop: Loop) -> int | None:
+    """The same as an expression of sizes. A loop that turns out short is one chunk."""
+    extent, turn = loop.variable.extent, _picoseconds(loop.body)
+    if is_known(extent < 2) or is_known(extent * turn < PICOSECONDS * SHARED):
+        return None
+    if any(accumulator.size is not None for accumulator in accumulated(loop.body)):
+        return None if is_known(extent <= ROWS) else ROWS
+    if not is_known(turn >= 1):
+        turn = maximum(turn, 1)  # of a loop without turns inside
+    least = quotient(PICOSECONDS * CHUNK - 1, turn) + 1
+    chunk = maximum(quotient(extent + (MOST_CHUNKS - 1), MOST_CHUNKS), least)
+    return None if is_known(chunk >= extent) else chunk

@@ -143,16 +143,16 @@ class Dim(SymbolicSize):
         return _computed(_product, self, other)
 
     def __floordiv__(self, other: object) -> Any:
-        return _computed(_quotient, self, other, divides=True)
+        return _computed(quotient, self, other, divides=True)
 
     def __rfloordiv__(self, other: object) -> Any:
-        return _computed(_quotient, self, other, divides=True, swapped=True)
+        return _computed(quotient, self, other, divides=True, swapped=True)
 
     def __mod__(self, other: object) -> Any:
-        return _computed(_remainder, self, other, divides=True)
+        return _computed(remainder, self, other, divides=True)
 
     def __rmod__(self, other: object) -> Any:
-        return _computed(_remainder, self, other, divides=True, swapped=True)
+        return _computed(remainder, self, other, divides=True, swapped=True)
 
     def __divmod__(self, other: object) -> Any:
         return self // other, self % other
@@ -358,12 +358,14 @@ def _product(left: Extent, right: Extent) -> Extent:
 
 
 @lru_cache(CACHED)
-def _quotient(left: Extent, right: Extent) -> Extent:
+def quotient(left: Extent, right: Extent) -> Extent:
+    """``left // right``; nobody asks whether `right` is 0."""
     return of_terms(division.floor_divide(terms_of(left), terms_of(right)))
 
 
 @lru_cache(CACHED)
-def _remainder(left: Extent, right: Extent) -> Extent:
+def remainder(left: Extent, right: Extent) -> Extent:
+    """``left % right``; nobody asks whether `right` is 0."""
     return of_terms(division.remainder(terms_of(left), terms_of(right)))
 
 

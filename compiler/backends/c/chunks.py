@@ -3,16 +3,20 @@
 Each chunk gathers its part of a sum in variables of its own; the parts are added up in the order of the chunks.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...affine import Variable, of
 from ...dtypes import DType
 from ...loops.nest import Accumulator, Block, Buffer, Copy, Loop, Row, Statement
 from ...loops.walk import Uses, accumulated, used
+from ...loops.work import MOST_CHUNKS
 from ...memory_plan import aligned
-from .loops import Writer, variables
+from ...symbolic_size import SymbolicSize, is_known, minimum, quotient
+from .loops import Writer, most, rows_in, variables
 from .parameters import STACK
 from .reductions import Gathering, gathering
+from .sizes import factor_text, place_text, size_parameters, size_text, size_variable
 from .types import c_type, element_type
 
 
@@ -27,6 +31,8 @@ class ChunkWriter(Writer):
     """Bytes that the caller gives."""
     aliased: frozenset[Buffer] = frozenset()
     """What may lie in the same memory as something else."""
+    sizes: Sequence[str] = ()
+    """The named sizes, which functions take."""
 
     def pointer(self, buffer: Buffer) -> str:
         """The parameter for a buffer."""
@@ -39,49 +45,58 @@ class ChunkWriter(Writer):
         else:
             if isinstance(statement, Loop) and self.depth == 1:
                 self.rows(statement)
+                for row in rows_in(statement):
+                    if most(row.size) is None:
+                        self.part(row.dtype, row.name, row.size)
             Writer.statement(self, statement)
 
     def chunks(self, loop: Loop, size: int) -> None:
         """A function for one chunk of the loop, the loop over all chunks, and the sum of their parts."""
         variable = loop.variable
-        count = -(-variable.extent // size)
         number = f"_{len(self.functions) + 1}" if self.functions else ""
         function = f"{self.name}_chunk{number}"
         gathered = list(accumulated(loop.body))
-        parts = {a: gathering(a, a.count // variable.extent * size) for a in gathered}
+        parts = {a: gathering(a, quotient(a.count, variable.extent) * size) for a in gathered}
+        count, most_chunks, turns = self.counted(variable.extent, size, number)
         uses = used((loop,))
         parameters, arguments = self.outside(uses)
         for accumulator, how in parts.items():
             names = variables(accumulator, how, "_part")
-            step = accumulator.size or 1
+            step = 1 if accumulator.size is None else accumulator.size
             parameters += [
                 f"{element_type(part.dtype)} *restrict {name}"
                 for part, name in zip(how.parts, names, strict=True)
             ]
             for part, name in zip(how.parts, names, strict=True):
-                self.part(part.dtype, f"{name}s{number}", count * step)
-                arguments.append(f"{name}s{number} + {f'{step} * ' if step > 1 else ''}chunk")
+                self.part(part.dtype, f"{name}s{number}", most_chunks * step)
+                apart = "" if is_known(step == 1) else f"{factor_text(step)} * "
+                arguments.append(f"{name}s{number} + {apart}chunk")
+        for row in rows_in(loop):
+            if most(row.size) is None:
+                parameters.append(f"{element_type(row.dtype)} *restrict {row.name}")
+                arguments.append(self.row_of_chunk(row, most_chunks))
         self.functions.append(self.function(function, loop, parameters, parts))
-        begin = f"{of(Variable('chunk', 0, count)) * size + variable.low}"
+        begin = of(Variable("chunk", 0, most_chunks)) * (1 if isinstance(size, SymbolicSize) else size)
+        first = place_text(begin + variable.low)
+        if isinstance(size, SymbolicSize):
+            low = "" if is_known(variable.low == 0) else f" + {factor_text(variable.low)}"
+            first = f"chunk * {turns}{low}"
         self.line("#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)")
         with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
-            self.line(f"const long begin = {begin}, end = begin + {size};")
-            end = (
-                "end"
-                if variable.extent % size == 0
-                else f"end < {variable.high + 1} ? end : {variable.high + 1}"
-            )
+            self.line(f"const long begin = {first}, end = begin + {turns};")
+            last = size_text(variable.high + 1)
+            end = "end" if is_known(variable.extent % size == 0) else f"end < {last} ? end : {last}"
             self.line(f"{function}({', '.join([*arguments, 'begin', end])});")
         if parts:
             with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
                 for accumulator, how in parts.items():
-                    place = f"{accumulator.size} * chunk + c" if accumulator.size else "chunk"
+                    place = "chunk" if accumulator.size is None else f"{factor_text(accumulator.size)} * chunk + c"
                     self.merge(accumulator, gathering(accumulator), how, f"_parts{number}[{place}]")
 
     def outside(self, uses: Uses) -> tuple[list[str], list[str]]:
         """Parameters for what a chunk has from outside, and the arguments for them."""
-        parameters: list[str] = []
-        arguments: list[str] = []
+        parameters = size_parameters(self.sizes)
+        arguments = list(map(size_variable, self.sizes))
         for buffer in uses.buffers:
             if isinstance(buffer, Row):
                 continue
@@ -108,12 +123,32 @@ class ChunkWriter(Writer):
 
     def part(self, dtype: DType, name: str, size: int) -> None:
         """Memory for what the chunks gather, or read."""
-        nbytes = size * dtype.itemsize
-        if nbytes <= STACK:
-            self.line(f"{element_type(dtype)} {name}[{size}];")
+        nbytes, type = size * dtype.itemsize, element_type(dtype)
+        if not isinstance(size, SymbolicSize) and nbytes <= STACK:
+            self.line(f"{type} {name}[{size}];")
             return
-        self.line(f"{element_type(dtype)} *const {name} = ({element_type(dtype)} *)(memory + {self.memory});")
+        self.line(f"{type} *const {name} = ({type} *)(memory + {factor_text(self.memory)});")
         self.memory += aligned(nbytes)
+
+    def row_of_chunk(self, row: Row, chunks: int) -> str:
+        """Memory for what loops in a chunk leave each other, which is one chunk after the other on one thread."""
+        start, nbytes = self.memory, aligned(row.size * row.dtype.itemsize)
+        self.memory += chunks * nbytes
+        offset = "" if is_known(start == 0) else f"{factor_text(start)} + "
+        return f"({element_type(row.dtype)} *)(memory + {offset}(threads > 1 ? chunk : 0) * {factor_text(nbytes)})"
+
+    def counted(self, extent: int, size: int, number: str) -> tuple[str, int, str]:
+        """How many chunks there are, how many at most, and how long each is."""
+        if not isinstance(extent, SymbolicSize) and not isinstance(size, SymbolicSize):
+            count = -(-extent // size)
+            return str(count), count, str(size)
+        if not isinstance(size, SymbolicSize):
+            most_chunks = quotient(extent + (size - 1), size)
+            return size_text(most_chunks), most_chunks, str(size)
+        turns = f"per_chunk{number}"
+        self.line(f"const long {turns} = {size_text(size)};")
+        count = f"({size_text(extent)} + {turns} - 1) / {turns}"
+        return count, minimum(extent, MOST_CHUNKS), turns
 
     def function(
         self, name: str, loop: Loop, parameters: list[str], parts: dict[Accumulator, Gathering]

@@ -46,6 +46,9 @@ class CFunction:
     first, if it lies elsewhere."""
     in_place: Mapping[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
     """Outputs that may be written over an input of their type element by element: each over one of which."""
+    sizes: tuple[str, ...] = ()
+    """The named sizes, which it takes before the arrays, each as a ``const long``. Its types and its work may be
+    expressions of these."""
 
 
 def copying(type: ArrayType) -> int:

@@ -3,19 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ...affine import is_none
 from ...ir import Constant, Graph
 from ...loops.lower import lower
 from ...loops.nest import Buffer, Nest
 from ...loops.overwriting import overwritable
 from ...loops.pairs import on_vectors
-from ...loops.work import chunked, work
+from ...loops.work import chunked, nanoseconds
 from .chunks import ChunkWriter
 from .function import CFunction, COptions
 from .literals import MOST_CONSTANTS, c_array
 from .names import variable_name
 from .parameters import memory_type
+from .sizes import names_in_graph, size_parameters, size_variable
 
-RESERVED = ("threads", "memory", "begin", "end", "chunk", "c", "value", "place")
+RESERVED = ("threads", "memory", "begin", "end", "chunk", "c", "value", "place", "per_chunk")
 """What the drivers of kernels call their own."""
 
 
@@ -31,16 +33,18 @@ def kernel_function(
     ):
         return None
     graph = replace(graph, input_names=tuple(map(variable_name, graph.input_names)))
-    reserved = (*RESERVED, name)
+    sizes = names_in_graph(graph)
+    reserved = (*RESERVED, name, *map(size_variable, sizes))
     nest = chunked(on_vectors(lower(graph, reserved), reserved))
     places = _in_place(graph, nest) if in_place else {}
-    writer = ChunkWriter(name=name, aliased=_aliased(nest, places))
+    writer = ChunkWriter(name=name, aliased=_aliased(nest, places), sizes=sizes)
     for buffer, value in nest.constants:
         writer.line(c_array(buffer.name, value.array))
     writer.copies(nest.body)
     writer.statements(nest.body)
-    memory = [memory_type(writer.memory)] if writer.memory else []
+    memory = [] if is_none(writer.memory) else [memory_type(writer.memory)]
     parameters = [
+        *size_parameters(sizes),
         *(f"const {writer.pointer(x)}" for x in nest.inputs),
         *(writer.pointer(x) for x in nest.outputs),
         *("uint8_t *restrict memory" for _ in memory),
@@ -53,8 +57,9 @@ def kernel_function(
         tuple(value.type for value in graph.inputs),
         (*(value.type for value in graph.outputs), *memory),
         frozenset(writer.needs),
-        round(work(nest.body)),
+        nanoseconds(nest.body),
         in_place=places,
+        sizes=sizes,
     )
 
 

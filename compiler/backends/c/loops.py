@@ -4,9 +4,10 @@ from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
-from ...affine import Affine, Variable, of
+from ...affine import Affine, Variable, is_one, of
 from ...dtypes import kind
 from ...ir import Call, Location
+from ...loops.building import MOST_COLUMNS, PART
 from ...loops.nest import (
     Accumulate,
     Accumulator,
@@ -31,6 +32,7 @@ from ...loops.nest import (
     Store,
 )
 from ...loops.walk import accumulated, at_value, statements, used
+from ...symbolic_size import SymbolicSize, is_known
 from ...text import location_text
 from .expression import expression as elementwise
 from .expression import functions_in
@@ -48,6 +50,7 @@ from .reductions import (
     replaces,
     result,
 )
+from .sizes import factor_text, place_text, size_text
 from .types import c_type, element_type
 
 INDENT = "    "
@@ -82,11 +85,10 @@ class Writer:
 
     def rows(self, loop: Loop) -> None:
         """Memory for what the loops in an outermost loop leave each other."""
-        for buffer in used((loop,)).buffers:
-            if isinstance(buffer, Row):
-                self.line(
-                    f"{c_type(buffer.dtype)} {buffer.name}[{buffer.size}] __attribute__((aligned(64)));"
-                )
+        for row in rows_in(loop):
+            size = most(row.size)
+            if size is not None:
+                self.line(f"{c_type(row.dtype)} {row.name}[{size}] __attribute__((aligned(64)));")
 
     def statements(self, body: Block) -> None:
         for statement in body:
@@ -99,9 +101,8 @@ class Writer:
             case Choose():
                 self.choose(statement)
             case Store():
-                self.line(
-                    f"{statement.buffer.name}[{statement.place}] = {bare(self.text(statement.expression))};"
-                )
+                place = place_text(statement.place)
+                self.line(f"{statement.buffer.name}[{place}] = {bare(self.text(statement.expression))};")
             case Begin():
                 for accumulator in statement.accumulators:
                     self.begin(accumulator)
@@ -127,7 +128,7 @@ class Writer:
             case Position():
                 return self.position(expression)
             case Load():
-                return f"{expression.buffer.name}[{expression.place}]"
+                return f"{expression.buffer.name}[{place_text(expression.place)}]"
             case Apply():
                 found = elementwise(expression.call, [self.text(operand) for operand in expression.operands])
                 self.needs |= found.needs
@@ -148,13 +149,14 @@ class Writer:
         return text
 
     def position(self, expression: Position) -> str:
-        place = str(expression.place)
+        place = place_text(expression.place)
         return f"({c_type(expression.dtype)}){place if place.isidentifier() else f'({place})'}"
 
     def clamped(self, expression: Clamped) -> str:
-        number, last = self.text(expression.number), expression.last
+        number, last = self.text(expression.number), size_text(expression.last)
         if kind(expression.number.dtype) == "u":
-            return f"{number} > {last}u ? {last} : (int64_t){number}"
+            most = f"(uint64_t)({last})" if isinstance(expression.last, SymbolicSize) else f"{last}u"
+            return f"{number} > {most} ? {last} : (int64_t){number}"
         return f"{number} < 0 ? 0 : {number} > {last} ? {last} : {number}"
 
     # ---- numbers with a name ---------------------------------------------------------------------------
@@ -190,7 +192,7 @@ class Writer:
             if accumulator.size is None:
                 self.line(f"{c_type(part.dtype)} {name} = {part.initial};")
             else:
-                self.line(f"{element_type(part.dtype)} {name}[{accumulator.size}];")
+                self.line(f"{element_type(part.dtype)} {name}[{most(accumulator.size)}];")
         self.fill(accumulator, how, suffix)
 
     def part_begins(self, accumulator: Accumulator, how: Gathering) -> None:
@@ -213,13 +215,13 @@ class Writer:
         """A loop over the places c of an accumulator that holds many results; nothing for one that holds one."""
         if accumulator.size is None:
             return nullcontext()
-        return self.braces(f"for (long c = 0; c < {accumulator.size}; c++)")
+        return self.braces(f"for (long c = 0; c < {size_text(accumulator.size)}; c++)")
 
     def accumulate(self, statement: Accumulate) -> None:
         accumulator, value = statement.accumulator, self.text(statement.expression)
         self.comment(accumulator.call)
         how, suffix = self.now(accumulator)
-        at = "" if statement.at is None else str(statement.at)
+        at = "" if statement.at is None else place_text(statement.at)
         if not isinstance(statement.expression, Local) and how.clause != "+":
             name = f"{accumulator.name}_next"
             self.line(f"const {c_type(accumulator.dtype)} {name} = {bare(value)};")
@@ -250,10 +252,10 @@ class Writer:
 
     def loop(self, loop: Loop, bounds: tuple[str, str] | None = None) -> None:
         """A loop over the range of its variable, or from a number up to another that is not in it."""
-        if bounds is None and loop.variable.extent == 1 and not list(accumulated(loop.body)):
+        if bounds is None and is_one(loop.variable.extent) and not list(accumulated(loop.body)):
             self.statements(at_value(loop.body, loop.variable, Affine(loop.variable.low)))
             return
-        low, end = bounds or (f"{loop.variable.low}", f"{loop.variable.high + 1}")
+        low, end = bounds or (size_text(loop.variable.low), size_text(loop.variable.high + 1))
         if loop.is_unrolled:
             self.line(f"#pragma GCC unroll {loop.variable.extent}")
             self.turns(loop, low, end, None)
@@ -272,14 +274,14 @@ class Writer:
         in_blocks = [a for a in gathered if self.now(a)[0].blocks is not None]
         if not in_blocks:
             self.turns(loop, low, end, gathered if vectors else None)
-        elif bounds is None and loop.variable.extent <= min(map(longest, in_blocks)):
+        elif bounds is None and is_known(loop.variable.extent <= min(map(longest, in_blocks))):
             with self.braces(""):
                 self.block(loop, low, end, gathered if vectors else None, in_blocks)
         else:
             step = min(map(longest, in_blocks))
             start, stop = f"{loop.variable}_block", f"{loop.variable}_end"
             with self.braces(f"for (long {start} = {low}; {start} < {end}; {start} += {step})"):
-                whole = bounds is None and loop.variable.extent % step == 0
+                whole = bounds is None and is_known(loop.variable.extent % step == 0)
                 if not whole:
                     self.line(f"const long {stop} = {start} + {step} < {end} ? {start} + {step} : {end};")
                 self.block(
@@ -325,7 +327,8 @@ class Writer:
         if isinstance(search.expression, Load):
             self.searched.pop(accumulator, None)
             return
-        values, size = f"{accumulator.name}_values", min(most, variable.extent)
+        extent = variable.extent
+        values, size = f"{accumulator.name}_values", min(most, extent) if isinstance(extent, int) else most
         self.line(f"{element_type(accumulator.dtype)} {values}[{size}];")
         self.searched[accumulator] = f"{values}[{variable}{'' if low == '0' else f' - {low}'}]"
 
@@ -345,7 +348,7 @@ class Writer:
                 self.line(f"const long place = {equals(accumulator, 'value', name)} ? {variable} : {end};")
                 self.line(f"{first} = place < {first} ? place : {first};")
             assert search.at is not None
-            self.line(f"{at} = {search.at.at(variable, of(first))};")
+            self.line(f"{at} = {place_text(search.at.at(variable, of(first)))};")
 
     def turns(self, loop: Loop, low: str, end: str, gathered: Sequence[Accumulator] | None) -> None:
         """The turns from `low` up to `end`: on vectors that gather some sums and the like, or one by one."""
@@ -363,28 +366,41 @@ class Writer:
         return "".join(f" reduction({clause} : {', '.join(names)})" for clause, names in clauses.items())
 
 
+def rows_in(loop: Loop) -> list[Row]:
+    """What the loops in an outermost loop leave each other."""
+    return [buffer for buffer in used((loop,)).buffers if isinstance(buffer, Row)]
+
+
+def most(size: int | None) -> int | None:
+    """The entries of an array on the stack, of an unknown size the most; None if it may have too many."""
+    if not isinstance(size, SymbolicSize):
+        return size
+    return next((limit for limit in (PART, MOST_COLUMNS) if is_known(size <= limit)), None)
+
+
 def variables(
     accumulator: Accumulator, how: Gathering, suffix: str = "", place: Affine | str | None = None
 ) -> list[str]:
     """The names of the variables of an accumulator; the elements at a place of one that holds many results."""
-    at = "" if place is None else f"[{place}]"
+    at = "" if place is None else f"[{place_text(place) if isinstance(place, Affine) else place}]"
     return [f"{accumulator.name}{part.suffix}{suffix}{at}" for part in how.parts]
 
 
 def condition_text(condition: Condition) -> str:
     """A condition as C."""
-    place = condition.place
+    place = place_text(condition.place)
     if not isinstance(condition, Between):
-        return f"({place}) % {condition.step} == 0"
-    above = [] if place.low >= condition.low else [f"{place} >= {condition.low}"]
-    below = [] if place.high < condition.high else [f"{place} < {condition.high}"]
+        return f"({place}) % {factor_text(condition.step)} == 0"
+    low, high = condition.low, condition.high
+    above = [] if is_known(condition.place.low >= low) else [f"{place} >= {size_text(low)}"]
+    below = [] if is_known(condition.place.high < high) else [f"{place} < {size_text(high)}"]
     return " && ".join([*above, *below])
 
 
 def runs_on_vectors(loop: Loop) -> bool:
     """Whether the turns of a loop may be computed several at once: none waits for another but for sums and the like."""
     inner = list(statements(loop.body))
-    if loop.variable.extent <= 2 or any(isinstance(s, Loop) and not s.is_unrolled for s in inner):
+    if is_known(loop.variable.extent <= 2) or any(isinstance(s, Loop) and not s.is_unrolled for s in inner):
         return False
     if any(isinstance(s, Begin) and any(a.size is not None for a in s.accumulators) for s in inner):
         return False

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...dtypes import DType, dtype_name, kind, real_dtype
 from ...loops.nest import Accumulator
+from ...symbolic_size import is_known
 from .literals import c_literal
 from .types import c_type
 
@@ -96,7 +97,7 @@ def _sum(accumulator: Accumulator, count: int) -> Gathering:
     suffixes = ("_re", "_im") if kind(accumulator.dtype) == "c" else ("",)
     zero = "0.0f" if real.itemsize == 4 else "0.0"
     narrow = Gathering(tuple(Part(suffix, real, zero) for suffix in suffixes), "+")
-    if count <= longest(accumulator):
+    if is_known(count <= longest(accumulator)):
         return narrow
     wide = [Part(suffix, double, "0.0") for suffix in suffixes]
     if real.itemsize == 8:

@@ -1,0 +1,78 @@
+"""Sizes in C: those with names are parameters of functions, and the expressions of them are computed where they stand."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from ...affine import Affine
+from ...ir import ArrayType, Call, Graph
+from ...sizes import sizes_in_call, sizes_in_graph
+from ...symbolic_size import SymbolicSize
+
+CALL: Final = "tm_size_"
+"""What a text contains that computes with sizes by functions."""
+
+DECLARATIONS: Final = """\
+// Of sizes: the least and the greatest of two, and quotients rounded down. Nobody uses one by 0.
+static inline long tm_size_min(long x, long y) { return x < y ? x : y; }
+static inline long tm_size_max(long x, long y) { return x > y ? x : y; }
+
+static inline long tm_size_quotient(long x, long y)
+{
+    return y ? x / y - (x % y && (x < 0) != (y < 0)) : 0;
+}
+
+static inline long tm_size_remainder(long x, long y) { return x - tm_size_quotient(x, y) * y; }
+"""
+"""What the text of a program holds before functions that do."""
+
+
+def size_text(size: Any) -> str:
+    """A size as a C expression: a number, or a sum without parentheses."""
+    if not isinstance(size, SymbolicSize):
+        return str(size)
+    from ...shapes.c_spelling import c_spelled
+
+    return c_spelled(size.terms)  # type: ignore[attr-defined]
+
+
+def factor_text(size: Any) -> str:
+    """The same as an operand of any operator."""
+    text = size_text(size)
+    return text if text.isidentifier() or text.isdigit() or not isinstance(size, SymbolicSize) else f"({text})"
+
+
+def place_text(place: Affine) -> str:
+    """An index expression as C."""
+    return place.text(size_text)
+
+
+def size_parameters(names: Iterable[str]) -> list[str]:
+    """Parameters for the named sizes."""
+    return [f"const long {size_variable(name)}" for name in names]
+
+
+def size_variable(name: str) -> str:
+    """The variable that holds a named size."""
+    from ...shapes.c_spelling import c_name
+
+    return c_name(name)
+
+
+def names_in_graph(graph: Graph) -> tuple[str, ...]:
+    """The named sizes of a graph, in order."""
+    return _names(sizes_in_graph(graph))
+
+
+def names_in_call(call: Call) -> tuple[str, ...]:
+    """The named sizes of what a call takes and makes, and of its parameters, in order."""
+    found = [size for value in call.inputs for size in value.type.shape]
+    return _names([*sizes_in_call(call), *found])
+
+
+def names_in_types(types: Iterable[ArrayType]) -> tuple[str, ...]:
+    """The named sizes of arrays, in order."""
+    return _names(size for type in types for size in type.shape)
+
+
+def _names(sizes: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(sorted({name for size in sizes if isinstance(size, SymbolicSize) for name in size.limits}))
