@@ -1,7 +1,7 @@
 """Index expressions: sums of variables times numbers, and quotients and remainders of such sums.
 
-Every variable has a range. It decides conditions, and lets quotients and remainders vanish. Numbers may be symbolic sizes:
-what depends on them is decided only where it is known for all of them.
+Every variable has a range. It decides conditions, and lets quotients and remainders vanish. Numbers may be symbolic
+sizes: what depends on them is decided only where it is known for all of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,6 +31,9 @@ class Variable:
             return False
         return same(self.low, other.low) and same(self.high, other.high)
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.low, self.high))
+
     @property
     def extent(self) -> int:
         return self.high - self.low + 1
@@ -46,6 +49,9 @@ class Quotient:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Quotient) and _same_division(self, other)
 
+    def __hash__(self) -> int:
+        return hash((Quotient, self.dividend, self.divisor))
+
     def __str__(self) -> str:
         return self.text(str)
 
@@ -55,11 +61,13 @@ class Quotient:
 
     @property
     def low(self) -> int:
-        return quotient(self.dividend.low, self.divisor)
+        low: int = quotient(self.dividend.low, self.divisor)
+        return low
 
     @property
     def high(self) -> int:
-        return quotient(self.dividend.high, self.divisor)
+        high: int = quotient(self.dividend.high, self.divisor)
+        return high
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,9 @@ class Remainder:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Remainder) and _same_division(self, other)
+
+    def __hash__(self) -> int:
+        return hash((Remainder, self.dividend, self.divisor))
 
     def __str__(self) -> str:
         return self.text(str)
@@ -107,8 +118,14 @@ class Affine:
         text = ""
         for atom, factor in self.terms:
             negative, count = _sign_apart(factor)
-            product = _atom_text(atom, size) if same(count, 1) else f"{_number(count, size)} * {_as_factor(atom, size)}"
-            text += f" {'-' if negative else '+'} {product}" if text else f"{'-' if negative else ''}{product}"
+            product = (
+                _atom_text(atom, size)
+                if same(count, 1)
+                else f"{_number(count, size)} * {_as_factor(atom, size)}"
+            )
+            text += (
+                f" {'-' if negative else '+'} {product}" if text else f"{'-' if negative else ''}{product}"
+            )
         if not text:
             return size(self.constant)
         if same(self.constant, 0):
@@ -125,9 +142,7 @@ class Affine:
         return (
             same(self.constant, other.constant)
             and len(self.terms) == len(other.terms)
-            and all(
-                same(f, g) and a == b for (a, f), (b, g) in zip(self.terms, other.terms, strict=True)
-            )
+            and all(same(f, g) and a == b for (a, f), (b, g) in zip(self.terms, other.terms, strict=True))
         )
 
     @cached_property

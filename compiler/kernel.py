@@ -30,6 +30,9 @@ MOVES: Final = frozenset(
 REDUCTIONS: Final = frozenset({"all", "any", "argmax", "argmin", "max", "min", "prod", "sum"})
 """Ops whose every element is made of all elements along some axes of the operand."""
 
+PLACES: Final = frozenset({"iota", "size"})
+"""Ops whose elements are where they stand, or how many there are."""
+
 PRODUCTS: Final = frozenset({"conv", "dot"})
 """Ops that multiply matrices: on some targets a kernel can hold one, and what is made of each of its elements."""
 
@@ -46,7 +49,7 @@ def is_loop_call(call: Call) -> bool:
         return call.op in ("bitcast", "broadcast_to")  # C has no such arithmetic: NumPy computes it
     if not is_natural_power(call):
         return False
-    return is_elementwise(call) or call.op in MOVES or call.op in REDUCTIONS or call.op == "iota"
+    return is_elementwise(call) or call.op in MOVES or call.op in REDUCTIONS or call.op in PLACES
 
 
 def is_natural_power(call: Call) -> bool:

@@ -2,7 +2,7 @@
 
 import ctypes
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,6 +11,8 @@ import numpy as np
 from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.source import functions_text
 from tracemill.compiler.dtypes import Array
+from tracemill.compiler.ir import ArrayType
+from tracemill.compiler.symbolic_size import SymbolicSize
 from tracemill.runtime.toolchain import REQUIRED, Toolchain
 
 WARNINGS = (
@@ -19,7 +21,7 @@ WARNINGS = (
 """The last one is clang's, about loops that it does not run on vectors."""
 
 Compiled: TypeAlias = Callable[..., tuple[Array, ...]]
-"""``function(*arrays, threads=1)``: its outputs."""
+"""``function(*arrays, threads=1)``: its outputs; with ``sizes={"N": 5}`` where sizes have names."""
 
 
 def compiled(
@@ -47,21 +49,34 @@ def compiled(
 
 def _exported(function: CFunction) -> str:
     count = len(function.inputs) + len(function.outputs)
-    arguments = ", ".join(f"p[{i}]" for i in range(count))
-    return f"void call_{function.name}(void **p, long threads) {{ {function.name}({arguments}, threads); }}"
+    sizes = [f"sizes[{i}]" for i in range(len(function.sizes))]
+    arguments = ", ".join([*sizes, *(f"p[{i}]" for i in range(count)), "threads"])
+    head = f"void call_{function.name}(void **p, long threads, const long *sizes)"
+    return f"{head} {{ {function.name}({arguments}); }}"
 
 
 def _called(function: CFunction, library: ctypes.CDLL) -> Compiled:
     call = library[f"call_{function.name}"]
 
-    def run(*arrays: Any, threads: int = 1, outputs: tuple[Array, ...] | None = None) -> tuple[Array, ...]:
+    def run(
+        *arrays: Any,
+        threads: int = 1,
+        outputs: tuple[Array, ...] | None = None,
+        sizes: Mapping[str, int] | None = None,
+    ) -> tuple[Array, ...]:
         given = [np.ascontiguousarray(x, t.dtype) for x, t in zip(arrays, function.inputs, strict=True)]
         if outputs is None:
-            outputs = tuple(np.full(t.shape, 1, t.dtype) for t in function.outputs)
+            outputs = tuple(np.full(shape_at(t, sizes or {}), 1, t.dtype) for t in function.outputs)
         pointers = (ctypes.c_void_p * (len(given) + len(outputs)))(
             *(x.ctypes.data for x in (*given, *outputs))
         )
-        call(pointers, ctypes.c_long(threads))
+        named = (ctypes.c_long * len(function.sizes))(*((sizes or {})[name] for name in function.sizes))
+        call(pointers, ctypes.c_long(threads), named)
         return outputs
 
     return run
+
+
+def shape_at(type: ArrayType, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of an array where the named sizes have these values."""
+    return tuple(dim.at(sizes) if isinstance(dim, SymbolicSize) else dim for dim in type.shape)

@@ -17,7 +17,7 @@ from ..affine import ZERO, Affine, Index, Variable, flattened, is_none, is_one, 
 from ..dtypes import INT64, DType
 from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
-from ..kernel import MOVES, REDUCTIONS, is_elementwise
+from ..kernel import MOVES, PLACES, REDUCTIONS, is_elementwise
 from ..naming import Naming
 from ..symbolic_size import SymbolicSize, is_known, maximum, minimum
 from .building import MOST_COLUMNS, Loops, TooWideError, run_across
@@ -139,8 +139,11 @@ class _Lowering(Loops):
             value = call.inputs[0]
         if isinstance(value, Constant) and value.array.size == 1:
             return Literal(Constant(value.array.reshape(())))
-        if call is not None and call.op != "iota":
+        if call is not None and call.op not in PLACES:
             return None
+        if call is not None and call.op == "size":
+            size: Any = call.params["of"]
+            return Position(Affine(size), value.dtype)
         place = flattened(index, shape)
         self.check_flat(place)
         if call is not None:
@@ -331,7 +334,11 @@ class _Lowering(Loops):
             return Literal(Constant(_of_nothing(call.op, dtype)))
         if is_one(count) and finds:
             return Literal(Constant(np.zeros((), dtype)))
-        if is_known(count <= UNROLLED) and not any(isinstance(n, SymbolicSize) for n in extents) and not finds:
+        if (
+            is_known(count <= UNROLLED)
+            and not any(isinstance(n, SymbolicSize) for n in extents)
+            and not finds
+        ):
             places = product(*(map(Affine, range(extent)) for extent in extents))
             elements = tuple(self.operand(call, index, reduced) for reduced in places)
             return self.let(self.stem(call), dtype, Fold(call.op, elements), call)

@@ -77,7 +77,10 @@ def _parts(call: Call, index: Index, axis: int) -> Iterator[Case]:
     place = index[axis]
     for part in call.inputs[:-1]:
         dim = part.shape[axis]
-        yield (Between(place, minimum(place.low, 0), dim),), (part, (*index[:axis], place, *index[axis + 1 :]))
+        yield (
+            (Between(place, minimum(place.low, 0), dim),),
+            (part, (*index[:axis], place, *index[axis + 1 :])),
+        )
         place = place - dim
     yield (), (call.inputs[-1], (*index[:axis], place, *index[axis + 1 :]))
 

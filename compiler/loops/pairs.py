@@ -17,6 +17,7 @@ from typing import Final
 from ..additions import additions
 from ..affine import ZERO, Variable, is_unit, of, same
 from ..dtypes import kind
+from ..symbolic_size import is_known, maximum, typical
 from .building import PART
 from .lower import LARGEST_ROWS, SLOW
 from .nest import (
@@ -37,7 +38,6 @@ from .nest import (
     Statement,
     Store,
 )
-from ..symbolic_size import is_known, maximum, typical
 from .walk import at_value, expressions, loaded_from, places, statements, used
 
 MOST_TURNS: Final = 64

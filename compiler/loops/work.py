@@ -4,7 +4,7 @@ Chunks depend on the work alone, never on the number of threads, so that results
 so has the work: the program computes it, and the chunks, when it runs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -45,14 +45,15 @@ PICOSECONDS: Final = 1000
 """Of a nanosecond: sizes are multiplied with whole numbers."""
 
 
-def nanoseconds(body: Sequence[Statement]) -> int:
+def nanoseconds(body: Block) -> int:
     """What statements take on one thread, as an expression of the sizes of their loops."""
     if not _has_sizes(body):
         return round(work(body))
-    return quotient(_picoseconds(body), PICOSECONDS)
+    total: int = quotient(_picoseconds(body), PICOSECONDS)
+    return total
 
 
-def _picoseconds(body: Sequence[Statement]) -> int:
+def _picoseconds(body: Block) -> int:
     if not _has_sizes(body):
         return max(round(PICOSECONDS * work(body)), 1)
     total = 0
@@ -67,7 +68,7 @@ def _picoseconds(body: Sequence[Statement]) -> int:
     return total
 
 
-def _has_sizes(body: Sequence[Statement]) -> bool:
+def _has_sizes(body: Block) -> bool:
     return any(isinstance(s, Loop) and isinstance(s.variable.extent, SymbolicSize) for s in statements(body))
 
 

@@ -11,7 +11,7 @@ def c_spelled(terms: Terms) -> str:
     """The sum as a C expression, in which each named size is a variable `c_name`; sums stand without parentheses."""
     text = ""
     for monomial, count in terms:
-        product = _product(monomial, abs(count), is_alone=len(terms) == 1 and count > 0)
+        product = _product(monomial, abs(count))
         if not text:
             text = f"-{product}" if count < 0 else product
         else:
@@ -24,7 +24,8 @@ def c_name(size: str) -> str:
     return f"dim_{size}"
 
 
-def _product(monomial: Monomial, count: int, *, is_alone: bool) -> str:
+def _product(monomial: Monomial, count: int) -> str:
+    """As an operand of a sum."""
     parts: list[str] = []
     for found in monomial:
         if isinstance(found, Size):
@@ -35,7 +36,7 @@ def _product(monomial: Monomial, count: int, *, is_alone: bool) -> str:
             parts.append(_operation(found))
     if count != 1 or not parts:
         parts.insert(0, str(count))
-    if is_alone and len(parts) == 1 and parts[0].startswith("("):
+    if len(parts) == 1 and parts[0].startswith("("):
         return parts[0][1:-1]
     return " * ".join(parts)
 
@@ -49,16 +50,14 @@ def _operation(found: Operation) -> str:
         return text
     left, right = found.args
     if is_known(_extent(left) >= 0) and is_known(_extent(right) >= 1):
-        divisor = c_spelled(right)
-        shown = divisor if divisor.isidentifier() or divisor.isdigit() else f"({divisor})"
-        return f"({_dividend(left)} {'/' if found.op == '//' else '%'} {shown})"
+        return f"({_operand(left)} {'/' if found.op == '//' else '%'} {_operand(right)})"
     name = "quotient" if found.op == "//" else "remainder"
     return f"tm_size_{name}({c_spelled(left)}, {c_spelled(right)})"
 
 
-def _dividend(terms: Terms) -> str:
+def _operand(terms: Terms) -> str:
     text = c_spelled(terms)
-    return text if text.isidentifier() else f"({text})"
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
 def _extent(terms: Terms) -> Dim | int:

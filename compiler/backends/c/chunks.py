@@ -81,7 +81,8 @@ class ChunkWriter(Writer):
         if isinstance(size, SymbolicSize):
             low = "" if is_known(variable.low == 0) else f" + {factor_text(variable.low)}"
             first = f"chunk * {turns}{low}"
-        self.line("#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)")
+        several = "" if count.isdigit() else f" && {count} > 1"
+        self.line(f"#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1{several})")
         with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
             self.line(f"const long begin = {first}, end = begin + {turns};")
             last = size_text(variable.high + 1)
@@ -90,7 +91,11 @@ class ChunkWriter(Writer):
         if parts:
             with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
                 for accumulator, how in parts.items():
-                    place = "chunk" if accumulator.size is None else f"{factor_text(accumulator.size)} * chunk + c"
+                    place = (
+                        "chunk"
+                        if accumulator.size is None
+                        else f"{factor_text(accumulator.size)} * chunk + c"
+                    )
                     self.merge(accumulator, gathering(accumulator), how, f"_parts{number}[{place}]")
 
     def outside(self, uses: Uses) -> tuple[list[str], list[str]]:
@@ -140,8 +145,8 @@ class ChunkWriter(Writer):
     def counted(self, extent: int, size: int, number: str) -> tuple[str, int, str]:
         """How many chunks there are, how many at most, and how long each is."""
         if not isinstance(extent, SymbolicSize) and not isinstance(size, SymbolicSize):
-            count = -(-extent // size)
-            return str(count), count, str(size)
+            known = -(-extent // size)
+            return str(known), known, str(size)
         if not isinstance(size, SymbolicSize):
             most_chunks = quotient(extent + (size - 1), size)
             return size_text(most_chunks), most_chunks, str(size)

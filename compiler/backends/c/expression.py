@@ -12,6 +12,7 @@ from ...errors import InternalError
 from ...ir import Call, Constant
 from ...op import lookup
 from .literals import function_suffix
+from .sizes import CALL as OF_SIZES
 from .types import c_type
 
 _KINDS: Final = {"b": "bool", "i": "int", "u": "int", "f": "real", "c": "complex"}
@@ -91,7 +92,8 @@ _CALLED: Final = re.compile(r"\b([A-Za-z_]\w*)\(")
 
 def functions_in(text: str) -> frozenset[str]:
     """The functions that a C text calls: ours, and those of math.h that have vector variants."""
-    return frozenset(name for name in _CALLED.findall(text) if name.startswith("tm_") or is_vectorized(name))
+    names = (name for name in _CALLED.findall(text) if not name.startswith(OF_SIZES))
+    return frozenset(name for name in names if name.startswith("tm_") or is_vectorized(name))
 
 
 # glibc's libmvec. Left out are functions whose variants differ from NumPy where they should not.

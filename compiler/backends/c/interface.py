@@ -6,16 +6,17 @@ declared in the generated text, so that a C compiler is all that a user's machin
 """
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...ir import ArrayType
 from ...loops.work import SHARED
-from ..numpy.form import shape_text
+from ...symbolic_size import SymbolicSize
 from ..python_literals import dtype_text
-from ..python_text import WIDTH, wrapped
+from ..python_text import WIDTH, tuple_text, wrapped
 from .blas import blas_text
 from .function import CFunction
 from .interruption import CALL, PYTHON
+from .sizes import size_parameters, size_text
 
 RELEASING = 20_000
 """Nanoseconds of work from which on other Python threads may run meanwhile."""
@@ -64,7 +65,7 @@ typedef struct {
     int inputs, count;
     const int *types;  // of the inputs, then of the outputs: places in tm_types
     int parallel, releasing;
-    void (*run)(void **, long);
+    void (*run)(void **, long);$fields
 } tm_function;
 
 enum { TM_FASTCALL = 0x80, TM_IN_ORDER = 0x1, TM_ALIGNED = 0x100, TM_WRITEABLE = 0x400 };
@@ -90,10 +91,10 @@ static inline tm_object *tm_type_of(tm_object *x) {
 
 static inline tm_array *tm_array_of(tm_object *x) { return (tm_array *)((char *)x + tm_header); }
 
-static inline int tm_fits(const tm_array *x, const tm_type *type, int flags) {
+static inline int tm_fits(const tm_array *x, const tm_type *type, $wanted_parameterint flags) {
     if (x->dtype != type->dtype || x->ndim != type->ndim || (x->flags & flags) != flags) return 0;
     for (int axis = 0; axis < type->ndim; axis++)
-        if (x->shape[axis] != type->shape[axis]) return 0;
+        if (x->shape[axis] != $wanted_shape[axis]) return 0;
     return 1;
 }
 
@@ -113,23 +114,23 @@ __attribute__((noclone))
 #endif
 __attribute__((noinline)) static tm_object *tm_call(
     const tm_function *f, tm_object *self, tm_object *const *args, intptr_t count) {
-    void *data[TM_MOST];
+    void *data[TM_MOST$one_more];
     tm_object *kept[TM_MOST] = {0};
-    int copies = 0, failed = 0;
+    int copies = 0, failed = 0;$begin
     if (count != f->count)
         return PyErr_Format(PyExc_TypeError, "%s takes %d arrays, not %zd", f->name, f->count, count);
     for (int place = 0; place < f->count && !failed; place++) {
         const tm_type *type = &tm_types[f->types[place]];
         const int is_output = place >= f->inputs;
         const int flags = TM_IN_ORDER | TM_ALIGNED | (is_output ? TM_WRITEABLE : 0);
-        tm_object *x = args[place];
-        if (tm_type_of(x) == tm_ndarray && tm_fits(tm_array_of(x), type, flags)) {
+        tm_object *x = args[place];$next
+        if (tm_type_of(x) == tm_ndarray && tm_fits(tm_array_of(x), type, $wanted_argumentflags)) {
             data[place] = tm_array_of(x)->data;
         } else if (!type->ndim && !is_output && tm_type_of(x) == type->scalar) {
             data[place] = (char *)x + tm_header;  // a number of NumPy's holds its value there
         } else {
             tm_object *found = tm_fitting(f, self, x, place);
-            failed = !found;
+            failed = !found;$check
             if (found) data[place] = tm_array_of(kept[copies++] = found)->data;
         }
     }
@@ -163,23 +164,81 @@ tm_object *tracemill_functions(tm_object *self, long header, const int *threads,
 """
 
 
+_WITHOUT_SIZES = {
+    "$fields": "",
+    "$wanted_parameter": "",
+    "$wanted_shape": "type->shape",
+    "$wanted_argument": "",
+    "$one_more": "",
+    "$begin": "",
+    "$next": "",
+    "$check": "",
+}
+_WITH_SIZES = {
+    "$fields": """
+    const long *sizes;  // of named sizes, which `run` finds behind the arrays
+    const intptr_t *shapes;  // the lengths of all axes of all arrays; null if the types say these""",
+    "$wanted_parameter": "const intptr_t *shape, ",
+    "$wanted_shape": "shape",
+    "$wanted_argument": "shape, ",
+    "$one_more": " + 1",
+    "$begin": """
+    const intptr_t *shapes = f->shapes;
+    data[f->count] = (void *)f->sizes;""",
+    "$next": """
+        const intptr_t *const shape = shapes ? shapes : type->shape;
+        if (shapes) shapes += type->ndim;""",
+    "$check": """
+            if (found && !tm_fits(tm_array_of(found), type, shape, flags)) {
+                Py_DecRef(found);
+                PyErr_Format(PyExc_TypeError, "%s: argument %d has another shape", f->name, place);
+                found = 0, failed = 1;
+            }""",
+}
+"""What the text says where functions take sizes, and where none does."""
+
+READ_SIZES = """\
+long PyLong_AsLong(tm_object *);
+tm_object *PyErr_Occurred(void);
+
+// The first arguments of a function, which are sizes.
+static int tm_read_sizes(const char *name, tm_object *const *args, intptr_t given, int count, long *sizes) {
+    for (int i = 0; i < count; i++) {
+        sizes[i] = given < count ? -1 : PyLong_AsLong(args[i]);
+        if (sizes[i] >= 0) continue;
+        if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "%s takes %d sizes first", name, count);
+        return 0;
+    }
+    return 1;
+}
+"""
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    for word, filling in words.items():
+        text = text.replace(word, filling)
+    return text
+
+
 def print_wrappers(functions: Sequence[CFunction], shared: int = SHARED) -> str:
     """The end of a C text: what makes its `functions` callable from Python, and exports them.
 
-    A wrapper takes the inputs and then the outputs, as arrays. Inputs may lie in memory in any way, and those without
-    axes be numbers. It gives None, and `TypeError` for what does not fit. Functions of `shared` nanoseconds of work
-    or more may use several threads.
+    A wrapper takes the named sizes, and then the inputs and the outputs as arrays. Inputs may lie in memory in any way,
+    and those without axes be numbers. It gives None, and `TypeError` for what does not fit. Functions of `shared`
+    nanoseconds of work or more may use several threads.
     """
-    types = types_of(functions)
+    types = {type: place for place, type in enumerate(types_of(functions))}
     most = max(len(f.inputs) + len(f.outputs) for f in functions)
     table = [_type_text(type) for type in types]
     methods = [f'{{"{f.name}", {f.name}_call, TM_FASTCALL,\n        {_doc(f)}}}' for f in functions]
+    words = _WITH_SIZES if any(f.sizes for f in functions) else _WITHOUT_SIZES
     parts = [
-        DECLARATIONS,
+        _filled(DECLARATIONS, words),
         f"enum {{ TM_MOST = {most} }};  // arrays of one call\n",
         _braced("static tm_type tm_types[] =", table),
         PYTHON if any(CALL in f.text for f in functions) else RUN,
-        WRAPPER,
+        _filled(WRAPPER, words),
+        *[READ_SIZES] * any(f.sizes for f in functions),
         *(_wrapper(function, types, shared) for function in functions),
         _braced("static tm_method tm_methods[] =", methods),
         EXPORT.replace(
@@ -195,14 +254,14 @@ def types_of(functions: Sequence[CFunction]) -> list[ArrayType]:
 
 
 def _type_text(type: ArrayType) -> str:
-    dims = ", ".join(map(str, type.shape))
+    dims = ", ".join("-1" if isinstance(dim, SymbolicSize) else str(dim) for dim in type.shape)
     shape = f"(const intptr_t[]){{{dims}}}" if type.shape else "0"
     return f"{{{type.ndim}, {shape}, 0, 0}}"
 
 
 def _doc(f: CFunction) -> str:
     """What Python shows of a function, as C strings that stand one under another."""
-    text = f"{f.name}({', '.join(map(str, (*f.inputs, *f.outputs)))})"
+    text = f"{f.name}({', '.join([*f.sizes, *map(str, (*f.inputs, *f.outputs))])})"
     return ' "\n        "'.join(textwrap.wrap(text, WIDTH - 12)).join('""')
 
 
@@ -210,9 +269,11 @@ def _braced(head: str, rows: Sequence[str]) -> str:
     return "\n".join([f"{head} {{", *(f"    {row}," for row in rows), "};\n"])
 
 
-def _wrapper(f: CFunction, types: Sequence[ArrayType], shared: int) -> str:
+def _wrapper(f: CFunction, types: Mapping[ArrayType, int], shared: int) -> str:
+    if f.sizes:
+        return _wrapper_with_sizes(f, types, shared)
     arrays = (*f.inputs, *f.outputs)
-    places = ", ".join(str(types.index(type)) for type in arrays)
+    places = ", ".join(str(types[type]) for type in arrays)
     data = ", ".join([*(f"data[{place}]" for place in range(len(arrays))), "threads"])
     flags = f"{int(f.work >= shared)}, {int(f.work >= RELEASING)}"
     sizes = f"{len(f.inputs)}, {len(arrays)}"
@@ -230,6 +291,33 @@ static tm_object *{f.name}_call(tm_object *self, tm_object *const *args, intptr_
 """
 
 
+def _wrapper_with_sizes(f: CFunction, types: Mapping[ArrayType, int], shared: int) -> str:
+    arrays, count = (*f.inputs, *f.outputs), len(f.sizes)
+    places = ", ".join(str(types[type]) for type in arrays)
+    given = [*(f"sizes[{i}]" for i in range(count)), *(f"data[{place}]" for place in range(len(arrays)))]
+    lengths = ", ".join(size_text(size) for type in arrays for size in type.shape) or "0"
+    named = "\n".join(f"    {one} = sizes[{i}];" for i, one in enumerate(size_parameters(f.sizes)))
+    return f"""\
+static void {f.name}_run(void **data, long threads)
+{{
+    const long *const sizes = data[{len(arrays)}];
+    {f.name}({", ".join([*given, "threads"])});
+}}
+
+static tm_object *{f.name}_call(tm_object *self, tm_object *const *args, intptr_t count) {{
+    static const int types[] = {{{places}}};
+    long sizes[{count}];
+    if (!tm_read_sizes("{f.name}", args, count, {count}, sizes)) return 0;
+{named}
+    const intptr_t shapes[] = {{{lengths}}};
+    const long work = {size_text(f.work)};
+    const tm_function f = {{"{f.name}", {len(f.inputs)}, {len(arrays)}, types, work >= {shared},
+        work >= {RELEASING}, {f.name}_run, sizes, shapes}};
+    return tm_call(&f, self, args + {count}, count - {count});
+}}
+"""
+
+
 # ---- the module's side -----------------------------------------------------------------------------
 
 FITTING = '''\
@@ -242,6 +330,13 @@ def fitting(value, number):
         raise TypeError(f"a C function needs {wanted}, not {array.dtype} of shape {array.shape}")
     return array
 '''
+
+FITTING_ANY_SIZE = FITTING.replace(
+    "if array.shape != shape or array.dtype != dtype:",
+    "fits = array.ndim == len(shape) and all(n in (None, m) for n, m in zip(shape, array.shape))\n"
+    "    if not fits or array.dtype != dtype:",
+)
+"""The same where lengths of axes are None that depend on named sizes: the C function knows them."""
 
 LINK = '''\
 def link(path, threads, blas=None):
@@ -280,8 +375,14 @@ C_NAMES = ("FLAGS", "TYPES", "fitting", "library", "link", "thread_count")
 
 def link_statements(functions: Sequence[CFunction]) -> list[list[str]]:
     """The functions of a module by which it takes its C functions from a shared library."""
-    types = [f"({shape_text(type.shape)}, {dtype_text(type.dtype)})" for type in types_of(functions)]
-    return [wrapped("TYPES = [", types, "]", indent=0), *_lines(FITTING, LINK)]
+    types = [f"({_known_shape(type)}, {dtype_text(type.dtype)})" for type in types_of(functions)]
+    fitting = FITTING_ANY_SIZE if any(f.sizes for f in functions) else FITTING
+    return [wrapped("TYPES = [", types, "]", indent=0), *_lines(fitting, LINK)]
+
+
+def _known_shape(type: ArrayType) -> str:
+    """The shape as Python, None for what depends on named sizes."""
+    return tuple_text([None if isinstance(dim, SymbolicSize) else dim for dim in type.shape])
 
 
 def library_statements(flags: Sequence[str]) -> list[list[str]]:

@@ -328,9 +328,11 @@ class Writer:
             self.searched.pop(accumulator, None)
             return
         extent = variable.extent
-        values, size = f"{accumulator.name}_values", min(most, extent) if isinstance(extent, int) else most
+        values = f"{accumulator.name}_values"
+        size = most if isinstance(extent, SymbolicSize) else min(most, extent)
         self.line(f"{element_type(accumulator.dtype)} {values}[{size}];")
-        self.searched[accumulator] = f"{values}[{variable}{'' if low == '0' else f' - {low}'}]"
+        start = low if low.isidentifier() or low.isdigit() else f"({low})"
+        self.searched[accumulator] = f"{values}[{variable}{'' if low == '0' else f' - {start}'}]"
 
     def find(self, search: Accumulate, variable: Variable, low: str, end: str) -> None:
         """Look for the extreme number of a block, if it is more extreme than all before it."""

@@ -1,4 +1,4 @@
-"""Sizes in C: those with names are parameters of functions, and the expressions of them are computed where they stand."""
+"""Sizes in C: those with names are parameters of functions; expressions of them are computed where they stand."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -38,7 +38,9 @@ def size_text(size: Any) -> str:
 def factor_text(size: Any) -> str:
     """The same as an operand of any operator."""
     text = size_text(size)
-    return text if text.isidentifier() or text.isdigit() or not isinstance(size, SymbolicSize) else f"({text})"
+    return (
+        text if text.isidentifier() or text.isdigit() or not isinstance(size, SymbolicSize) else f"({text})"
+    )
 
 
 def place_text(place: Affine) -> str:

@@ -1,0 +1,193 @@
+"""Kernels on arrays of any size, as texts by name: what loops and C must do once for all sizes."""
+
+HINTS = {"B": 8, "N": 100, "M": 7}
+"""Sizes with which they are printed."""
+
+SIZES = (
+    {"B": 2, "N": 2, "M": 2},
+    {"B": 3, "N": 5, "M": 9},
+    {"B": 33, "N": 64, "M": 31},
+    {"B": 300, "N": 515, "M": 129},
+)
+"""Sizes with which they run."""
+
+OTHER_SIZES = {
+    "halves": [{"N": 2}, {"N": 6}, {"N": 64}, {"N": 514}],
+    "tiles_without_rest": [{"B": 32, "N": 2}, {"B": 64, "N": 33}, {"B": 288, "N": 64}, {"B": 32, "N": 515}],
+    "windows": [{"N": 4}, {"N": 5}, {"N": 64}, {"N": 515}],
+}
+"""The same for kernels that are not for all of these."""
+
+KERNELS = {
+    "softmax": """
+def f(x: f32[B, N]) -> f32[B, N]:  # B in 2.., N in 2..
+    m: f32[B] = max(x, axes=(1,))
+    mr: f32[B, 1] = reshape(m, shape=(B, 1))
+    mb: f32[B, N] = broadcast_to(mr, shape=(B, N))
+    d: f32[B, N] = subtract(x, mb)
+    e: f32[B, N] = exp(d)
+    s: f32[B] = sum(e, axes=(1,))
+    sr: f32[B, 1] = reshape(s, shape=(B, 1))
+    sb: f32[B, N] = broadcast_to(sr, shape=(B, N))
+    o: f32[B, N] = divide(e, sb)
+    return o
+""",
+    "column_statistics": """
+def f(x: f32[B, N]) -> (f32[N], f32[N], f32[N]):  # B in 2.., N in 2..
+    m: f32[N] = max(x, axes=(0,))
+    n: f32[N] = min(x, axes=(0,))
+    s: f32[N] = sum(x, axes=(0,))
+    return m, n, s
+""",
+    "differences": """
+def f(x: f32[B, N]) -> f32[B, N - 1]:  # B in 2.., N in 2..
+    a: f32[B, N - 1] = slice(x, start=(0, 1), stop=(B, N), step=(1, 1))
+    b: f32[B, N - 1] = slice(x, start=(0, 0), stop=(B, N - 1), step=(1, 1))
+    d: f32[B, N - 1] = subtract(a, b)
+    return d
+""",
+    "every_other_backwards": """
+def f(x: f64[N]) -> f64[(N + 1) // 2]:  # N in 2..
+    a: f64[(N + 1) // 2] = slice(x, start=(0,), stop=(N,), step=(2,))
+    b: f64[(N + 1) // 2] = flip(a, axes=(0,))
+    return b
+""",
+    "transposed": """
+def f(x: f32[B, N], y: f32[N, B]) -> f32[B, N]:  # B in 2.., N in 2..
+    t: f32[B, N] = transpose(y, axes=(1, 0))
+    d: f32[B, N] = add(x, t)
+    return d
+""",
+    "tiles_without_rest": """
+def f(x: f32[B, N]) -> f32[N, B]:  # B in 32.., B % 32 == 0, N in 2..
+    t: f32[N, B] = transpose(x, axes=(1, 0))
+    d: f32[N, B] = negative(t)
+    return d
+""",
+    "side_by_side": """
+def f(x: f32[B, N], y: f32[B, M]) -> f32[B, M + N]:  # B in 2.., N in 2.., M in 2..
+    t: f32[B, M + N] = concatenate(x, y, axis=1)
+    d: f32[B, M + N] = square(t)
+    return d
+""",
+    "side_by_side_flat": """
+def f(x: f32[B, N], y: f32[B, M]) -> f32[B*M + B*N]:  # B in 2.., N in 2.., M in 2..
+    t: f32[B, M + N] = concatenate(x, y, axis=1)
+    d: f32[B, M + N] = square(t)
+    r: f32[B*M + B*N] = reshape(d, shape=(B*M + B*N,))
+    return r
+""",
+    "padded": """
+def f(x: i32[B, N]) -> i32[B + 3, 2*N]:  # B in 2.., N in 2..
+    p: i32[B + 3, 2*N] = pad(x, i32(7), low=(1, 0), high=(2, 1), interior=(0, 1))
+    q: i32[B + 3, 2*N] = add(p, p)
+    return q
+""",
+    "windows": """
+def f(x: f32[N], y: f32[N]) -> f32[N]:  # N in 4..
+    u: f32[N - 2] = slice(y, start=(1,), stop=(N - 1,), step=(1,))
+    w: f32[N] = update_slice(x, u, start=(1,), stop=(N - 1,), step=(1,))
+    return w
+""",
+    "channels": """
+def f(x: f32[B, N, 4]) -> f32[B, 4*N]:  # B in 2.., N in 2..
+    t: f32[B, N, 4] = tanh(x)
+    d: f32[B, N, 4] = multiply(t, x)
+    r: f32[B, 4*N] = reshape(d, shape=(B, 4*N))
+    return r
+""",
+    "taken_apart": """
+def f(x: f32[B*N], y: f32[B, 1]) -> f32[B, N]:  # B in 2.., N in 2..
+    r: f32[B, N] = reshape(x, shape=(B, N))
+    s: f32[B, N] = broadcast_to(y, shape=(B, N))
+    d: f32[B, N] = multiply(r, s)
+    return d
+""",
+    "halves": """
+def f(x: f32[N]) -> f32[N // 2]:  # N in 2.., N % 2 == 0
+    r: f32[2, N // 2] = reshape(x, shape=(2, N // 2))
+    s: f32[N // 2] = sum(r, axes=(0,))
+    return s
+""",
+    "pairs": """
+def f(x: f32[N, 3], y: f32[M, 3]) -> f32[N]:  # N in 2.., M in 2..
+    xr: f32[N, 1, 3] = reshape(x, shape=(N, 1, 3))
+    yr: f32[1, M, 3] = reshape(y, shape=(1, M, 3))
+    xb: f32[N, M, 3] = broadcast_to(xr, shape=(N, M, 3))
+    yb: f32[N, M, 3] = broadcast_to(yr, shape=(N, M, 3))
+    d: f32[N, M, 3] = subtract(xb, yb)
+    q: f32[N, M, 3] = square(d)
+    s: f32[N, M] = sum(q, axes=(2,))
+    g: f32[N, M] = negative(s)
+    e: f32[N, M] = exp(g)
+    o: f32[N] = sum(e, axes=(1,))
+    return o
+""",
+    "long_pairs": """
+def f(x: f32[N, 16], y: f32[M, 16]) -> (f32[N], i64[N]):  # N in 2.., M in 2..
+    xr: f32[N, 1, 16] = reshape(x, shape=(N, 1, 16))
+    yr: f32[1, M, 16] = reshape(y, shape=(1, M, 16))
+    xb: f32[N, M, 16] = broadcast_to(xr, shape=(N, M, 16))
+    yb: f32[N, M, 16] = broadcast_to(yr, shape=(N, M, 16))
+    d: f32[N, M, 16] = subtract(xb, yb)
+    q: f32[N, M, 16] = square(d)
+    s: f32[N, M] = sum(q, axes=(2,))
+    o: f32[N] = min(s, axes=(1,))
+    a: i64[N] = argmin(s, axis=1)
+    return o, a
+""",
+    "layer_norm": """
+def f(x: f32[B, N], w: f32[N]) -> f32[B, N]:  # B in 2.., N in 2..
+    n: i64[] = size(of=N)
+    c: f32[] = convert(n, dtype=f32)
+    s: f32[B] = sum(x, axes=(1,))
+    cb: f32[B] = broadcast_to(c, shape=(B,))
+    m: f32[B] = divide(s, cb)
+    mr: f32[B, 1] = reshape(m, shape=(B, 1))
+    mb: f32[B, N] = broadcast_to(mr, shape=(B, N))
+    d: f32[B, N] = subtract(x, mb)
+    q: f32[B, N] = square(d)
+    v: f32[B] = sum(q, axes=(1,))
+    vm: f32[B] = divide(v, cb)
+    r: f32[B] = sqrt(vm)
+    rr: f32[B, 1] = reshape(r, shape=(B, 1))
+    rb: f32[B, N] = broadcast_to(rr, shape=(B, N))
+    z: f32[B, N] = divide(d, rb)
+    wr: f32[1, N] = reshape(w, shape=(1, N))
+    wb: f32[B, N] = broadcast_to(wr, shape=(B, N))
+    o: f32[B, N] = multiply(z, wb)
+    return o
+""",
+    "largest_places": """
+def f(x: f32[B, N]) -> (i64[B], i64[N]):  # B in 2.., N in 2..
+    a: i64[B] = argmax(x, axis=1)
+    b: i64[N] = argmin(x, axis=0)
+    return a, b
+""",
+    "taken": """
+def f(x: f32[N, M], i: i64[B], s: u64[]) -> (f32[B, M], f32[2]):  # B in 2.., N in 2.., M in 2..
+    g: f32[B, M] = gather(x, i, axes=(0,))
+    c: f32[M] = sum(x, axes=(0,))
+    w: f32[2] = dynamic_slice(c, s, sizes=(2,))
+    return g, w
+""",
+    "sums": """
+def f(x: f64[B, N], y: c64[N]) -> (f64[], c64[], bool[B]):  # B in 2.., N in 2..
+    s: f64[] = sum(x, axes=(0, 1))
+    t: c64[] = sum(y, axes=(0,))
+    g: bool[B, N] = greater(x, f64(0.5))
+    a: bool[B] = any(g, axes=(1,))
+    return s, t, a
+""",
+    "places": """
+def f(x: f32[N]) -> f32[B, N]:  # B in 2.., N in 2..
+    i: i32[N] = iota(length=N, dtype=i32)
+    j: i32[1, N] = reshape(i, shape=(1, N))
+    k: i32[B, N] = broadcast_to(j, shape=(B, N))
+    c: f32[B, N] = convert(k, dtype=f32)
+    r: f32[1, N] = reshape(x, shape=(1, N))
+    b: f32[B, N] = broadcast_to(r, shape=(B, N))
+    o: f32[B, N] = multiply(b, c)
+    return o
+""",
+}
