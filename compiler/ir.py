@@ -11,6 +11,7 @@ import numpy as np
 
 from .dtypes import Array, DType, dtype_name
 from .identifiers import identifier, unique_identifiers
+from .symbolic_size import SymbolicSize, is_known, same_shape
 
 if TYPE_CHECKING:
     from .nodes import Node
@@ -260,7 +261,9 @@ def _same_body(left: Graph, right: Graph) -> bool:
 
     def made(ours: Sequence[Value], theirs: Sequence[Value]) -> bool:
         pair.update(zip(ours, theirs, strict=False))
-        return len(ours) == len(theirs) and all(a.type == b.type for a, b in zip(ours, theirs, strict=True))
+        return len(ours) == len(theirs) and all(
+            same_type(a.type, b.type) for a, b in zip(ours, theirs, strict=True)
+        )
 
     def used(ours: Sequence[Value], theirs: Sequence[Value]) -> bool:
         return len(ours) == len(theirs) and all(map(same, ours, theirs))
@@ -280,6 +283,11 @@ def _same_body(left: Graph, right: Graph) -> bool:
     return used(left.outputs, right.outputs)
 
 
+def same_type(ours: ArrayType, theirs: ArrayType) -> bool:
+    """Whether types are known to be equal for all sizes. ``==`` asks where that is not known, which makes a guard."""
+    return ours is theirs or (ours.dtype == theirs.dtype and same_shape(ours.shape, theirs.shape))
+
+
 def same_params(ours: Mapping[str, Param], theirs: Mapping[str, Param]) -> bool:
     """Equal name by name: 1, 1.0 and True differ, NaN equals itself, nested graphs need not share a name."""
     return ours.keys() == theirs.keys() and all(_same_param(ours[name], theirs[name]) for name in ours)
@@ -292,6 +300,8 @@ def _same_param(ours: Param, theirs: Param) -> bool:
         return len(ours) == len(theirs) and all(map(_same_param, ours, theirs))
     if type(ours) is not type(theirs):
         return False
+    if isinstance(ours, SymbolicSize):
+        return ours is theirs or is_known(ours == theirs)
     return repr(ours) == repr(theirs) if isinstance(ours, float) else ours == theirs
 
 

@@ -62,7 +62,19 @@ def typical(size: Any) -> int:
 
 def is_known(fact: Any) -> bool:
     """Whether a comparison holds for all sizes that the program is for; of ints, whether it holds."""
-    return fact.is_known if isinstance(fact, SymbolicFact) else bool(fact)
+    return fact.is_known if not isinstance(fact, bool) and isinstance(fact, SymbolicFact) else bool(fact)
+
+
+def is_one(size: Any) -> bool:
+    """Whether a size is known to be 1."""
+    return is_known(size == 1)
+
+
+def same_shape(x: Sequence[Any], y: Sequence[Any]) -> bool:
+    """Whether two shapes are the same for all sizes that the program is for."""
+    return len(x) == len(y) and all(
+        one is other or is_known(one == other) for one, other in zip(x, y, strict=True)
+    )
 
 
 def quotient(left: Any, right: Any) -> Any:
@@ -97,9 +109,3 @@ def maximum(left: Any, right: Any) -> Any:
         if isinstance(size, SymbolicSize):
             return size.maximum(left, right)
     return max(left, right)
-
-
-def same_shape(x: Sequence[Any], y: Sequence[Any]) -> bool:
-    """Whether two shapes are the same for all sizes that the program is for."""
-    pairs = zip(x, y, strict=False)
-    return len(x) == len(y) and all(one is other or is_known(one == other) for one, other in pairs)

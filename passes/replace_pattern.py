@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from ..compiler.check import check
 from ..compiler.errors import TransformArgumentError
-from ..compiler.ir import ArrayType, Call, Constant, Graph, Value, same_params
+from ..compiler.ir import ArrayType, Call, Constant, Graph, Value, same_params, same_type
 from ..compiler.trace import Builder, inline, recording, require_graph
 
 
@@ -107,7 +107,7 @@ def _types(values: Sequence[Value]) -> str:
 
 
 def _fits(ours: ArrayType, theirs: ArrayType, any_shape: bool) -> bool:
-    return ours.dtype == theirs.dtype if any_shape else ours == theirs
+    return ours.dtype == theirs.dtype if any_shape else same_type(ours, theirs)
 
 
 # ---- the search ------------------------------------------------------------------------------------

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..compiler.functions import equal, iota, reshape, where
 from ..compiler.ir import Graph, Param, Value
 from ..compiler.kernel import is_elementwise
+from ..compiler.ops.elementwise import broadcast_shapes
+from ..compiler.symbolic_size import is_known, same_shape
 from ..compiler.trace import bind
 from .rewrite import Rewriter
 from .simplifications.ranges import is_position
@@ -57,10 +57,11 @@ class _Selector(Rewriter):
         rows, columns, *rest = base.shape
         of_rows, of_columns = indices
         site = Site("scatter", tuple(inputs), params, self.producer, {})
-        shape = np.broadcast_shapes(of_rows.shape, of_columns.shape)
-        if shape != of_columns.shape or of_rows.type.size != rows or of_columns.type.size != rows:
-            return None
         if not is_position(site, of_rows):
+            return None
+        if not all(is_known(index.type.size == rows) for index in indices):
+            return None
+        if not same_shape(broadcast_shapes("scatter", [index.type for index in indices]), of_columns.shape):
             return None
         ones = (1,) * len(rest)
         places = reshape(of_columns, (rows, 1, *ones))

@@ -28,6 +28,7 @@ from ..compiler.ir import ArrayType, Graph, Param, Shape, Value, graphs_in
 from ..compiler.kernel import MOVES
 from ..compiler.nested_graphs import graph_of
 from ..compiler.op import lookup
+from ..compiler.symbolic_size import is_known, is_one, typical
 from ..compiler.trace import bind, bind_all
 from .halves import is_half, narrowed, widened
 from .rewrite import Rewriter
@@ -142,7 +143,7 @@ def _conv(
         x.type, w.type, strides=strides, padding=padding, input_dilation=input_dilation,
         kernel_dilation=kernel_dilation,
     )  # fmt: skip
-    if not (x.type.size and w.type.size and types.size):
+    if any(is_known(size == 0) for size in (x.type.size, w.type.size, types.size)):
         return full(types.shape, 0, x.dtype)
     groups, count, channels = x.shape[:3]
     kernels, taps = w.shape[1], w.shape[3:]
@@ -163,7 +164,8 @@ def _conv(
             left, reshape(columns, (groups, channels * reach, taken * places)), ((2,), (1,)), ((0,), (0,))
         )
 
-    if x.dtype.itemsize * groups * count * channels * reach * places < MOST_WINDOWS or count == 1:
+    window_bytes = x.dtype.itemsize * groups * count * channels * reach * places
+    if typical(window_bytes) < MOST_WINDOWS or is_one(count):
         whole = reshape(convolved(left, signal), (groups, kernels, count, *sizes))
         return transpose(whole, (0, 2, 1, *range(3, whole.ndim)))
     examples = transpose(signal, (1, 0, *range(2, signal.ndim)))

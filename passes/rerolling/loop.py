@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...compiler.dtypes import Array
-from ...compiler.ir import Call, Constant, Graph, Value, same_params
+from ...compiler.ir import Call, Constant, Graph, Value, same_params, same_type
 from ...compiler.memory_plan import VIEWS
 from ...compiler.op import has_effect
+from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
 from .operand import Carried, Local, Made, Numbers, Operand, Rows, Same
 from .repetition import Repetition
 
@@ -162,8 +163,8 @@ class _Reading:
         self._narrow([_same_types(call, like) for call in calls])
         same = [same_params(call.params, like.params) for call in calls]
         if not (same[self.middle - 1] and same[self.middle + 1]) and like.op in PLACES:
-            self._narrow([_is_dense(call) for call in calls])
-            self.moving[index] = np.array([call.params[PLACES[call.op]] for call in calls])
+            self._narrow([_is_dense(call) and _begins_at_ints(call) for call in calls])
+            self.moving[index] = np.array([_place(call) for call in calls])
         else:
             self._narrow(same)
         return tuple(self._operand([call.inputs[slot] for call in calls]) for slot in range(len(like.inputs)))
@@ -241,26 +242,26 @@ class _Reading:
         if axis is None or not self.numbering.is_before(array, self.place.start):
             return None
         starts: Any = call.params["start"]
-        return array, axis, starts[axis]
+        return None if isinstance(starts[axis], SymbolicSize) else (array, axis, starts[axis])
 
 
 def row_axis(shape: Sequence[int], call: Call) -> int | None:
     """The axis of which a slice takes one entry, and all of the others."""
     params: Any = call.params
     parts = list(zip(shape, params["start"], params["stop"], strict=True))
-    partial = [axis for axis, (dim, start, stop) in enumerate(parts) if stop - start != dim]
+    partial = [axis for axis, (dim, start, stop) in enumerate(parts) if not is_known(stop - start == dim)]
     if len(partial) != 1 or any(step != 1 for step in params["step"]):
         return None
     _, start, stop = parts[partial[0]]
-    return partial[0] if stop - start == 1 else None
+    return partial[0] if is_one(stop - start) else None
 
 
 def _same_types(call: Call, other: Call) -> bool:
     return (
         len(call.inputs) == len(other.inputs)
         and len(call.outputs) == len(other.outputs)
-        and all(a.type == b.type for a, b in zip(call.inputs, other.inputs, strict=True))
-        and all(a.type == b.type for a, b in zip(call.outputs, other.outputs, strict=True))
+        and all(same_type(a.type, b.type) for a, b in zip(call.inputs, other.inputs, strict=True))
+        and all(same_type(a.type, b.type) for a, b in zip(call.outputs, other.outputs, strict=True))
     )
 
 
@@ -274,6 +275,17 @@ def _is_dense(call: Call) -> bool:
     """Whether the part that a call reads or writes has no gaps."""
     params: Any = call.params
     return not any(params["interior"]) if call.op == "pad" else all(step == 1 for step in params["step"])
+
+
+def _begins_at_ints(call: Call) -> bool:
+    """Whether the place of the part is known: steps to places that are symbolic are not looked for."""
+    return not any(isinstance(start, SymbolicSize) for start in _place(call))
+
+
+def _place(call: Call) -> Sequence[int]:
+    """Where along each axis the part begins that a call reads or writes."""
+    params: Any = call.params
+    return tuple(params[PLACES[call.op]])
 
 
 def _invariant(

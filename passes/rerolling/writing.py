@@ -21,6 +21,7 @@ from ...compiler.functions import (
     zeros_like,
 )
 from ...compiler.ir import Call, Constant, Graph, Param, Shape, Value
+from ...compiler.symbolic_size import same_shape
 from ...compiler.trace import Builder, bind_all, recording
 from .body import Body
 from .loop import Loop, Numbering
@@ -137,7 +138,7 @@ class _Writer(Builder):
         if entry is None or entry.axis is not None or out.ndim != x.ndim + 1:
             return False
         for axis in range(out.ndim):
-            if out.shape == (*x.shape[:axis], 1, *x.shape[axis:]):
+            if same_shape(out.shape, (*x.shape[:axis], 1, *x.shape[axis:])):
                 self.entries[out] = entry._replace(axis=axis)
                 return True
         return False

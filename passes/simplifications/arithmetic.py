@@ -16,7 +16,7 @@ from ...compiler.functions import (
     square,
     subtract,
 )
-from ...compiler.ir import Value
+from ...compiler.ir import Constant, Value
 from ...compiler.trace import bind
 from .constants import either_number, is_number, uniform
 from .rule import Site, rule
@@ -65,7 +65,7 @@ def _multiply_minus_one(site: Site) -> Value | None:
 def _power_two(site: Site) -> Value | None:
     """NumPy squares, too, where the exponent is one number; an array of exponents it hands to `pow`."""
     x, y = site.inputs
-    if x.dtype.kind == "c" or y.type.size != 1 or not is_number(y, 2):
+    if x.dtype.kind == "c" or not is_number(y, 2) or y.type.size != 1:
         return None
     return broadcast_to(square(x), site.type.shape)
 
@@ -77,7 +77,7 @@ def _small_powers(site: Site) -> Value | None:
     Where a part of the product leaves the range of the numbers, so does the result.
     """
     x, y = site.inputs
-    if x.dtype.name not in ("float32", "float64") or y.type.size != 1:
+    if x.dtype.name not in ("float32", "float64") or not isinstance(y, Constant) or y.type.size != 1:
         return None
     for exponent, product in _PRODUCTS.items():
         if is_number(y, exponent):

@@ -6,6 +6,7 @@ from ...compiler.functions import (
     reshape,
 )
 from ...compiler.ir import Constant, Value
+from ...compiler.symbolic_size import same_shape
 from ...compiler.trace import bind
 from .constants import uniform
 from .rule import Rule, Site
@@ -30,7 +31,7 @@ def _unrepeated(site: Site, value: Value) -> Value:
         (x,) = inner.inputs
         lead = value.ndim - x.ndim
         aligned = any(other is not value and other.ndim >= value.ndim for other in site.inputs)
-        if aligned and lead > 0 and value.shape == (1,) * lead + x.shape:
+        if aligned and lead > 0 and same_shape(value.shape, (1,) * lead + x.shape):
             return x
     return value
 

@@ -3,6 +3,7 @@
 from ...compiler.functions import gather, reshape
 from ...compiler.ir import Value
 from ...compiler.kernel import is_elementwise
+from ...compiler.symbolic_size import typical
 from ...compiler.trace import bind
 from .rule import Site, rule
 
@@ -21,9 +22,11 @@ def _gather_first(site: Site) -> Value | None:
     if inner is None or not is_elementwise(inner) or inner.op == "bitcast":
         return None
     if site.used_once(x):
-        if site.type.size >= x.type.size:
+        if typical(site.type.size) >= typical(x.type.size):
             return None
-    elif FEW * site.type.size > x.type.size or any(_is_computed(site, value) for value in inner.inputs):
+    elif FEW * typical(site.type.size) > typical(x.type.size) or any(
+        _is_computed(site, value) for value in inner.inputs
+    ):
         return None
 
     def gathered(value: Value) -> Value:

@@ -11,7 +11,8 @@ from ...compiler.functions import (
     slice_,
     transpose,
 )
-from ...compiler.ir import Call, Constant, Shape, Value
+from ...compiler.ir import Call, Constant, Dim, Shape, Value, same_params
+from ...compiler.symbolic_size import is_known, is_one, same_shape
 from ...compiler.trace import bind
 from .constants import uniform
 from .rule import Site, rule
@@ -19,7 +20,7 @@ from .rule import Site, rule
 
 @rule("reshape to its own shape → x", "reshape", "broadcast_to")
 def _same_shape(site: Site) -> Value | None:
-    return site.inputs[0] if site.params["shape"] == site.inputs[0].shape else None
+    return site.inputs[0] if same_shape(site.params["shape"], site.inputs[0].shape) else None
 
 
 @rule("reshape of reshape → reshape", "reshape", "broadcast_to")
@@ -31,7 +32,7 @@ def _shape_of_shape(site: Site) -> Value | None:
 @rule("broadcast that repeats nothing → reshape", "broadcast_to")
 def _repeats_nothing(site: Site) -> Value | None:
     (x,), shape = site.inputs, site.params["shape"]
-    return reshape(x, shape) if x.type.size == math.prod(shape) else None
+    return reshape(x, shape) if is_known(x.type.size == math.prod(shape)) else None
 
 
 @rule("repeated number, moved → repeated number", "reshape", "transpose", "slice", "flip")
@@ -60,7 +61,7 @@ def _transpose_twice(site: Site) -> Value | None:
 @rule("transpose of axes of length 1 → reshape", "transpose")
 def _moves_only_ones(site: Site) -> Value | None:
     shape = site.inputs[0].shape
-    long = [axis for axis in site.params["axes"] if shape[axis] != 1]
+    long = [axis for axis in site.params["axes"] if not is_one(shape[axis])]
     return reshape(site.inputs[0], site.type.shape) if long == sorted(long) else None
 
 
@@ -71,9 +72,9 @@ def _moves_new_ones(site: Site) -> Value | None:
     if inner is None:
         return None
     (x,), shape = inner.inputs, site.inputs[0].shape
-    long = [axis for axis in site.params["axes"] if shape[axis] != 1]
+    long = [axis for axis in site.params["axes"] if not is_one(shape[axis])]
     order = sorted(long)
-    if len(order) == len(shape) or x.shape != tuple(shape[axis] for axis in order):
+    if len(order) == len(shape) or not same_shape(x.shape, tuple(shape[axis] for axis in order)):
         return None
     return reshape(transpose(x, [order.index(axis) for axis in long]), site.type.shape)
 
@@ -81,7 +82,7 @@ def _moves_new_ones(site: Site) -> Value | None:
 @rule("flip of flip → flip", "flip")
 def _flip_twice(site: Site) -> Value | None:
     (x,), axes = site.inputs, site.params["axes"]
-    if all(x.shape[axis] == 1 for axis in axes):
+    if all(is_one(x.shape[axis]) for axis in axes):
         return x
     inner = site.made_by(x, "flip")
     if inner is None:
@@ -92,13 +93,13 @@ def _flip_twice(site: Site) -> Value | None:
 
 @rule("slice of all → x", "slice")
 def _slice_all(site: Site) -> Value | None:
-    return site.inputs[0] if site.type.shape == site.inputs[0].shape else None
+    return site.inputs[0] if same_shape(site.type.shape, site.inputs[0].shape) else None
 
 
 @rule("slice of slice → slice", "slice")
 def _slice_of_slice(site: Site) -> Value | None:
     inner = site.made_by(site.inputs[0], "slice")
-    if inner is None or 0 in site.type.shape:
+    if inner is None or not all(is_known(dim >= 1) for dim in site.type.shape):
         return None
     first: Any = inner.params
     start = [a + b * s for a, b, s in zip(first["start"], site.params["start"], first["step"], strict=True)]
@@ -121,7 +122,8 @@ def _slice_of_concatenate(site: Site) -> Value | None:
     begin = 0
     for part in inner.inputs:
         end = begin + part.shape[axis]
-        if begin <= start[axis] and stop[axis] <= end and start[axis] < stop[axis]:
+        is_within = is_known(begin <= start[axis]) and is_known(stop[axis] <= end)
+        if is_within and is_known(start[axis] < stop[axis]):
             start[axis] -= begin
             stop[axis] -= begin
             return slice_(part, start, stop, site.params["step"])
@@ -133,14 +135,21 @@ def _slice_of_concatenate(site: Site) -> Value | None:
 def _slice_of_pad(site: Site) -> Value | None:
     """Where the slice lies within what was padded."""
     inner = site.made_by(site.inputs[0], "pad")
-    if inner is None or any(gap for gap in _axes(inner, "interior")):
+    if inner is None or _has_gaps(_axes(inner, "interior")):
         return None
     x, low = inner.inputs[0], _axes(inner, "low")
     start = [a - b for a, b in zip(site.params["start"], low, strict=True)]
     stop = [a - b for a, b in zip(site.params["stop"], low, strict=True)]
-    if any(a < 0 or b > dim for a, b, dim in zip(start, stop, x.shape, strict=True)):
+    if not all(
+        is_known(a >= 0) and is_known(b <= dim) for a, b, dim in zip(start, stop, x.shape, strict=True)
+    ):
         return None
     return slice_(x, start, stop, site.params["step"])
+
+
+def _has_gaps(interior: Sequence[Dim]) -> bool:
+    """Whether a pad may put numbers between the entries."""
+    return not all(is_known(gap == 0) for gap in interior)
 
 
 def _axes(call: Call, name: str) -> tuple[int, ...]:
@@ -167,14 +176,20 @@ def _known_update(site: Site) -> Value | None:
     return bind("update_slice", x, y, start=start, stop=stop, step=(1,) * x.ndim)
 
 
-def _known_window(shape: Shape, starts: Sequence[Value], sizes: Shape) -> tuple[int, ...] | None:
+def _known_window(shape: Shape, starts: Sequence[Value], sizes: Shape) -> Shape | None:
     """Where the window begins after it was moved so that it fits, if all starts are constants that matter."""
-    window: list[int] = []
+    window: list[Dim] = []
     for dim, start, size in zip(shape, starts, sizes, strict=True):
-        if size == dim:
+        if is_known(size == dim):
             window.append(0)
         elif isinstance(start, Constant):
-            window.append(min(max(int(start.array), 0), dim - size))
+            wanted = max(int(start.array), 0)
+            if is_known(wanted <= dim - size):
+                window.append(wanted)
+            elif is_known(wanted >= dim - size):
+                window.append(dim - size)
+            else:
+                return None
         else:
             return None
     return tuple(window)
@@ -183,19 +198,19 @@ def _known_window(shape: Shape, starts: Sequence[Value], sizes: Shape) -> tuple[
 @rule("slice of update → the update", "slice")
 def _slice_of_update(site: Site) -> Value | None:
     inner = site.made_by(site.inputs[0], "update_slice")
-    return inner.inputs[1] if inner is not None and dict(inner.params) == dict(site.params) else None
+    return inner.inputs[1] if inner is not None and same_params(inner.params, site.params) else None
 
 
 @rule("update of all → the update", "update_slice")
 def _update_all(site: Site) -> Value | None:
     x, y = site.inputs
-    return y if x.shape == y.shape else None
+    return y if same_shape(x.shape, y.shape) else None
 
 
 @rule("update over an update → the last", "update_slice")
 def _update_twice(site: Site) -> Value | None:
     inner = site.made_by(site.inputs[0], "update_slice")
-    if inner is None or dict(inner.params) != dict(site.params):
+    if inner is None or not same_params(inner.params, site.params):
         return None
     return bind("update_slice", inner.inputs[0], site.inputs[1], **site.params)
 
@@ -204,13 +219,13 @@ def _update_twice(site: Site) -> Value | None:
 def _update_with_itself(site: Site) -> Value | None:
     x, part = site.inputs
     inner = site.made_by(part, "slice")
-    is_same = inner is not None and inner.inputs[0] is x and dict(inner.params) == dict(site.params)
+    is_same = inner is not None and inner.inputs[0] is x and same_params(inner.params, site.params)
     return x if is_same else None
 
 
 @rule("pad with nothing → x", "pad")
 def _pad_nothing(site: Site) -> Value | None:
-    return site.inputs[0] if site.type.shape == site.inputs[0].shape else None
+    return site.inputs[0] if same_shape(site.type.shape, site.inputs[0].shape) else None
 
 
 @rule("pad of pad → pad", "pad")
@@ -218,7 +233,7 @@ def _pad_of_pad(site: Site) -> Value | None:
     """With the same number, and no gaps."""
     x, fill = site.inputs
     inner = site.made_by(x, "pad")
-    if inner is None or any((*site.params["interior"], *_axes(inner, "interior"))):
+    if inner is None or _has_gaps((*site.params["interior"], *_axes(inner, "interior"))):
         return None
     first, second = uniform(inner.inputs[1]), uniform(fill)
     if first is None or second is None or first.tobytes() != second.tobytes():
@@ -231,7 +246,7 @@ def _pad_of_pad(site: Site) -> Value | None:
 @rule("concatenate without empty parts", "concatenate")
 def _concatenate_nonempty(site: Site) -> Value | None:
     axis = site.params["axis"]
-    parts = [part for part in site.inputs if part.shape[axis]]
+    parts = [part for part in site.inputs if not is_known(part.shape[axis] == 0)]
     if len(parts) == len(site.inputs) > 1:
         return None
     return bind("concatenate", *parts, axis=axis) if len(parts) > 1 else (parts or site.inputs)[0]

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...compiler.functions import dot, multiply, reshape, transpose
 from ...compiler.ir import Value
+from ...compiler.symbolic_size import is_known, is_one, same_shape, typical
 from ...compiler.trace import bind
 from .rule import Site, rule
 
@@ -37,8 +38,9 @@ def _dot_without_ones(site: Site) -> Value | None:
     for place, side in enumerate("xy"):
         value, taken = inputs[place], (*params[f"contract_{side}"], *params[f"batch_{side}"])
         inner = site.made_by(value, "reshape")
-        kept = [axis for axis in range(value.ndim) if axis in taken or value.shape[axis] != 1]
-        if inner is None or inner.inputs[0].shape != tuple(value.shape[axis] for axis in kept):
+        kept = [axis for axis in range(value.ndim) if axis in taken or not is_one(value.shape[axis])]
+        shape = tuple(value.shape[axis] for axis in kept)
+        if inner is None or not same_shape(inner.inputs[0].shape, shape):
             continue
         if len(kept) < value.ndim:
             inputs[place] = inner.inputs[0]
@@ -54,7 +56,7 @@ def _dot_without_ones(site: Site) -> Value | None:
 def _dot_of_one(site: Site) -> Value | None:
     """An outer product, such as the gradient of a weight for one example: a loop that joins those around it."""
     (x, y), params = site.inputs, {"batch_x": (), "batch_y": (), **site.params}
-    if any(x.shape[axis] != 1 for axis in params["contract_x"]):
+    if not all(is_one(x.shape[axis]) for axis in params["contract_x"]):
         return None
     left = _batch_first(x, params["batch_x"], params["contract_x"])
     right = _batch_first(y, params["batch_y"], params["contract_y"])
@@ -68,9 +70,9 @@ def _transpose_of_outer_product(site: Site) -> Value | None:
     """Where both factors are smaller than the product: it is then made in the order in which it is wanted."""
     (product,) = site.inputs
     inner = site.made_by(product, "multiply")
-    if inner is None or not site.used_once(product) or not product.type.size:
+    if inner is None or not site.used_once(product) or is_known(product.type.size == 0):
         return None
-    if any(2 * factor.type.size > product.type.size for factor in inner.inputs):
+    if any(2 * typical(factor.type.size) > typical(product.type.size) for factor in inner.inputs):
         return None
     padded = (reshape(x, ((1,) * (product.ndim - x.ndim) + x.shape)) for x in inner.inputs)
     x, y = (transpose(factor, site.params["axes"]) for factor in padded)

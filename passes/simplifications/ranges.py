@@ -6,7 +6,9 @@ import numpy as np
 
 from ...compiler.dtypes import is_integer
 from ...compiler.functions import broadcast_to, constant, gather, reshape
-from ...compiler.ir import Constant, Value
+from ...compiler.ir import Constant, Value, same_type
+from ...compiler.ops.elementwise import broadcast_shapes
+from ...compiler.symbolic_size import is_known, is_one, same_shape
 from ...compiler.trace import bind
 from .constants import uniform
 from .rule import Site, rule
@@ -16,7 +18,7 @@ _MOVED: Final = ("broadcast_to", "flip", "reshape", "slice", "transpose")
 
 def bounds(site: Site, value: Value) -> tuple[int, int] | None:
     """The least and the greatest that elements of an array of integers can be; None if nothing is known."""
-    if not is_integer(value.dtype) or value.type.size == 0:
+    if not is_integer(value.dtype) or is_known(value.type.size == 0):
         return None
     if isinstance(value, Constant):
         return int(value.array.min()), int(value.array.max())
@@ -25,7 +27,7 @@ def bounds(site: Site, value: Value) -> tuple[int, int] | None:
     if (inner := site.made_by(value, "iota")) is not None:
         params: Any = inner.params
         last = params["length"] - 1
-        return (0, last) if last <= np.iinfo(value.dtype).max else None
+        return (0, last) if is_known(last <= np.iinfo(value.dtype).max) else None
     if (inner := site.made_by(value, "clip")) is not None:
         low, high = (uniform(limit) for limit in inner.inputs[1:])
         return None if low is None or high is None or low > high else (int(low), int(high))
@@ -48,9 +50,9 @@ def _known_order(site: Site) -> Value | None:
     is_less = site.op.startswith("less")
     (low, high), (other_low, other_high) = (first, second) if is_less else (second, first)
     is_strict = not site.op.endswith("equal")
-    if high < other_low or (high == other_low and not is_strict):
+    if is_known(high < other_low) or (not is_strict and is_known(high <= other_low)):
         return broadcast_to(constant(True), site.type.shape)
-    if low > other_high or (low == other_high and is_strict):
+    if is_known(low > other_high) or (is_strict and is_known(low >= other_high)):
         return broadcast_to(constant(False), site.type.shape)
     return None
 
@@ -58,18 +60,22 @@ def _known_order(site: Site) -> Value | None:
 @rule("clip(x, low, high) → x where x is known to lie between", "clip")
 def _known_between(site: Site) -> Value | None:
     x, *limits = site.inputs
-    if x.type != site.type:
+    if not same_type(x.type, site.type):
         return None
     known, low, high = bounds(site, x), *(bounds(site, limit) for limit in limits)
     if known is None or low is None or high is None:
         return None
-    return x if low[1] <= known[0] and known[1] <= high[0] else None
+    return x if is_known(low[1] <= known[0]) and is_known(known[1] <= high[0]) else None
+
+
+def _is_as_long(index: Value, x: Value) -> bool:
+    return is_known(index.type.size == x.shape[0])
 
 
 @rule("gather of x in its own order → x", "gather")
 def _gather_all(site: Site) -> Value | None:
     (x, *indices), axes = site.inputs, site.params["axes"]
-    if axes != (0,) or indices[0].type.size != x.shape[0] or not is_position(site, indices[0]):
+    if axes != (0,) or not is_position(site, indices[0]) or not _is_as_long(indices[0], x):
         return None
     return reshape(x, site.type.shape)
 
@@ -78,13 +84,13 @@ def _gather_all(site: Site) -> Value | None:
 def _gather_only(site: Site) -> Value | None:
     """Every index along it is that of its entry."""
     (x, *indices), axes = site.inputs, site.params["axes"]
-    kept = [(index, axis) for index, axis in zip(indices, axes, strict=True) if x.shape[axis] != 1]
+    kept = [(index, axis) for index, axis in zip(indices, axes, strict=True) if not is_one(x.shape[axis])]
     if not kept or len(kept) == len(axes):
         return None
-    shape = np.broadcast_shapes(*(index.shape for index in indices))
-    if np.broadcast_shapes(*(index.shape for index, _ in kept)) != shape:
+    shape = broadcast_shapes("gather", [index.type for index in indices])
+    if not same_shape(broadcast_shapes("gather", [index.type for index, _ in kept]), shape):
         return None
-    gone = [axis for axis in axes if x.shape[axis] == 1]
+    gone = [axis for axis in axes if is_one(x.shape[axis])]
     x = reshape(x, tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone))
     now = tuple(axis - sum(other < axis for other in gone) for _, axis in kept)
     hint = {"unique": True} if site.params.get("unique") else {}
@@ -94,7 +100,7 @@ def _gather_only(site: Site) -> Value | None:
 @rule("scatter to all of x in its own order → x combined with the updates", "scatter")
 def _scatter_all(site: Site) -> Value | None:
     (x, updates, *indices), axes = site.inputs, site.params["axes"]
-    if axes != (0,) or indices[0].type.size != x.shape[0] or not is_position(site, indices[0]):
+    if axes != (0,) or not is_position(site, indices[0]) or not _is_as_long(indices[0], x):
         return None
     updates, mode = reshape(updates, x.shape), site.params["mode"]
     return updates if mode == "set" else bind(mode, x, updates)

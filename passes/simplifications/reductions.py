@@ -7,7 +7,8 @@ import numpy as np
 
 from ...compiler.dtypes import DType, kind
 from ...compiler.functions import add, broadcast_to, constant, multiply, reshape, sum_, transpose
-from ...compiler.ir import Value
+from ...compiler.ir import Dim, Value
+from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
 from ...compiler.trace import bind
 from .rule import Site, rule
 
@@ -16,7 +17,7 @@ from .rule import Site, rule
 def _sum_of_one(site: Site) -> Value | None:
     """NumPy's sum of −0 is 0, hence the + 0 where no other axis is summed."""
     (x,), axes = site.inputs, site.params["axes"]
-    ones = [axis for axis in axes if x.shape[axis] == 1]
+    ones = [axis for axis in axes if is_one(x.shape[axis])]
     if not ones:
         return None
     kept = [axis for axis in range(x.ndim) if axis not in ones]
@@ -28,7 +29,7 @@ def _sum_of_one(site: Site) -> Value | None:
 @rule("max over axes of length 1 → reshape", "prod", "max", "min", "any", "all")
 def _extremum_of_one(site: Site) -> Value | None:
     (x,), axes = site.inputs, site.params["axes"]
-    return reshape(x, site.type.shape) if all(x.shape[axis] == 1 for axis in axes) else None
+    return reshape(x, site.type.shape) if all(is_one(x.shape[axis]) for axis in axes) else None
 
 
 @rule("sum of transposed x → transposed sum of x", "sum", "prod", "max", "min", "any", "all")
@@ -50,13 +51,13 @@ def _reduced_repetition(site: Site) -> Value | None:
     """A sum has one rounding instead of many, if the dtype has the number of entries that are the same."""
     (x,), axes = site.inputs, site.params["axes"]
     inner = site.made_by(x, "broadcast_to")
-    if inner is None or not x.type.size:
+    if inner is None or not all(is_known(dim >= 1) for dim in x.shape):
         return None
     (once,) = inner.inputs
     shape = (1,) * (x.ndim - once.ndim) + once.shape
-    count = math.prod(x.shape[axis] for axis in axes if shape[axis] == 1)
+    count = math.prod(x.shape[axis] for axis in axes if is_one(shape[axis]))
     factor = None
-    if count > 1 and site.op in ("sum", "prod"):
+    if not is_one(count) and site.op in ("sum", "prod"):
         factor = _number_of(x.dtype, count) if site.op == "sum" else None
         if factor is None:
             return None
@@ -66,9 +67,9 @@ def _reduced_repetition(site: Site) -> Value | None:
     return broadcast_to(reduced, site.type.shape)
 
 
-def _number_of(dtype: DType, count: int) -> Value | None:
+def _number_of(dtype: DType, count: Dim) -> Value | None:
     """By what a sum of so many equal numbers is a multiple of one; None if that is no number of the dtype."""
-    if kind(dtype) not in "iuf":  # complex infinities would become NaN
+    if isinstance(count, SymbolicSize) or kind(dtype) not in "iuf":  # complex infinities would become NaN
         return None
     with np.errstate(over="ignore"):
         number = np.asarray(count).astype(dtype)  # integers wrap, as their sum does

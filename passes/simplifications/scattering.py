@@ -6,8 +6,9 @@ Gradients of ``x[rows, labels]`` are such sums. As in all sums, the order of the
 from typing import Any
 
 from ...compiler.functions import add, broadcast_to, scatter, sum_, zeros_like
-from ...compiler.ir import Call, Value
+from ...compiler.ir import Call, Value, same_type
 from ...compiler.ops.indexing import other_axes
+from ...compiler.symbolic_size import is_known
 from ...compiler.trace import bind
 from .constants import is_number
 from .ranges import bounds
@@ -30,7 +31,10 @@ def _sum_of_scatter(site: Site) -> Value | None:
     if not set(axes) < set(places):
         return None
     known = {axis: bounds(site, places[axis]) for axis in axes}
-    if not all(found and found[0] >= 0 and found[1] < x.shape[axis] for axis, found in known.items()):
+    if not all(
+        found and is_known(found[0] >= 0) and is_known(found[1] < x.shape[axis])
+        for axis, found in known.items()
+    ):
         return None
     shape = updates.shape[: updates.ndim - x.ndim + len(places)]
     left = {axis: at for at, axis in enumerate(other_axes(x.ndim, axes)) if axis in places}
@@ -44,7 +48,7 @@ def _add_to_scatter(site: Site) -> Value | None:
     """Unless x is zeros."""
     for x, y in (site.inputs, site.inputs[::-1]):
         inner = _scattered_sum(site, x)
-        if inner is None or not site.used_once(x) or x.type != site.type:
+        if inner is None or not site.used_once(x) or not same_type(x.type, site.type):
             continue
         base, *rest = inner.inputs
         if not _is_zero(site, base):
