@@ -597,6 +597,24 @@ class DonationError(TracemillError, TypeError):
     code = "E0404"
 
 
+class RecompileError(TracemillError, RuntimeError):
+    """A function that was compiled with ``on_recompile="error"`` is called in a way that needs another program.
+
+    >>> import numpy as np, tracemill as tm
+    >>> f = tm.compile(np.sin, on_recompile="error")
+    >>> y = f(np.ones(3))
+    >>> f(np.ones(3, np.float32))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.RecompileError: sin would be compiled again because
+      args[0]: f64[3] became f32[3]
+    fix: convert arguments to one dtype before the call, x.astype(...)
+
+    Fix: the message names what changed, and what to do about that.
+    """
+
+    code = "E0405"
+
+
 # ---- what variables record ---------------------------------------------------------------------------
 
 
@@ -1181,3 +1199,24 @@ class SettingWarning(UserWarning):
     """
 
     code = "W0006"
+
+
+class RecompileWarning(UserWarning):
+    """A function is compiled again and again for calls that differ in sizes alone, or forgets programs to make room.
+
+    >>> import numpy as np, tracemill as tm
+    >>> import warnings
+    >>> f = tm.compile(np.sin, dynamic=False)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     for size in range(20):
+    ...         y = f(np.ones(size))
+    >>> caught[0].category.__name__, len(caught)
+    ('RecompileWarning', 1)
+
+    Fix: the message says what changed, which line of yours asked for it, and what to do. It is said once for each
+    function. ``on_recompile="ignore"`` silences it, ``max_variants`` keeps more programs, ``on_recompile="error"``
+    raises, and ``f.explain_recompile()`` says why a function was compiled last.
+    """
+
+    code = "W0007"

@@ -3,22 +3,27 @@
 What is on disk is loaded without the passes and printers, which take as long to import as all else together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
 from ..compiler.errors import MissingCompilerError
 from ..compiler.ir import Graph
+from ..compiler.shapes.scope import Observed
 from .built import Build, statistics
-from .cache import cache_key, default_cache, versions_in_use
+from .cache import DiskCache, cache_key, default_cache, versions_in_use
 from .cache_entry import Entry
 from .cache_log import GRAPH, load_text, log_load, log_store
 from .load import load_module
 from .prepare import can_be_cached, prepared
 from .shared_library import LIBRARY, link
 from .stage_times import note_from_disk, stage
+from .stored_guards import guards_read, guards_text
 from .target import NUMPY, Target, target_of
 from .threads import get_num_threads
+
+GUARDS: Final = "guards.json"
+"""The member of an entry that says what making the program assumed of named sizes."""
 
 ENTRY: Final = "entry"
 """What an entry of the disk cache says of a program: the name of its function."""
@@ -27,16 +32,19 @@ SHARED: dict[str, Any] = {"threads": get_num_threads, "pools": {}}
 """What modules that compute tiles find in the place of their own: how many threads there are, and these."""
 
 
-def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
-    """Make `graph` runnable, from the disk cache if it is there; results may overwrite the `donated` inputs."""
+def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Observed | None = None) -> Build:
+    """Make `graph` runnable, from the disk cache if it is there; results may overwrite the `donated` inputs.
+
+    The `scope` is asked about named sizes, and knows afterwards what the program assumes of them.
+    """
     graph = prepared(graph, target.backend)
     if target.backend == "triton":
         return _build_for_gpu(graph, target, donated)
     text = str(graph)
-    is_cached = can_be_cached(graph)
-    key = _key(text, target, donated) if is_cached else None
     cache = default_cache()
-    entry = cache.load(key) if key else None
+    keys = _keys(text, target, donated, scope) if can_be_cached(graph) else []
+    key, entry = _found(cache, keys, graph, scope)
+    known = len(scope.assumed) if scope else 0
     log_load(cache, key, graph.name, target.backend, text, found=entry is not None)
     if entry is not None:
         statistics.from_disk += 1
@@ -58,12 +66,16 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
                 library = target.toolchain.compile(source.c, fast_math=target.options.fast_math)
         except MissingCompilerError:  # the cache remembers one that is gone
             if target.falls_back:
-                return build(graph, NUMPY, donated)
+                return build(graph, NUMPY, donated, scope)
             raise
         members |= {"program.c": source.c.encode(), LIBRARY: library}
     statistics.compiled += 1
+    if scope is not None:
+        members[GUARDS] = guards_text(scope.assumed[known:]).encode()
     about = {"function": graph.name, "backend": target.backend, ENTRY: entry_name(graph)}
     folder = cache.store(key, members, about) if key else None
+    if scope is not None and key and folder is not None and not _holds(cache, key, members):
+        folder = None  # another process was first, with a program that was made for other sizes
     if key:
         log_store(cache, key, graph.name, stored=folder is not None)
     with stage("load"):
@@ -73,13 +85,16 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Build:
     return Build(function, source.python, folder / "program.py" if folder else None, c_source=source.c)
 
 
-def why_cached(graph: Graph, target: Target, donated: Sequence[int] = ()) -> str:
+def why_cached(
+    graph: Graph, target: Target, donated: Sequence[int] = (), scope: Observed | None = None
+) -> str:
     """Whether a program of the host would come from the disk cache, and why not: a line. Nothing is made."""
     graph = prepared(graph, target.backend)
     text, cache = str(graph), default_cache()
-    key = _key(text, target, donated) if can_be_cached(graph) else None
-    found = cache.why_not is None and any(entry.key == key for entry in cache.entries())
-    return load_text(cache, key, graph.name, target.backend, text, found=found)
+    keys = _keys(text, target, donated, scope) if can_be_cached(graph) else []
+    found = {entry.key for entry in cache.entries()} if cache.why_not is None else set()
+    key = next((key for key in keys if key in found), keys[0] if keys else None)
+    return load_text(cache, key, graph.name, target.backend, text, found=key in found)
 
 
 def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int]) -> Build:
@@ -97,13 +112,45 @@ def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int]) -> Buil
     return replace(built, function=HostProgram(built.function, gpu(target.gpu)))
 
 
-def _key(text: str, target: Target, donated: Sequence[int]) -> str:
+def _key(text: str, target: Target, donated: Sequence[int], sizes: str = "") -> str:
     options: dict[str, Any] = asdict(target.options) if target.backend == "c" else {}
     if donated:
         options["donated"] = list(donated)
+    if sizes:
+        options["sizes"] = sizes
     return cache_key(
         ir=text, backend=target.backend, options=options, versions={**versions_in_use(), **target.key}
     )
+
+
+def _keys(text: str, target: Target, donated: Sequence[int], scope: Observed | None) -> list[str]:
+    """What to look for: with named sizes, a program that was made for a call of about these sizes, or of just these.
+
+    What making it assumes of sizes is known from the entry alone, and may not hold for the first.
+    """
+    if scope is None:
+        return [_key(text, target, donated)]
+    magnitudes = {name: (size.bit_length() + 1) // 2 for name, size in scope.hints.items()}
+    return [_key(text, target, donated, f"{scope.guards} for {sizes}") for sizes in (magnitudes, scope.hints)]
+
+
+def _holds(cache: DiskCache, key: str, members: Mapping[str, bytes]) -> bool:
+    """Whether an entry has just these files."""
+    entry = cache.load(key)
+    return entry is not None and entry.members == members
+
+
+def _found(
+    cache: DiskCache, keys: Sequence[str], graph: Graph, scope: Observed | None
+) -> tuple[str | None, Entry | None]:
+    """The first entry that serves the call, and its key; else the first key that is free, or is to be written over."""
+    for key in keys:
+        entry = cache.load(key)
+        if entry is None or scope is None:
+            return key, entry
+        if scope.adopt(guards_read(entry.text(GUARDS), graph)):
+            return key, entry
+    return keys[-1] if keys else None, None
 
 
 def _from_disk(entry: Entry) -> Build:

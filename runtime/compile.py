@@ -3,33 +3,45 @@
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import update_wrapper
 from pathlib import Path
 from types import MethodType
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
-from ..compiler.errors import TransformTypeError
+from ..compiler.errors import RecompileError, RecompileWarning, TransformTypeError
 from ..compiler.options import flag
 from ..compiler.program import Program, argument_names, describe, flatten_arguments, trace
+from ..compiler.shapes.dim import Comparison
 from ..compiler.trace import is_idle
 from ..compiler.traced_array import is_traced
 from .donation import check_donated
+from .dynamic import Dynamic, Given, check_arguments, read_dynamic
 from .entry import MISS, always_miss
-from .environment import usual_lock
+from .environment import checking, usual_lock
 from .gpu.arguments import entered
 from .log import logger
-from .signature import Signature, StaticLeaf, arguments_for, sign
+from .recompilation import Recompilation, recompilation
+from .signature import Signature, StaticLeaf, arguments_for, gpu_of, sign
 from .static_arguments import as_tuple, static_arguments
-from .target import check_backend, target_of
+from .symbolic_call import SymbolicCall
+from .target import check_backend, takes_symbolic_sizes, target_of
 from .transform import as_argument, inputs_of, overwrite, run
 from .variant import Variant
+from .variants import MOST_FIXED, Variants
 from .watched import watched
 
 if TYPE_CHECKING:
     from .lower import Lowered
     from .seen_transforms import SeenTransform
+
+
+OnRecompile: TypeAlias = Literal["warn", "error", "ignore"] | Callable[[str], object]
+MANY: Final = 8
+"""Programs for calls that differ in sizes alone, from which on it is worth a warning."""
+NEVER: Final = Dynamic(False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,8 @@ class Options:
     donate_argnums: tuple[int, ...] = ()
     lock: Path | None = None
     """The file with what is chosen of kernels on GPUs, if they are to be measured."""
+    dynamic: Dynamic = NEVER
+    on_recompile: OnRecompile = "ignore"
 
 
 class CompiledFunction:
@@ -74,7 +88,11 @@ class CompiledFunction:
         )
         check_donated(function, options.donate_argnums, sorted(self._static_argnums))
         self._has_static = bool(options.static_argnums or options.static_argnames)
-        self._variants: dict[Signature, Variant] = {}
+        check_arguments(function, options.dynamic)
+        self._variants = Variants()
+        self._last: Recompilation | None = None
+        """Why the newest variant was compiled."""
+        self._has_warned = False
         self._lock = threading.RLock()
         self._entry: Callable[..., Any] = always_miss
         """The entry of the variant that ran last, which is tried first."""
@@ -153,32 +171,112 @@ class CompiledFunction:
         wrapped = tuple(StaticLeaf(a) if i in positions else a for i, a in enumerate(args))
         return wrapped, {k: StaticLeaf(v) if k in self._static_argnames else v for k, v in kwargs.items()}
 
-    def _variant(self, signature: Signature) -> Variant:
-        """The variant for a signature, compiled now if it is new or stale."""
-        variant = self._variants.get(signature)
+    def _variant(self, called: Signature) -> Variant:
+        """The variant for a call, compiled now if there is none, or a stale one."""
+        variant = self._variants.find(called)
         if variant is not None and not variant.is_stale:
             return variant
         with self._lock:
-            variant = self._variants.get(signature)
+            variant = self._variants.find(called)
             if variant is None or variant.is_stale:
-                variant = self._compiled(signature, is_stale=variant is not None)
-                self._variants.pop(signature, None)
-                self._variants[signature] = variant
-                while len(self._variants) > self._options.max_variants:
-                    oldest = next(iter(self._variants))
-                    self._variants.pop(oldest)
-                    if (log := logger("recompiles")) is not None:
-                        log.info("%s: forgot the oldest variant, for %s", describe(self._function), oldest)
+                variant = self._compiled(called, variant)
         return variant
 
-    def _compiled(self, signature: Signature, *, is_stale: bool) -> Variant:
-        log = logger("recompiles")
+    def _compiled(self, called: Signature, stale: Variant | None) -> Variant:
+        """A new variant, which is kept: in the place of a stale one, or of the oldest."""
+        symbolic = self._symbolic(called)
+        why = self._why(called)
+        if stale is None and len(self._variants):
+            self._check_recompilation(called, why, symbolic)
+        if (log := logger("recompiles")) is not None:
+            log.info("%s", self._log_line(called, why, stale))
+        variant, notes = self._made(called, symbolic)
+        if stale is not None:
+            self._variants.remove(stale)
+        self._variants.add(variant)
+        self._last = why.noting(*notes)
         if log is not None:
-            log.info("%s: %s", describe(self._function), self._why(signature, is_stale=is_stale))
+            for note in notes:
+                log.info("%s: %s", why.name, note)
+        while len(self._variants) > self._options.max_variants:
+            oldest = next(iter(self._variants))
+            self._variants.remove(oldest)
+            if log is not None:
+                log.info("%s: forgot the oldest variant, for %s", why.name, oldest.signature)
+            self._warn(f"keeps no more than max_variants={self._options.max_variants} programs", why)
+        return variant
+
+    def _symbolic(self, called: Signature) -> SymbolicCall | None:
+        """The call with names for sizes, where the function is to be compiled for many."""
+        seen = self._variants.family(called).observations()
+        named = self._options.dynamic.named(self._function, called, seen)
+        return SymbolicCall(*named) if named is not None and self._names_sizes(called) else None
+
+    def _names_sizes(self, called: Signature) -> bool:
+        """Whether one program may serve many sizes, as far as the options say and the backend can."""
+        options = self._options
+        if options.dynamic == NEVER:
+            return False
+        backend = target_of(options.backend, options.fast_math, gpu_of(called, ()), options.lock).backend
+        return takes_symbolic_sizes(backend)
+
+    def _made(self, called: Signature, symbolic: SymbolicCall | None) -> tuple[Variant, list[str]]:
+        """A variant for many sizes if that can be, else for those of the call; and what is to be said of that."""
+        notes: list[str] = []
+        if symbolic is not None:
+            try:
+                variant = self._watched(called, symbolic)
+            except Exception as error:  # the function fails in the same way below, or runs
+                if checking():
+                    raise
+                self._variants.give_up(symbolic.called)
+                notes.append(
+                    f"compiled for these sizes alone, since names do not do: {type(error).__name__}: {error}"
+                )
+            else:
+                if variant.is_general:
+                    return variant, notes
+                notes += self._fixed(variant)
+        return self._watched(called, None), notes
+
+    def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
         return watched(
-            lambda: Variant(self._function, signature, *self._chosen, code=self._code),
-            lambda variant, transforms: self._lowered(signature, variant.program, transforms),
+            lambda: Variant(self._function, called, *self._chosen, code=self._code, symbolic=symbolic),
+            lambda variant, transforms: self._lowered(called, symbolic, variant.program, transforms),
         )
+
+    def _fixed(self, variant: Variant) -> list[str]:
+        """Note that names were of no use, and say why."""
+        self._variants.note_fixed(variant)
+        notes = [f"compiled for these sizes alone: {guard}" for guard in variant.guards.described()]
+        if self._variants.family(variant.called).given_up:
+            notes.append(f"after {MOST_FIXED} such programs, these axes are taken as they are from now on")
+        return notes
+
+    def _check_recompilation(
+        self, called: Signature, why: Recompilation, symbolic: SymbolicCall | None
+    ) -> None:
+        """Do what is to be done where a function is compiled again: the step to names for sizes is none."""
+        family, wanted = self._variants.family(called), self._options.on_recompile
+        is_step = symbolic is not None and family.compiled == 1
+        if wanted == "error" and not is_step:
+            raise RecompileError(why.text("would be compiled again"))
+        if callable(wanted):
+            wanted(why.text("is compiled again"))
+        elif family.compiled >= MANY:
+            self._warn(
+                f"is compiled for the {family.compiled + 1}th time for calls that differ in sizes alone", why
+            )
+
+    def _warn(self, what: str, why: Recompilation) -> None:
+        """Once."""
+        if self._options.on_recompile == "warn" and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{why.name} {what}. {why.text()}\non_recompile='ignore' silences this",
+                RecompileWarning,
+                stacklevel=6,
+            )
 
     @property
     def _chosen(self) -> tuple[str, bool, tuple[int, ...], Path | None]:
@@ -187,54 +285,63 @@ class CompiledFunction:
 
     def _lowered(
         self,
-        signature: Signature,
+        called: Signature,
+        symbolic: SymbolicCall | None = None,
         program: Program | None = None,
         transforms: "Sequence[SeenTransform]" = (),
     ) -> "Lowered":
         from .lower import Lowered
 
-        return Lowered(self._function, signature, *self._chosen, program=program, transforms=transforms)
+        return Lowered(
+            self._function, called, *self._chosen, program=program, transforms=transforms, symbolic=symbolic
+        )
 
-    def _why(self, signature: Signature, *, is_stale: bool) -> str:
-        """Why a variant is compiled now, in one line."""
-        if is_stale:
-            return f"compiled again because an array that it closes over has changed, for {signature}"
-        if not self._variants:
-            return f"compiled for {signature}"
-        changes = signature.changes_from(self._nearest(signature, self._variants))
-        return f"compiled again ({len(self._variants) + 1} variants) because {'; '.join(changes)}"
+    def _why(self, called: Signature) -> Recompilation:
+        """Why a variant is compiled now."""
+        name = describe(self._function)
+        if not len(self._variants):
+            return Recompilation(name)
+        return recompilation(name, called, self._variants, names_sizes=self._names_sizes(called))
 
-    @staticmethod
-    def _nearest(signature: Signature, others: Iterable[Signature]) -> Signature:
-        """The one that differs least."""
-        return min(others, key=lambda other: len(signature.changes_from(other)))
+    def _log_line(self, called: Signature, why: Recompilation, stale: Variant | None) -> str:
+        if stale is not None:
+            return f"{why.name}: compiled again because an array that it closes over has changed, for {stale.signature}"
+        if not why.reasons:
+            return f"{why.name}: compiled for {called}"
+        return f"{why.name}: compiled again ({len(self._variants) + 1} variants) because {why.line}"
 
     # ---- looking inside ------------------------------------------------------------------------------
 
     def signatures(self) -> tuple[Signature, ...]:
-        """What the function has been compiled for, oldest first."""
-        return tuple(self._variants)
+        """What the function has been compiled for, oldest first: with names for sizes where one program serves many."""
+        return tuple(variant.signature for variant in self._variants)
 
     def explain_recompile(self) -> str:
-        """Why the newest variant was compiled: which argument changed, from what to what."""
-        known = self.signatures()
-        if not known:
+        """Why the newest variant was compiled: which argument changed, which guard failed, and what to do about it."""
+        known, last = self.signatures(), self._last
+        if not known or last is None:
             return f"{describe(self._function)} has not been compiled yet"
-        if len(known) == 1:
-            return f"{describe(self._function)} was compiled once, for {known[0]}"
-        newest = known[-1]
-        nearest = self._nearest(newest, known[:-1])
-        changes = "\n".join(f"  {line}" for line in newest.changes_from(nearest))
-        return f"{describe(self._function)} was compiled again because\n{changes}"
+        if not last.reasons:
+            notes = "".join(f"\n  {note}" for note in last.notes)
+            return f"{last.name} was compiled once, for {known[-1]}{notes}"
+        return last.text()
 
     def report(self, *args: Any, **kwargs: Any) -> str:
         """An HTML page of a call with these arguments: every stage, and why the function was compiled again."""
         return self.lower(*args, **kwargs).html(self.explain_recompile())
 
     def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
-        """The stages that a call with these arguments goes through: traced graph, passes, generated source."""
+        """The stages that a call with these arguments goes through: traced graph, passes, generated source.
+
+        Sizes have names where the call is served by a program for many, or would be.
+        """
         leaves, tree = self._flatten(args, kwargs)
-        return self._lowered(sign(entered(leaves)[0], tree))
+        called = sign(entered(leaves)[0], tree)
+        variant = self._variants.find(called)
+        if variant is None:
+            return self._lowered(called, self._symbolic(called))
+        sizes = variant.sizes(called)
+        return self._lowered(called, SymbolicCall(variant.symbolic, sizes) if sizes else None)
 
 
 def _check_count(option: str, given: Any) -> None:
@@ -266,6 +373,9 @@ def compile(
     max_variants: int = ...,
     donate_argnums: int | Iterable[int] = ...,
     autotune: bool | str | os.PathLike[str] = ...,
+    dynamic: bool | Mapping[str, Given] | None = ...,
+    constraints: str | Comparison | Iterable[str | Comparison] = ...,
+    on_recompile: OnRecompile = ...,
 ) -> CompiledFunction: ...
 
 
@@ -281,6 +391,9 @@ def compile(
     max_variants: int = ...,
     donate_argnums: int | Iterable[int] = ...,
     autotune: bool | str | os.PathLike[str] = ...,
+    dynamic: bool | Mapping[str, Given] | None = ...,
+    constraints: str | Comparison | Iterable[str | Comparison] = ...,
+    on_recompile: OnRecompile = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 
 
@@ -295,8 +408,13 @@ def compile(
     max_variants: int = 32,
     donate_argnums: int | Iterable[int] = (),
     autotune: bool | str | os.PathLike[str] = False,
+    dynamic: bool | Mapping[str, Given] | None = None,
+    constraints: str | Comparison | Iterable[str | Comparison] = (),
+    on_recompile: OnRecompile = "warn",
 ) -> Any:
     """Compile a NumPy function: the first call with new shapes or dtypes traces it, later calls run generated code.
+
+    One program serves arrays of many sizes: where a second size is seen at an axis, that axis gets a name.
 
     Works as ``@tm.compile`` and ``@tm.compile(...)``, on functions, methods and ``functools.partial`` objects.
 
@@ -321,6 +439,17 @@ def compile(
         autotune: for GPUs, time a few blocks and tiles for each kernel where it is first compiled, and keep the fastest
             in a lock file: the one of this path, or with True the one that ``TRACEMILL_LOCK`` names, else
             ``tracemill.lock``. Kernels that are in it are not timed.
+        dynamic: which sizes of arguments get names, so that one program serves all of them. By default, those that a
+            second call shows to differ; with True, all from the first call on; with False, none. Or a dict by names of
+            arguments, ``{"x": "f32[B, 784]", "weights['w']": "[784, 2*K]"}``: what each array is, with dims, numbers,
+            and ``_`` for sizes that are taken as by default; or a tuple of these, as ``(tm.Dim("B", max=64), 784)``.
+            Axes of size 0 and 1 have programs of their own, unless they are described. Where a program depends on more,
+            as on ``if x.shape[0] > 8``, that becomes a guard, and calls for which it does not hold get another program.
+        constraints: what is known of the dims that `dynamic` describes: ``"B in 1..4096"``, ``"B % 16 == 0"``,
+            ``"A <= B"``. Calls that are not so are refused.
+        on_recompile: ``"warn"`` of functions that are compiled again and again for sizes, or of which programs are
+            forgotten; ``"ignore"`` that; ``"error"`` where a function is compiled again for other reasons than that
+            sizes get names; or a function that is called with the reason.
 
     Returns:
         A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`
@@ -331,6 +460,9 @@ def compile(
         MissingCompilerError, CompilerError: (when called) if ``backend="c"`` finds no C compiler that works.
         MissingPackageError, NoDriverError, NoGpuError: (when called) if ``backend="triton"`` finds nothing to run on.
         BackendError, DonationError, StaticArgumentError, TransformTypeError: for wrong options.
+        ArgumentSpecError, DimSpecError, ContradictoryConstraintsError: for what `dynamic` and `constraints` cannot say.
+        DimMismatchError, UndeterminedDimError: (when called) if the sizes of a call are not as described.
+        RecompileError: (when called) with ``on_recompile="error"``.
         LockFileError: (when called) if the lock file is damaged, or cannot be written.
 
     >>> import numpy as np
@@ -346,7 +478,21 @@ def compile(
     donated = tuple(donate_argnums) if isinstance(donate_argnums, Iterable) else (donate_argnums,)
     _check_count("max_variants", max_variants)
     lock = _lock_file(autotune, backend)
-    options = Options(backend, flag("fast_math", fast_math), argnums, argnames, max_variants, donated, lock)
+    if on_recompile not in ("warn", "error", "ignore") and not callable(on_recompile):
+        raise TransformTypeError(
+            f"on_recompile must be 'warn', 'error', 'ignore' or a function of a text, not {on_recompile!r:.60}"
+        )
+    options = Options(
+        backend,
+        flag("fast_math", fast_math),
+        argnums,
+        argnames,
+        max_variants,
+        donated,
+        lock,
+        read_dynamic(dynamic, constraints),
+        on_recompile,
+    )
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:
         if not callable(f):

@@ -1,14 +1,18 @@
 """The generated entry of a variant: check the arguments, run the program, put the result together."""
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import optree
 
 from ..compiler.dtypes import dtype_name
+from ..compiler.ir import Shape
 from ..compiler.program import ArrayOutput, Program, flatten_arguments, order_of_keys
+from ..compiler.shapes.dim import Dim
+from ..compiler.shapes.matching import matching
+from ..compiler.shapes.spelling import spelled
 from .donation import to_overwrite
 from .gpu.device_array import DeviceArray
 from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, identity_of
@@ -45,7 +49,7 @@ def generate_entry(
     for i, array in enumerate(program.captured):
         names[f"c{i}"] = array
         inputs.append(f"c{i}")
-    result = result_expression(program, names)
+    result = result_expression(program, names, size_names(signature))
     for index in donated:
         if not inputs[index].isidentifier():
             continue  # a number of Python's has no memory
@@ -58,6 +62,34 @@ def generate_entry(
     return generated
 
 
+def size_names(signature: Signature) -> dict[str, str]:
+    """The local variables that hold the sizes of dims, by the names of these."""
+    return {repr(dim): f"size_{dim!r}" for dim in signature.dims}
+
+
+def generate_size_reader(
+    signature: Signature,
+) -> Callable[[Sequence[Shape]], dict[str, int] | None]:
+    """A function of the shapes of all arrays of a call: the sizes of dims, or None if it is not of these."""
+    arrays = [spec for spec in signature.specs if isinstance(spec, ArraySpec)]
+    names = size_names(signature)
+    shapes = [f"s{number}" for number, _ in enumerate(arrays)]
+    lines = [f"{', '.join(shapes)}, = shapes" if shapes else "pass"]
+    lines += [
+        f"if {shape} != {spec.shape!r}: return None"
+        for shape, spec in zip(shapes, arrays, strict=True)
+        if not spec.is_symbolic
+    ]
+    symbolic = [shape for shape, spec in zip(shapes, arrays, strict=True) if spec.is_symbolic]
+    lines += matching(signature.sizes, symbolic, names, "return None")
+    lines.append(f"return {{{', '.join(f'{dim!r}: {name}' for dim, name in names.items())}}}")
+    source = "def read(shapes):\n" + "".join(f"    {line}\n" for line in lines)
+    made: dict[str, Any] = {}
+    exec(builtins.compile(source, "<sizes of a call>", "exec"), made)
+    generated: Callable[[Sequence[Shape]], dict[str, int] | None] = made["read"]
+    return generated
+
+
 class CheckWriter:
     """Writes the body of a function that reaches the leaves of ``args, kwargs`` and returns MISS unless they fit."""
 
@@ -67,6 +99,8 @@ class CheckWriter:
         self.names: dict[str, Any] = {"ndarray": np.ndarray}
         self.leaves: list[str] = []
         """The local variable of each traced leaf."""
+        self._shapes: list[str] = []
+        """The local variables of the shapes in which sizes have names."""
         self._count = 0
 
     def write(self) -> bool:
@@ -74,9 +108,13 @@ class CheckWriter:
         args, kwargs = self.signature.tree.children()
         self._specs = iter(self.signature.specs)
         self._miss_if(f"len(args) != {args.num_children} or len(kwargs) != {kwargs.num_children}")
-        return all(
+        is_known = all(
             self._visit(child, f"args[{i}]") for i, child in enumerate(args.children())
         ) and self._visit_dict(kwargs, "kwargs")
+        if is_known and self._shapes:
+            names = size_names(self.signature)
+            self.lines += matching(self.signature.sizes, self._shapes, names, "return MISS")
+        return is_known
 
     def _visit(self, tree: Any, source: str) -> bool:
         if tree.is_leaf():
@@ -114,9 +152,11 @@ class CheckWriter:
             kind = "ndarray"
             if spec.gpu is not None:
                 kind, self.names["DeviceArray"] = "DeviceArray", DeviceArray
-            self._miss_if(
-                f"type({name}) is not {kind} or {name}.dtype is not {dtype} or {name}.shape != {spec.shape!r}"
-            )
+            shape = f"{name}.shape != {spec.shape!r}"
+            if spec.is_symbolic:
+                shape = f"len({name}_shape := {name}.shape) != {len(spec.shape)}"
+                self._shapes.append(f"{name}_shape")
+            self._miss_if(f"type({name}) is not {kind} or {name}.dtype is not {dtype} or {shape}")
             if spec.gpu is not None:
                 self._miss_if(f"{name}.device.ordinal != {spec.gpu}")
             self.leaves.append(name)
@@ -148,14 +188,14 @@ class CheckWriter:
         self.lines.append(f"if {condition}: return MISS")
 
 
-def result_expression(program: Program, names: dict[str, Any]) -> str:
-    """The Python result as an expression of ``out``; what it refers to is added to `names`."""
+def result_expression(program: Program, names: dict[str, Any], sizes: Mapping[str, str]) -> str:
+    """The Python result as an expression of ``out`` and `sizes`; what else it refers to is added to `names`."""
     leaves = iter(program.out_leaves)
 
     def leaf_text() -> str:
         leaf = next(leaves)
         if not isinstance(leaf, ArrayOutput):
-            return named("s", leaf.value)
+            return spelled(leaf.value.terms, sizes) if isinstance(leaf.value, Dim) else named("s", leaf.value)
         if leaf.weak is not None:
             return f"out[{leaf.index}].item()"
         is_array = program.graph.outputs[leaf.index].ndim or leaf.is_scalar

@@ -1,6 +1,7 @@
 """`Lowered`: every stage between a Python function and its generated source, to look at."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ from ..compiler.ir import Graph
 from ..compiler.memory_use import MemoryUse
 from ..compiler.notebook import code_html, folded_html
 from ..compiler.program import Program, trace
+from ..compiler.shapes.guards import Guards
 from ..passes.fuse import fusion_report
 from ..passes.fusion.report import Report
 from .build import why_cached
@@ -25,6 +27,7 @@ from .program_source import Source, c_printer, memory_of, print_program
 from .report.report import report_html
 from .seen_transforms import SeenTransform, seen_transforms
 from .signature import Signature, arguments_for, gpu_of
+from .symbolic_call import SymbolicCall
 from .target import target_of
 from .variant import Variant
 from .watched import watched
@@ -64,16 +67,21 @@ class Lowered:
         lock: Path | None = None,
         program: Program | None = None,
         transforms: Sequence[SeenTransform] = (),
+        symbolic: SymbolicCall | None = None,
     ) -> None:
-        """`program` is what tracing `function` gives, if that has been done, and `transforms` what was seen then."""
+        """`program` is what tracing `function` gives, if that has been done, and `transforms` what was seen then.
+
+        With a `symbolic` call, sizes have names.
+        """
+        self._symbolic = symbolic
+        self._called = signature
         seen: list[SeenTransform] = []
         if program is None:
-            with seen_transforms() as seen:
-                program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
+            with seen_transforms() as seen, self.answering():
+                program = trace(function, signature.tree, arguments_for(self.signature), is_kept=True)
         self._target = target_of(backend, fast_math, gpu_of(signature, program.captured), lock)
         self.backend = self._target.backend
         """``"c"``, ``"numpy"`` or ``"triton"``."""
-        self.signature = signature
         self.function = function
         """What is lowered."""
         self._donate_argnums = donate_argnums
@@ -81,7 +89,25 @@ class Lowered:
         """What ``grad``, ``vmap`` and the like made of functions while this one was traced, the innermost first."""
         self.graph: Graph = program.graph
         """The graph as traced."""
-        self.optimised, self.stages = optimise(final(self.graph), self.backend)
+        with self.answering():
+            self.optimised, self.stages = optimise(final(self.graph), self.backend)
+
+    def answering(self) -> AbstractContextManager[None]:
+        """Within the block, named sizes can be compared: what is computed here is for the call that was lowered."""
+        return nullcontext() if self._symbolic is None else self._symbolic.answering()
+
+    @property
+    def signature(self) -> Signature:
+        """The call that was lowered; all calls that its program serves, if sizes have names."""
+        return self._called if self._symbolic is None else self._symbolic.signature
+
+    @property
+    def guards(self) -> Guards:
+        """What the program assumes of named sizes, with the lines of the function that asked."""
+        if self._symbolic is None:
+            return Guards()
+        assert self.source
+        return self._symbolic.guards
 
     @property
     def identity(self) -> str:
@@ -102,7 +128,8 @@ class Lowered:
 
     @cached_property
     def _source(self) -> Source:
-        return print_program(self.optimised, self._target, self._donated, print_c=self._print_c)
+        with self.answering():
+            return print_program(self.optimised, self._target, self._donated, print_c=self._print_c)
 
     @cached_property
     def _print_c(self) -> PrintFunction:
@@ -112,21 +139,26 @@ class Lowered:
     @property
     def unchecked(self) -> Source:
         """The generated text without the comparison with itself that a file on disk ends with."""
-        return print_program(self.optimised, self._target, self._donated, check=False, print_c=self._print_c)
+        with self.answering():
+            return print_program(
+                self.optimised, self._target, self._donated, check=False, print_c=self._print_c
+            )
 
     @cached_property
     def memory(self) -> MemoryUse:
         """The bytes of arguments, outputs and temporaries, and the peak."""
-        return memory_of(self.optimised, self._target, self._donated, self.plan, self._print_c)
+        with self.answering():
+            return memory_of(self.optimised, self._target, self._donated, self.plan, self._print_c)
 
     @cached_property
     def fusion(self) -> Report:
         """The kernels that `fuse` makes, what each reads and writes, and why other calls are not fused: print it."""
-        return next(
-            fusion_report(graph, costs_for(self._target.backend))
-            for (_, graph), (name, _) in pairwise(self.stages)
-            if name in ("fuse", "tile")
-        )
+        with self.answering():
+            return next(
+                fusion_report(graph, costs_for(self._target.backend))
+                for (_, graph), (name, _) in pairwise(self.stages)
+                if name in ("fuse", "tile")
+            )
 
     @property
     def _donated(self) -> tuple[int, ...]:
@@ -159,7 +191,9 @@ class Lowered:
                 f"{self.graph.name} is made for a GPU, whose kernels are kept by what the GPU is: call it with"
                 " TRACEMILL_LOG=cache, and the log says whether they come from the disk cache"
             )
-        return why_cached(self.graph, self._target, self._donated)
+        with self.answering():
+            scope = self._symbolic.scope if self._symbolic else None
+            return why_cached(self.graph, self._target, self._donated, scope)
 
     @cached_property
     def kernels(self) -> list[Kernel]:
@@ -170,7 +204,8 @@ class Lowered:
         functions = {} if self.backend == "triton" else self._source.functions
         has_some = self.backend == "triton" or functions or any(c.op == "tiled" for c in self.optimised.calls)
         bandwidth = self.machine.bandwidth if has_some and self.machine else None
-        return kernels_of(self.optimised, self._target, functions, bandwidth)
+        with self.answering():
+            return kernels_of(self.optimised, self._target, functions, bandwidth)
 
     @cached_property
     def cost(self) -> Cost:
@@ -178,7 +213,8 @@ class Lowered:
 
         How fast the machine copies and multiplies is measured the first time, in a third of a second, and kept on disk.
         """
-        return cost_of(self.optimised, self.machine)
+        with self.answering():
+            return cost_of(self.optimised, self.machine)
 
     @cached_property
     def machine(self) -> Machine | None:
@@ -238,7 +274,8 @@ class Lowered:
         >>> page.startswith("<!doctype html>")
         True
         """
-        return report_html(self, recompiles, machine_code=machine_code)
+        with self.answering():
+            return report_html(self, recompiles, machine_code=machine_code)
 
     def compile(self) -> Variant:
         """The program, ready to run."""
@@ -246,16 +283,21 @@ class Lowered:
         return watched(
             lambda: Variant(
                 self.function,
-                self.signature,
+                self._called,
                 self.backend,
                 fast_math,
                 self._donate_argnums,
                 self._target.lock,
+                symbolic=self._symbolic,
             ),
             lambda *_: self,
         )
 
     def __str__(self) -> str:
+        with self.answering():
+            return self._text()
+
+    def _text(self) -> str:
         parts = [f"# {self.signature}", "# ---- traced", str(self.graph)]
         before = self.graph
         for name, graph in self.stages:
@@ -281,6 +323,10 @@ class Lowered:
 
     def _repr_html_(self) -> str:
         """Every stage as a part that opens, in notebooks."""
+        with self.answering():
+            return self._html_parts()
+
+    def _html_parts(self) -> str:
         parts = [folded_html(f"traced for {self.signature}", code_html(self.graph.code), is_open=True)]
         before = self.graph
         for name, graph in self.stages:

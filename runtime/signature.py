@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..compiler.dtypes import DType, dtype_name, is_supported
 from ..compiler.errors import StaticArgumentError, WrongDeviceError
-from ..compiler.ir import ArrayType
+from ..compiler.ir import ArrayType, Shape
 from ..compiler.program import Argument, Static, argument_names, is_array_like, leaf_type, weak_type
+from ..compiler.shapes.dim import Dim
+from ..compiler.shapes.guards import Guards
+from ..compiler.shapes.solving import SizeReader
+from ..compiler.symbolic_size import SymbolicSize
 from .gpu.device_array import DeviceArray
 
 
@@ -18,7 +22,7 @@ class ArraySpec:
     """An array argument: ``f32[2, 3]``, or ``f32[2, 3] on cuda:0``."""
 
     dtype: DType
-    shape: tuple[int, ...]
+    shape: Shape
     gpu: int | None = None
     """The number of the GPU in whose memory it lies; None if it is NumPy's."""
 
@@ -27,6 +31,11 @@ class ArraySpec:
     def __str__(self) -> str:
         place = "" if self.gpu is None else f" on cuda:{self.gpu}"
         return f"{ArrayType(self.dtype, self.shape)}{place}"
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether a size has a name."""
+        return any(isinstance(size, SymbolicSize) for size in self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +93,61 @@ class StaticLeaf:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The structure of a call's arguments and what each leaf is. Hashable: the key of a variant."""
+    """The structure of a call's arguments and what each leaf is. Hashable: the key of a variant without named sizes."""
 
     tree: Any
     specs: tuple[Spec, ...]
+    guards: Guards = field(default=Guards(), compare=False)
+    """What holds of named sizes, besides their own limits."""
 
     @property
     def paths(self) -> list[str]:
         """How each leaf is reached: ``args[0]['w']``."""
         return argument_names(self.tree)
 
-    def __str__(self) -> str:
-        return (
-            ", ".join(f"{path}: {spec}" for path, spec in zip(self.paths, self.specs, strict=True))
-            or "no arguments"
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The named sizes, in the order in which they first stand there."""
+        arrays = [spec for spec in self.specs if isinstance(spec, ArraySpec)]
+        named = [size for spec in arrays for size in spec.shape if isinstance(size, SymbolicSize)]
+        return tuple(dict.fromkeys(dim for size in named for dim in cast("Dim", size).sizes))
+
+    @property
+    def sizes(self) -> SizeReader:
+        """Reads the named sizes off the shapes of the arrays that have some."""
+        named = [
+            (path, spec.shape)
+            for path, spec in zip(self.paths, self.specs, strict=True)
+            if isinstance(spec, ArraySpec) and spec.is_symbolic
+        ]
+        return SizeReader(
+            [path for path, _ in named],
+            [shape for _, shape in named],
+            [one.comparison for one in self.guards.guards],
         )
 
+    @property
+    def shapes(self) -> list[Shape]:
+        """Those of the arrays."""
+        return [spec.shape for spec in self.specs if isinstance(spec, ArraySpec)]
+
+    @property
+    def family(self) -> "Signature":
+        """The same for calls that differ in sizes alone."""
+        specs = (
+            ArraySpec(spec.dtype, (-1,) * len(spec.shape), spec.gpu) if isinstance(spec, ArraySpec) else spec
+            for spec in self.specs
+        )
+        return Signature(self.tree, tuple(specs))
+
+    def __str__(self) -> str:
+        leaves = ", ".join(f"{path}: {spec}" for path, spec in zip(self.paths, self.specs, strict=True))
+        facts = [fact for dim in self.dims for fact in dim.limits[repr(dim)]]
+        facts += [repr(guard.comparison) for guard in self.guards.guards]
+        return (leaves or "no arguments") + (f" where {' and '.join(facts)}" if facts else "")
+
     def changes_from(self, other: "Signature") -> list[str]:
-        """What differs from another signature, a line per argument path."""
+        """What another signature does not have, a line per argument path; a size that has a name there may be any."""
         ours, theirs = (
             dict(zip(self.paths, self.specs, strict=True)),
             dict(zip(other.paths, other.specs, strict=True)),
@@ -109,11 +155,23 @@ class Signature:
         lines = [
             f"{path}: {theirs[path]} became {ours[path]}"
             for path in ours
-            if path in theirs and ours[path] != theirs[path]
+            if path in theirs and not _is_one_of(ours[path], theirs[path])
         ]
         lines += [f"{path}: {ours[path]} is new" for path in ours if path not in theirs]
         lines += [f"{path}: {theirs[path]} is gone" for path in theirs if path not in ours]
-        return lines or ["the containers of the arguments changed"]
+        return lines if lines or self.tree == other.tree else ["the containers of the arguments changed"]
+
+
+def _is_one_of(spec: Spec, other: Spec) -> bool:
+    """Whether a leaf is what another signature has, whatever the sizes with names."""
+    if not isinstance(spec, ArraySpec) or not isinstance(other, ArraySpec) or not other.is_symbolic:
+        return spec == other
+    if (spec.dtype, spec.gpu, len(spec.shape)) != (other.dtype, other.gpu, len(other.shape)):
+        return False
+    return all(
+        isinstance(theirs, SymbolicSize) or ours == theirs
+        for ours, theirs in zip(spec.shape, other.shape, strict=True)
+    )
 
 
 def sign(leaves: Sequence[Any], tree: Any) -> Signature:

@@ -15,6 +15,13 @@ GRAPH: Final = "graph.txt"
 """Among the files of a program that was compiled ahead of time: the graph for which it was."""
 
 BACKENDS: Final = ("auto", "c", "numpy", "triton")
+SYMBOLIC: Final = frozenset[str]()
+"""Those whose programs can serve arrays of many sizes; the others are made for each size."""
+
+
+def takes_symbolic_sizes(backend: str) -> bool:
+    """Whether one program of a backend can serve arrays of many sizes."""
+    return backend in SYMBOLIC
 
 
 @dataclass(frozen=True, slots=True)

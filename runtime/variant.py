@@ -1,28 +1,43 @@
-"""A function compiled for one signature."""
+"""A function compiled for one signature, or for all calls that differ in sizes with names alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..compiler.errors import ArgumentValueError
-from ..compiler.program import describe, trace
+from ..compiler.ir import Shape
+from ..compiler.program import Program, Static, describe, trace
+from ..compiler.shapes.dim import Comparison, Dim
+from ..compiler.shapes.guards import Guards
 from ..compiler.traced_array import is_traced
 from .build import build
 from .donation import donated_inputs, to_overwrite
-from .entry import always_miss, generate_entry
+from .entry import always_miss, generate_entry, generate_size_reader
 from .gpu.device_array import DeviceArray
 from .numpy_generators import refusing_draws
-from .signature import NumberSpec, Signature, arguments_for, gpu_of
+from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
 from .stage_times import stage
-from .target import Target, target_of
+from .symbolic_call import SymbolicCall
+from .target import Target, takes_symbolic_sizes, target_of
 from .transform import inputs_of, overwrite
+
+SizeReading: TypeAlias = Callable[[Sequence[Shape]], dict[str, int] | None]
+"""The sizes of dims from the shapes of all arrays of a call of the family; None for one that is not served."""
+
+
+def _none(shapes: Sequence[Shape]) -> None:
+    """Nothing is read: no size has a name."""
 
 
 class Variant:
-    """The program of one signature, its build, and its generated entry."""
+    """The program of one signature, its build, and its generated entry.
+
+    With a `symbolic` call it serves all calls of that signature, if `is_general`; else nothing is built.
+    """
 
     def __init__(
         self,
@@ -33,28 +48,68 @@ class Variant:
         donate_argnums: tuple[int, ...] = (),
         lock: Path | None = None,
         code: Mapping[str, Mapping[str, bytes]] | None = None,
+        symbolic: SymbolicCall | None = None,
     ) -> None:
+        self.called = signature
+        """The call for which it was compiled."""
         self.signature = signature
+        """All calls that it serves."""
         self.function = function
-        with refusing_draws(function), stage("trace"):
-            self.program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
+        self.is_general = True
+        """Whether it serves more than one signature, if it was to."""
+        self._sizes: SizeReading = _none
+        self.guards = Guards()
+        """What is assumed of sizes, with the lines of the user's that asked."""
+        self.symbolic = symbolic.called if symbolic else signature
+        """The signature as it was before anything was assumed."""
+        with symbolic.answering() if symbolic else nullcontext():
+            self._make(backend, fast_math, donate_argnums, lock, code, symbolic)
+
+    def _make(
+        self,
+        backend: str,
+        fast_math: bool,
+        donate_argnums: tuple[int, ...],
+        lock: Path | None,
+        code: Mapping[str, Mapping[str, bytes]] | None,
+        symbolic: SymbolicCall | None,
+    ) -> None:
+        signature = self.signature if symbolic is None else symbolic.called
+        with refusing_draws(self.function), stage("trace"):
+            program = trace(self.function, signature.tree, arguments_for(signature), is_kept=True)
+        self.program = program if symbolic is None else _with_facts(program)
         self.donated = donated_inputs(signature, donate_argnums)
         """The inputs of the program whose memory results may take."""
         self.uses_variables = any(map(is_traced, self.program.captured))
         """The function reaches variables: each call must be recorded, so nothing is built."""
         self.entry: Callable[..., Any] = always_miss
         """``entry(args, kwargs)``: the result, or MISS if the call needs the general way."""
-        if not self.uses_variables:
-            target = target_of(backend, fast_math, gpu_of(signature, self.program.captured), lock)
-            self._build(replace(target, code=code) if code else target)
+        if self.uses_variables:
+            return
+        target = target_of(backend, fast_math, gpu_of(signature, self.program.captured), lock)
+        target = replace(target, code=code) if code else target
+        if symbolic is None:
+            self._build(target)
+            return
+        self.guards = symbolic.guards
+        self.is_general = takes_symbolic_sizes(target.backend) and not symbolic.is_fixed
+        if self.is_general:
+            self._build(target, symbolic)
 
-    def _build(self, target: Target) -> None:
-        self.build = build(self.program.graph, target, self.donated)
+    def _build(self, target: Target, symbolic: SymbolicCall | None = None) -> None:
+        self.build = build(self.program.graph, target, self.donated, symbolic.scope if symbolic else None)
+        if symbolic is not None:
+            self.guards, self.signature = symbolic.guards, symbolic.signature
+            self._sizes = generate_size_reader(self.signature)
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         if not self.program.mutated and not self.program.frozen:
             self.entry = (
                 generate_entry(self.signature, self.program, self.build.function, self.donated) or always_miss
             )
+
+    def sizes(self, called: Signature) -> dict[str, int] | None:
+        """What sizes with names are in a call of the same family; None if it does not serve that."""
+        return self._sizes(called.shapes)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """The general way: run on the leaves of a call that has this signature."""
@@ -74,7 +129,15 @@ class Variant:
         outputs = self.build.function(*inputs)
         for index, output in self.program.mutated:
             overwrite(inputs[index], outputs[output])
-        return self.program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
+        program = self.program
+        if any(isinstance(leaf, Static) and isinstance(leaf.value, Dim) for leaf in program.out_leaves):
+            shapes = [
+                leaf.shape
+                for leaf, spec in zip(leaves, self.signature.specs, strict=True)
+                if isinstance(spec, ArraySpec)
+            ]
+            program = _with_sizes(program, self._sizes(shapes) or {})
+        return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
 
     def _as_numpy_gives(self, index: int, output: Any) -> Any:
         """0-d results as the function would give them: arrays, NumPy scalars, or Python numbers."""
@@ -104,6 +167,30 @@ class Variant:
     def is_stale(self) -> bool:
         """Whether a captured array whose elements the trace relied on has changed since."""
         return any(not _equal(array, copy) for array, copy in self.program.frozen)
+
+
+def _with_facts(program: Program) -> Program:
+    """What a function says of sizes, such as ``x.shape[0] > 8``, is decided: it is no size."""
+    return replace(
+        program,
+        out_leaves=tuple(
+            Static(bool(leaf.value))
+            if isinstance(leaf, Static) and isinstance(leaf.value, Comparison)
+            else leaf
+            for leaf in program.out_leaves
+        ),
+    )
+
+
+def _with_sizes(program: Program, sizes: Mapping[str, int]) -> Program:
+    """With the sizes of one call in the place of those that the function returns."""
+    return replace(
+        program,
+        out_leaves=tuple(
+            Static(leaf.value.at(sizes)) if isinstance(leaf, Static) and isinstance(leaf.value, Dim) else leaf
+            for leaf in program.out_leaves
+        ),
+    )
 
 
 def _overlaps(inputs: list[Any], index: int) -> bool:

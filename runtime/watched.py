@@ -31,10 +31,12 @@ def watched(
     with measured_stages() as times, seen_transforms() as transforms:
         variant = make()
     _say_times(variant, times)
-    if variant.uses_variables:
+    if variant.uses_variables or not variant.is_general:
         return variant
     try:
-        _show(lower(variant, transforms), times, folder)
+        lowered = lower(variant, transforms)
+        with lowered.answering():
+            _show(lowered, times, folder)
     except Exception as error:  # looking on must not make a computation fail
         complain_once(
             f"cannot show how {variant.program.graph.name} is compiled: {type(error).__name__}: {error}"

@@ -260,6 +260,11 @@ class Comparison(SymbolicFact):
     def is_known(self) -> bool:
         return (ANSWERS.get() or Dim.answers).decide(self) is True
 
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether it holds where the named sizes have these values. `KeyError` names one that is missing."""
+        value = evaluated(self.terms, sizes)
+        return {"==": value == 0, "!=": value != 0, ">=": value >= 0}[self.relation]
+
     @property
     def negated(self) -> "Comparison":
         """What holds where this does not."""

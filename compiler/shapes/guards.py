@@ -70,7 +70,7 @@ class Guards:
         """
         sums = [one.terms for one in self.sizes] + [one.terms for one in self._comparisons()]
         found = dict.fromkeys(size for terms in sums for size in sizes_in(terms))
-        texts = [text for size in found for text in _limits(size, names[size.text])]
+        texts = [text for size in found for text in limit_texts(size, names[size.text])]
         texts += [spelled_comparison(one.terms, one.relation, names) for one in self._comparisons()]
         return " and ".join(texts) or "True"
 
@@ -78,7 +78,8 @@ class Guards:
         return [guard.comparison for guard in self.guards]
 
 
-def _limits(size: Size, name: str) -> list[str]:
+def limit_texts(size: Size, name: str) -> list[str]:
+    """What is known of a size by itself as conditions of Python: ``["1 <= n <= 4096", "n % 16 == 0"]``."""
     low = f"{size.min} <= " if size.min else ""
     high = "" if size.max is None else f" <= {size.max}"
     texts = [f"{low}{name}{high}"] if low or high else []

@@ -56,8 +56,12 @@ def read_conjunction(text: str, sizes: Sizes) -> tuple[Comparison | bool, ...]:
     return tuple(read_constraint(part, sizes) for part in _bounded(text).split(" and "))
 
 
-def read_declarations(texts: Iterable[str]) -> tuple[Sizes, tuple[Comparison | bool, ...]]:
+def read_declarations(
+    texts: Iterable[str], known: Sizes | None = None
+) -> tuple[Sizes, tuple[Comparison | bool, ...]]:
     """Dims by name, and comparisons of them: ``B in 1..4096`` and ``B % 16 == 0`` belong to the dim.
+
+    `known` are dims by name with limits of their own: what is said of these are comparisons.
 
     >>> sizes, relations = read_declarations(["B in 1..4096", "B % 16 == 0", "A <= B"])
     >>> sizes["B"] % 16, relations
@@ -65,16 +69,21 @@ def read_declarations(texts: Iterable[str]) -> tuple[Sizes, tuple[Comparison | b
     """
     limits: dict[str, dict[str, Any]] = {}
     others: list[str] = []
+    known = known or {}
     for text in map(_bounded, texts):
-        if found := _RANGE.fullmatch(text):
+        found = _RANGE.fullmatch(text)
+        if found and found[1] in known:
+            name, low, high = found.groups()
+            others += [f"{name} >= {low}", *([f"{name} <= {high}"] if high else [])]
+        elif found:
             name, low, high = found.groups()
             _declare(limits, name, "min", _whole(low, text), text)
             _declare(limits, name, "max", _whole(high, text) if high else None, text)
-        elif found := _MULTIPLE.fullmatch(text):
+        elif (found := _MULTIPLE.fullmatch(text)) and found[1] not in known:
             _declare(limits, found[1], "multiple_of", _whole(found[2], text), text)
         else:
             others.append(text)
-    sizes = {name: named_size(name, **known) for name, known in limits.items()}
+    sizes = known | {name: named_size(name, **facts) for name, facts in limits.items()}
     return sizes, tuple(read_constraint(text, sizes) for text in others)
 
 

@@ -94,6 +94,11 @@ class Observed:
         self._guards: list[Guard] = []
 
     @property
+    def assumed(self) -> tuple[Guard, ...]:
+        """All that has been assumed so far, in the order in which it was asked."""
+        return tuple(self._guards)
+
+    @property
     def guards(self) -> Guards:
         """What has been assumed so far, without what follows from the rest. The own limits of dims are not among it."""
         return Guards(tuple(self._guards)).simplified()
@@ -101,12 +106,24 @@ class Observed:
     def answer(self, comparison: Comparison) -> bool:
         found = self.assumptions.decide(comparison)
         if found is None:
-            value = evaluated(comparison.terms, self.hints)
-            found = {"==": value == 0, "!=": value != 0, ">=": value >= 0}[comparison.relation]
+            found = comparison.holds(self.hints)
             holds = comparison if found else comparison.negated
             self._guards.append(Guard(holds, self.where()))
             self.assumptions = self.assumptions.adding(holds)
         return found
+
+    def adopt(self, guards: Guards) -> bool:
+        """Assume what a program from elsewhere does; False, and nothing, if that does not hold for this call."""
+        if not all(guard.comparison.holds(self.hints) for guard in guards.guards):
+            return False
+        self._guards += guards.guards
+        self.assumptions = self.assumptions.adding(*(guard.comparison for guard in guards.guards))
+        return True
+
+    def fixes(self, dim: Dim) -> bool:
+        """Whether the guards leave it one value."""
+        low, high = self.assumptions.bounds(dim)
+        return low == high
 
     def decide(self, comparison: Comparison) -> bool | None:
         return self.assumptions.decide(comparison)

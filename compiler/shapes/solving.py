@@ -47,12 +47,13 @@ class SizeReader:
         self.names = tuple(names)
         self.shapes = tuple(tuple(shape) for shape in shapes)
         self.assumptions = Assumptions(relations)
-        self._axes = [
+        self.axes = [
             ((i, axis), terms_of(dim))
             for i, shape in enumerate(self.shapes)
             for axis, dim in enumerate(shape)
         ]
-        self._sizes = list(dict.fromkeys(size for _, terms in self._axes for size in sizes_in(terms)))
+        """All sizes of all arguments, with where they stand."""
+        self._sizes = list(dict.fromkeys(size for _, terms in self.axes for size in sizes_in(terms)))
         self._sizes += [
             size
             for size in dict.fromkeys(s for one in self.assumptions.relations for s in sizes_in(one.terms))
@@ -68,17 +69,17 @@ class SizeReader:
         sizes: dict[str, int] = {}
         for step in self.steps:
             sizes[step.size.text] = self._solved(step, shapes, sizes)
-        for size in self._sizes:
-            self._check_limits(size, sizes[size.text])
+        for step in self.steps:
+            self._check_limits(step, sizes[step.size.text])
         for relation in self.assumptions.relations:
             self._check_relation(relation, sizes)
-        for (i, axis), terms in self._axes:
+        for (i, axis), terms in self.axes:
             self._check_axis((i, axis), terms, shapes, sizes)
         return dict(sorted(sizes.items()))
 
     def _plan(self) -> tuple[Step, ...]:
         """An order in which each axis with one dim that is new gives that dim."""
-        given: list[tuple[Place | None, Terms]] = [*self._axes]
+        given: list[tuple[Place | None, Terms]] = [*self.axes]
         given += [(None, one.terms) for one in self.assumptions.relations if one.relation == "=="]
         steps: list[Step] = []
         known: set[Size] = set()
@@ -111,7 +112,7 @@ class SizeReader:
         return Step(size, factor, rest, place) if self.assumptions.decide(nonzero) else None
 
     def _undetermined(self, size: Size) -> UndeterminedDimError:
-        where = [f"{self._place(place)} is {of_terms(t)!r}" for place, t in self._axes if size in sizes_in(t)]
+        where = [f"{self._place(place)} is {of_terms(t)!r}" for place, t in self.axes if size in sizes_in(t)]
         found = "; ".join(where) if where else "no argument's shape has it"
         return UndeterminedDimError(
             f"dim {size.text} cannot be read off the shapes of the arguments: {found}. Let an argument have an "
@@ -149,16 +150,17 @@ class SizeReader:
             )
         return size
 
-    def _check_limits(self, size: Size, value: int) -> None:
+    def _check_limits(self, step: Step, value: int) -> None:
+        size = step.size
         too_much = size.max is not None and value > size.max
         if value < size.min or too_much or value % size.multiple_of:
+            where = f"{self._place(step.place)}: " if step.place else ""
             raise DimMismatchError(
-                f"dim {size.text} is {value} in this call, and it is declared: {', '.join(spelled_facts(size))}"
+                f"{where}dim {size.text} is {value} in this call, and it is declared: {', '.join(spelled_facts(size))}"
             )
 
     def _check_relation(self, relation: Comparison, sizes: Mapping[str, int]) -> None:
-        value = evaluated(relation.terms, sizes)
-        if not {"==": value == 0, "!=": value != 0, ">=": value >= 0}[relation.relation]:
+        if not relation.holds(sizes):
             given = ", ".join(f"{name} = {sizes[name]}" for name in _names(relation.terms))
             raise DimMismatchError(f"the constraint {relation!r} does not hold in this call, where {given}")
 

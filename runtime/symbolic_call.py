@@ -1,0 +1,50 @@
+"""A call whose sizes have names: what they are in it, and what its program assumes of them."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+from ..compiler.shapes.assumptions import Assumptions
+from ..compiler.shapes.guards import Guards
+from ..compiler.shapes.scope import Observed, answering
+from ..compiler.trace import current_builder
+from .signature import Signature
+
+
+class SymbolicCall:
+    """Answers for the sizes of one call while its program is made, and keeps what was answered.
+
+    `called` has dims for sizes, and what is declared of them as its guards; `hints` are the sizes of the call.
+    """
+
+    def __init__(self, called: Signature, hints: Mapping[str, int]) -> None:
+        self.called = called
+        self.scope = Observed(
+            hints, Assumptions(guard.comparison for guard in called.guards.guards), _line_at_work
+        )
+
+    def answering(self) -> AbstractContextManager[None]:
+        """Within the block, this call says what comparisons of sizes are."""
+        return answering(self.scope)
+
+    @property
+    def guards(self) -> Guards:
+        """What the program assumes of sizes, declared or not, besides their own limits."""
+        return Guards((*self.called.guards.guards, *self.scope.guards.guards)).simplified()
+
+    @property
+    def signature(self) -> Signature:
+        """All calls that the program serves."""
+        return replace(self.called, guards=self.guards)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the guards leave each size one value."""
+        return all(map(self.scope.fixes, self.called.dims))
+
+
+def _line_at_work() -> Any:
+    """The line of the user's program from which what is being made comes, if one is known."""
+    builder = current_builder()
+    return None if builder is None else builder.where()
