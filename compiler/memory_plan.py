@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from .ir import Call, Graph, Value
 from .op import has_effect
+from .symbolic_size import SymbolicSize, is_known
 
 VIEWS = frozenset(
     {
@@ -121,7 +122,8 @@ def plan_memory(
             operand = _overwritten(call, output, places, index, plan, alive_until, taken)
             root = plan.root[output] = _root(call, output, operand, plan)
             if root is output and (output.ndim or can.numbers) and not effect:
-                into = can.into and output.type.nbytes >= least
+                nbytes = output.type.nbytes
+                into = can.into and not isinstance(nbytes, SymbolicSize) and nbytes >= least
                 plan.block[root] = Block(output.type.nbytes, index, index, into)
             if output.ndim and (root is output or operand is not None or _is_whole_view(call, plan)):
                 plan.whole.add(output)
@@ -180,7 +182,9 @@ def _overwritten(
         operand = call.inputs[place]
         root = plan.root.get(operand, operand)
         block = plan.block.get(root)
-        if block is None or root in taken or operand not in plan.whole or operand.type != output.type:
+        if block is None or root in taken or operand not in plan.whole:
+            continue
+        if operand.dtype != output.dtype or not _has_same_shape(operand, output):
             continue
         readers = sum(plan.root.get(other, other) is root for other in call.inputs)
         if alive_until[root] > index or readers > 1:
@@ -189,6 +193,12 @@ def _overwritten(
             return operand
         found = operand if found is None else found
     return found
+
+
+def _has_same_shape(operand: Value, output: Value) -> bool:
+    """For all sizes."""
+    dims = zip(operand.shape, output.shape, strict=False)
+    return operand.ndim == output.ndim and all(is_known(ours == theirs) for ours, theirs in dims)
 
 
 def place_blocks(blocks: Iterable[Block]) -> int:

@@ -10,7 +10,7 @@ from .symbolic_size import SymbolicSize
 def sizes_in_graph(graph: Graph) -> Iterator[SymbolicSize]:
     """Those of a graph and of all that it holds, as often as they occur."""
     for value in graph.inputs:
-        yield from _sizes_in(value.type.shape)
+        yield from sizes_in_param(value.type.shape)
     for call in graph.calls:
         yield from sizes_in_call(call)
 
@@ -18,9 +18,9 @@ def sizes_in_graph(graph: Graph) -> Iterator[SymbolicSize]:
 def sizes_in_call(call: Call) -> Iterator[SymbolicSize]:
     """Those of what a call makes, of its parameters, and of the graphs that it holds."""
     for output in call.outputs:
-        yield from _sizes_in(output.type.shape)
+        yield from sizes_in_param(output.type.shape)
     for param in call.params.values():
-        yield from _sizes_in(param)
+        yield from sizes_in_param(param)
     for graph in called((call,)):
         yield from sizes_in_graph(graph)
 
@@ -31,9 +31,10 @@ def is_symbolic(found: Graph | Call) -> bool:
     return any(True for _ in sizes)
 
 
-def _sizes_in(param: Any) -> Iterator[SymbolicSize]:
+def sizes_in_param(param: Any) -> Iterator[SymbolicSize]:
+    """Those of one parameter, but for a graph's."""
     if isinstance(param, SymbolicSize):
         yield param
     elif isinstance(param, tuple):
         for item in param:
-            yield from _sizes_in(item)
+            yield from sizes_in_param(item)

@@ -23,6 +23,10 @@ class SymbolicSize(ABC):
     def typical(self) -> int:
         """What it is for the call at hand, or a value that it may well have."""
 
+    @abstractmethod
+    def spelled(self, names: Mapping[str, str]) -> str:
+        """The expression in Python; `names` are what some of the named sizes are called there."""
+
     @staticmethod
     @abstractmethod
     def minimum(*sizes: Any) -> Any:

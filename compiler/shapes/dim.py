@@ -118,6 +118,9 @@ class Dim(SymbolicSize):
     def typical(self) -> int:
         return (ANSWERS.get() or Dim.answers).typical(self)
 
+    def spelled(self, names: Mapping[str, str]) -> str:
+        return spelled(self.terms, names)
+
     @property
     def limits(self) -> dict[str, list[str]]:
         return {size.text: spelled_facts(size) for size in sizes_in(self.terms)}

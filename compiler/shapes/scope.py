@@ -1,6 +1,6 @@
 """Who says what is true when Python asks: what is declared, or the sizes that a call was observed with."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -140,6 +140,13 @@ class Observed:
         if isinstance(same, Comparison):
             self.answer(same)
         return value
+
+
+def relations_among(names: Collection[str]) -> tuple[Comparison, ...]:
+    """What is assumed in this context of these sizes alone, besides what is known of each by itself."""
+    answers = ANSWERS.get()
+    known = answers.assumptions.relations if isinstance(answers, Declared | Observed) else ()
+    return tuple(one for one in known if all(size.text in names for size in sizes_in(one.terms)))
 
 
 def usual(size: Size) -> int:

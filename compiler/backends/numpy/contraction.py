@@ -5,26 +5,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...ir import Call, Value
+from ...ir import Call, Shape, Value
+from ...symbolic_size import is_known
 from .form import AS_MEANING, Scope, assigned, form
 from .layout import reshaped, transposed
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One operand: its axes by role, and its text."""
+    """One operand, and its axes by role."""
 
     value: Value
-    text: str
+    scope: Scope
     batch: tuple[int, ...]
     contract: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        return self.scope.array(self.value)
 
     @property
     def free(self) -> tuple[int, ...]:
         taken = (*self.batch, *self.contract)
         return tuple(axis for axis in range(self.value.ndim) if axis not in taken)
 
-    def dims(self, axes: Sequence[int]) -> tuple[int, ...]:
+    def dims(self, axes: Sequence[int]) -> Shape:
         return tuple(self.value.shape[axis] for axis in axes)
 
     def as_matrices(self, *, contract_last: bool) -> str:
@@ -33,7 +38,8 @@ class Side:
         text = transposed(self.text, (*self.batch, *groups[0], *groups[1]))
         if all(len(group) == 1 for group in groups):
             return text
-        return reshaped(text, (*self.dims(self.batch), *(math.prod(self.dims(group)) for group in groups)))
+        shape = (*self.dims(self.batch), *(math.prod(self.dims(group)) for group in groups))
+        return reshaped(text, shape, self.scope)
 
 
 @form("dot", into=True)
@@ -41,26 +47,26 @@ def _dot(call: Call, scope: Scope, target: str | None) -> list[str]:
     if call.outputs[0].dtype.name == "bfloat16":  # whose products NumPy returns as f32
         return AS_MEANING.write(call, scope, None)
     axes: Any = call.params
-    left = Side(call.inputs[0], scope.array(call.inputs[0]), axes.get("batch_x", ()), axes["contract_x"])
-    right = Side(call.inputs[1], scope.array(call.inputs[1]), axes.get("batch_y", ()), axes["contract_y"])
+    left = Side(call.inputs[0], scope, axes.get("batch_x", ()), axes["contract_x"])
+    right = Side(call.inputs[1], scope, axes.get("batch_y", ()), axes["contract_y"])
     shape = call.outputs[0].shape
     batch = left.dims(left.batch)
     if not batch and len(left.contract) == 1 and len(left.free) <= 1 and len(right.free) <= 1:
         return _plain(call, scope, left, right, target)
-    if math.prod(left.dims(left.contract)) == 1:
+    if is_known(math.prod(left.dims(left.contract)) == 1):
         return _outer(call, scope, left, right, target)
     rows, columns = math.prod(left.dims(left.free)), math.prod(right.dims(right.free))
     function = "np.matmul" if batch else "np.dot"
     arguments = [left.as_matrices(contract_last=True), right.as_matrices(contract_last=False)]
     flat = (*batch, rows, columns)
     name = scope.name(call)
-    if shape == flat:
+    if len(shape) == len(flat) and all(is_known(a == b) for a, b in zip(shape, flat, strict=True)):
         return assigned(name, function, arguments + ([f"out={target}"] if target else []))
     if target is None or not shape:
         lines = assigned(name, function, arguments)
-        return [*lines, f"    {name} = {reshaped(name, shape) if shape else f'{name}[0, 0]'}"]
+        return [*lines, f"    {name} = {reshaped(name, shape, scope) if shape else f'{name}[0, 0]'}"]
     return [
-        *assigned(name, function, [*arguments, f"out={reshaped(target, flat)}"]),
+        *assigned(name, function, [*arguments, f"out={reshaped(target, flat, scope)}"]),
         f"    {name} = {target}",
     ]
 
@@ -77,7 +83,7 @@ def _outer(call: Call, scope: Scope, left: Side, right: Side, target: str | None
     x = transposed(left.text, (*left.batch, *left.free, *left.contract))
     y = transposed(right.text, (*right.batch, *right.contract, *right.free))
     if len(left.contract) != len(right.free) and left.value.ndim:
-        x = reshaped(x, (*left.dims(left.batch), *left.dims(left.free), *(1,) * len(right.free)))
+        x = reshaped(x, (*left.dims(left.batch), *left.dims(left.free), *(1,) * len(right.free)), scope)
     if len(right.contract) != len(left.free) and (right.batch or right.contract):
-        y = reshaped(y, (*right.dims(right.batch), *(1,) * len(left.free), *right.dims(right.free)))
+        y = reshaped(y, (*right.dims(right.batch), *(1,) * len(left.free), *right.dims(right.free)), scope)
     return assigned(scope.name(call), "np.multiply", [x, y, *([f"out={target}"] if target else [])])

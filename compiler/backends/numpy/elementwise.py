@@ -1,6 +1,7 @@
 """NumPy statements of elementwise ops that are not ufuncs: choosing, converting, parts of complex numbers."""
 
 from ...ir import Call, Constant
+from ...symbolic_size import typical
 from .form import LARGE, Scope, assigned, form
 
 
@@ -14,7 +15,7 @@ def _where(call: Call, scope: Scope, target: str | None) -> list[str]:
         return [
             f"    {scope.name(call)} = {scope.scalar(x)} if {scope.scalar(condition)} else {scope.scalar(y)}"
         ]
-    if (target is None and output.type.nbytes < LARGE) or output.dtype.itemsize > 8:
+    if (target is None and typical(output.type.nbytes) < LARGE) or output.dtype.itemsize > 8:
         lines = assigned(scope.name(call), "np.where", [scope.array(value) for value in call.inputs])
         return lines if target is None else [*lines, f"    np.copyto({target}, {scope.of[output]})"]
     dtype = f"np.int{8 * output.dtype.itemsize}"

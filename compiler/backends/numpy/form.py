@@ -3,7 +3,8 @@
 import builtins
 import json
 import keyword
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -11,15 +12,18 @@ import numpy as np
 
 from ...dtypes import DType
 from ...identifiers import identifier
-from ...ir import ArrayType, Call, Constant, Graph, Value
+from ...ir import ArrayType, Call, Constant, Dim, Graph, Shape, Value
 from ...kernel import is_elementwise
 from ...memory_plan import VIEWS, Writing
-from ...op import lookup
+from ...op import all_ops, lookup
+from ...sizes import sizes_in_graph
+from ...symbolic_size import SymbolicSize, is_known, maximum, typical
 from ...tiling import input_axes
 from ..c.function import CFunction
 from ..c.library import CLibrary
 from ..python_literals import dtype_text, number_name, number_text
 from ..python_text import Names, wrapped
+from .named_sizes import names_of_sizes, size_text
 from .quoted_meaning import expression
 
 OPAQUE = frozenset(
@@ -55,6 +59,9 @@ MODULES = (
     "time",
 )
 """What a generated module may import."""
+
+NUMBERED = frozenset({"bits", "first", "result", "start"})
+"""What variables are called, with a number, besides those of values, which are called by their ops."""
 
 RESERVED = (*keyword.kwlist, *dir(builtins), "_", *MODULES)
 
@@ -104,6 +111,10 @@ class Module:
     """Names of the module's own functions."""
     known: list[str] = field(default_factory=list[str])
     """Statements that are run once, when the module is loaded."""
+    sizes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The variables of the named sizes."""
+    sizes_of: dict[Graph, list[str]] = field(default_factory=dict[Graph, list[str]])
+    """Those of nested graphs, which are parameters of their functions."""
     library: CLibrary | None = None
     """Where C functions are collected that take the place of statements; None if there is to be no C."""
 
@@ -128,9 +139,11 @@ class Module:
     def function(self, nested: Nested) -> str:
         """The function of the module that runs a nested graph."""
         if nested not in self.nested:
-            self.nested[nested] = self.names.claim(
-                identifier(nested.graph.name) + "_reference" * nested.is_plain
-            )
+            name = identifier(nested.graph.name) + "_reference" * nested.is_plain
+            stem, _, number = name.rpartition("_")
+            if number.isdigit() and stem in NUMBERED | all_ops().keys():  # as values are called
+                name += "_"
+            self.nested[nested] = self.names.claim(name)
         return self.nested[nested]
 
     def c_function(self, call: Call) -> CFunction | None:
@@ -152,6 +165,22 @@ class Module:
             name = self.names.claim(f"{identifier(tile.graph.name)}_{end}")
             self.tiles[tile] = name, self.names.claim(f"{name}_memory")
         return self.tiles[tile]
+
+    def sizes_in(self, graph: Graph) -> list[str]:
+        """The variables of the named sizes in a nested graph."""
+        if not self.sizes:
+            return []
+        if graph not in self.sizes_of:
+            self.sizes_of[graph] = [self.sizes[name] for name in names_of_sizes(sizes_in_graph(graph))]
+        return self.sizes_of[graph]
+
+    def size(self, size: Dim) -> str:
+        """A size: a number, or an expression of the named sizes."""
+        return size_text(size, self.sizes)
+
+    def shape(self, shape: Iterable[Dim]) -> str:
+        """``(2, B)``."""
+        return shape_text(map(self.size, shape))
 
     def note_dtype(self, dtype: DType) -> None:
         self.uses_bfloat16 |= dtype.name == "bfloat16"
@@ -196,20 +225,28 @@ class Scope:
         self.module.note_dtype(dtype)
         return dtype_text(dtype)
 
+    def size(self, size: Dim) -> str:
+        """A size: a number, or an expression of the named sizes."""
+        return self.module.size(size)
+
+    def shape(self, shape: Iterable[Dim]) -> str:
+        """``(2, B)``."""
+        return self.module.shape(shape)
+
     def type(self, type: ArrayType) -> str:
         """``(2, 3), np.float32``."""
-        return f"{shape_text(type.shape)}, {self.dtype(type.dtype)}"
+        return f"{self.shape(type.shape)}, {self.dtype(type.dtype)}"
 
 
-def shape_text(shape: Iterable[int]) -> str:
+def shape_text(shape: Iterable[object]) -> str:
     """``(2, 3)``."""
     dims = list(shape)
     return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(map(str, dims))})"
 
 
-def assigned(name: str, function: str, arguments: Sequence[str]) -> list[str]:
+def assigned(name: str, function: str, arguments: Sequence[str], *, indent: int = 4) -> list[str]:
     """``name = function(arguments)``."""
-    return wrapped(f"{name} = {function}(", arguments, ")")
+    return wrapped(f"{name} = {function}(", arguments, ")", indent=indent)
 
 
 Write: TypeAlias = Callable[[Call, Scope, str | None], list[str]]
@@ -323,6 +360,8 @@ def param_expression(param: object, scope: Scope) -> str:
         return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
     if isinstance(param, str):
         return json.dumps(param, ensure_ascii=False)
+    if isinstance(param, SymbolicSize):
+        return size_text(param, scope.module.sizes)
     return repr(param)
 
 
@@ -370,12 +409,12 @@ def _write_in_blocks(call: Call, scope: Scope, target: str | None) -> list[str]:
     """``for first in range(0, 65536, 8192): erf_1[first : first + 8192] = erf(x[first : first + 8192])``."""
     (output,) = call.outputs
     shape = output.shape
-    axis = max(range(output.ndim), key=lambda axis: shape[axis], default=0)
-    cuts = input_axes(call, axis) if output.type.size > BLOCK else None
+    axis = max(range(output.ndim), key=lambda axis: typical(shape[axis]), default=0)
+    cuts = None if is_known(output.type.size <= BLOCK) else input_axes(call, axis)
     if cuts is None:
         lines = _write_meaning(call, scope, None)
         return lines if target is None else [*lines, f"    {target}[...] = {scope.of[output]}"]
-    rows = max(1, BLOCK * shape[axis] // output.type.size)
+    rows = scope.size(_rows_of_block(shape, axis))
     first = scope.names.numbered("first")
 
     def part(text: str, axis: int | None) -> str:
@@ -386,9 +425,16 @@ def _write_in_blocks(call: Call, scope: Scope, target: str | None) -> list[str]:
     name = scope.name(call)
     return [
         f"    {name} = {target or f'np.empty({scope.type(output.type)})'}",
-        f"    for {first} in range(0, {shape[axis]}, {rows}):",
+        f"    for {first} in range(0, {scope.size(shape[axis])}, {rows}):",
         *wrapped(f"    {part(name, axis)} = {scope.module.helper(call.op)}(", arguments, ")"),
     ]
+
+
+def _rows_of_block(shape: Shape, axis: int) -> Dim:
+    """So many rows along an axis have about as many elements as a block."""
+    row = math.prod(dim for other, dim in enumerate(shape) if other != axis)
+    rows: Dim = maximum(1, BLOCK // maximum(1, row))
+    return rows
 
 
 IN_BLOCKS = Form(_write_in_blocks, into=True)

@@ -4,9 +4,11 @@ import sys
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from ...ir import ArrayType, Call, Constant, Graph, Location, Value
+from ...ir import ArrayType, Call, Constant, Dim, Graph, Location, Value
 from ...memory_plan import VIEWS, Block, MemoryPlan, plan_memory
 from ...op import has_effect
+from ...sizes import is_symbolic
+from ...symbolic_size import SymbolicSize, typical
 from ...text import location_text
 from ..c.function import CFunction
 from ..python_text import Names, bare_tuple, wrapped
@@ -29,7 +31,8 @@ def known_values(graph: Graph) -> set[Value]:
     """What the module can compute when it is loaded."""
     known: set[Value] = set()
     for call in graph.calls:
-        if call.op in AT_LOAD and all(isinstance(v, Constant) or v in known for v in call.inputs):
+        is_known = call.op in AT_LOAD and all(isinstance(v, Constant) or v in known for v in call.inputs)
+        if is_known and not is_symbolic(call):
             known.update(call.outputs)
     return known
 
@@ -119,9 +122,9 @@ class Function:
     """Arrays of short rows lie in planes."""
     results_of: dict[Value, str] = field(default_factory=dict[Value, str])
     """What is made in that memory from the first."""
-    buffers: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
+    buffers: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """The names of the views of the arena, by offset and type."""
-    buffer_types: list[tuple[int, ArrayType]] = field(default_factory=list["tuple[int, ArrayType]"])
+    buffer_types: list[tuple[Dim, ArrayType]] = field(default_factory=list["tuple[Dim, ArrayType]"])
     """Their offsets and types, in the same order."""
     lines: list[str] = field(default_factory=list[str])
     returned: list[str] = field(default_factory=list[str])
@@ -241,7 +244,7 @@ class Function:
             return None
         if self.planes and has_short_rows(output.type):
             scope.in_planes.add(output)
-        key = (block.offset, str(output.type))
+        key = (str(block.offset), str(output.type))
         if key not in self.buffers:
             self.buffers[key] = scope.names.claim(f"t{len(self.buffers)}")
             self.buffer_types.append((block.offset, output.type))
@@ -252,7 +255,7 @@ class Function:
         if self.plan is None:
             return
         dying = [value for value in self.plan.dying.get(index, ()) if value in scope.of]
-        large = [scope.of[value] for value in dying if value.type.nbytes >= LARGE]
+        large = [scope.of[value] for value in dying if typical(value.type.nbytes) >= LARGE]
         if large:
             self.lines += bare_tuple("del ", large) if len(large) > 1 else [f"    del {large[0]}"]
 
@@ -269,12 +272,21 @@ class Function:
         taken.add(block)
         return text
 
-    def text(self, name: str, first: Sequence[str], doc: str = "") -> list[str]:
-        """The function, with parameters before those of the graph."""
+    @property
+    def is_sized(self) -> bool:
+        """Whether its views of the arena depend on named sizes."""
+        sizes = (size for offset, type in self.buffer_types for size in (offset, *type.shape))
+        return any(isinstance(size, SymbolicSize) for size in sizes)
+
+    def text(
+        self, name: str, first: Sequence[str], doc: str = "", statements: Sequence[str] = ()
+    ) -> list[str]:
+        """The function, with parameters before those of the graph, and statements before its own."""
         parameters = [*first, *self.parameters, *self.results]
-        lines = [f'    """{doc}"""'] if doc else []
+        lines = [*([f'    """{doc}"""'] if doc else []), *statements]
         if self.buffers:
-            lines += bare_tuple("", ["_"] * self.may_warn + [*self.buffers.values()], " = mine")
+            others = ["_"] * (self.may_warn + 2 * (self.outermost and self.is_sized))
+            lines += bare_tuple("", [*others, *self.buffers.values()], " = mine")
         result = bare_tuple("return ", self.returned) if self.returned else ["    return ()"]
         return [*definition(name, parameters), *lines, *self.lines, *([] if self.results else result)]
 

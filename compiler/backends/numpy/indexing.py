@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...ir import Call, Shape, Value
+from ...symbolic_size import is_known
 from .form import AS_MEANING, Scope, assigned, form
 from .layout import copied, transposed
 
@@ -13,9 +14,9 @@ def _gather(call: Call, scope: Scope, target: str | None) -> list[str]:
     """Along one axis `np.take`, which clips the indices itself; one place as an index."""
     x, *indices = call.inputs
     axes: Any = call.params["axes"]
-    if not any(index.ndim for index in indices) and x.type.size:
+    if not any(index.ndim for index in indices) and is_known(x.type.size >= 1):
         at = {
-            axis: f"min(max({scope.scalar(index)}, 0), {x.shape[axis] - 1})"
+            axis: f"min(max({scope.scalar(index)}, 0), {scope.size(x.shape[axis] - 1)})"
             for axis, index in zip(axes, indices, strict=True)
         }
         text = f"{scope.array(x)}[{', '.join(at.get(axis, ':') for axis in range(max(axes) + 1))}]"
@@ -44,7 +45,7 @@ def _scatter(call: Call, scope: Scope, target: str | None) -> list[str]:
     axes: Any = call.params["axes"]
     mode: Any = call.params["mode"]
     at = dict(zip(axes, map(scope.scalar, indices), strict=True))
-    inside = " and ".join(f"0 <= {index} < {x.shape[axis]}" for axis, index in at.items())
+    inside = " and ".join(f"0 <= {index} < {scope.size(x.shape[axis])}" for axis, index in at.items())
     place = ", ".join(at.get(axis, ":") for axis in range(max(axes) + 1))
     text, new = scope.array(x), scope.array(updates)
     name = scope.name(call)
@@ -53,19 +54,17 @@ def _scatter(call: Call, scope: Scope, target: str | None) -> list[str]:
     return [*copied(name, text, target), f"    if {inside}:", f"        {name}[{place}] = {new}"]
 
 
-def _window(
-    shape: Shape, starts: Sequence[Value], sizes: Sequence[int], scope: Scope
-) -> tuple[list[str], str]:
+def _window(shape: Shape, starts: Sequence[Value], sizes: Shape, scope: Scope) -> tuple[list[str], str]:
     """Statements that move the starts so that the window fits, and ``[start_1 : start_1 + 3]``."""
     lines: list[str] = []
     parts: list[str] = []
     for dim, start, size in zip(shape, starts, sizes, strict=True):
-        if size == dim:
+        if is_known(size == dim):
             parts.append(":")
             continue
         name = scope.names.numbered("start")
-        lines.append(f"    {name} = min(max(int({scope.array(start)}), 0), {dim - size})")
-        parts.append(f"{name} : {name} + {size}")
+        lines.append(f"    {name} = min(max(int({scope.array(start)}), 0), {scope.size(dim - size)})")
+        parts.append(f"{name} : {name} + {scope.size(size)}")
     while parts and parts[-1] == ":":
         parts.pop()
     return lines, f"[{', '.join(parts) or '...'}]"

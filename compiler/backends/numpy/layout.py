@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...ir import Call, Constant, Shape
+from ...symbolic_size import is_known, maximum
 from ..python_text import wrapped
-from .form import Scope, assigned, form, shape_text
+from .form import Scope, assigned, form
 
 
-def index_text(shape: Shape, start: Sequence[int], stop: Sequence[int], step: Sequence[int]) -> str:
+def index_text(shape: Shape, start: Shape, stop: Shape, step: Shape, scope: Scope) -> str:
     """``[1:, ::2]``: slices of an array of `shape`, without full ones at the end."""
     parts: list[str] = []
     for dim, first, last, stride in zip(shape, start, stop, step, strict=True):
-        text = f"{first or ''}:{'' if last == dim else last}"
-        parts.append(f"{text}:{stride}" if stride != 1 else text)
+        low = "" if is_known(first == 0) else scope.size(first)
+        high = "" if is_known(last == dim) else scope.size(last)
+        parts.append(f"{low}:{high}" if is_known(stride == 1) else f"{low}:{high}:{scope.size(stride)}")
     while parts and parts[-1] == ":":
         parts.pop()
     return f"[{', '.join(parts)}]" if parts else "[...]"
@@ -28,9 +30,9 @@ def transposed(text: str, axes: Sequence[int]) -> str:
     return f"{text}.T" if reverse else f"{text}.transpose({', '.join(map(str, axes))})"
 
 
-def reshaped(text: str, shape: Shape) -> str:
+def reshaped(text: str, shape: Shape, scope: Scope) -> str:
     """``x.reshape(2, 3)``."""
-    return f"{text}.reshape({', '.join(map(str, shape)) or '()'})"
+    return f"{text}.reshape({', '.join(map(scope.size, shape)) or '()'})"
 
 
 def _axes(call: Call, name: str) -> tuple[int, ...]:
@@ -43,14 +45,14 @@ def _reshape(call: Call, scope: Scope, target: str | None) -> list[str]:
     (value,), (output,) = call.inputs, call.outputs
     if value.ndim == 0:
         text = (
-            f"np.reshape({scope.array(value)}, {shape_text(output.shape)})"
+            f"np.reshape({scope.array(value)}, {scope.shape(output.shape)})"
             if output.ndim
             else scope.scalar(value)
         )
     elif output.ndim == 0:
         text = f"{scope.array(value)}[{', '.join('0' * value.ndim)}]"
     else:
-        text = reshaped(scope.array(value), output.shape)
+        text = reshaped(scope.array(value), output.shape, scope)
     return [f"    {scope.name(call)} = {text}"]
 
 
@@ -66,7 +68,7 @@ def _slice(call: Call, scope: Scope, target: str | None) -> list[str]:
     (value,) = call.inputs
     if value.ndim == 0:
         return [f"    {scope.name(call)} = {scope.scalar(value)}"]
-    index = index_text(value.shape, _axes(call, "start"), _axes(call, "stop"), _axes(call, "step"))
+    index = index_text(value.shape, _axes(call, "start"), _axes(call, "stop"), _axes(call, "step"), scope)
     return [f"    {scope.name(call)} = {scope.array(value)}{index}"]
 
 
@@ -84,7 +86,7 @@ def _broadcast_to(call: Call, scope: Scope, target: str | None) -> list[str]:
     (value,), (output,) = call.inputs, call.outputs
     if output.ndim == 0:
         return [f"    {scope.name(call)} = {scope.scalar(value)}"]
-    return assigned(scope.name(call), "np.broadcast_to", [scope.array(value), shape_text(output.shape)])
+    return assigned(scope.name(call), "np.broadcast_to", [scope.array(value), scope.shape(output.shape)])
 
 
 @form("concatenate", into=True)
@@ -109,11 +111,12 @@ def _pad(call: Call, scope: Scope, target: str | None) -> list[str]:
     if target is not None:
         lines = [f"    {name} = {target}", f"    {name}.fill({number})"]
     elif isinstance(fill, Constant) and not any(fill.array.tobytes()):
-        lines = assigned(name, "np.zeros", [shape_text(output.shape), scope.dtype(output.dtype)])
+        lines = assigned(name, "np.zeros", [scope.shape(output.shape), scope.dtype(output.dtype)])
     else:
-        lines = assigned(name, "np.full", [shape_text(output.shape), number, scope.dtype(output.dtype)])
-    stop = [a + n + max(n - 1, 0) * g for a, n, g in zip(low, value.shape, gap, strict=True)]
-    return [*lines, f"    {name}{index_text(output.shape, low, stop, [g + 1 for g in gap])} = {x}"]
+        lines = assigned(name, "np.full", [scope.shape(output.shape), number, scope.dtype(output.dtype)])
+    stop = tuple(a + n + maximum(n - 1, 0) * g for a, n, g in zip(low, value.shape, gap, strict=True))
+    index = index_text(output.shape, low, stop, tuple(g + 1 for g in gap), scope)
+    return [*lines, f"    {name}{index} = {x}"]
 
 
 @form("update_slice", into=True, overwrites=(0,))
@@ -123,7 +126,7 @@ def _update_slice(call: Call, scope: Scope, target: str | None) -> list[str]:
     name = scope.name(call)
     if value.ndim == 0:
         return [f"    {name} = {scope.scalar(part)}"]
-    index = index_text(value.shape, _axes(call, "start"), _axes(call, "stop"), _axes(call, "step"))
+    index = index_text(value.shape, _axes(call, "start"), _axes(call, "stop"), _axes(call, "step"), scope)
     return [*copied(name, x, target), f"    {name}{index} = {y}"]
 
 
@@ -138,5 +141,13 @@ def copied(name: str, x: str, target: str | None) -> list[str]:
 def _iota(call: Call, scope: Scope, target: str | None) -> list[str]:
     (output,) = call.outputs
     return wrapped(
-        f"{scope.name(call)} = np.arange(", [str(output.shape[0]), f"dtype={scope.dtype(output.dtype)}"], ")"
+        f"{scope.name(call)} = np.arange(",
+        [scope.size(output.shape[0]), f"dtype={scope.dtype(output.dtype)}"],
+        ")",
     )
+
+
+@form("size")
+def _size(call: Call, scope: Scope, target: str | None) -> list[str]:
+    of: Any = call.params["of"]
+    return [f"    {scope.name(call)} = np.int64({scope.size(of)})"]

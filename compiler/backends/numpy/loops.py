@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...ir import Call, Graph, Value
+from ...ir import Call, Dim, Graph, Value
+from ...symbolic_size import SymbolicSize
 from .form import Nested, Scope, form
 from .nested import assigned_tuple, name_outputs, operand_text, run_text
 
@@ -24,7 +25,7 @@ def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
     params: Any = call.params
     graph: Graph = params["graph"]
     consts, carried = params["counts"]
-    length = params["length"]
+    length: Dim = params["length"]
     outer = [operand_text(value, scope) for value in call.inputs[:consts]]
     init = call.inputs[consts : consts + carried]
     xs = [scope.array(value) for value in call.inputs[consts + carried :]]
@@ -39,8 +40,9 @@ def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
         for name, value in zip(stacks, call.outputs[carried:], strict=True)
     ]
     results = [scope.names.numbered("result") for _ in stacks]
-    counter = scope.names.claim("i") if length > 1 else ""
-    for head, indices in _turns(counter, length, params.get("reverse", False), params.get("unroll", 1)):
+    counter = scope.names.claim("i") if isinstance(length, SymbolicSize) or length > 1 else ""
+    turns = _turns(counter, length, params.get("reverse", False), params.get("unroll", 1), scope)
+    for head, indices in turns:
         indent = 8 if head else 4
         lines += [f"    {head}"] if head else []
         for index in indices:
@@ -50,23 +52,24 @@ def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
     return lines
 
 
-def _turns(counter: str, length: int, reverse: bool, unroll: int) -> Iterator[tuple[str, Sequence[str]]]:
+def _turns(
+    counter: str, length: Dim, reverse: bool, unroll: int, scope: Scope
+) -> Iterator[tuple[str, Sequence[str]]]:
     """The loops that make up `length` steps: the ``for``, or nothing, and the indices of the steps in one turn."""
-    together = min(unroll, length)
+    together = unroll if isinstance(length, SymbolicSize) else min(unroll, length)
     whole = length - length % together if together else 0
     for first, last, stride in ((0, whole, together), (whole, length, 1)):
-        if last - first <= stride:
-            yield "", [str(length - 1 - i if reverse else i) for i in range(first, last)]
-        elif reverse:
-            steps = ["", *(f" - {i}" for i in range(1, stride))]
-            head = f"for {counter} in range({length - 1 - first}, {length - 1 - last}, -{stride}):"
-            yield head, [f"{counter}{step}" for step in steps]
+        steps = last - first
+        if not isinstance(steps, SymbolicSize) and steps <= stride:
+            places = [first + i for i in range(steps)]
+            yield "", [scope.size(length - 1 - place if reverse else place) for place in places]
         else:
-            steps = ["", *(f" + {i}" for i in range(1, stride))]
-            bounds = (
-                f"{first}, {last}, {stride}" if stride > 1 else f"{first}, {last}" if first else f"{last}"
-            )
-            yield f"for {counter} in range({bounds}):", [f"{counter}{step}" for step in steps]
+            sign = "-" if reverse else "+"
+            ends = (length - 1 - first, length - 1 - last) if reverse else (first, last)
+            bounds = [*map(scope.size, ends), *([f"-{stride}"] if reverse else [str(stride)] * (stride > 1))]
+            turns = ", ".join(bounds[1:] if bounds[0] == "0" and len(bounds) == 2 else bounds)
+            indices = [counter, *(f"{counter} {sign} {i}" for i in range(1, stride))]
+            yield f"for {counter} in range({turns}):", indices
 
 
 @form("while_loop")
@@ -82,7 +85,11 @@ def _while(call: Call, scope: Scope, target: str | None) -> list[str]:
     if most is None:
         lines.append(f"    while {goes_on}:")
     else:
-        lines += [f"    for _ in range({most}):", f"        if not {goes_on}:", "            break"]
+        lines += [
+            f"    for _ in range({scope.size(most)}):",
+            f"        if not {goes_on}:",
+            "            break",
+        ]
     body = Nested(params["body"], _arrays(call.inputs[consts:], consts))
     text = run_text(body, [*outer, *carry], scope)
     return [*lines, *assigned_tuple(carry, text, indent=8)]

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from ...ir import Call, Graph, Value
 from ...op import has_effect
+from ...sizes import sizes_in_param
 from ..python_text import bare_tuple, wrapped
-from .form import Nested, Scope, form, params_text
+from .form import Nested, Scope, form, param_expression, params_text
 
 
 def operand_text(value: Value, scope: Scope) -> str:
@@ -18,7 +19,8 @@ def run_text(nested: Nested, arguments: list[str], scope: Scope) -> str:
     if scope.is_plain and scope.module.library:  # what C is compared with is not C
         nested = replace(nested, is_plain=True)
     first = ["outside"] if any(map(has_effect, nested.graph.calls)) else []
-    return f"{scope.module.function(nested)}({', '.join([*first, *arguments])})"
+    sizes = scope.module.sizes_in(nested.graph)
+    return f"{scope.module.function(nested)}({', '.join([*first, *sizes, *arguments])})"
 
 
 def name_outputs(call: Call, scope: Scope) -> list[str]:
@@ -45,11 +47,16 @@ def _call(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 @form("callback")
 def _callback(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """The meaning, with its parameters bound, is put into a global variable; see `numpy.callbacks`."""
+    """The meaning, with its parameters bound, is put into a global variable; see `numpy.callbacks`.
+
+    Parameters that depend on named sizes are given in their place at each call.
+    """
     module = scope.module
     name = module.names.numbered("python")
     module.callbacks.append((name, call))
-    arguments = ", ".join([name, *map(scope.array, call.inputs)])
+    sized = {key: param for key, param in call.params.items() if any(True for _ in sizes_in_param(param))}
+    keywords = [f"{key}={param_expression(param, scope)}" for key, param in sized.items()]
+    arguments = ", ".join([name, *map(scope.array, call.inputs), *keywords])
     numbers = [v for v in call.outputs if v.ndim == 0]
     lines = assigned_tuple(name_outputs(call, scope), f"outside.run({arguments})")
     return [*lines, *(f"    {scope.of[v]} = {scope.of[v]}[()]" for v in numbers)]

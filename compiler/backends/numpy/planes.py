@@ -1,8 +1,11 @@
 """Arrays in planes: those of many short rows, with the last axis first in memory, where NumPy's loops are long."""
 
-from ...ir import ArrayType, Call, Constant, Graph
+import math
+
+from ...ir import ArrayType, Call, Constant, Graph, Value
 from ...kernel import REDUCTIONS, is_elementwise
 from ...memory_plan import VIEWS
+from ...symbolic_size import typical
 
 SHORT = 16
 """Rows of fewer elements cost more to begin than to run through, whatever is done with them."""
@@ -22,7 +25,15 @@ def in_planes(x):
 
 def has_short_rows(type: ArrayType) -> bool:
     """Whether an array could be faster in planes."""
-    return type.ndim > 1 and 2 <= type.shape[-1] <= LONGEST and type.size >= MANY * type.shape[-1]
+    return type.ndim > 1 and 2 <= typical(type.shape[-1]) <= LONGEST and _rows(type) >= MANY
+
+
+def _rows(type: ArrayType) -> int:
+    return math.prod(map(typical, type.shape[:-1]))
+
+
+def _elements(type: ArrayType) -> int:
+    return typical(type.size)
 
 
 def wants_planes(graph: Graph) -> bool:
@@ -39,22 +50,26 @@ def wants_planes(graph: Graph) -> bool:
         if call.op in REDUCTIONS:
             (operand,) = call.inputs
             if has_short_rows(operand.type) and operand not in given:
-                balance += operand.type.size
+                balance += _elements(operand.type)
         elif is_elementwise(call) and has_short_rows(output.type):
-            whole = [value for value in call.inputs if value.shape == output.shape]
+            whole = [value for value in call.inputs if _has_shape_of(output, value)]
             if any(value in given or isinstance(value, Constant) for value in whole):
-                balance -= max(output.type.size, _moving(output.type))
+                balance -= max(_elements(output.type), _moving(output.type))
             elif _broadcasts(call):
-                balance += output.type.size
+                balance += _elements(output.type)
     return balance > 0
 
 
 def _moving(type: ArrayType) -> int:
     """What it costs to read or write rows where they would do without planes."""
-    return 4 * type.size if has_short_rows(type) and type.shape[-1] >= SHORT else 0
+    return 4 * _elements(type) if has_short_rows(type) and typical(type.shape[-1]) >= SHORT else 0
 
 
 def _broadcasts(call: Call) -> bool:
     """Whether an operand has other rows than the result, so that NumPy runs through one row after the other."""
-    shape = call.outputs[0].shape
-    return any(value.type.size > 1 and value.shape != shape for value in call.inputs)
+    (output,) = call.outputs
+    return any(_elements(value.type) > 1 and not _has_shape_of(output, value) for value in call.inputs)
+
+
+def _has_shape_of(output: Value, value: Value) -> bool:
+    return [*map(typical, value.shape)] == [*map(typical, output.shape)]

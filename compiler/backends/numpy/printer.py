@@ -13,7 +13,7 @@ from ..c.function import CFunction
 from ..c.interface import C_NAMES, LINK_AT_RUN, library_statements, link_statements
 from ..c.library import CLibrary
 from ..python_literals import array_text, dtype_text, packed_text, unpacking_text
-from ..python_text import Names, wrapped
+from ..python_text import Names, tuple_text, wrapped
 
 # Importing these enters their forms into the table.
 from . import (
@@ -27,8 +27,9 @@ from . import (
     reduction,
     tiles,
 )
-from .form import RESERVED, Module, shape_text
+from .form import RESERVED, Module
 from .function import QUIET, Function, definition, has_effects, plain, planned, planned_nested
+from .named_sizes import size_statements, size_variables
 from .quoted_meaning import function_text
 from .self_check import self_check, self_check_names
 
@@ -70,6 +71,9 @@ FIXED_NAMES = (
 )
 """What a module calls its own functions and variables, besides those of its self check."""
 
+MEANING = "The meaning of every operation, one by one."
+"""What the function says of itself that the self check compares with."""
+
 IDLE = "idle = []  # workspaces that no call is using now: each thread and each nested call takes its own"
 
 
@@ -102,7 +106,9 @@ def print_module(
     if is_checked:
         reference = plain(graph, module, parameters)
         reference.write()
-        bodies.append(reference.text("reference", (), "The meaning of every operation, one by one."))
+        bodies.append(
+            reference.text("reference", (), MEANING, size_statements(graph, parameters, module.sizes))
+        )
     nested = nested_functions(module)
     tile_functions = tiles.tile_functions(module)
     c_functions = _c_functions(module)
@@ -162,7 +168,7 @@ def print_compared(graph: Graph, doc: str, imports: str, blocks: Sequence[str], 
         *blocks,
         compared.entry(parameters, reads),
         *("\n".join(lines) for lines in (*helper_functions(module), *nested)),
-        "\n".join(reference.text("reference", (), "The meaning of every operation, one by one.")),
+        "\n".join(reference.text("reference", (), MEANING, size_statements(graph, parameters, module.sizes))),
         *("\n".join(lines) for lines in self_check(graph, entry_name(graph), module, compared.before)),
     ]
     used = ["base64"] * any(array_text(constant.array) is None for _, constant in module.constants.values())
@@ -197,12 +203,14 @@ def callbacks(graph: Graph) -> Mapping[str, Callable[..., Any]]:
 
 
 def _module(graph: Graph) -> Module:
-    return module_of([entry_name(graph)])
+    return module_of([entry_name(graph)], graph)
 
 
-def module_of(own: Sequence[str]) -> Module:
-    """A module whose functions have these names, and those that all modules have."""
-    module = Module(fixed_names=[*own, *FIXED_NAMES, *self_check_names()])
+def module_of(own: Sequence[str], graph: Graph) -> Module:
+    """A module whose functions have these names besides those that all modules have, for the sizes of a graph."""
+    fixed = [*own, *FIXED_NAMES, *self_check_names()]
+    sizes = size_variables(graph, (*RESERVED, *fixed))
+    module = Module(fixed_names=[*fixed, *sizes.values()], sizes=sizes)
     for name in module.fixed_names:
         module.names.claim(name)
     return module
@@ -290,7 +298,8 @@ def nested_functions(module: Module) -> list[list[str]]:
         graph = nested.graph
         function = planned_nested(nested, module, parameters_of(graph, module))
         function.write()
-        functions.append(function.text(name, ("outside",) if has_effects(graph) else ()))
+        outside = ["outside"] if has_effects(graph) else []
+        functions.append(function.text(name, (*outside, *module.sizes_in(graph))))
         done += 1
     return functions
 
@@ -305,13 +314,16 @@ def entry_functions(graph: Graph, name: str, main: Function, effects: bool) -> l
     inputs = [f"{p}: {v.type}" for p, v in zip(main.parameters, graph.inputs, strict=True)]
     outputs = [f"{v.type}" for v in graph.outputs]
     doc = f"Inputs: {', '.join(inputs) or 'none'}. Outputs: {', '.join(outputs) or 'none'}."
+    reading = size_statements(graph, main.parameters, main.module.sizes)
     if not has_workspace(main):
-        return [main.text(name, (), doc)]
-    first = _first_parameters(effects)
+        return [main.text(name, (), doc, reading)]
+    sizes = [*main.module.sizes.values()]
+    first = [*_first_parameters(effects), *sizes]
     run, arguments = ("mine[0].run(", ("statements", *first)) if main.may_warn else ("statements(", first)
     entry = [
         *definition(name, main.parameters),
         f'    """{doc}"""',
+        *reading,
         *(
             ["    outside = contextvars.copy_context()  # in which the Python functions run"]
             if effects
@@ -320,7 +332,7 @@ def entry_functions(graph: Graph, name: str, main: Function, effects: bool) -> l
         "    try:",
         "        mine = idle.pop()",
         "    except IndexError:",
-        "        mine = workspace()",
+        *_made_workspace(main, sizes),
         *wrapped(f"outputs = {run}", [*arguments, *main.parameters], ")"),
         "    idle.append(mine)",
         "    return outputs",
@@ -328,9 +340,55 @@ def entry_functions(graph: Graph, name: str, main: Function, effects: bool) -> l
     return [_workspace(main), entry, main.text("statements", first)]
 
 
+def _made_workspace(main: Function, sizes: Sequence[str]) -> list[str]:
+    """Statements that make a workspace, or another one of what is kept from calls with other sizes."""
+    if not main.is_sized:
+        return ["        mine = workspace()"]
+    return [
+        "        mine = None",
+        f"    if mine is None or mine[{int(main.may_warn)}] != {tuple_text(sizes)}:",
+        f"        mine = workspace({', '.join(['mine', *sizes])})",
+    ]
+
+
+def _sized_workspace(main: Function) -> list[str]:
+    """The same where the memory depends on the named sizes: it is kept while calls need no more."""
+    assert main.plan is not None
+    size = main.module.size
+    sizes = [*main.module.sizes.values()]
+    may_warn = main.may_warn
+    context = "a context that ignores floating-point errors, and " * may_warn
+    doc = f"{context}memory for results, what is `kept` where that is enough."
+    needed = size(main.plan.arena_bytes)
+    lines = [
+        *definition("workspace", ["kept", *sizes]),
+        f'    """{doc[0].upper()}{doc[1:]}"""',
+        "    if kept is None:",
+        *(f"        {statement}" for statement in QUIET if may_warn),
+        f"        memory = np.empty({needed}, np.uint8)",
+        "    else:",
+        f"        {'quiet, ' * may_warn}_, memory, *_ = kept",
+        f"        if memory.size < {needed}:",
+        f"            memory = np.empty({needed}, np.uint8)",
+    ]
+    kept = [*["quiet"] * may_warn, tuple_text(sizes), "memory", *_views(main)]
+    return [*lines, "    return (", *(f"        {value}," for value in kept), "    )"]
+
+
+def _views(main: Function) -> list[str]:
+    """The buffers, as parts of the workspace's memory."""
+    module = main.module
+    return [
+        f"np.ndarray({module.shape(type.shape)}, {dtype_text(type.dtype)}, memory, {module.size(offset)})"
+        for offset, type in main.buffer_types
+    ]
+
+
 def _workspace(main: Function) -> list[str]:
     """Makes what one call needs; ``idle`` keeps it from call to call."""
     assert main.plan is not None
+    if main.is_sized:
+        return _sized_workspace(main)
     parts = [
         *["a context that ignores floating-point errors"] * main.may_warn,
         *["memory for results in between"] * bool(main.buffers),
@@ -342,9 +400,5 @@ def _workspace(main: Function) -> list[str]:
     if not main.buffers:
         return [*lines, "    return (quiet,)"]
     lines.append(f"    memory = np.empty({main.plan.arena_bytes}, np.uint8)")
-    views = [
-        f"np.ndarray({shape_text(type.shape)}, {dtype_text(type.dtype)}, memory, {offset})"
-        for offset, type in main.buffer_types
-    ]
-    kept = [*["quiet"] * main.may_warn, *views]
+    kept = [*["quiet"] * main.may_warn, *_views(main)]
     return [*lines, "    return (", *(f"        {value}," for value in kept), "    )"]

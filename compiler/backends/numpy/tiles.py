@@ -1,13 +1,14 @@
 """Tiles as statements: a function that computes one, and the functions that share them out among threads."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from ...identifiers import identifier
-from ...ir import ArrayType, Call
+from ...ir import ArrayType, Call, Dim
 from ..python_literals import dtype_text
-from ..python_text import wrapped
-from .form import Module, Scope, Tile, form, shape_text
+from ..python_text import tuple_text, wrapped
+from .form import Module, Scope, Tile, form
 from .function import QUIET, Function, plain_tile, planned_tile
 from .nested import name_outputs, operand_text
 from .planes import PLANES, has_short_rows, wants_planes
@@ -69,6 +70,25 @@ def some_tiles(numbers, tile, memory, arrays):
     idle_arenas.append((quiet, arena))
 '''
 
+SOME_TILES_OF_SIZES = '''\
+def some_tiles(numbers, tile, memory, sizes, arrays):
+    """Compute tiles until none is left."""
+    try:
+        quiet, arena = idle_arenas.pop()
+    except IndexError:
+        arena = np.empty(0, np.uint8)
+        {quiet}
+    arena, mine = memory(arena, *sizes)
+    while numbers:
+        try:
+            number = numbers.popleft()
+        except IndexError:
+            break
+        quiet.run(tile, number, mine, *sizes, *arrays)
+    idle_arenas.append((quiet, arena))
+'''
+"""The same in modules with named sizes, where an arena is as large as the calls so far have needed."""
+
 NAMES = ("threads", "pool", "pools", "in_tiles", "some_tiles", "in_planes", "idle_arenas")
 """What the functions are called, and what they keep.
 
@@ -97,7 +117,9 @@ def _tiled(call: Call, scope: Scope, target: str | None) -> list[str]:
             for text, value, cut in zip(inputs, call.inputs, tile.cuts, strict=True)
         ]
     for tile, count in parts:
-        lines += wrapped("in_tiles(", [*scope.module.tile(tile), str(count), *inputs, *outputs], ")")
+        sizes = [tuple_text(scope.module.sizes_in(tile.graph))] if scope.module.sizes else []
+        arguments = [*scope.module.tile(tile), *sizes, scope.size(count), *inputs, *outputs]
+        lines += wrapped("in_tiles(", arguments, ")")
     return lines
 
 
@@ -107,18 +129,27 @@ def tile_functions(module: Module) -> list[list[str]]:
     arena_bytes = 0
     for tile, (name, memory) in module.tiles.items():
         function, lines = _tile(tile, name, module)
-        functions += [_memory(memory, function), lines]
-        arena_bytes = max(arena_bytes, function.plan.arena_bytes if function.plan else 0)
+        functions += [_memory(memory, function, module.sizes_in(tile.graph)), lines]
+        if function.plan and not module.sizes:
+            arena_bytes = max(arena_bytes, function.plan.arena_bytes)
     if functions:
         module.known += [
             "idle_arenas = []  # memory that no tile is using now",
             "pools = {}  # of threads, by process",
         ]
-        some_tiles = SOME_TILES.format(arena_bytes=arena_bytes, quiet="\n        ".join(QUIET))
-        planes = any(wants_planes(tile.graph) for tile in module.tiles)
-        shared = (THREADS, POOL, IN_TILES, some_tiles, *[PLANES] * planes)
-        functions = [*(text.splitlines() for text in shared), *functions]
+        functions = [*(text.splitlines() for text in _shared(module, arena_bytes)), *functions]
     return functions
+
+
+def _shared(module: Module, arena_bytes: int) -> Sequence[str]:
+    """The functions by which tiles are shared out."""
+    planes = [PLANES] * any(wants_planes(tile.graph) for tile in module.tiles)
+    quiet = "\n        ".join(QUIET)
+    if not module.sizes:
+        return (THREADS, POOL, IN_TILES, SOME_TILES.format(arena_bytes=arena_bytes, quiet=quiet), *planes)
+    in_tiles = IN_TILES.replace("memory, count", "memory, sizes, count")
+    in_tiles = in_tiles.replace("memory, arrays", "memory, sizes, arrays")
+    return (THREADS, POOL, in_tiles, SOME_TILES_OF_SIZES.format(quiet=quiet), *planes)
 
 
 def _tile(tile: Tile, name: str, module: Module) -> tuple[Function, list[str]]:
@@ -132,25 +163,38 @@ def _tile(tile: Tile, name: str, module: Module) -> tuple[Function, list[str]]:
         variables, (*graph.inputs, *graph.outputs), (*tile.cuts, *tile.joins), strict=True
     ):
         if axis is not None:
-            part = _last(value.shape[axis]) if tile.is_last else _part(number, value.shape[axis])
+            rows = module.size(value.shape[axis])
+            part = f"-{_factor(rows)}:" if tile.is_last else _part(number, rows)
             function.lines.append(f"    {variable} = {variable}[{':, ' * axis}{part}]")
     function.write()
-    return function, function.text(name, (number, "mine"))
+    return function, function.text(name, (number, "mine", *module.sizes_in(graph)))
 
 
-def _part(number: str, rows: int) -> str:
+def _part(number: str, rows: str) -> str:
     """``64 * number : 64 * number + 64``."""
-    first = number if rows == 1 else f"{rows} * {number}"
+    first = number if rows == "1" else f"{_factor(rows)} * {number}"
     return f"{first} : {first} + {rows}"
 
 
-def _last(rows: int) -> str:
-    return f"-{rows}:"
+def _factor(size: str) -> str:
+    return size if size.isidentifier() or size.isdigit() else f"({size})"
 
 
-def _memory(name: str, function: Function) -> list[str]:
-    """``def name(arena)``: the buffers of a tile."""
-    views = [f"{_buffer(type, offset, function.planes)}," for offset, type in function.buffer_types]
+def _memory(name: str, function: Function, sizes: Sequence[str]) -> list[str]:
+    """``def name(arena)``: the buffers of a tile. With named sizes the arena is returned, too, or a larger one."""
+    module = function.module
+    views = [f"{_buffer(type, offset, function)}," for offset, type in function.buffer_types]
+    if module.sizes:
+        needed = module.size(function.plan.arena_bytes if function.plan else 0)
+        return [
+            f"def {name}({', '.join(['arena', *sizes])}):",
+            f"    if arena.size < {needed}:",
+            f"        arena = np.empty({needed}, np.uint8)",
+            "    return arena, (",
+            "        None,",
+            *(f"        {view}" for view in views),
+            "    )",
+        ]
     if not views:
         return [f"def {name}(arena):", "    return ()"]
     return [
@@ -162,8 +206,9 @@ def _memory(name: str, function: Function) -> list[str]:
     ]
 
 
-def _buffer(type: ArrayType, offset: int, planes: bool) -> str:
-    in_planes = planes and has_short_rows(type)
+def _buffer(type: ArrayType, offset: Dim, function: Function) -> str:
+    in_planes = function.planes and has_short_rows(type)
     shape = (type.shape[-1], *type.shape[:-1]) if in_planes else type.shape
-    text = f"np.ndarray({shape_text(shape)}, {dtype_text(type.dtype)}, arena, {offset})"
+    module = function.module
+    text = f"np.ndarray({module.shape(shape)}, {dtype_text(type.dtype)}, arena, {module.size(offset)})"
     return f"np.moveaxis({text}, 0, -1)" if in_planes else text

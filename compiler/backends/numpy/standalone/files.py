@@ -49,7 +49,7 @@ def python_files(function: TracedFunction) -> dict[str, str | bytes]:
     _refuse(graph)
     name = Names([*RESERVED, *FIXED_NAMES, *self_check_names(), *NAMES, *CHECKS]).claim(function.name)
     arrays = f"{name}_of_arrays"
-    module = module_of([name, arrays, *NAMES, *CHECKS])
+    module = module_of([name, arrays, *NAMES, *CHECKS], graph)
     effects = has_effects(graph)
     parameters = parameters_of(graph, module)
     main = planned(graph, module, parameters)

@@ -1,0 +1,48 @@
+"""The named sizes of a generated module: variables that its functions take, which are read off the inputs first."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...errors import UndeterminedDimError
+from ...ir import Graph
+from ...sizes import sizes_in_graph
+from ...symbolic_size import SymbolicSize
+from ..python_text import Names
+
+LOCAL = ("arena", "kept", "memory", "quiet")
+"""Variables of the module's own functions beside those of its sizes."""
+
+
+def size_variables(graph: Graph, taken: Iterable[str]) -> dict[str, str]:
+    """A variable for each named size of a graph, called like the size where nobody else is."""
+    names = Names((*taken, *LOCAL))
+    return {name: names.claim(name) for name in names_of_sizes(sizes_in_graph(graph))}
+
+
+def names_of_sizes(sizes: Iterable[SymbolicSize]) -> list[str]:
+    """The names in some expressions, in alphabetical order."""
+    return sorted({name for size in sizes for name in size.limits})
+
+
+def size_text(size: Any, variables: Mapping[str, str]) -> str:
+    """A size as an expression of the variables."""
+    return size.spelled(variables) if isinstance(size, SymbolicSize) else str(size)
+
+
+def size_statements(graph: Graph, parameters: Sequence[str], variables: Mapping[str, str]) -> list[str]:
+    """``B = x.shape[0]`` for each of the variables, given what the inputs are called."""
+    if not variables:
+        return []
+    from ...shapes.scope import relations_among
+    from ...shapes.solving import SizeReader
+    from ...shapes.unpacking import unpacking
+
+    shapes = [value.shape for value in graph.inputs]
+    reader = SizeReader(graph.input_names, shapes, relations_among(variables))
+    texts = unpacking(reader, [f"{name}.shape" for name in parameters], variables)
+    missing = sorted(variables.keys() - texts.keys())
+    if missing:
+        raise UndeterminedDimError(
+            f"dim {missing[0]} cannot be read off the shapes of the arguments: none has it"
+        )
+    return [f"    {variables[name]} = {text}" for name, text in texts.items()]

@@ -1,0 +1,86 @@
+"""A program with symbolic sizes is printed once, assumes nothing of them for that, and is right for all sizes."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from comparing import assert_close
+from symbolic.texts import TEXTS, graph_of
+from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
+from tracemill.compiler.dtypes import Array
+from tracemill.compiler.ir import Graph
+from tracemill.compiler.shapes import Observed, answering
+from tracemill.compiler.trace import evaluate
+from tracemill.passes.fix_sizes import fix_sizes
+from tracemill.runtime.load import load_module
+
+
+def arrays_for(graph: Graph, sizes: Mapping[str, int]) -> list[Array]:
+    """Inputs for a graph where the sizes have these values."""
+    rng = np.random.default_rng(0)
+    values = fix_sizes(graph, sizes).inputs
+    return [
+        rng.integers(-1, 4, v.shape).astype(v.dtype)
+        if v.dtype.kind in "iu"
+        else np.asarray(rng.normal(size=v.shape)).astype(v.dtype)
+        for v in values
+    ]
+
+
+def loaded(graph: Graph) -> Callable[..., tuple[Any, ...]]:
+    """What is printed of a graph under the sizes in force."""
+    known = {"threads": lambda: 2, **callbacks(graph)}
+    return load_module(print_module(graph), entry_name(graph), known)
+
+
+def assert_right(function: Callable[..., Any], graph: Graph, sizes: Mapping[str, int]) -> None:
+    """The function gives what the graph means for arrays of these sizes, again and again."""
+    arrays = arrays_for(graph, sizes)
+    before = [array.copy() for array in arrays]
+    expected = evaluate(fix_sizes(graph, sizes), *arrays)
+    for _ in range(2):
+        for ours, theirs in zip(function(*arrays), expected, strict=True):
+            assert_close(ours, theirs)
+    for array, same in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, same)
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_what_is_printed_once_is_right_for_all_sizes(text: str) -> None:
+    scope = Observed(dict.fromkeys(("B", "N", "i", "idle", "len", "memory", "np"), 6))
+    with answering(scope):
+        graph = graph_of(text)
+        guards = str(scope.guards)
+        function = loaded(graph)
+        assert str(scope.guards) == guards == "True"
+    for first, second in ((2, 2), (5, 20), (40, 3), (6, 8), (2, 2)):
+        others = {"i": 3, "idle": 2, "len": first, "memory": second, "np": 2}
+        assert_right(function, graph, {"B": first, "N": second, **others})
+
+
+def test_rows_are_summed_in_the_same_way_as_those_of_known_length() -> None:
+    """By BLAS up to 1024 elements, whatever was observed; both ways have their turn."""
+    with answering(Observed({"B": 6, "N": 8})):
+        graph = graph_of(TEXTS["sums"])
+        function = loaded(graph)
+    for n in (4, 1000, 1024, 1025, 5000):
+        sizes = {"B": 6, "N": n}
+        x, y = (np.abs(array) for array in arrays_for(graph, sizes))
+        static = loaded(fix_sizes(graph, sizes))
+        for ours, theirs in zip(function(x, y)[:3], static(x, y), strict=False):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_generated_file_checks_itself_at_typical_sizes(tmp_path: Path) -> None:
+    with answering(Observed({"B": 6, "N": 8})):
+        text = print_module(graph_of(TEXTS["tiles"]))
+    assert "INPUTS = [((6, 8), np.float64), ((8,), np.float64)]" in text
+    file = tmp_path / "tiled_sums.py"
+    file.write_text(text, "utf-8")
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("ok: max difference ")
