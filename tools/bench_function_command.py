@@ -20,7 +20,7 @@ from ..runtime.signature import ArraySpec, NumberSpec, Signature, StaticSpec
 from ..runtime.toolchain import working_toolchain
 from .argument_specs import describes_a_call
 from .artifact_types import takes_types
-from .bench.bars import check_name, draw, shown
+from .bench.bars import check_name, draw, shown, times
 from .bench.machine import machine_text
 from .bench.peers import PEERS
 from .bench.race import Contestant, Place, race
@@ -84,13 +84,13 @@ def bench_function(
     console = wide_console(stderr=as_json)
     with console.status("") as status:  # silent in a pipe
         places = race(contestants, rounds, lambda name: status.update(f"measuring {name}"))
-    title = f"{f'{transform} of ' if transform else ''}{function}({call.signature})"
+    title = f"{transform} of {function}" if transform else function
     if plot is not None:
-        draw(places, title, plot)
+        draw(places, title, call.shown_signature, plot)
     if as_json:
         about = {
             "function": function,
-            "signature": str(call.signature),
+            "signature": call.shown_signature,
             "transform": transform,
             "rounds": rounds,
         }
@@ -99,7 +99,7 @@ def bench_function(
         )
         return
     console.print(machine_text(), style="dim", highlight=False, soft_wrap=True)
-    console.print(title, markup=False, highlight=False, soft_wrap=True)
+    console.print(f"{title}({call.shown_signature})", markup=False, highlight=False, soft_wrap=True)
     console.print(_table(places))
     for place in places:
         if place.problem is not None:
@@ -171,7 +171,7 @@ def _table(places: list[Place]) -> Table:
             continue
         spread = f"{shown(place.low)} – {shown(place.high)}"
         faster, differs = (
-            f"{place.times_faster:.2f}",
+            times(place.times_faster),
             "" if place.difference is None else f"{place.difference:.1e}",
         )
         table.add_row(place.name, shown(place.median), spread, faster, shown(place.first), differs)

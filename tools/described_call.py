@@ -9,6 +9,7 @@ from typing import Any, cast
 import click
 import optree
 
+from ..compiler.program import users_name
 from ..runtime.artifact.artifact import Artifact
 from ..runtime.artifact.loading import load_artifact
 from ..runtime.artifact.saving import EXTENSION
@@ -31,6 +32,12 @@ class DescribedCall:
     signature: Signature
     artifact: Artifact | None
     """Where it comes from, if it is no Python function."""
+
+    @property
+    def shown_signature(self) -> str:
+        """The arguments by the names of the parameters: ``w: f32[784], x: f32[64, 784]``."""
+        names = [users_name(self.function, path) for path in self.signature.paths]
+        return ", ".join(f"{name}: {spec}" for name, spec in zip(names, self.signature.specs, strict=True))
 
     @property
     def is_transformed(self) -> bool:
@@ -102,9 +109,7 @@ def described_call(
     loaded = artifact.function()
     is_described = bool(described) or example is not None
     if is_described and not transform:
-        raise click.UsageError(
-            f"{name} has arguments of its own: {artifact.signature}. Leave --in and --example out"
-        )
+        raise click.UsageError(f"{name} has arguments of its own: {artifact}. Leave --in and --example out")
     signature = described_signature(loaded, described, example) if is_described else artifact.signature
     changed = apply_transforms(transform, loaded) if transform else loaded
     return DescribedCall(loaded, changed, signature, artifact)

@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from tracemill.tools.bench.bars import svg
 from tracemill.tools.bench.peers import in_namespace
-from tracemill.tools.bench.race import Contestant, difference, race
+from tracemill.tools.bench.race import Contestant, Place, difference, race
 
 from .terminal import Terminal
 
@@ -50,7 +51,7 @@ def test_each_backend_is_a_row_beside_numpy(terminal: Terminal, c_compiler: str)
     assert (ran.status, ran.err) == (0, "")
     rows = [line.split("  ")[0] for line in ran.out.splitlines()]
     assert rows[3:] == ["NumPy as written", "tracemill numpy", "tracemill c"]
-    assert "model.py:loss(args[0]: f32[3], args[1]: f32[5, 3])" in ran.out
+    assert "model.py:loss(w: f32[3], x: f32[5, 3])" in ran.out
 
 
 def test_json_holds_medians_spread_and_differences(terminal: Terminal) -> None:
@@ -198,3 +199,14 @@ def test_differences_are_relative_to_the_largest_number_and_nan_equals_nan() -> 
     expected = {"a": np.array([100.0, np.nan, np.inf]), "b": 1.0}
     assert difference({"a": np.array([101.0, np.nan, np.inf]), "b": 1.0}, expected) == pytest.approx(0.01)
     assert difference([1.0], [1.0, 2.0]) == np.inf
+
+
+def test_a_long_description_and_a_problem_fit_into_the_picture() -> None:
+    places = [
+        Place("NumPy as written", 2e-6, 1e-6, 3e-6, 1.0, 1.0, 0.0, None),
+        Place("slow", 2.0, 1.5, 2.5, 3.0, 1e-6, 0.0, None),
+        Place("jax", None, None, None, None, None, None, "no <such> thing, " * 9),
+    ]
+    words = list(ElementTree.fromstring(svg(places, "f", "x: f64[3], " * 40)).itertext())
+    assert {"2 µs, 1.00×", "2 s, 1e-06×"} <= set(words)
+    assert [len(text) for text in words if text.endswith("…")] == [110, 60]

@@ -9,11 +9,11 @@ import click
 from ...compiler.errors import MissingPackageError
 from .race import Place
 
-_WIDTH, _ROW, _LEFT, _RIGHT = 760, 34, 170, 170
+_WIDTH, _ROW, _TOP, _LEFT, _RIGHT = 760, 34, 48, 170, 170
 
 
-def draw(places: Sequence[Place], title: str, file: Path) -> None:
-    """Write a picture whose kind the file's name tells: ``.svg`` or ``.png``.
+def draw(places: Sequence[Place], title: str, about: str, file: Path) -> None:
+    """Write a picture whose kind the file's name tells: ``.svg`` or ``.png``. `about` is a second, smaller title.
 
     Raises:
         click.UsageError: it has another name.
@@ -21,7 +21,7 @@ def draw(places: Sequence[Place], title: str, file: Path) -> None:
     """
     check_name(file)
     if file.suffix.lower() == ".svg":
-        file.write_text(svg(places, title), encoding="utf-8")
+        file.write_text(svg(places, title, about), encoding="utf-8")
         return
     try:
         from matplotlib.figure import Figure
@@ -29,13 +29,35 @@ def draw(places: Sequence[Place], title: str, file: Path) -> None:
         raise MissingPackageError(
             "a PNG is drawn by matplotlib, which is not installed: pip install matplotlib, or name the file .svg"
         ) from error
-    ran = [place for place in places if place.median is not None]
-    figure = Figure(figsize=(8.0, 1.0 + 0.4 * len(ran)), layout="constrained")
+    figure = Figure(figsize=(8.0, 1.0 + 0.4 * len(places)), layout="constrained")
     axes = figure.add_subplot()
-    axes.barh([place.name for place in ran], [1e6 * (place.median or 0.0) for place in ran])
+    medians = [1e6 * (place.median or 0.0) for place in places]
+    spread = [
+        [abs(1e6 * (end or 0.0) - median) for end, median in zip(ends, medians, strict=True)]
+        for ends in ([place.low for place in places], [place.high for place in places])
+    ]
+    bars = axes.barh(
+        [place.name for place in places], medians, xerr=spread, color="#6f5bd0", ecolor="#24292f"
+    )
+    axes.bar_label(bars, list(map(_label, places)), padding=6)
+    axes.margins(x=0.3)
     axes.invert_yaxis()
-    axes.set(xlabel="µs per call, median", title=title)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel("µs per call: the median, and where the middle half of the rounds lies")
+    figure.suptitle(title)
+    axes.set_title(_short(about), fontsize="small")
     figure.savefig(file)
+
+
+def _label(place: Place) -> str:
+    """What stands behind a bar, or in its place."""
+    if place.median is None:
+        return _short(place.problem or "", 60)
+    return f"{shown(place.median)}, {times(place.times_faster)}×"
+
+
+def _short(text: str, most: int = 110) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def check_name(file: Path) -> None:
@@ -44,28 +66,30 @@ def check_name(file: Path) -> None:
         raise click.UsageError(f"--plot {file}: name a file that ends in .svg or .png")
 
 
-def svg(places: Sequence[Place], title: str) -> str:
+def svg(places: Sequence[Place], title: str, about: str) -> str:
     """Bars of the medians; a line over each shows where the middle half of the rounds lies."""
     longest = max((place.high or 0.0 for place in places), default=0.0) or 1.0
     scale = (_WIDTH - _LEFT - _RIGHT) / longest
-    height = 40 + _ROW * len(places)
+    height = _TOP + _ROW * len(places)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img">',
-        "<style>text{font:13px sans-serif;fill:#24292f}.bar{fill:#6f5bd0}.spread{stroke:#24292f;stroke-width:2}"
+        "<style>text{font:13px sans-serif;fill:#24292f}.about{font-size:11px}.bar{fill:#6f5bd0}"
+        ".spread{stroke:#24292f;stroke-width:2}"
         "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.bar{fill:#9d8cf0}.spread{stroke:#e6edf3}}</style>",
-        f'<title>{escape(title)}</title><text x="0" y="20">{escape(title)}</text>',
+        f'<title>{escape(title)}: {escape(about)}</title><text x="0" y="16">{escape(title)}</text>',
+        f'<text class="about" x="0" y="34">{escape(_short(about))}</text>',
     ]
     for number, place in enumerate(places):
-        y = 40 + _ROW * number
+        y = _TOP + _ROW * number
         parts.append(f'<text x="0" y="{y + 16}">{escape(place.name)}</text>')
         if place.median is None or place.low is None or place.high is None:
-            parts.append(f'<text x="{_LEFT}" y="{y + 16}">{escape((place.problem or "")[:70])}</text>')
+            parts.append(f'<text x="{_LEFT}" y="{y + 16}">{escape(_label(place))}</text>')
             continue
         low, middle, high = (_LEFT + scale * seconds for seconds in (place.low, place.median, place.high))
         parts.append(
             f'<rect class="bar" x="{_LEFT}" y="{y}" width="{middle - _LEFT:.1f}" height="22" rx="2"/>'
             f'<line class="spread" x1="{low:.1f}" y1="{y + 11}" x2="{high:.1f}" y2="{y + 11}"/>'
-            f'<text x="{high + 8:.1f}" y="{y + 16}">{shown(place.median)}, {place.times_faster:.2f}×</text>'
+            f'<text x="{high + 8:.1f}" y="{y + 16}">{escape(_label(place))}</text>'
         )
     return "\n".join([*parts, "</svg>\n"])
 
@@ -78,3 +102,14 @@ def shown(seconds: float | None) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
+
+
+def times(ratio: float | None) -> str:
+    """How many times faster: two digits behind the point, more where it is small.
+
+    >>> times(1.5), times(0.0007)
+    ('1.50', '0.0007')
+    """
+    if ratio is None:
+        return ""
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.1g}"
