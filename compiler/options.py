@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError
+from .symbolic_size import SymbolicSize
 from .tracing import user_location
 
 
@@ -32,6 +33,12 @@ def whole(name: str, given: Any, wanted: str = "an integer") -> int:
     if not -(2**63) <= found < 2**63:
         raise ArgumentValueError(f"{name} must fit into 64 bits, but is {found:.4g}", user_location())
     return found
+
+
+def size(name: str, given: Any, wanted: str = "an integer") -> int:
+    """A length or a count: an integer as `whole` has it, or a symbolic size."""
+    is_symbolic = isinstance(given, SymbolicSize)
+    return given if is_symbolic else whole(name, given, wanted)
 
 
 def flag(name: str, given: Any) -> bool:

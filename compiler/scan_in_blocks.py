@@ -11,6 +11,7 @@ from typing import Any
 from .functions import concatenate, reshape, slice_axis
 from .ir import ArrayType, Graph, Value
 from .nested_graphs import graph_of
+from .symbolic_size import is_known
 from .trace import bind_all
 
 
@@ -31,7 +32,7 @@ def scan_in_blocks(
     results = bind_all("scan", *consts, *carry, *rows, graph=block, counts=counts, length=blocks, **loop)
     carry = results[:carried]
     stacks = [reshape(y, (blocks * every, *y.shape[2:])) for y in results[carried:]]
-    if not left:
+    if is_known(left == 0):
         return *carry, *stacks
     others = [slice_axis(x, rest, rest + left, 0) for x in xs]
     results = bind_all("scan", *consts, *carry, *others, graph=step, counts=counts, length=left, **loop)

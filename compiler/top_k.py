@@ -6,6 +6,7 @@ from typing import Any
 from .apply import apply_op, as_numbers
 from .errors import ArgumentTypeError
 from .numpy_surface.axes import normalize_axis
+from .symbolic_size import SymbolicSize
 from .traced_array import located
 
 
@@ -38,7 +39,8 @@ def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:
 def _top_k(x: Any, k: Any, axis: Any) -> tuple[Any, Any]:
     array = as_numbers(x)
     try:
-        count, along = operator.index(k), normalize_axis(axis, array.ndim, "top_k: axis")
+        count = k if isinstance(k, SymbolicSize) else operator.index(k)
+        along = normalize_axis(axis, array.ndim, "top_k: axis")
     except TypeError:
         raise ArgumentTypeError(
             f"top_k: k and axis must be whole numbers, not {k!r:.60} and {axis!r:.60}"

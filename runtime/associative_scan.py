@@ -17,7 +17,7 @@ from ..compiler.traced_array import located
 from ..compiler.tracing import location_at
 from .transform import require_function
 from .trees import flatten, show
-from .whole_numbers import whole_number
+from .whole_numbers import joint_length, whole_number
 
 
 def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -64,7 +64,7 @@ def _associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool, axis
             raise TransformArgumentError(f"{where}: {path} is {found}, which has no axis {axis}")
         axes.append(axis % found.ndim)
         lengths[path] = found.shape[axis]
-    if len(set(lengths.values())) > 1:
+    if joint_length(lengths.values()) is None:
         shown = ", ".join(f"{path} has {n}" for path, n in lengths.items())
         raise TransformArgumentError(f"{where}: the lengths along axis {axis} differ: {shown}")
     halving = _Halving(where, f, tree, axes)

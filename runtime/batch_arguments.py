@@ -10,9 +10,11 @@ from ..compiler.errors import TransformArgumentError, TreeMismatchError
 from ..compiler.ir import ArrayType
 from ..compiler.outside import is_outside
 from ..compiler.program import NAMESPACE, Argument, Static, argument_names, flatten_arguments, leaf_type
+from ..compiler.symbolic_size import SymbolicSize
 from .mapped_graph import Dim
 from .transform import as_argument, is_array
 from .trees import show, spread
+from .whole_numbers import joint_length
 
 
 class BatchArguments:
@@ -61,7 +63,7 @@ class BatchArguments:
                 f"{self.where}: kw_dims must be a dict of dims by name, not {type(kw_dims).__name__}: "
                 f"{kw_dims!r}"
             )
-        if axis_size is not None and (not _is_dim(axis_size) or axis_size < 0):
+        if axis_size is not None and not (_is_size(axis_size) and axis_size >= 0):
             raise TransformArgumentError(
                 f"{self.where}: axis_size must be an int of at least 0, not {axis_size!r}"
             )
@@ -119,14 +121,14 @@ class BatchArguments:
             raise TransformArgumentError(
                 f"{self.where}: every dim is None: map at least one argument or give axis_size"
             )
-        distinct = {*sizes.values(), *(() if axis_size is None else (axis_size,))}
-        if len(distinct) > 1:
+        known = joint_length([*sizes.values(), *(() if axis_size is None else (axis_size,))])
+        if known is None:
             found = ", ".join(f"{name} has {size}" for name, size in sizes.items())
             given = "" if axis_size is None else f"; axis_size is {axis_size}"
             raise TransformArgumentError(
                 f"{self.where}: the mapped axes have different sizes: {found}{given}"
             )
-        return int(distinct.pop())
+        return known if isinstance(known, SymbolicSize) else int(known)
 
     def arguments(self) -> "list[Argument | Static]":
         """A mapped array enters as one example of it; an unmapped one as it is; anything else unchanged."""
@@ -138,6 +140,10 @@ class BatchArguments:
 
 def _is_dim(dim: Any) -> bool:
     return dim is None or (isinstance(dim, (int, np.integer)) and not isinstance(dim, bool))
+
+
+def _is_size(size: Any) -> bool:
+    return isinstance(size, SymbolicSize) or (size is not None and _is_dim(size))
 
 
 def spread_dims(dims: Any, tree: Any, what: str) -> list[Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.errors import ShapeError, TransformArgumentError
+from .whole_numbers import joint_length
 
 
 def batch_size(where: str, name: str, cotangents: Sequence[Any], paths: Sequence[str], option: str) -> int:
@@ -25,10 +26,11 @@ def batch_size(where: str, name: str, cotangents: Sequence[Any], paths: Sequence
         if not np.shape(cotangent):
             raise ShapeError(f"{where}: {path} is 0-d: with {option} it needs a batch in front")
         sizes.append(np.shape(cotangent)[0])
-    if len(set(sizes)) > 1:
-        raise ShapeError(f"{where}: {name} have batches of different sizes {sizes}")
     if not sizes:
         raise TransformArgumentError(
             f"{where}: {option} needs {name}: none is given, so the size of the batch is unknown"
         )
-    return sizes[0]
+    size = joint_length(sizes)
+    if size is None:
+        raise ShapeError(f"{where}: {name} have batches of different sizes {sizes}")
+    return size

@@ -2,7 +2,8 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..compiler.byte_counts import show_bytes
 from ..compiler.errors import TransformArgumentError
 from ..compiler.ir import Graph
 from ..compiler.peak_memory import peak_memory
+from ..compiler.symbolic_size import is_known
 from ..compiler.trace import bind_all
 from ..compiler.traced_array import as_value, wrap
 from ..compiler.tracing import current_trace
@@ -48,7 +50,7 @@ class Chunking:
         length = self.length
         if self.count is not None:
             length = -(-mapped.size // self.count)
-        if length is None or length >= mapped.size:
+        if length is None or is_known(length >= mapped.size):
             return _run_whole(mapped.batched(), inputs, named=named)
         return Chunks(mapped).run(inputs, length)
 
@@ -57,6 +59,9 @@ class Chunking:
     ) -> list[Any]:
         """The largest chunk whose peak fits. The peak grows with the chunk, so halving finds it."""
         whole = mapped.batched()
+        mapped = replace(
+            mapped, size=index(mapped.size)
+        )  # what fits is known for the sizes of this call alone
         if mapped.size == 0 or peak_memory(whole) <= limit:
             return _run_whole(whole, inputs, named=named)
         chunks = Chunks(mapped)

@@ -13,6 +13,7 @@ from ..compiler.errors import CollectiveError
 from ..compiler.functions import concatenate, moveaxis, reshape, slice_axis
 from ..compiler.ir import Graph, Value, called
 from ..compiler.peak_memory import peak_memory
+from ..compiler.symbolic_size import is_known
 from ..compiler.trace import bind_all, depends_on, evaluate, inline
 from ..compiler.traced_array import as_value, wrap
 from ..passes.hoist import hoist
@@ -119,7 +120,7 @@ class Chunks:
         step = self._leading.batched(length, in_loop=True)
         stacked = bind_all("scan", *shared, *blocks, graph=step, counts=(len(shared), 0), length=count)
         outputs = [reshape(y, (whole, *y.shape[2:])) for y in stacked]
-        if whole < self.size:
+        if not is_known(whole == self.size):
             rest = [slice_axis(x, whole, self.size, 0) for x in xs]
             last = inline(self._leading.batched(self.size - whole, in_loop=True), (*shared, *rest))
             outputs = [concatenate(pair, 0) for pair in zip(outputs, last, strict=True)]

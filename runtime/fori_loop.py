@@ -10,6 +10,7 @@ from ..compiler.dtypes import INT64
 from ..compiler.errors import TransformTypeError
 from ..compiler.ir import ArrayType
 from ..compiler.program import Argument, describe, is_array_like, leaf_type
+from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.traced_array import is_traced, located
 from ..compiler.tracing import current_trace
 from .carry import Carry
@@ -50,12 +51,14 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> A
 def _fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     where = f"fori_loop({describe(body)})"
     for name, bound in (("lo", lo), ("hi", hi)):
+        if isinstance(bound, SymbolicSize):
+            continue
         if not is_array_like(bound) or leaf_type(bound, name).dtype.kind not in "iu" or np.shape(bound):
             shown = leaf_type(bound, name) if is_array_like(bound) else type(bound).__name__
             raise TransformTypeError(f"{where}: {name} must be one integer, not {shown}")
     carry = Carry(where, "init", init)
     if _is_known(lo) and _is_known(hi):
-        last = _counted(where, int(lo), int(hi), body, carry)
+        last = _counted(where, _whole(lo), _whole(hi), body, carry)
     else:
         last = _until(where, lo, hi, body, carry)
     return optree.tree_unflatten(carry.tree, last)
@@ -65,8 +68,12 @@ def _is_known(bound: Any) -> bool:
     return not is_traced(bound) and (current_trace() is None or not isinstance(bound, np.ndarray))
 
 
+def _whole(bound: Any) -> Any:
+    return bound if isinstance(bound, SymbolicSize) else int(bound)
+
+
 def _counted(where: str, lo: int, hi: int, body: Callable[[Any, Any], Any], carry: Carry) -> list[Any]:
-    length = max(hi - lo, 0)
+    length = 0 if hi < lo else hi - lo
     number = Argument(ArrayType(INT64, ()), "i", int, is_scalar=True)
     tree = optree.treespec_tuple(
         [optree.treespec_tuple([structure(0), carry.tree]), structure({})], namespace=carry.tree.namespace

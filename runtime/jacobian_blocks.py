@@ -8,15 +8,17 @@ import numpy as np
 
 from ..compiler.dtypes import INT64
 from ..compiler.functions import constant, convert, equal, iota, reshape
-from ..compiler.ir import ArrayType, Constant, Graph, Value
+from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.nested_graphs import graph_of
 from ..compiler.program import ArrayOutput
+from ..compiler.symbolic_size import is_known, typical
 from ..compiler.trace import inline
 from ..compiler.tracing import Lane
 from .chunking import Chunking
 from .differentiated_call import DifferentiatedCall
 from .mapped_axes import lanes
 from .mapped_graph import MappedGraph
+from .transform import zero_of
 
 Blocks: TypeAlias = list[list[Any]]
 """For each output leaf, for each input leaf, an array of shape output + input."""
@@ -74,8 +76,8 @@ def shorter(
     call: DifferentiatedCall, leaves: list[ArrayOutput], chunks: Chunking
 ) -> tuple[list[Any], Blocks]:
     """Forward mode if there are at most as many inputs as outputs, else reverse mode: a call named after it."""
-    inputs = sum(type.size for type in call.primal_types)
-    outputs = sum(call.type_of(leaf).size for leaf in leaves)
+    inputs = sum(typical(type.size) for type in call.primal_types)
+    outputs = sum(typical(call.type_of(leaf).size) for leaf in leaves)
     return (columns if inputs <= outputs else rows)(call, leaves, chunks, named=True)
 
 
@@ -104,7 +106,7 @@ class _Units:
         size = types[which].size
 
         def each(*inputs: Value) -> Sequence[Value]:
-            directions = [_unit(inputs[-1], t) if i == which else _zeros(t) for i, t in enumerate(types)]
+            directions = [_unit(inputs[-1], t) if i == which else zero_of(t) for i, t in enumerate(types)]
             return inline(self.linear, (*inputs[:count], *directions))
 
         given = [*(v.type for v in self.linear.inputs[:count]), Lane.type]
@@ -118,14 +120,10 @@ class _Units:
 
 def _unit(number: Value, type: ArrayType) -> Value:
     """The unit array of that number: one entry is 1, the others are 0."""
-    if type.size == 1:
+    if is_known(type.size == 1):
         return constant(np.ones(type.shape, type.dtype))
     hot = equal(iota(type.size, INT64), number)
     return reshape(convert(hot, type.dtype), type.shape)
-
-
-def _zeros(type: ArrayType) -> Constant:
-    return constant(np.zeros(type.shape, type.dtype))
 
 
 def _reshaped(x: Any, shape: tuple[int, ...]) -> Any:

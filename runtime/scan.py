@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import optree
 
+from ..compiler.dtypes import INT64
 from ..compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
-from ..compiler.functions import add
+from ..compiler.functions import add, number
 from ..compiler.ir import ArrayType, Value
 from ..compiler.nested_graphs import graph_of
 from ..compiler.options import flag
@@ -22,13 +23,14 @@ from ..compiler.program import (
     remedy_for,
 )
 from ..compiler.scan_in_blocks import scan_in_blocks
+from ..compiler.symbolic_size import SymbolicSize, is_known, typical
 from ..compiler.trace import bind_all
-from ..compiler.traced_array import located
+from ..compiler.traced_array import located, wrap
 from .carry import Carry
 from .nested_function import NestedFunction, Outside
 from .transform import overwrite, require_function, run
 from .trees import flatten, show, structure
-from .whole_numbers import whole_number
+from .whole_numbers import joint_length, whole_number, whole_size
 
 
 def scan(
@@ -132,15 +134,16 @@ def slices_of(where: str, xs: Any, length: int | None) -> Slices:
         arguments.append(Argument(part, path, None, not part.shape))
         lengths[path] = found.shape[0]
     if length is not None:
-        lengths["length"] = whole_number(where, "length", length)
+        lengths["length"] = whole_size(where, "length", length)
     if not lengths:
         raise TransformArgumentError(f"{where}: how many steps? Give xs, or length")
-    if len(set(lengths.values())) > 1:
+    steps = joint_length(lengths.values())
+    if steps is None:
         shown = ", ".join(
             f"length={n}" if path == "length" else f"{path} has {n}" for path, n in lengths.items()
         )
         raise TransformArgumentError(f"{where}: the numbers of steps differ: {shown}")
-    return Slices(leaves, arguments, next(iter(lengths.values())))
+    return Slices(leaves, arguments, steps)
 
 
 def run_loop(
@@ -158,7 +161,7 @@ def run_loop(
     """
     count = len(carry.leaves)
     outside = Outside.of(step)
-    counter = [] if first is None else [np.int64(first)]
+    counter = [] if first is None else [_number(first)]
     inputs = [*outside.read.values(), *carry.initial(), *outside.written.values(), *counter, *slices.leaves]
     types = [leaf_type(x, step.where) for x in inputs]
     consts, kept = len(outside.read), count + len(outside.written)
@@ -187,7 +190,7 @@ def run_loop(
     )
 
     def record(*values: Value) -> Sequence[Value]:
-        if every is None or not slices.length:
+        if every is None or is_known(slices.length == 0):
             return bind_all(
                 "scan", *values, graph=graph, counts=(consts, carried), length=slices.length, **loop
             )
@@ -200,11 +203,16 @@ def run_loop(
     return last, outputs[carried:]
 
 
+def _number(first: int) -> Any:
+    return wrap(number(first, INT64)) if isinstance(first, SymbolicSize) else np.int64(first)
+
+
 def _block_length(where: str, given: "int | str | None", length: int) -> int | None:
     if given is None:
         return None
     if given == "sqrt":
-        return max(1, isqrt(length))
+        return max(1, isqrt(typical(length)))
     if isinstance(given, str):
         raise TransformArgumentError(f'{where}: checkpoint_every must be an int or "sqrt", not {given!r}')
-    return min(whole_number(where, "checkpoint_every", given, least=1), max(1, length))
+    every = whole_number(where, "checkpoint_every", given, least=1)
+    return every if isinstance(length, SymbolicSize) else min(every, max(1, length))

@@ -9,9 +9,11 @@ import optree
 
 from ..compiler.dtypes import Array
 from ..compiler.errors import TransformTypeError
-from ..compiler.functions import constant
-from ..compiler.ir import ArrayType, Constant, Graph, Param
+from ..compiler.functions import constant, full
+from ..compiler.ir import ArrayType, Constant, Graph, Param, Value
+from ..compiler.nested_graphs import graph_of
 from ..compiler.program import NAMESPACE, Argument, Program, function_name, leaf_type, weak_type
+from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.trace import bind, evaluate, inline
 from ..compiler.traced_array import TracedArray, as_value, is_numpy_array, is_traced, wrap
 from ..compiler.tracing import Known, array_type, current_trace
@@ -131,7 +133,14 @@ def on_traced_leaves(op: str, x: Any, **params: Param) -> Any:
 
 def zeros(type: ArrayType) -> Any:
     """A zero tangent or cotangent: an array of its own, traced inside a trace."""
-    return run(Graph("zeros", (), (), (constant(np.zeros(type.shape, type.dtype)),)), [])[0]
+    return run(graph_of("zeros", (), lambda: (zero_of(type),)), [])[0]
+
+
+def zero_of(type: ArrayType) -> Value:
+    """The same as a value: a constant if the sizes are known."""
+    if any(isinstance(dim, SymbolicSize) for dim in type.shape):
+        return full(type.shape, 0, type.dtype)
+    return constant(np.zeros(type.shape, type.dtype))
 
 
 def _memory(array: Array) -> Array:

@@ -1,9 +1,11 @@
-"""Whole numbers among the options of loops: how many steps, how many at a time, along which axis."""
+"""Whole numbers among the options of transforms: how many steps, how many at a time, along which axis."""
 
+from collections.abc import Iterable
 from operator import index
 from typing import Any
 
 from ..compiler.errors import TransformArgumentError, TransformTypeError
+from ..compiler.symbolic_size import SymbolicSize
 
 
 def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, most: int | None = None) -> int:
@@ -24,3 +26,16 @@ def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, mo
     if most is not None and number > most:
         raise TransformArgumentError(f"{where}: {name} must be at most {most}, not {number}")
     return number
+
+
+def whole_size(where: str, name: str, given: Any) -> int:
+    """How many there are: an int, or a symbolic size; never negative."""
+    is_symbolic = isinstance(given, SymbolicSize)
+    return given if is_symbolic and given >= 0 else whole_number(where, name, given)
+
+
+def joint_length(lengths: Iterable[int]) -> int | None:
+    """The one length that all have, None if they differ. What symbolic sizes may be, they are in the call at hand."""
+    found = list(lengths)
+    plainest = min(found, key=lambda one: isinstance(one, SymbolicSize))
+    return plainest if all(plainest == one for one in found) else None

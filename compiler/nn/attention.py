@@ -3,9 +3,12 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from ..apply import as_numbers
 from ..dtypes import BOOL
 from ..options import flag, number
+from ..symbolic_size import SymbolicSize
 from .arguments import call, in_one_dtype
 
 
@@ -41,7 +44,12 @@ def attention(
     else:
         query, key, value, mask = in_one_dtype(query, key, value, optional=(mask,))
     if scale is None:
-        scale = 1 / math.sqrt(max(query.shape[-1], 1)) if query.ndim else 1.0
+        width: Any = query.shape[-1] if query.ndim else 1
+        is_symbolic = isinstance(width, SymbolicSize)
+        if is_symbolic:
+            query, scale = query / np.sqrt(np.maximum(width, 1)), 1.0
+        else:
+            scale = 1 / math.sqrt(max(width, 1))
     return call(
         "attention", query, key, value, mask, scale=number("scale", scale), causal=flag("causal", causal)
     )

@@ -185,7 +185,9 @@ def _classes(x: Any, target: Any, ignore_index: int) -> Any:
     known = _known(target)
     if known is not None and x.ndim:
         classes = x.shape[class_axis(x)]
-        wrong = known[(known != ignore_index) & ((known < 0) | (known >= classes))]
+        counted = known[known != ignore_index]
+        largest = int(np.max(counted, initial=0))
+        wrong = counted[counted < 0] if largest < classes or not counted.size else np.array([largest])
         if wrong.size:
             raise OutOfBoundsError(
                 f"target {wrong[0]} is none of the {classes} classes, which count from 0", user_location()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentValueError, ShapeError
-from ..options import flag, number, whole
+from ..options import flag, number, size
 from ..trace import bind
 from ..traced_array import is_traced, wrap
 from ..tracing import user_location
@@ -100,7 +100,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
         x,
         weight,
         bias,
-        num_groups=whole("num_groups", num_groups),
+        num_groups=size("num_groups", num_groups),
         eps=number("eps", eps),
         **given,
     )
@@ -242,7 +242,7 @@ def _per_channel(function: str, x: Any, **statistics: Any) -> None:
 
 def _shape(normalized_shape: Shape) -> tuple[int, ...]:
     lengths = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
-    return tuple(whole("normalized_shape", one, "a length, or one for each axis") for one in lengths)
+    return tuple(size("normalized_shape", one, "a length, or one for each axis") for one in lengths)
 
 
 def _wanted(output_mask: Mask) -> tuple[bool, ...]:
