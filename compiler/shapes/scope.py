@@ -149,6 +149,24 @@ def relations_among(names: Collection[str]) -> tuple[Comparison, ...]:
     return tuple(one for one in known if all(size.text in names for size in sizes_in(one.terms)))
 
 
+def example(dims: Collection[Dim]) -> dict[str, int]:
+    """What a call may have for these named sizes: what programs are weighed by if that may be, else the call at hand.
+
+    Where no call was observed, only what is known of each size by itself counts.
+    """
+    answers, sizes = ANSWERS.get(), [size for dim in dims for size in sizes_in(dim.terms)]
+    if not isinstance(answers, Observed):
+        return {size.text: usual(size) for size in sizes}
+    found = {size.text: answers.judged[size.text] for size in sizes}
+    are_allowed = all(
+        value >= size.min and (size.max is None or value <= size.max) and not value % size.multiple_of
+        for size, value in zip(sizes, found.values(), strict=True)
+    )
+    if are_allowed and all(relation.holds(found) for relation in relations_among(found)):
+        return found
+    return {size.text: answers.hints[size.text] for size in sizes}
+
+
 def usual(size: Size) -> int:
     """A size that is allowed, and neither small nor large if there are such."""
     highest = USUAL if size.max is None else min(size.max, USUAL)

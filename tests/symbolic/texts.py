@@ -135,6 +135,13 @@ def tiled_sums(x: f64[B, N], w: f64[N]) -> (f64[B, N], f64[B], f64[]):  # B in 2
     max_1: f64[] = max(tiled_3, axes=(0,))
     return tiled_1, tiled_2, max_1
 """,
+    "multiples": """
+def multiples(x: f64[2*K + 1, K], y: f64[K // 3]) -> (f64[K, K // 2], f64[K + K // 3]):  # K in 6.., K % 6 == 0
+    slice_1: f64[K, K // 2] = slice(x, start=(1, 0), stop=(2*K + 1, K), step=(2, 2))
+    sum_1: f64[K] = sum(x, axes=(0,))
+    concatenate_1: f64[K + K // 3] = concatenate(sum_1, y, axis=0)
+    return slice_1, concatenate_1
+""",
     "names that are taken": """
 def B(B: f64[B, N], N: f64[N], mine: f64[2*len + 1], quiet: f64[np, idle + memory, idle, i]) -> (f64[B, N], f64[len], f64[i], f64[np*memory]):  # B in 2.., N in 2.., i in 2.., idle in 2.., len in 2.., memory in 2.., np in 2..
     def add_1(np: f64[i], x: f64[idle + memory, idle, i]) -> f64[i]:

@@ -1,13 +1,16 @@
 """The named sizes of a generated module: variables that its functions take, which are read off the inputs first."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import UndeterminedDimError
-from ...ir import Graph
+from ...ir import ArrayType, Graph
 from ...sizes import sizes_in_graph
 from ...symbolic_size import SymbolicSize
 from ..python_text import Names
+
+if TYPE_CHECKING:
+    from ...shapes.dim import Dim
 
 LOCAL = ("arena", "kept", "memory", "quiet")
 """Variables of the module's own functions beside those of its sizes."""
@@ -21,7 +24,7 @@ def size_variables(graph: Graph, taken: Iterable[str]) -> dict[str, str]:
 
 def names_of_sizes(sizes: Iterable[SymbolicSize]) -> list[str]:
     """The names in some expressions, in alphabetical order."""
-    return sorted({name for size in sizes for name in size.limits})
+    return sorted({str(named) for size in sizes for named in size.sizes})
 
 
 def size_text(size: Any, variables: Mapping[str, str]) -> str:
@@ -46,3 +49,15 @@ def size_statements(graph: Graph, parameters: Sequence[str], variables: Mapping[
             f"dim {missing[0]} cannot be read off the shapes of the arguments: none has it"
         )
     return [f"    {variables[name]} = {text}" for name, text in texts.items()]
+
+
+def example_types(graph: Graph) -> list[ArrayType]:
+    """Those of the inputs in a call that may be."""
+    sizes = sorted({size for found in sizes_in_graph(graph) for size in found.sizes}, key=str)
+    if not sizes:
+        return [value.type for value in graph.inputs]
+    from ...shapes.scope import example
+
+    found = example(cast("list[Dim]", sizes))
+    shapes = [[d.at(found) if isinstance(d, SymbolicSize) else d for d in v.shape] for v in graph.inputs]
+    return [ArrayType(v.dtype, tuple(s)) for v, s in zip(graph.inputs, shapes, strict=True)]

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from ...ir import Graph
-from ...symbolic_size import typical
 from ..python_literals import dtype_text
 from ..python_text import wrapped
 from .form import Module, shape_text
+from .named_sizes import example_types
 
 DRAW = '''\
 def drawn(rng, shape, dtype):
@@ -71,7 +71,7 @@ def check():
 
 def self_check(graph: Graph, name: str, module: Module, before: Sequence[str] = ()) -> list[list[str]]:
     """Functions that compare `name` with ``reference``, and the main program; `before` are its first statements."""
-    inputs = [f"({shape_text(map(typical, v.shape))}, {dtype_text(v.dtype)})" for v in graph.inputs]
+    inputs = [f"({shape_text(type.shape)}, {dtype_text(type.dtype)})" for type in example_types(graph)]
     for value in graph.inputs:
         module.note_dtype(value.dtype)
     return [

@@ -50,17 +50,29 @@ def assert_right(function: Callable[..., Any], graph: Graph, sizes: Mapping[str,
         np.testing.assert_array_equal(array, same)
 
 
+def of_all_texts(first: int, second: int) -> dict[str, int]:
+    """Sizes for any of the texts."""
+    return {
+        "B": first,
+        "N": second,
+        "K": 6 * first,
+        "i": 3,
+        "idle": 2,
+        "len": first,
+        "memory": second,
+        "np": 2,
+    }
+
+
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_what_is_printed_once_is_right_for_all_sizes(text: str) -> None:
-    scope = Observed(dict.fromkeys(("B", "N", "i", "idle", "len", "memory", "np"), 6))
+    scope = Observed(of_all_texts(6, 6))
     with answering(scope):
         graph = graph_of(text)
-        guards = str(scope.guards)
         function = loaded(graph)
-        assert str(scope.guards) == guards == "True"
+    assert str(scope.guards) == "True"
     for first, second in ((2, 2), (5, 20), (40, 3), (6, 8), (2, 2)):
-        others = {"i": 3, "idle": 2, "len": first, "memory": second, "np": 2}
-        assert_right(function, graph, {"B": first, "N": second, **others})
+        assert_right(function, graph, of_all_texts(first, second))
 
 
 def test_rows_are_summed_in_the_same_way_as_those_of_known_length() -> None:
@@ -76,11 +88,18 @@ def test_rows_are_summed_in_the_same_way_as_those_of_known_length() -> None:
             np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_generated_file_checks_itself_at_typical_sizes(tmp_path: Path) -> None:
-    with answering(Observed({"B": 6, "N": 8})):
-        text = print_module(graph_of(TEXTS["tiles"]))
-    assert "INPUTS = [((6, 8), np.float64), ((8,), np.float64)]" in text
-    file = tmp_path / "tiled_sums.py"
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [
+        ("tiles", "((4, 16), np.float64), ((16,), np.float64)"),
+        ("multiples", "((37, 18), np.float64), ((6,), np.float64)"),  # 16 is no multiple of 6
+    ],
+)
+def test_a_generated_file_checks_itself_at_sizes_that_may_be(tmp_path: Path, name: str, inputs: str) -> None:
+    with answering(Observed({"B": 6, "N": 9, "K": 18})):
+        text = print_module(graph_of(TEXTS[name]))
+    assert f"INPUTS = [{inputs}]" in text
+    file = tmp_path / "program.py"
     file.write_text(text, "utf-8")
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("ok: max difference ")
