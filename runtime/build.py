@@ -42,8 +42,9 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Obse
         return _build_for_gpu(graph, target, donated)
     text = str(graph)
     cache = default_cache()
-    keys = _keys(text, target, donated, scope) if can_be_cached(graph) else []
-    key, entry = _found(cache, keys, graph, scope)
+    key, entry = None, None
+    if can_be_cached(graph):
+        key, entry = _found(cache, text, graph, target, donated, scope)
     known = len(scope.assumed) if scope else 0
     log_load(cache, key, graph.name, target.backend, text, found=entry is not None)
     if entry is not None:
@@ -91,10 +92,14 @@ def why_cached(
     """Whether a program of the host would come from the disk cache, and why not: a line. Nothing is made."""
     graph = prepared(graph, target.backend)
     text, cache = str(graph), default_cache()
-    keys = _keys(text, target, donated, scope) if can_be_cached(graph) else []
-    found = {entry.key for entry in cache.entries()} if cache.why_not is None else set()
-    key = next((key for key in keys if key in found), keys[0] if keys else None)
-    return load_text(cache, key, graph.name, target.backend, text, found=key in found)
+    if not can_be_cached(graph):
+        return load_text(cache, None, graph.name, target.backend, text, found=False)
+    if scope is not None:
+        key, entry = _found(cache, text, graph, target, donated, scope)
+        return load_text(cache, key, graph.name, target.backend, text, found=entry is not None)
+    key = _key(text, target, donated)
+    found = cache.why_not is None and any(entry.key == key for entry in cache.entries())
+    return load_text(cache, key, graph.name, target.backend, text, found=found)
 
 
 def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int]) -> Build:
@@ -123,17 +128,6 @@ def _key(text: str, target: Target, donated: Sequence[int], sizes: str = "") -> 
     )
 
 
-def _keys(text: str, target: Target, donated: Sequence[int], scope: Observed | None) -> list[str]:
-    """What to look for: with named sizes, a program that was made for a call of about these sizes, or of just these.
-
-    What making it assumes of sizes is known from the entry alone, and may not hold for the first.
-    """
-    if scope is None:
-        return [_key(text, target, donated)]
-    magnitudes = {name: (size.bit_length() + 1) // 2 for name, size in scope.hints.items()}
-    return [_key(text, target, donated, f"{scope.guards} for {sizes}") for sizes in (magnitudes, scope.hints)]
-
-
 def _holds(cache: DiskCache, key: str, members: Mapping[str, bytes]) -> bool:
     """Whether an entry has just these files."""
     entry = cache.load(key)
@@ -141,16 +135,27 @@ def _holds(cache: DiskCache, key: str, members: Mapping[str, bytes]) -> bool:
 
 
 def _found(
-    cache: DiskCache, keys: Sequence[str], graph: Graph, scope: Observed | None
-) -> tuple[str | None, Entry | None]:
-    """The first entry that serves the call, and its key; else the first key that is free, or is to be written over."""
-    for key in keys:
+    cache: DiskCache, text: str, graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None
+) -> tuple[str, Entry | None]:
+    """The entry that serves the call, and its key; if there is none, the key under which to store one.
+
+    With named sizes it is one that was made for sizes of about these magnitudes. What making it assumed of sizes is
+    known from the entry alone: where that does not hold for this call, the next key says so.
+    """
+    if scope is None:
+        key = _key(text, target, donated)
+        return key, cache.load(key)
+    magnitudes = {name: (size.bit_length() + 1) // 2 for name, size in scope.hints.items()}
+    known, refuted = str(scope.guards), list[str]()
+    while True:
+        key = _key(text, target, donated, f"{known} for {magnitudes}, not {refuted}")
         entry = cache.load(key)
-        if entry is None or scope is None:
+        if entry is None:
+            return key, None
+        guards = guards_read(entry.text(GUARDS), graph)
+        if scope.adopt(guards):
             return key, entry
-        if scope.adopt(guards_read(entry.text(GUARDS), graph)):
-            return key, entry
-    return keys[-1] if keys else None, None
+        refuted.append(str(guards))
 
 
 def _from_disk(entry: Entry) -> Build:

@@ -198,6 +198,8 @@ class CompiledFunction:
         if log is not None:
             for note in notes:
                 log.info("%s: %s", why.name, note)
+        if (count := self._variants.family(called).compiled) > MANY:
+            self._warn(f"is compiled for the {count}th time for calls that differ in sizes alone", why)
         while len(self._variants) > self._options.max_variants:
             oldest = next(iter(self._variants))
             self._variants.remove(oldest)
@@ -263,10 +265,6 @@ class CompiledFunction:
             raise RecompileError(why.text("would be compiled again"))
         if callable(wanted):
             wanted(why.text("is compiled again"))
-        elif family.compiled >= MANY:
-            self._warn(
-                f"is compiled for the {family.compiled + 1}th time for calls that differ in sizes alone", why
-            )
 
     def _warn(self, what: str, why: Recompilation) -> None:
         """Once."""

@@ -14,6 +14,7 @@ from ..compiler.memory_use import MemoryUse
 from ..compiler.notebook import code_html, folded_html
 from ..compiler.program import Program, trace
 from ..compiler.shapes.guards import Guards
+from ..passes.fix_sizes import fix_sizes
 from ..passes.fuse import fusion_report
 from ..passes.fusion.report import Report
 from .build import why_cached
@@ -92,6 +93,15 @@ class Lowered:
         with self.answering():
             self.optimised, self.stages = optimise(final(self.graph), self.backend)
 
+    @cached_property
+    def sized(self) -> Graph:
+        """The graph after all passes for the sizes of this call, where sizes have names: to count by."""
+        return (
+            self.optimised
+            if self._symbolic is None
+            else fix_sizes(self.optimised, self._symbolic.scope.hints)
+        )
+
     def answering(self) -> AbstractContextManager[None]:
         """Within the block, named sizes can be compared: what is computed here is for the call that was lowered."""
         return nullcontext() if self._symbolic is None else self._symbolic.answering()
@@ -148,7 +158,7 @@ class Lowered:
     def memory(self) -> MemoryUse:
         """The bytes of arguments, outputs and temporaries, and the peak."""
         with self.answering():
-            return memory_of(self.optimised, self._target, self._donated, self.plan, self._print_c)
+            return memory_of(self.sized, self._target, self._donated, self.plan, self._print_c)
 
     @cached_property
     def fusion(self) -> Report:
@@ -205,7 +215,7 @@ class Lowered:
         has_some = self.backend == "triton" or functions or any(c.op == "tiled" for c in self.optimised.calls)
         bandwidth = self.machine.bandwidth if has_some and self.machine else None
         with self.answering():
-            return kernels_of(self.optimised, self._target, functions, bandwidth)
+            return kernels_of(self.sized, self._target, functions, bandwidth)
 
     @cached_property
     def cost(self) -> Cost:
@@ -214,7 +224,7 @@ class Lowered:
         How fast the machine copies and multiplies is measured the first time, in a third of a second, and kept on disk.
         """
         with self.answering():
-            return cost_of(self.optimised, self.machine)
+            return cost_of(self.sized, self.machine)
 
     @cached_property
     def machine(self) -> Machine | None:

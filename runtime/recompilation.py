@@ -9,7 +9,7 @@ from ..compiler.errors import TracemillError
 from ..compiler.shapes.guards import Guard, Guards
 from ..compiler.shapes.terms import sizes_in
 from .dynamic import SMALLEST
-from .signature import ArraySpec, NumberSpec, Signature, StaticSpec
+from .signature import ArraySpec, NumberSpec, Signature, StaticSpec, is_one_of
 from .variant import Variant
 
 CONTAINERS = "the containers of the arguments changed"
@@ -106,7 +106,7 @@ def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:
     if called.tree != other.tree:
         return "pass the same containers, with the same keys and lengths"
     for ours, theirs in zip(called.specs, other.specs, strict=True):
-        if ours == theirs:
+        if is_one_of(ours, theirs):
             continue
         if isinstance(ours, StaticSpec) or isinstance(theirs, StaticSpec):
             return "pass what is data as an array or a number that is not static"

@@ -155,14 +155,14 @@ class Signature:
         lines = [
             f"{path}: {theirs[path]} became {ours[path]}"
             for path in ours
-            if path in theirs and not _is_one_of(ours[path], theirs[path])
+            if path in theirs and not is_one_of(ours[path], theirs[path])
         ]
         lines += [f"{path}: {ours[path]} is new" for path in ours if path not in theirs]
         lines += [f"{path}: {theirs[path]} is gone" for path in theirs if path not in ours]
         return lines if lines or self.tree == other.tree else ["the containers of the arguments changed"]
 
 
-def _is_one_of(spec: Spec, other: Spec) -> bool:
+def is_one_of(spec: Spec, other: Spec) -> bool:
     """Whether a leaf is what another signature has, whatever the sizes with names."""
     if not isinstance(spec, ArraySpec) or not isinstance(other, ArraySpec) or not other.is_symbolic:
         return spec == other

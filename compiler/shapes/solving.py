@@ -156,7 +156,7 @@ class SizeReader:
         if value < size.min or too_much or value % size.multiple_of:
             where = f"{self._place(step.place)}: " if step.place else ""
             raise DimMismatchError(
-                f"{where}dim {size.text} is {value} in this call, and it is declared: {', '.join(spelled_facts(size))}"
+                f"{where}dim {size.text} is {value} in this call, and its limits are {', '.join(spelled_facts(size))}"
             )
 
     def _check_relation(self, relation: Comparison, sizes: Mapping[str, int]) -> None:

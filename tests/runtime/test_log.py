@@ -52,7 +52,7 @@ def test_recompiles_name_the_argument_and_what_changed(lines: Callable[..., list
     assert found == [
         "power: compiled for args[0]: f64[3]",
         "power: compiled again (2 variants) because args[0]: f64[3] became f64[4]",
-        "power: compiled again (3 variants) because args[0]: f64[4] became f32[4]; args[1]: int is new",
+        "power: compiled again (3 variants) because args[0]: f64[x_0] became f32[4]; args[1]: int is new",
     ]
 
 

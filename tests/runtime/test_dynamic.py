@@ -1,0 +1,552 @@
+"""`dynamic=`: one program serves arrays of many sizes, all for which it is right, and says why there is another."""
+
+import pickle
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tracemill as tm
+from threading_together import run_in_threads
+from tracemill.compiler.errors import (
+    ArgumentSpecError,
+    ContradictoryConstraintsError,
+    DimMismatchError,
+    DimSpecError,
+    DTypeError,
+    RecompileError,
+    RecompileWarning,
+    TransformTypeError,
+    UndeterminedDimError,
+)
+from tracemill.runtime.built import statistics
+from tracemill.runtime.cache import default_cache
+
+
+@pytest.fixture(autouse=True)
+def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(folder))
+    monkeypatch.setenv(
+        "TRACEMILL_CHECK", "1"
+    )  # names that do not do are errors, and no programs for single sizes
+    return folder
+
+
+def layer(x: Any, w: Any) -> Any:
+    return np.tanh(x @ w) + 1
+
+
+W = np.linspace(-1, 1, 12).reshape(4, 3)
+
+
+def rows(count: int) -> Any:
+    return np.linspace(0, 1, 4 * count).reshape(count, 4)
+
+
+def shown(f: Any) -> list[str]:
+    return [str(signature) for signature in f.signatures()]
+
+
+# ---- how many programs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dynamic", "programs"), [(None, 2), (True, 1), ({"x": "[B, 4]"}, 1)])
+def test_a_thousand_sizes_are_served_by_one_program(dynamic: Any, programs: int) -> None:
+    f = tm.compile(layer, dynamic=dynamic)
+    before = statistics.compiled
+    for count in range(2, 1002):
+        np.testing.assert_allclose(f(rows(count), W), layer(rows(count), W), rtol=1e-12)
+    assert len(f.signatures()) == statistics.compiled - before == programs
+
+
+def test_never_is_a_program_for_each_size() -> None:
+    f = tm.compile(layer, dynamic=False)
+    for count in (2, 3, 4, 3):
+        f(rows(count), W)
+    assert len(f.signatures()) == 3
+
+
+def test_the_second_size_that_an_axis_shows_gives_it_a_name() -> None:
+    f = tm.compile(layer)
+    f(rows(5), W)
+    f(rows(7), W)
+    assert shown(f) == [
+        "args[0]: f64[5, 4], args[1]: f64[4, 3]",
+        "args[0]: f64[x_0, 4], args[1]: f64[4, 3] where x_0 in 2..",
+    ]
+    f(np.ones((9, 6)), np.ones((6, 3)))  # now others differ, and they are equal: they share a name
+    assert shown(f)[2:] == ["args[0]: f64[x_0, x_1], args[1]: f64[x_1, 3] where x_0 in 2.. and x_1 in 2.."]
+    f(np.ones((2, 3)), np.ones((3, 3)))
+    assert len(f.signatures()) == 3
+
+
+@pytest.mark.parametrize("dynamic", [None, True, {"x": "[N, _]"}])
+def test_sizes_0_and_1_are_right_too(dynamic: Any) -> None:
+    def normalised(x: Any, y: Any) -> Any:
+        return (x + y) / (1 + x.sum(axis=0)), y * len(y.T)
+
+    f = tm.compile(normalised, dynamic=dynamic)
+    for n, m in [(3, 3), (5, 5), (5, 1), (1, 1), (1, 6), (0, 0), (0, 1), (1, 0), (8, 8)]:
+        x, y = np.arange(2.0 * n).reshape(n, 2), np.arange(2.0 * m).reshape(m, 2)
+        for got, expected in zip(f(x, y), normalised(x, y), strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+
+def test_axes_that_were_equal_and_differ_later_get_a_program_of_their_own() -> None:
+    f = tm.compile(lambda x, y: (x.sum() + y, y.shape[0]), dynamic=True)
+    f(np.ones(3), np.ones(3))
+    f(np.ones(5), np.ones(5))
+    assert len(f.signatures()) == 1
+    for n, m in [(5, 4), (7, 9), (2, 2)]:
+        total, size = f(np.ones(n), np.ones(m))
+        assert (total.tolist(), size) == ([n + 1.0] * m, m)
+    assert [text.split(" where")[0] for text in shown(f)] == [
+        "args[0]: f64[x_0], args[1]: f64[x_0]",
+        "args[0]: f64[x_0], args[1]: f64[y_0]",
+    ]
+
+
+# ---- guards ----------------------------------------------------------------------------------------------
+
+
+def clipped(x: Any) -> Any:
+    if x.shape[0] > 8:
+        return x.sum() - 8
+    return x.sum() * 2
+
+
+def test_a_question_about_a_size_becomes_a_guard_and_each_answer_has_a_program() -> None:
+    f = tm.compile(clipped, dynamic=True)
+    for count in (10, 3, 20, 8, 9, 2):
+        assert f(np.ones(count)) == clipped(np.ones(count))
+    assert shown(f) == [
+        "args[0]: f64[x_0] where x_0 in 2.. and x_0 >= 9",
+        "args[0]: f64[x_0] where x_0 in 2.. and x_0 <= 8",
+    ]
+
+
+def test_a_recompilation_names_the_guard_its_values_the_line_and_what_to_do() -> None:
+    f = tm.compile(clipped, dynamic=True)
+    f(np.ones(10))
+    assert f.explain_recompile().startswith("clipped was compiled once, for args[0]: f64[x_0]")
+    f(np.ones(3))
+    text = f.explain_recompile()
+    assert "the program for f64[x_0] is for x_0 >= 9, and x_0 is 3, by test_dynamic.py:" in text
+    assert "if x.shape[0] > 8:" in text
+    assert "\nfix: that line asks which sizes there are" in text
+
+
+@pytest.mark.parametrize(
+    ("calls", "message"),
+    [
+        ([rows(3), rows(3).astype("f4")], "args[0]: f64[3, 4] became f32[3, 4]\nfix: convert arguments"),
+        ([rows(3), rows(5), rows(5).astype("f4")], "args[0]: f64[x_0, 4] became f32[5, 4]\nfix: convert"),
+        ([rows(3), rows(3)[0]], "args[0]: f64[3, 4] became f64[4]\nfix: give arrays the same number of axes"),
+        ([rows(3), [rows(3)]], "args[0]: f64[3, 4] is gone\nfix: pass the same containers"),
+        ([1.0, 1], "args[0]: float became int\nfix: pass numbers of one type, as 1.0 for 1"),
+        ([rows(3), "text"], "args[0]: f64[3, 4] became static 'text'\nfix: pass what is data as an array"),
+        ([rows(3), rows(5), rows(1)], "x_0 is 1 in this call, and its limits are x_0 in 2..\nfix: let it be"),
+    ],
+)
+def test_a_recompilation_names_what_changed_and_what_to_do(calls: list[Any], message: str) -> None:
+    f = tm.compile(lambda x: 1 if isinstance(x, (str, list)) else x * 1)
+    for call in calls:
+        f(call)
+    lines = [line for line in f.explain_recompile().splitlines() if not line.startswith("  compiled for")]
+    assert message in "\n".join(lines)
+
+
+def test_a_size_that_is_needed_as_a_number_gives_up_names_after_some_programs() -> None:
+    def unrolled(x: Any) -> Any:
+        total = x[0] * 0
+        for number in range(x.shape[0]):
+            total = total + number * x[number]
+        return total
+
+    f = tm.compile(unrolled, on_recompile="ignore")
+    for count in range(2, 9):
+        np.testing.assert_allclose(f(rows(count)), unrolled(rows(count)))
+    assert all("x_0" not in text for text in shown(f))
+    assert "args[0]: f64[7, 4] became f64[8, 4]" in f.explain_recompile()
+    again = tm.compile(unrolled, on_recompile="ignore")
+    for count in (3, 4):
+        again(rows(count))
+    text = again.explain_recompile()
+    assert "compiled for these sizes alone: x_0 == 4  # test_dynamic.py:" in text
+    assert "for number in range(x.shape[0]):" in text
+
+
+def test_results_hold_sizes_and_what_is_asked_of_them() -> None:
+    f = tm.compile(lambda x: (x.shape, x.size, 2 * len(x) + 1, x.shape[0] > 3), dynamic={"x": "[N, M]"})
+    for shape in [(2, 3), (4, 5), (5, 1)]:
+        for _ in range(2):  # the general way, then the generated entry
+            found = f(np.zeros(shape))
+            assert found == (shape, shape[0] * shape[1], 2 * shape[0] + 1, shape[0] > 3)
+            assert all(type(size) is int for size in (*found[0], *found[1:3]))
+            assert type(found[3]) is bool
+
+
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "<": lambda a, b: bool(a < b),
+    "==": lambda a, b: bool(a == b),
+    "!=": lambda a, b: bool(a != b),
+    ">=": lambda a, b: bool(a >= b),
+    "%": lambda a, b: bool(a % 3 == b % 2),
+    "//": lambda a, b: bool(a // 2 < b),
+    "*": lambda a, b: bool(a * b > 12),
+    "-": lambda a, b: bool(2 * a - b == 3),
+    "min": lambda a, b: bool(tm.Dim.minimum(a, 4) == tm.Dim.minimum(b, 5)),
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.sampled_from(sorted(_COMPARISONS)), min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=8),
+    st.sampled_from([None, True, "declared"]),
+)
+def test_whatever_is_asked_of_sizes_results_are_right_for_all(
+    asked: list[str], sizes: list[tuple[int, int]], dynamic: Any
+) -> None:
+    def answers(x: Any) -> Any:
+        weight = 0
+        for number, name in enumerate(asked):
+            if _COMPARISONS[name](*x.shape):
+                weight += 2**number
+        return x.sum() * 0 + weight
+
+    f = tm.compile(
+        answers, dynamic={"x": "[A, B]"} if dynamic == "declared" else dynamic, on_recompile="ignore"
+    )
+    for shape in sizes * 2:
+        assert f(np.ones(shape)) == answers(np.ones(shape)), (asked, shape, f.signatures())
+
+
+# ---- what is described -----------------------------------------------------------------------------------
+
+
+def test_arguments_can_be_described_by_texts_tuples_and_prefixes() -> None:
+    def predict(params: Any, x: Any) -> Any:
+        return x @ params["w"] + params["b"]
+
+    K = tm.Dim("K", min=1)
+    given = {"x": "f64[B, 2*K + 1]", "params['w']": (2 * K + 1, 3), "params['b']": [None]}
+    f = tm.compile(predict, dynamic=given, constraints=("B in 1..64", K <= 100))
+    for b, k in [(2, 4), (64, 1), (1, 100)]:
+        params = {"w": np.ones((2 * k + 1, 3)), "b": np.zeros(3)}
+        np.testing.assert_array_equal(f(params, np.ones((b, 2 * k + 1))), np.full((b, 3), 2 * k + 1.0))
+    assert shown(f) == [
+        "args[0]['b']: f64[3], args[0]['w']: f64[2*K + 1, 3], args[1]: f64[B, 2*K + 1]"
+        " where K in 1.. and B in 1..64 and K <= 100"
+    ]
+    whole = tm.compile(predict, dynamic={"params": True, "x": False})
+    whole({"w": np.ones((4, 3)), "b": np.ones(3)}, np.ones((2, 4)))
+    assert "f64[params_w_0, params_b_0], args[1]: f64[2, 4]" in shown(whole)[0]
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "constraints", "x", "error", "message"),
+    [
+        ({"x": "[B]"}, (), rows(3), DimMismatchError, r"x has 2 axes, \[3, 4\], and 1 are declared: \[B\]"),
+        ({"x": "[B, 5]"}, (), rows(3), DimMismatchError, r"axis 1 of x is 4, and it must be 5"),
+        ({"x": "[B, 2*K + 1]"}, (), rows(3), DimMismatchError, r"axis 1 of x is 4, which is no 2\*K \+ 1"),
+        (
+            {"x": "[B, _]"},
+            "B in 8..16",
+            rows(3),
+            DimMismatchError,
+            r"axis 0 of x: dim B is 3 in this call, and its limits are B in 8\.\.16",
+        ),
+        (
+            {"x": "[B, K]"},
+            "B >= K",
+            rows(3),
+            DimMismatchError,
+            r"the constraint B >= K does not hold in this call, where B = 3, K = 4",
+        ),
+        ({"x": "f32[B, 4]"}, (), rows(3), DTypeError, r"x is f64 in this call, and it is declared to be f32"),
+        ({"x['w']": "[B]"}, (), rows(3), ArgumentSpecError, r"no such array: it has x"),
+        ({"x": "[A*B, _]"}, (), rows(3), UndeterminedDimError, r"dim A cannot be read off"),
+    ],
+)
+def test_a_call_that_is_not_as_described_is_named(
+    dynamic: Any, constraints: Any, x: Any, error: type[Exception], message: str
+) -> None:
+    f = tm.compile(lambda x: x + 1, dynamic=dynamic, constraints=constraints)
+    for _ in range(2):
+        with pytest.raises(error, match=message):
+            f(x)
+    assert f.signatures() == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"dynamic": {"y": "[B]"}}, ArgumentSpecError, "'y' .* no such argument: it has x, scale"),
+        ({"dynamic": {3: "[B]"}}, ArgumentSpecError, "arguments have names such as 'x', and 3 is none"),
+        ({"dynamic": {"x": "f99[B]"}}, ArgumentSpecError, "no dtype 'f99'"),
+        ({"dynamic": {"x": "B, 784"}}, ArgumentSpecError, "cannot read 'B, 784'"),
+        ({"dynamic": {"x": ["B", 2.5]}}, ArgumentSpecError, "a size of 'x' cannot be 2.5"),
+        ({"dynamic": {"x": (-1,)}}, ArgumentSpecError, "a size of 'x' cannot be -1"),
+        ({"dynamic": {"x": 3}}, ArgumentSpecError, "'x' cannot be 3"),
+        ({"dynamic": {"x": "[B +]"}}, DimSpecError, r"cannot read 'B \+'"),
+        ({"dynamic": "x"}, TransformTypeError, "dynamic must be None, True, False, or a dict"),
+        (
+            {"dynamic": True, "constraints": "B <= 4"},
+            DimSpecError,
+            "constraints are of dims that dynamic names",
+        ),
+        ({"dynamic": {"x": "[B]"}, "constraints": (3,)}, DimSpecError, "not 3"),
+        ({"dynamic": {"x": "[B]"}, "constraints": 3}, DimSpecError, "not 3"),
+        (
+            {"dynamic": {"x": "[B]"}, "constraints": ("B in 1..4", "2*B >= 20")},
+            ContradictoryConstraintsError,
+            "hold for no sizes",
+        ),
+        (
+            {"dynamic": {"x": (tm.Dim("B", max=4),)}, "constraints": ("B in 5..",)},
+            ContradictoryConstraintsError,
+            "hold for no sizes",
+        ),
+        ({"on_recompile": "shout"}, TransformTypeError, "on_recompile must be 'warn', 'error', 'ignore'"),
+    ],
+)
+def test_a_wrong_description_is_named_when_wrapping(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        tm.compile(lambda x, scale=2.0: x * scale, **options)
+
+
+def test_names_for_sizes_collide_with_nothing() -> None:
+    def f(x: Any, x_0: Any, class_: Any, size_x_0: Any) -> Any:
+        return x * x_0 + class_ + size_x_0.sum()
+
+    compiled = tm.compile(f, dynamic={"class_": "[x_0_2]"})
+    for n in (3, 5, 7):
+        arrays = np.ones(n), np.ones(n), np.ones(n), np.ones(n + 1)
+        np.testing.assert_array_equal(compiled(*arrays), f(*arrays))
+    assert len(compiled.signatures()) == 2
+    assert "args[0]: f64[x_0_3], args[1]: f64[x_0_3], args[2]: f64[x_0_2]" in shown(compiled)[1]
+
+
+# ---- together with everything else -------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+def test_containers_numbers_settings_methods_and_captured_arrays_go_with_names() -> None:
+    bias = np.arange(3.0)
+
+    class Model:
+        @tm.compile(static_argnames="mode")
+        def run(self, pair: Any, scale: Any, *, mode: str = "up") -> Any:
+            y = pair.first["x"] * scale + bias
+            return Pair(y if mode == "up" else -y, pair.second)
+
+    model = Model()
+    for n in (2, 4, 6):
+        bias += 1
+        for mode in ("up", "down"):
+            x = np.ones((n, 3), np.float32)
+            got = model.run(Pair({"x": x}, 2), 3.0, mode=mode)
+            expected = (x * 3.0 + bias) * (1 if mode == "up" else -1)
+            np.testing.assert_array_equal(got.first, expected)
+            assert got.first.dtype == np.float64
+            assert got.second == 2
+    assert len(Model.run.signatures()) == 4
+
+
+def test_arrays_that_are_written_to_are_updated_at_every_size() -> None:
+    @tm.compile
+    def step(x: Any, y: Any) -> Any:
+        x += y
+        return x.sum(), x.shape[0]
+
+    for n in (3, 5, 8, 5):
+        x = np.ones(n)
+        assert step(x, 2.0) == (3 * n, n)
+        assert x.tolist() == [3.0] * n
+    both = np.zeros(6)
+    shifted = tm.compile(lambda a, b: a.__iadd__(b).sum(), dynamic=True)
+    shifted(np.ones(4), np.ones(4))
+    plain = np.zeros(6)
+    plain[:4] += plain[2:]
+    assert shifted(both[:4], both[2:]) == plain[:4].sum()
+
+
+def test_donated_arguments_may_be_of_any_size() -> None:
+    step = tm.compile(lambda w, g: (w - 0.1 * g, w.shape[0]), donate_argnums=0, dynamic=True)
+    for n in (3, 5, 8):
+        weights, size = step(np.ones(n), np.ones(n))
+        np.testing.assert_allclose(weights, np.full(n, 0.9))
+        assert size == n
+    assert len(step.signatures()) == 1
+
+
+def test_a_captured_array_that_the_trace_relied_on_is_looked_at_again() -> None:
+    mask = np.array([True, False, True])
+    f = tm.compile(lambda x, y: y * x[mask].sum(), dynamic={"y": "[N]", "x": False})
+    for kept in (2, 3):
+        for n in (2, 5):
+            assert f(np.ones(3), np.ones(n)).tolist() == [kept] * n
+        mask[:] = True
+    assert len(f.signatures()) == 1
+
+
+def test_derivatives_take_all_sizes() -> None:
+    f = tm.compile(tm.grad(lambda w, x: (np.tanh(x @ w) ** 2).sum()))
+    for n in (3, 5, 9):
+        expected = tm.grad(lambda w, x: (np.tanh(x @ w) ** 2).sum())(W, rows(n))
+        np.testing.assert_allclose(f(W, rows(n)), expected, rtol=1e-12)
+    assert len(f.signatures()) == 2
+
+
+def test_inside_of_another_function_sizes_are_those_of_its_call() -> None:
+    inner = tm.compile(clipped, dynamic=False)
+    outer = tm.compile(lambda x: inner(x) + 1, dynamic=True)
+    for n in (10, 4, 12, 5):
+        assert outer(np.ones(n)) == clipped(np.ones(n)) + 1
+    assert len(outer.signatures()) == 2
+    assert inner.signatures() == ()
+
+
+def test_many_threads_with_many_sizes_share_programs() -> None:
+    f = tm.compile(clipped, on_recompile="ignore")
+    failures: list[int] = []
+
+    def work(seed: int) -> None:
+        sizes = np.random.default_rng(seed).integers(0, 30, 150).tolist()
+        failures.extend(n for n in sizes if f(np.ones(n)) != clipped(np.ones(n)))
+
+    run_in_threads(work, 6)
+    assert not failures
+    assert len(f.signatures()) <= 5
+
+
+def test_a_function_with_descriptions_can_be_pickled() -> None:
+    f = tm.compile(np.linalg.norm, dynamic={"x": "[B, 4]"}, constraints="B <= 9")
+    again = pickle.loads(pickle.dumps(f))
+    np.testing.assert_allclose(again(rows(3)), np.linalg.norm(rows(3)))
+    with pytest.raises(DimMismatchError, match="B <= 9"):
+        again(rows(10))
+
+
+# ---- when it is compiled again and again -------------------------------------------------------------------
+
+
+def test_many_programs_for_sizes_are_worth_one_warning() -> None:
+    f = tm.compile(layer, dynamic=False)
+    for count in range(8):
+        f(rows(count), W)
+    with pytest.warns(RecompileWarning, match="compiled for the 9th time for calls that differ in") as caught:
+        f(rows(8), W)
+    assert caught[0].filename == __file__
+    f(rows(9), W)
+    few = tm.compile(layer, dynamic=False, max_variants=2)
+    few(rows(1), W)
+    few(rows(2), W)
+    with pytest.warns(RecompileWarning, match="keeps no more than max_variants=2 programs"):
+        few(rows(3), W)
+    few(rows(4), W)
+
+
+def test_compiling_again_can_be_an_error_or_be_told() -> None:
+    strict = tm.compile(layer, on_recompile="error")
+    for count in (3, 5, 7):  # sizes get names: that is meant
+        strict(rows(count), W)
+    with pytest.raises(RecompileError, match=r"args\[0\]: f64\[x_0, 4\] became f32\[3, 4\]"):
+        strict(rows(3).astype("f4"), W)
+    assert len(strict.signatures()) == 2
+    told: list[str] = []
+    f = tm.compile(layer, dynamic=False, on_recompile=told.append)
+    for count in (3, 5, 3):
+        f(rows(count), W)
+    assert len(told) == 1
+    assert "args[0]: f64[3, 4] became f64[5, 4]" in told[0]
+
+
+def test_programs_for_many_sizes_are_forgotten_as_others_are() -> None:
+    f = tm.compile(clipped, dynamic=True, max_variants=1, on_recompile="ignore")
+    for count in (10, 3, 12):
+        assert f(np.ones(count)) == clipped(np.ones(count))
+        assert len(f.signatures()) == 1
+
+
+# ---- stages, and the disk ------------------------------------------------------------------------------------
+
+
+def test_stages_are_those_of_the_program_that_serves_the_call() -> None:
+    f = tm.compile(clipped, dynamic=True)
+    before = f.lower(np.ones(10))
+    assert str(before.guards) == "x_0 >= 9"
+    (line,) = before.guards.described()
+    assert "if x.shape[0] > 8:" in line
+    f(np.ones(10))
+    lowered = f.lower(np.ones(20))
+    assert lowered.graph == before.graph
+    assert lowered.source == before.source
+    assert "x_0" in str(lowered.graph)
+    assert lowered.source in str(lowered)
+    assert lowered.cost.flops > 0
+    assert lowered.memory.peak > 0
+    assert "f64[x_0]" in lowered.html()
+    assert str(tm.compile(clipped).lower(np.ones(10)).guards) == "True"
+    assert lowered.compile().build.function(np.ones(30))[0] == 22.0
+
+
+def test_guards_come_back_from_the_disk_with_the_program(private_cache: Path) -> None:
+    program = textwrap.dedent(
+        """
+        import numpy as np, tracemill as tm
+        from tracemill.runtime.built import statistics
+
+        def clipped(x):
+            return x.sum() - 8 if x.shape[0] > 8 else x.sum() * 2
+
+        f = tm.compile(clipped, dynamic=True, backend="numpy")
+        print([float(f(np.ones(n))) for n in (10, 3, 12, 9)], statistics.compiled, statistics.from_disk)
+        print(*map(str, f.signatures()), sep="; ")
+        """
+    )
+    file = private_cache.parent / "program.py"
+    file.write_text(program)
+    first, second = (
+        subprocess.run([sys.executable, file], capture_output=True, text=True, check=True).stdout.splitlines()
+        for _ in range(2)
+    )
+    assert first[0] == "[2.0, 6.0, 4.0, 1.0] 2 0"
+    assert second[0] == "[2.0, 6.0, 4.0, 1.0] 0 2"
+    assert first[1] == second[1]
+
+
+def test_what_making_a_program_assumed_is_stored_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tracemill.runtime import optimise
+
+    optimised = optimise.optimised
+    asked: list[bool] = []
+
+    def assuming(graph: Any, backend: str) -> Any:
+        (size,) = graph.inputs[0].shape
+        asked.append(bool(size > 100))  # as a pass may
+        return optimised(graph, backend)
+
+    monkeypatch.setattr(optimise, "optimised", assuming)
+    for sizes in [(70, 200), (70, 200), (120, 70), (90, 110)]:
+        f = tm.compile(lambda x: x * 2, dynamic=True, backend="numpy")
+        for size in sizes:
+            assert f(np.ones(size)).shape == (size,)
+        assert {text.split(" and ")[1] for text in shown(f)} == {"x_0 <= 100", "x_0 >= 101"}
+    assert default_cache().statistics.hits >= 3
+    assert asked == [False, True]
