@@ -1076,6 +1076,21 @@ class UndeterminedDimError(TracemillError, ValueError):
     code = "E0805"
 
 
+class DimArithmeticError(TracemillError, TypeError):
+    """A dim meets a float or an array outside of a traced function: the result is no dim, and there is no number yet.
+
+    >>> import tracemill as tm
+    >>> tm.Dim("B") / 2
+    Traceback (most recent call last):
+    tracemill.compiler.errors.DimArithmeticError: B has no value to compute with, except inside of a traced function
+
+    Fix: compute with ``+ - * // %`` and ints, which give dims, or inside of the function, with the ``x.shape`` of its
+    arguments.
+    """
+
+    code = "E0806"
+
+
 class CallbackLoopWarning(UserWarning):
     """A Python function that a mapped program calls runs once per example, in a loop.
 

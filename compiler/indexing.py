@@ -1,5 +1,6 @@
 """NumPy's indexing, from an index expression to views and at most one `Gather`."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .dtypes import INT64, Array
-from .errors import DataDependentShapeError, OutOfBoundsError
+from .errors import ArgumentValueError, DataDependentShapeError, OutOfBoundsError
 from .functions import (
     add,
     broadcast_to,
@@ -15,12 +16,14 @@ from .functions import (
     convert,
     inverse_permutation,
     less,
+    number,
     reshape,
     transpose,
     where,
 )
 from .ir import Constant, Shape, Value
 from .storage import Flip, Reshape, Slice, Storage, Strides, View
+from .symbolic_size import SymbolicSize, joint_shape, same_shape
 from .trace import bind
 from .tracing import require_trace, user_location
 
@@ -91,6 +94,11 @@ class _Plan:
     """Where in the index expression each integer array stands."""
 
     def take_slice(self, dim: int, index: slice) -> None:
+        if isinstance(dim, SymbolicSize) or any(
+            isinstance(end, SymbolicSize) for end in (index.start, index.stop, index.step)
+        ):
+            self._take_symbolic(dim, index)
+            return
         start, stop, step = index.indices(dim)
         count = len(range(start, stop, step))
         if count == 0:
@@ -102,6 +110,27 @@ class _Plan:
             stop = start + (count - 1) * step + 1
         self._take(start, stop, step)
         self.kept.append(count)
+
+    def _take_symbolic(self, dim: Any, index: slice) -> None:
+        """As `take_slice`, asking what decides where the slice begins and ends."""
+        step = 1 if index.step is None else operator.index(index.step)
+        if step == 0:
+            raise ArgumentValueError("slice step cannot be zero", user_location())
+        if step > 0:
+            start, stop = _within(index.start, 0, dim, 0, dim), _within(index.stop, dim, dim, 0, dim)
+            if not start <= stop:
+                start, stop, step = 0, 0, 1
+        else:
+            last = _within(index.start, dim - 1, dim, -1, dim - 1)
+            before = _within(index.stop, -1, dim, -1, dim - 1)
+            step = -step
+            count = (last - before + step - 1) // step
+            start, stop = last - (count - 1) * step, last + 1
+            if not (before <= last if step == 1 else before < last):
+                start, stop, step = 0, 0, 1
+            self.flips.append(len(self.start))
+        self._take(start, stop, step)
+        self.kept.append((stop - start + step - 1) // step)
 
     def take_integer(self, index: int) -> None:
         self._take(index, index + 1, 1)
@@ -124,12 +153,12 @@ class _Plan:
 
     def views(self, shape: Shape) -> tuple[View, ...]:
         views: list[View] = []
-        sliced = tuple(-(-(b - a) // s) for a, b, s in zip(self.start, self.stop, self.step, strict=True))
-        if sliced != shape:
+        sliced = tuple((b - a + s - 1) // s for a, b, s in zip(self.start, self.stop, self.step, strict=True))
+        if not same_shape(sliced, shape):
             views.append(Slice(tuple(self.start), tuple(self.stop), tuple(self.step)))
         if self.flips:
             views.append(Flip(tuple(self.flips)))
-        if tuple(self.kept) != sliced:
+        if not same_shape(self.kept, sliced):
             views.append(Reshape(tuple(self.kept)))
         return tuple(views)
 
@@ -137,12 +166,10 @@ class _Plan:
         if not self.arrays:
             return None
         shapes = [index.shape for index in self.arrays]
-        try:
-            np.broadcast_shapes(*shapes)
-        except ValueError:
+        if joint_shape(*shapes) is None:
             raise OutOfBoundsError(
                 f"index arrays of shapes {', '.join(map(str, shapes))} do not broadcast", user_location()
-            ) from None
+            )
         adjacent = self.array_places[-1] - self.array_places[0] == len(self.array_places) - 1
         trace = require_trace()
         storages = tuple(trace.new_storage(index) for index in self.arrays)
@@ -173,12 +200,12 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
         elif isinstance(item, Value):
             plan.take_array(dim, wrap_index(item, dim, axis), place)
         elif has_array:
-            plan.take_array(dim, constant(_in_range(item, dim, axis), INT64), place)
+            plan.take_array(dim, number(_in_range(item, dim, axis), INT64), place)
         else:
             plan.take_integer(_in_range(item, dim, axis))
         axis += 1
     element = (bool(index) or not shape) and all(
-        isinstance(i, int) or (isinstance(i, Value) and i.ndim == 0) for i in items
+        isinstance(i, (int, SymbolicSize)) or (isinstance(i, Value) and i.ndim == 0) for i in items
     )
     written = any(item is Ellipsis for item in index)
     return Selection(plan.views(shape), plan.gather(), has_array, element and not written)
@@ -191,9 +218,11 @@ def wrap_index(index: Value, dim: int, axis: int) -> Value:
         least, most = int(known.min()), int(known.max())
         _in_range(least, dim, axis)
         _in_range(most, dim, axis)
-        if isinstance(index, Constant):
+        if isinstance(index, Constant) and least >= 0:
+            return convert_index(index)
+        if isinstance(index, Constant) and type(dim) is int:
             return constant(np.where(known < 0, known.astype(np.int64) + dim, known), INT64)
-    if index.dtype.kind == "u" or isinstance(index, Constant):
+    if index.dtype.kind == "u" or (isinstance(index, Constant) and type(dim) is int):
         return convert_index(index)
     index = convert_index(index)
     return where(less(index, 0), add(index, dim), index)
@@ -208,7 +237,17 @@ def _in_range(index: int, dim: int, axis: int) -> int:
         raise OutOfBoundsError(
             f"index {index} is out of bounds for axis {axis} with size {dim}", user_location()
         )
-    return index % dim
+    return index if index >= 0 else index + dim
+
+
+def _within(end: Any, default: Any, dim: Any, low: Any, high: Any) -> Any:
+    """An end of a slice, counted from the front, moved into [low, high]."""
+    if end is None:
+        return default
+    if not end >= 0:
+        end = end + dim
+        return max(end, low)
+    return min(end, high)
 
 
 def _consumed(item: Any) -> int:

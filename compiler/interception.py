@@ -1,5 +1,6 @@
 """NumPy's constructors while a trace is active: ``np.zeros(4)`` inside a traced function is a traced array."""
 
+import builtins
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -17,7 +18,7 @@ import numpy as np
 
 from .errors import RandomStateError
 from .numpy_surface.registry import FUNCTIONS, enter
-from .traced_array import contains_traced, located
+from .traced_array import TracedArray, contains_size, contains_traced, located
 from .tracing import current_trace, is_library, user_location
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -59,12 +60,17 @@ class _Installation:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.active = 0
+        self.symbolic = 0
+        """How many of the traces that are active have symbolic sizes."""
         self.replaced: list[tuple[Any, str, Any, Any]] | None = None
         """Module, name, NumPy's own, ours."""
         self.refuses_draws = False
 
-    def enter(self) -> None:
+    def enter(self, *, is_symbolic: bool) -> None:
         with self.lock:
+            if is_symbolic:
+                builtins.len = _length
+                self.symbolic += 1
             if self.replaced is None:
                 self.replaced = list(_replacements())
             if self.active == 0:
@@ -90,8 +96,12 @@ class _Installation:
                 for module, name, _, ours in found:
                     setattr(module, name, ours)
 
-    def leave(self) -> None:
+    def leave(self, *, is_symbolic: bool) -> None:
         with self.lock:
+            if is_symbolic:
+                self.symbolic -= 1
+                if self.symbolic == 0:
+                    builtins.len = _len
             self.active -= 1
             if self.active == 0:
                 for module, name, original, _ in self.replaced or ():
@@ -129,16 +139,25 @@ class _RandomLoader(Loader):
 
 
 _installation = _Installation()
+_len = builtins.len
+
+
+def _length(x: Any, /) -> Any:
+    """``len(x)``, which Python makes an int: of a traced array a symbolic size if it has one."""
+    return x.__len__() if isinstance(x, TracedArray) else _len(x)
 
 
 @contextmanager
-def intercepted() -> Generator[None]:
-    """Let NumPy's constructors see traces. Threads that are not tracing get NumPy's own behaviour throughout."""
-    _installation.enter()
+def intercepted(*, is_symbolic: bool = False) -> Generator[None]:
+    """Let NumPy's constructors see traces. Threads that are not tracing get NumPy's own behaviour throughout.
+
+    In traces with symbolic sizes ``len(x)`` is one, too.
+    """
+    _installation.enter(is_symbolic=is_symbolic)
     try:
         yield
     finally:
-        _installation.leave()
+        _installation.leave(is_symbolic=is_symbolic)
 
 
 def _replacements() -> Iterator[tuple[Any, str, Any, Any]]:
@@ -193,12 +212,19 @@ def _holds_traced(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return any(map(contains_traced, (*args, *kwargs.values())))
 
 
+def _gives_sizes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the user's own code hands symbolic sizes to the function that is two frames up."""
+    if not any(map(contains_size, (*args, *kwargs.values()))):
+        return False
+    return not is_library(sys._getframe(2).f_code.co_filename)
+
+
 def _looking_everywhere(original: Any) -> Any:
     """``np.max([x, y])``, ``np.fill_diagonal(w, x)``: NumPy's protocol looks at some arguments, not into lists."""
 
     @wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
-        if current_trace() is not None and _holds_traced(args, kwargs):
+        if current_trace() is not None and (_holds_traced(args, kwargs) or _gives_sizes(args, kwargs)):
             return located(FUNCTIONS[original], *args, **kwargs)
         return original(*args, **kwargs)
 

@@ -4,8 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from .batching import leading
 from .dtypes import INT64, complex_dtype
 from .errors import DTypeError, MatrixShapeError
@@ -31,6 +29,7 @@ from .functions import (
 )
 from .ir import ArrayType, Shape, Value
 from .op import BatchRule
+from .symbolic_size import joint_shape
 from .trace import bind, bind_all
 
 LINALG_DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -247,10 +246,10 @@ def batch_sides(op: str) -> BatchRule:
 
 def joint_lead(op: str, a: Shape, b: Shape) -> Shape:
     """The leading axes to which those of two stacks of matrices broadcast."""
-    try:
-        return np.broadcast_shapes(a[:-2], b[:-2])
-    except ValueError:
-        raise MatrixShapeError(f"{op} of {a} and {b}: the leading axes do not broadcast") from None
+    lead = joint_shape(a[:-2], b[:-2])
+    if lead is None:
+        raise MatrixShapeError(f"{op} of {a} and {b}: the leading axes do not broadcast")
+    return lead
 
 
 def solve_broadcast(op: str, a: Value, b: Value, **params: Any) -> Value:

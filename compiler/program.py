@@ -17,6 +17,7 @@ from .ir import ArrayType, Graph, Value
 from .outside import Outside
 from .outside_array import COMPILE_OR_COPY, OutsideArray, as_seen_inside
 from .storage import Storage
+from .symbolic_size import SymbolicFact, SymbolicSize, is_symbolic_shape
 from .trace import recording
 from .traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
 from .tracing import Known, Lane, Trace, array_type
@@ -111,7 +112,8 @@ def trace(
     """
     record = Trace(function_name(function), is_kept=is_kept)
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
-    with recording(record), intercepted():
+    is_symbolic = any(is_symbolic_shape(argument.type.shape) for argument in arguments)
+    with recording(record), intercepted(is_symbolic=is_symbolic):
         try:
             filled = _fill(record, leaves, partial(users_name, function))
             args, kwargs = optree.tree_unflatten(tree, filled)
@@ -155,6 +157,10 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
     outputs: list[Value] = []
     leaves: list[ArrayOutput | Static] = []
     for leaf in found:
+        if isinstance(leaf, SymbolicSize):
+            leaf = leaf.as_number()
+        elif isinstance(leaf, SymbolicFact):
+            leaf = bool(leaf)
         if isinstance(leaf, (TracedArray, np.ndarray, np.generic, Outside)):
             scalar = leaf.is_scalar if isinstance(leaf, TracedArray) else isinstance(leaf, np.generic)
             leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))

@@ -19,6 +19,7 @@ from .functions import (
     transpose,
 )
 from .ir import Shape, Value
+from .symbolic_size import is_known, same_shape, typical
 from .trace import bind
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Slice:
         return slice_(of, self.start, self.stop, self.step)
 
     def write(self, of: Value, new: Value) -> Value:
-        if new.shape == of.shape:
+        if same_shape(new.shape, of.shape):
             return new
         return bind("update_slice", of, new, start=self.start, stop=self.stop, step=self.step)
 
@@ -145,7 +146,7 @@ class Broadcast:
         lead = len(self.shape) - len(shape)
         return strides and (
             *(0,) * lead,
-            *(0 if dim == 1 else s for dim, s in zip(shape, strides, strict=True)),
+            *(0 if is_known(dim == 1) else s for dim, s in zip(shape, strides, strict=True)),
         )
 
 
@@ -210,10 +211,10 @@ class ImaginaryPart:
 
 
 def contiguous_strides(shape: Shape) -> tuple[int, ...]:
-    """The strides of a new row-major array."""
+    """The strides of a new row-major array. Those of one without elements, some of which are 0, do not matter."""
     strides = [1] * len(shape)
     for axis in range(len(shape) - 2, -1, -1):
-        strides[axis] = strides[axis + 1] * max(shape[axis + 1], 1)
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
     return tuple(strides)
 
 
@@ -223,9 +224,9 @@ def reshaped_strides(shape: Shape, strides: Sequence[int], new: Shape) -> Stride
     Axes of the old and the new shape are matched in groups of equal size; within a group the old axes
     must follow each other in memory.
     """
-    if 0 in new:
+    if any(is_known(dim == 0) for dim in new):
         return contiguous_strides(new)
-    old = [(dim, stride) for dim, stride in zip(shape, strides, strict=True) if dim != 1]
+    old = [(dim, stride) for dim, stride in zip(shape, strides, strict=True) if not is_known(dim == 1)]
     result: list[int] = []
     at = 0
     group_new: list[int] = []
@@ -236,15 +237,15 @@ def reshaped_strides(shape: Shape, strides: Sequence[int], new: Shape) -> Stride
         group_new = [pending.pop(0)] if pending else []
         size_old = group_old[0][0] if group_old else 1
         size_new = group_new[0] if group_new else 1
-        while size_old != size_new:
-            if size_old < size_new:
+        while not is_known(size_old == size_new) and (at < len(old) or pending):
+            if not pending or (at < len(old) and typical(size_old) < typical(size_new)):
                 group_old.append(old[at])
                 size_old *= old[at][0]
                 at += 1
             else:
                 size_new *= pending[0]
                 group_new.append(pending.pop(0))
-        if any(outer[1] != inner[1] * inner[0] for outer, inner in pairwise(group_old)):
+        if not all(is_known(outer[1] == inner[1] * inner[0]) for outer, inner in pairwise(group_old)):
             return None
         last = group_old[-1][1] if group_old else 1
         result += [last * s for s in contiguous_strides(tuple(group_new))]

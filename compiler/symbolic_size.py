@@ -4,59 +4,79 @@ Comparisons of symbolic sizes may be undecided, and Python's ``if`` then takes w
 becomes a guard of the program. `is_known`, `same_shape` and `typical` make none: they are for what may be either way.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from .errors import DimArithmeticError
+
+# The two classes are no ABCs: `isinstance` would take three times as long, and it is asked for every operand.
 
 
-class SymbolicSize(ABC):
+class SymbolicSize:
     """A size that is an expression. `shapes.Dim` is the one class of them."""
 
     __slots__ = ()
 
-    @abstractmethod
+    recorded: ClassVar[Callable[["SymbolicSize"], Any] | None] = None
+    """Gives a size as a number in the function that is traced; None if none is. From where traced arrays are made."""
+
+    def as_number(self) -> Any:
+        """The number in a program that it is, where it meets arrays and floats."""
+        record = SymbolicSize.recorded
+        number = None if record is None else record(self)
+        if number is None:
+            raise DimArithmeticError(
+                f"{self!r} has no value to compute with, except inside of a traced function"
+            )
+        return number
+
+    def __index__(self) -> int:
+        """What it is for the call at hand, which the program is then for: for what needs an int."""
+        raise NotImplementedError
+
     def at(self, sizes: Mapping[str, int]) -> int:
         """Its value where the named sizes have these. `KeyError` names one that is missing."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def typical(self) -> int:
         """What it is for the call at hand, or a value that it may well have."""
+        raise NotImplementedError
 
-    @abstractmethod
     def spelled(self, names: Mapping[str, str]) -> str:
         """The expression in Python; `names` are what some of the named sizes are called there."""
+        raise NotImplementedError
 
     @staticmethod
-    @abstractmethod
     def minimum(*sizes: Any) -> Any:
         """The least of several."""
+        raise NotImplementedError
 
     @staticmethod
-    @abstractmethod
     def maximum(*sizes: Any) -> Any:
         """The greatest of several."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def sizes(self) -> "tuple[SymbolicSize, ...]":
         """The named sizes that it is computed from, in the order of their names."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
     def limits(self) -> dict[str, list[str]]:
         """What is known of each named size in it, by name: ``{"N": ["N in 1..4096", "N % 16 == 0"]}``."""
+        raise NotImplementedError
 
 
-class SymbolicFact(ABC):
+class SymbolicFact:
     """A comparison of sizes that may hold for some and not for others. `shapes.Comparison` is the one class of them."""
 
     __slots__ = ()
 
     @property
-    @abstractmethod
     def is_known(self) -> bool:
         """Whether it holds for all sizes that the program is for."""
+        raise NotImplementedError
 
 
 def typical(size: Any) -> int:
@@ -66,7 +86,7 @@ def typical(size: Any) -> int:
 
 def is_known(fact: Any) -> bool:
     """Whether a comparison holds for all sizes that the program is for; of ints, whether it holds."""
-    return fact.is_known if not isinstance(fact, bool) and isinstance(fact, SymbolicFact) else bool(fact)
+    return fact.is_known if isinstance(fact, SymbolicFact) else bool(fact)
 
 
 def is_one(size: Any) -> bool:
@@ -113,3 +133,34 @@ def maximum(left: Any, right: Any) -> Any:
         if isinstance(size, SymbolicSize):
             return size.maximum(left, right)
     return max(left, right)
+
+
+def is_symbolic_shape(shape: Sequence[Any]) -> bool:
+    """Whether a size in it is symbolic."""
+    return any(isinstance(dim, SymbolicSize) for dim in shape)
+
+
+def joint_shape(*shapes: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The shape that all broadcast to, aligned from the right; None if there is none."""
+    first = shapes[0]
+    if all(same_shape(shape, first) for shape in shapes[1:]):
+        return tuple(first)
+    rank = max(map(len, shapes))
+    joint: list[Any] = [1] * rank
+    for shape in shapes:
+        for axis, dim in enumerate(shape, start=rank - len(shape)):
+            joint[axis] = _joint_size(joint[axis], dim)
+            if joint[axis] is None:
+                return None
+    return tuple(joint)
+
+
+def _joint_size(one: Any, other: Any) -> Any:
+    """What two lengths broadcast to; of symbolic ones nothing is asked that is known or does not matter."""
+    if one is other or is_known(other == 1):
+        return one
+    if is_known(one == 1) or one == other:
+        return other
+    if other == 1:
+        return one
+    return other if one == 1 else None

@@ -1,11 +1,12 @@
 """`TracedArray`: what a user's function gets instead of an array while it is traced."""
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
-from .dtypes import Array, DType, is_inexact
+from .dtypes import INT64, Array, DType, is_inexact
 from .errors import (
     ArgumentTypeError,
     ConcretizationError,
@@ -21,8 +22,11 @@ from .indexing import Gather, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .outside import Outside
+from .sizes_of_values import size_behind
 from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
-from .tracing import Trace, array_type, require_trace, user_location
+from .symbolic_size import SymbolicFact, SymbolicSize, typical
+from .trace import bind
+from .tracing import Trace, array_type, current_trace, require_trace, user_location
 
 PYTHON_NUMBERS = (bool, int, float, complex)
 
@@ -267,7 +271,8 @@ class TracedArray:
         return self._trace.concrete(self.value)
 
     def _need(self, what: str, hint: str = "") -> Any:
-        known = self.concrete()
+        """The elements for Python, which takes symbolic sizes as they are for the call at hand."""
+        known = self._trace.at_these_sizes(self.value)
         if known is None:
             raise ConcretizationError(
                 f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where or "
@@ -471,12 +476,55 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
         return Constant(x)
     if isinstance(x, (list, tuple)):
         return stack_nested(x)
+    return _symbolic_value(x, weak_dtype)
+
+
+def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
+    """A symbolic size, or what Python's ``if`` would take a comparison of sizes for."""
+    if isinstance(x, SymbolicSize):
+        return size_value(x, weak_dtype)
+    if isinstance(x, SymbolicFact):
+        return Constant(bool(x))
     raise ArgumentTypeError(f"expected an array, not {type(x).__name__}: {x!r:.80}", user_location())
+
+
+def size_value(size: Any, dtype: DType | None = None) -> Value:
+    """A symbolic size as a number. As with Python's ints, one that the integer dtype cannot hold is an error."""
+    if dtype is not None and dtype.kind in "iu" and dtype.itemsize < INT64.itemsize:
+        limit = int(np.iinfo(dtype).max)
+        if not size <= limit:
+            raise OverflowError(f"Python integer {typical(size)} out of bounds for {dtype}")
+    value = bind("size", of=size)
+    return value if dtype is None else convert(value, dtype)
+
+
+def as_size(x: Any) -> Any:
+    """A length, an index or a count: an int, or a symbolic size, also if it became a number of the program."""
+    if type(x) is int or isinstance(x, SymbolicSize):
+        return x
+    if isinstance(x, TracedArray):
+        found = size_behind(x._trace, x.value)
+        if found is not None:
+            return found
+    return operator.index(x)
+
+
+def _recorded(size: SymbolicSize) -> "TracedArray | None":
+    """A symbolic size as the Python int that it stands for, in the function that is traced."""
+    return None if current_trace() is None else wrap(size_value(size), weak=int)
+
+
+SymbolicSize.recorded = _recorded
 
 
 def contains_traced(x: Any) -> bool:
     """Whether a nested sequence holds a traced array."""
     return isinstance(x, TracedArray) or (isinstance(x, (list, tuple)) and any(map(contains_traced, x)))
+
+
+def contains_size(x: Any) -> bool:
+    """Whether a nested sequence holds a symbolic size."""
+    return isinstance(x, SymbolicSize) or (isinstance(x, (list, tuple)) and any(map(contains_size, x)))
 
 
 def array_from(x: Any) -> Any:
@@ -491,7 +539,7 @@ def array_from(x: Any) -> Any:
 
 def stack_nested(items: Any) -> Value:
     """``np.array`` of a nested sequence that may hold traced arrays."""
-    if not contains_traced(items):
+    if not (contains_traced(items) or contains_size(items)):
         array = array_from(items)
         if array.dtype == object:
             raise ArgumentTypeError("arrays of Python objects cannot be traced", user_location())
@@ -506,6 +554,8 @@ def weak_or_dtype(x: Any, value: Value) -> Any:
     """What takes part in NumPy's promotion for this operand: a Python number if it is weak, else a dtype."""
     if isinstance(x, TracedArray) and x.weak:
         return x.weak(0)
+    if isinstance(x, SymbolicSize):
+        return 0
     return x if isinstance(x, PYTHON_NUMBERS) and not isinstance(x, bool) else value.dtype
 
 
@@ -515,18 +565,25 @@ def index_items(index: Any) -> list[Any]:
 
 
 def _index_item(item: Any) -> Any:
-    if item is None or item is Ellipsis or isinstance(item, slice):
+    if item is None or item is Ellipsis:
         return item
+    if isinstance(item, slice):
+        ends = (item.start, item.stop, item.step)
+        traced = any(isinstance(end, TracedArray) for end in ends)
+        return slice(*(None if end is None else as_size(end) for end in ends)) if traced else item
     if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
         return int(item)
+    if isinstance(item, SymbolicSize):
+        return item
     if not isinstance(item, _INDEX_ARRAYS):
         raise _index_type_error(type(item).__name__)
     value = as_value(np.asarray(item, np.intp) if isinstance(item, (list, tuple)) and not item else item)
     if value.dtype.kind not in "iub":
         raise _index_type_error(str(value.type))
     if value.ndim == 0 and value.dtype.kind != "b":
-        known = require_trace().concrete(value)
-        return value if known is None else int(known)
+        trace = require_trace()
+        known = trace.concrete(value)
+        return (size_behind(trace, value) or value) if known is None else int(known)
     return value
 
 

@@ -3,11 +3,11 @@
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from linecache import getline
 from os.path import dirname, join
 from types import FrameType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from .dtypes import INT64, Array, is_supported
 from .errors import DTypeError, EscapedTracerError
 from .ir import ArrayType, Call, Constant, Location, Param, Value
 from .outside import Outside
+from .sizes import is_symbolic
 from .storage import Storage
+from .symbolic_size import SymbolicSize
 from .trace import Builder, current_builder, not_recording, run_call
 
 if TYPE_CHECKING:
@@ -185,7 +187,7 @@ class Trace(Builder):
                 stack += missing
                 continue
             inputs = [self._look_up(v) for v in call.inputs]
-            if any(x is None for x in inputs):
+            if any(x is None for x in inputs) or is_symbolic(call):
                 self._known.update(dict.fromkeys(call.outputs))
             else:
                 with not_recording(), np.errstate(all="ignore"):
@@ -194,6 +196,36 @@ class Trace(Builder):
                     )
             stack.pop()
         return self._look_up(value)
+
+    def at_these_sizes(self, value: Value) -> "Array | None":
+        """As `concrete`, also if it follows from symbolic sizes, which then are what they are for the call at hand."""
+        found = self.concrete(value)
+        return self._computed_at_these_sizes(value) if found is None else found
+
+    def _computed_at_these_sizes(self, value: Value) -> "Array | None":
+        calls: list[Call] = []
+        seen: set[Value] = set()
+        stack = [value]
+        while stack:
+            top = stack.pop()
+            if top in seen or self._is_known(top):
+                continue
+            seen.add(top)
+            if top not in self._producer:
+                return None
+            calls.append(self._producer[top])
+            stack += calls[-1].inputs
+        order = {call: number for number, call in enumerate(self.calls)}
+        found: dict[Value, Array] = {}
+        for call in sorted(dict.fromkeys(calls), key=order.__getitem__):
+            inputs = [found[v] if v in found else self._look_up(v) for v in call.inputs]
+            fixed = replace(call, params={name: _fixed(param) for name, param in call.params.items()})
+            with not_recording(), np.errstate(all="ignore"):
+                found.update(zip(call.outputs, map(np.asarray, run_call(fixed, inputs)), strict=True))
+        return found[value]
+
+    def _is_known(self, value: Value) -> bool:
+        return isinstance(value, Constant) or (value in self._known and self._look_up(value) is not None)
 
     def depends_on_arguments(self, value: Value) -> bool:
         """Whether a value is computed from an input of this trace rather than from constants alone."""
@@ -222,6 +254,13 @@ _ESCAPED = (
     "a traced array is used outside of the trace that made it: it was kept in a global, an attribute or a list "
     "after its function returned, or handed to another thread. Return it from the function instead"
 )
+
+
+def _fixed(param: Any) -> Any:
+    """A parameter with ints for symbolic sizes, as they are for the call at hand."""
+    if isinstance(param, SymbolicSize):
+        return param.__index__()
+    return tuple(map(_fixed, param)) if isinstance(param, tuple) else param
 
 
 def is_library(file: str) -> bool:

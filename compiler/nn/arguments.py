@@ -10,6 +10,7 @@ from ..dtypes import dtype_name, is_inexact
 from ..errors import DTypeError, ShapeError
 from ..ir import Param
 from ..program import weak_type
+from ..symbolic_size import joint_shape, same_shape
 from ..traced_array import as_value, is_traced, located, wrap
 from ..tracing import user_location
 
@@ -38,13 +39,12 @@ def in_one_dtype(*required: Any, optional: Sequence[Any] = ()) -> list[Any]:
 def broadcast(function: str, *arrays: Any) -> Sequence[Any]:
     """The arrays in the shape that they broadcast to."""
     shapes = [np.shape(x) for x in arrays]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
+    shape = joint_shape(*shapes)
+    if shape is None:
         raise ShapeError(
             f"{function}: the shapes {' and '.join(map(str, shapes))} do not broadcast", user_location()
-        ) from None
-    return [x if x.shape == shape else np.broadcast_to(x, shape) for x in arrays]
+        )
+    return [x if same_shape(x.shape, shape) else np.broadcast_to(x, shape) for x in arrays]
 
 
 def all_traced_or_none(arrays: list[Any]) -> list[Any]:

@@ -6,12 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import FLOAT64, DType
-from ..functions import broadcast_to, constant, convert, full
+from ..dtypes import FLOAT64, INT64, DType
+from ..functions import add, broadcast_to, constant, convert, full, multiply
 from ..interception import intercepts, place_in_numpy
 from ..ir import Shape, Value
+from ..symbolic_size import SymbolicSize, is_symbolic_shape
 from ..trace import bind
-from ..traced_array import TracedArray, array_on, as_value, contains_traced, is_numpy_array, is_traced, wrap
+from ..traced_array import (
+    TracedArray,
+    array_on,
+    as_size,
+    as_value,
+    contains_size,
+    contains_traced,
+    is_numpy_array,
+    is_traced,
+    wrap,
+)
 from ..tracing import array_type, require_trace
 from .registry import FUNCTIONS, implements, method
 
@@ -23,7 +34,7 @@ def new_array(value: Value) -> TracedArray:
 
 def as_shape(shape: Any) -> Shape:
     """A shape from an int or a sequence of ints."""
-    return tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
+    return tuple(map(as_size, shape)) if np.iterable(shape) else (as_size(shape),)
 
 
 def as_dtype(dtype: Any, default: DType = FLOAT64) -> DType:
@@ -139,7 +150,8 @@ def intercepts_constants(*names: str) -> None:
 
 def _constant_or_traced(original: Any) -> Callable[..., Any]:
     def constructor(*args: Any, **kwargs: Any) -> Any:
-        if any(map(contains_traced, (*args, *kwargs.values()))):
+        given = (*args, *kwargs.values())
+        if any(map(contains_traced, given)) or any(map(contains_size, given)):
             if original in FUNCTIONS:
                 return FUNCTIONS[original](*args, **kwargs)
             args, kwargs = tuple(map(known_number, args)), {k: known_number(v) for k, v in kwargs.items()}
@@ -149,19 +161,46 @@ def _constant_or_traced(original: Any) -> Callable[..., Any]:
 
 
 def known_number(x: Any) -> Any:
+    """A size that is traced but known, or symbolic, as an int for the call at hand; an error if it is not known."""
+    is_size = isinstance(x, SymbolicSize) or (is_traced(x) and x.dtype.kind in "iu")
+    return operator.index(x) if is_size else x
+
+
+def _known_size(x: Any) -> Any:
     """A size that is traced but known, as a number; an error if it is not known."""
-    return operator.index(x) if is_traced(x) and x.dtype.kind in "iu" else x
+    return as_size(x) if is_traced(x) and x.dtype.kind in "iu" else x
 
 
 @intercepts("arange")
 @implements(np.arange)
 def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
     """Evenly spaced numbers; an op of its own where it counts from 0."""
-    args = tuple(known_number(x) for x in args)
-    kwargs = {name: known_number(x) for name, x in kwargs.items() if name not in ("device", "like")}
+    args = tuple(map(_known_size, args))
+    kwargs = {name: _known_size(x) for name, x in kwargs.items() if name not in ("device", "like")}
     if len(args) == 1 and not kwargs and isinstance(args[0], int):
         return new_array(bind("iota", length=max(args[0], 0), dtype=as_dtype(dtype, np.dtype(np.intp))))
+    if is_symbolic_shape((*args, *kwargs.values())):
+        return _symbolic_range(*args, dtype=dtype, **kwargs)
     return new_array(constant(np.arange(*args, dtype=dtype, **kwargs)))
+
+
+def _symbolic_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None) -> TracedArray:
+    """``arange`` where an end is a symbolic size; beside floats it is what it is for the call at hand."""
+    if stop is None:
+        start, stop = 0, start
+    given = (start, stop, step)
+    if not all(isinstance(x, (int, np.integer, SymbolicSize)) for x in given):
+        known = [operator.index(x) if isinstance(x, SymbolicSize) else x for x in given]
+        return new_array(constant(np.arange(*known, dtype=dtype)))
+    ahead, stride = (stop - start, step) if step > 0 else (start - stop, -step)
+    length = (ahead + stride - 1) // stride if ahead >= 0 else 0
+    positions = bind("iota", length=length, dtype=INT64)
+    if type(step) is not int or step != 1:
+        positions = multiply(positions, step)
+    if type(start) is not int or start != 0:
+        positions = add(positions, start)
+    default = np.result_type(0, *[x for x in given if isinstance(x, np.integer)])
+    return new_array(convert(positions, as_dtype(dtype, default)))
 
 
 @method("copy")

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import INT64
 from ..errors import ArgumentValueError, DTypeError, ShapeError
-from ..functions import constant, convert, gather, multiply, reshape, transpose
+from ..functions import constant, convert, gather, iota, multiply, reshape, transpose
 from ..indexing import Gather
 from ..ir import Value
 from ..storage import Transpose
+from ..symbolic_size import SymbolicSize, is_known, joint_shape, typical
 from ..traced_array import TracedArray, as_value, wrap
 from ..tracing import require_trace
 from .products import in_common_dtype, sum_of_products
@@ -96,10 +98,16 @@ def _sizes(terms: Sequence[_Term]) -> dict[Any, int]:
     for term in terms:
         for label, dim in zip(term.labels, term.value.shape, strict=True):
             known = sizes.setdefault(label, dim)
-            if known != dim and 1 not in (known, dim):
+            joint = joint_shape((known,), (dim,))
+            if joint is None:
                 raise ShapeError(f"einsum: the axes labelled {label!r} have lengths {known} and {dim}")
-            sizes[label] = dim if known == 1 else known
+            sizes[label] = joint[0]
     return sizes
+
+
+def _every(length: int) -> Value:
+    """All positions along an axis."""
+    return iota(length, INT64) if isinstance(length, SymbolicSize) else constant(np.arange(length))
 
 
 def _diagonal(term: _Term) -> _Term:
@@ -107,12 +115,11 @@ def _diagonal(term: _Term) -> _Term:
     value, labels = term.value, term.labels
     for label in [label for label, count in Counter(labels).items() if count > 1]:
         axes = tuple(axis for axis, one in enumerate(labels) if one == label)
-        lengths = {value.shape[axis] for axis in axes}
-        if len(lengths) > 1:
-            raise ShapeError(
-                f"einsum: the axes of one operand labelled {label!r} have lengths {sorted(lengths)}"
-            )
-        index = constant(np.arange(lengths.pop()))
+        length, *others = (value.shape[axis] for axis in axes)
+        if any(other != length for other in others):
+            lengths = [length, *others]
+            raise ShapeError(f"einsum: the axes of one operand labelled {label!r} have lengths {lengths}")
+        index = _every(length)
         value = gather(value, [index] * len(axes), axes)
         labels = (label, *(one for axis, one in enumerate(labels) if axis not in axes))
     return _Term(value, labels)
@@ -120,7 +127,9 @@ def _diagonal(term: _Term) -> _Term:
 
 def _without_repeated(term: _Term, sizes: dict[Any, int]) -> _Term:
     """The operand without axes of length 1 that other operands have longer."""
-    kept = [axis for axis, label in enumerate(term.labels) if term.value.shape[axis] == sizes[label]]
+    kept = [
+        axis for axis, label in enumerate(term.labels) if is_known(term.value.shape[axis] == sizes[label])
+    ]
     shape = tuple(term.value.shape[axis] for axis in kept)
     return _Term(reshape(term.value, shape), tuple(term.labels[axis] for axis in kept))
 
@@ -168,7 +177,7 @@ def _path(terms: Sequence[_Term], output: Labels, optimize: Any) -> list[tuple[i
 
 def _stand_in(shape: Sequence[int]) -> Any:
     """An array of that shape that takes no memory."""
-    return np.broadcast_to(np.zeros((), np.int8), shape)
+    return np.broadcast_to(np.zeros((), np.int8), tuple(map(typical, shape)))
 
 
 @implements(np.einsum)
@@ -229,12 +238,12 @@ def _view(x: TracedArray, labels: Labels, output: Labels) -> TracedArray:
     repeated = [label for label, count in Counter(labels).items() if count > 1]
     for label in repeated:
         axes = tuple(axis for axis, one in enumerate(labels) if one == label)
-        lengths = {x.shape[axis] for axis in axes}
-        if len(lengths) > 1 or len(repeated) > 1:
+        length, *others = (x.shape[axis] for axis in axes)
+        if any(other != length for other in others) or len(repeated) > 1:
             return wrap(
                 _in_order(_diagonal(_Term(x.value, labels)), output, _sizes([_Term(x.value, labels)]))
             )
-        index = require_trace().new_storage(constant(np.arange(lengths.pop())))
+        index = require_trace().new_storage(_every(length))
         steps.append(Gather((index,) * len(axes), axes, 0))
         labels = (label, *(one for axis, one in enumerate(labels) if axis not in axes))
     steps.append(Transpose(tuple(labels.index(label) for label in output)))

@@ -30,6 +30,7 @@ from ..functions import (
     where,
 )
 from ..ir import Shape, Value
+from ..symbolic_size import is_symbolic_shape, minimum
 from ..traced_array import TracedArray, as_value, weak_or_dtype, wrap
 from ..tracing import require_trace
 from .axes import normalize_axis
@@ -235,6 +236,10 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     array = target_of(a)
     if array.ndim < 2:
         raise ShapeError("array must be at least 2-d")
+    if array.ndim == 2 and not wrap and is_symbolic_shape(array.shape) and not np.ndim(val):
+        places = np.arange(minimum(*array.shape), like=array)
+        array[places, places] = val
+        return
     end = array.size
     if array.ndim == 2:
         step = array.shape[1] + 1

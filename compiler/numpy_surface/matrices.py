@@ -11,7 +11,6 @@ from ..functions import (
     add,
     broadcast_to,
     concatenate,
-    constant,
     convert,
     equal,
     flip,
@@ -26,7 +25,8 @@ from ..functions import reshape as reshape_value
 from ..interception import intercepts
 from ..ir import Value
 from ..storage import ReadOnly, Reshape, Slice, Transpose
-from ..traced_array import TracedArray, as_value
+from ..symbolic_size import is_known, minimum
+from ..traced_array import TracedArray, as_size, as_value
 from .axes import normalize_axis
 from .creation import as_dtype, new_array
 from .registry import implements
@@ -59,8 +59,8 @@ def on_diagonal(rows: int, columns: int, k: Any) -> Value:
 def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", **options: Any
 ) -> TracedArray:
-    rows = operator.index(N)
-    return new_array(convert(on_diagonal(rows, rows if M is None else operator.index(M), k), as_dtype(dtype)))
+    rows = as_size(N)
+    return new_array(convert(on_diagonal(rows, rows if M is None else as_size(M), k), as_dtype(dtype)))
 
 
 @intercepts("identity")
@@ -72,10 +72,8 @@ def identity(n: Any, dtype: Any = None, **options: Any) -> TracedArray:
 @intercepts("tri")
 @implements(np.tri)
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **options: Any) -> TracedArray:
-    rows = operator.index(N)
-    return new_array(
-        convert(lower_triangle(rows, rows if M is None else operator.index(M), k), as_dtype(dtype))
-    )
+    rows = as_size(N)
+    return new_array(convert(lower_triangle(rows, rows if M is None else as_size(M), k), as_dtype(dtype)))
 
 
 # ---- parts of matrices -------------------------------------------------------------------------------
@@ -119,12 +117,12 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TracedA
     k = operator.index(offset)
     lead, (rows, columns) = moved.shape[:-2], moved.shape[-2:]
     above, below = min(max(k, 0), columns), min(max(-k, 0), rows)
-    n = min(rows - below, columns - above)
+    n = minimum(rows - below, columns - above)
     square = moved[..., below : below + n, above : above + n]
     zeros, ones = (0,) * len(lead), (1,) * len(lead)
     every = (
         Slice((*zeros, 0), (*lead, n * n), (*ones, n + 1))
-        if n
+        if not is_known(n == 0)
         else Slice((*zeros, 0), (*lead, 0), (*ones, 1))
     )
     return view_of(square, Reshape((*lead, n * n)), every, ReadOnly())
@@ -163,9 +161,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> TracedArra
     if value.ndim != 1:
         raise ShapeError("x must be a one-dimensional array or sequence")
     length = value.shape[0]
-    count = length if N is None else operator.index(N)
+    count = length if N is None else as_size(N)
     dtype: DType = np.promote_types(value.dtype, INT64)
-    factors: list[Value] = [constant(np.ones((length, min(count, 1)), dtype))]
+    factors: list[Value] = [full((length, min(count, 1)), 1, dtype)]
     if count > 1:
         factors.append(broadcast_to(reshape_value(convert(value, dtype), (length, 1)), (length, count - 1)))
     powers = as_value(np.cumprod(new_array(concatenate(factors, 1)), axis=1))

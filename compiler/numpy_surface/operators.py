@@ -6,6 +6,7 @@ import numpy as np
 
 from ..dtypes import BOOL
 from ..outside import Outside
+from ..symbolic_size import SymbolicSize
 from ..traced_array import PYTHON_NUMBERS, TracedArray, is_traced, wrap
 from .ufuncs import is_weak
 
@@ -34,7 +35,16 @@ _COMPARISONS = {
     "gt": np.greater,
     "ge": np.greater_equal,
 }
-_SUPPORTED_OPERANDS = (TracedArray, Outside, np.ndarray, np.generic, *PYTHON_NUMBERS, list, tuple)
+_SUPPORTED_OPERANDS = (
+    TracedArray,
+    Outside,
+    np.ndarray,
+    np.generic,
+    *PYTHON_NUMBERS,
+    list,
+    tuple,
+    SymbolicSize,
+)
 
 
 def operate(ufunc: Any, x: Any, y: Any) -> Any:

@@ -1,5 +1,6 @@
 """`numpy.pad`, one axis after the other: what is put in front of the array and behind it, in each mode."""
 
+import operator
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
@@ -10,7 +11,8 @@ from ..dtypes import is_inexact
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError, UnsupportedFunctionError
 from ..functions import broadcast_to, concatenate, convert, flip, multiply, slice_axis, subtract
 from ..ir import Shape, Value
-from ..traced_array import TracedArray, as_value, contains_traced
+from ..symbolic_size import SymbolicSize, minimum
+from ..traced_array import TracedArray, as_size, as_value, contains_size, contains_traced
 from .creation import new_array
 from .known_positions import take_known
 from .ranges import linspace
@@ -57,7 +59,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> T
     chosen = [(given, given)] * source.ndim if name in ("reflect_type", "") else pairs(given, source.ndim)
     value = source.value
     for axis, (width, option) in enumerate(zip(widths, chosen, strict=True)):
-        if any(width):
+        if not all(type(count) is int and count == 0 for count in width):
             value = _MODES[mode](value, axis, width, option)
     return new_array(value)
 
@@ -66,10 +68,10 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(pad_width, Mapping):
         given = {axis % ndim: pairs(width, 1)[0] for axis, width in pad_width.items()}
         pad_width = [given.get(axis, (0, 0)) for axis in range(ndim)]
-    if np.asarray(pad_width).dtype.kind not in "iu":
+    if not contains_size(pad_width) and np.asarray(pad_width).dtype.kind not in "iu":
         raise ArgumentTypeError("`pad_width` must be of integral type")
-    widths = [(int(low), int(high)) for low, high in pairs(pad_width, ndim)]
-    if any(min(width) < 0 for width in widths):
+    widths = [(as_size(low), as_size(high)) for low, high in pairs(pad_width, ndim)]
+    if any(low < 0 or high < 0 for low, high in widths):
         raise ShapeError("pad_width must not hold negative numbers")
     return widths
 
@@ -80,7 +82,7 @@ def pairs(given: Any, ndim: int) -> list[Pair]:
         table = np.broadcast_to(as_array(given), (ndim, 2))
         return [(table[axis, 0], table[axis, 1]) for axis in range(ndim)]
     try:
-        known = np.broadcast_to(np.asarray(given), (ndim, 2))
+        known = np.broadcast_to(np.array(given, object if contains_size(given) else None), (ndim, 2))
     except ValueError as error:
         raise ShapeError(f"np.pad: {error}") from None
     return [(low, high) for low, high in known.tolist()]
@@ -143,7 +145,7 @@ def _statistic(function: Any, value: Value, axis: int, width: tuple[int, int], l
     _ends(value, axis)
     borders = []
     for at_end, (length, many) in enumerate(zip(lengths, width, strict=True)):
-        used = count if length is None else min(int(length), count)
+        used = count if length is None else minimum(as_size(length), count)
         if used == 0 and function.__name__ in ("max", "amax", "min", "amin"):
             raise ShapeError("stat_length of 0 yields no value for padding")
         part = slice_axis(value, count - used, count, axis) if at_end else slice_axis(value, 0, used, axis)
@@ -159,8 +161,34 @@ def _statistic(function: Any, value: Value, axis: int, width: tuple[int, int], l
 
 def _by_position(mode: str, value: Value, axis: int, width: tuple[int, int], option: Pair) -> Value:
     """Modes that only copy entries: pad the positions."""
-    _ends(value, axis)
-    return take_known(value, np.pad(np.arange(value.shape[axis]), width, mode), axis)  # type: ignore[call-overload]
+    first, last = _ends(value, axis)
+    length, (low, high) = value.shape[axis], width
+    if any(isinstance(size, SymbolicSize) for size in (length, low, high)):
+        if mode == "edge":
+            edges = [
+                broadcast_to(edge, _line(value.shape, axis, count))
+                for edge, count in ((first, low), (last, high))
+            ]
+            return _around(value, axis, edges[:1], edges[1:])
+        skipped = 1 if mode == "reflect" else 0
+        if low <= length - skipped and high <= length - skipped:
+            return _with_images(mode, value, axis, width, skipped)
+        length, width = operator.index(length), (operator.index(low), operator.index(high))
+    return take_known(value, np.pad(np.arange(length), width, mode), axis)  # type: ignore[call-overload]
+
+
+def _with_images(mode: str, value: Value, axis: int, width: tuple[int, int], skipped: int) -> Value:
+    """Borders that are parts of the array: of the other end for "wrap", else mirrored."""
+    length, (low, high) = value.shape[axis], width
+    if mode == "wrap":
+        parts = slice_axis(value, length - low, length, axis), slice_axis(value, 0, high, axis)
+    else:
+        start, stop = skipped, length - skipped
+        parts = (
+            flip(slice_axis(value, start, start + low, axis), (axis,)),
+            flip(slice_axis(value, stop - high, stop, axis), (axis,)),
+        )
+    return _around(value, axis, [parts[0]], [parts[1]])
 
 
 def _mirrored(mode: str, value: Value, axis: int, width: tuple[int, int], option: Pair) -> Value:

@@ -10,6 +10,7 @@ from ..errors import ArgumentTypeError, ArgumentValueError, AxisError, ShapeErro
 from ..functions import conjugate, convert, inverse_permutation, nonzero_mask, reshape, transpose
 from ..functions import dot as contract
 from ..ir import Shape, Value
+from ..symbolic_size import is_known, joint_shape
 from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes, normalize_axis
 from .reductions import deliver
@@ -61,16 +62,16 @@ def batched_matmul(x: Value, y: Value) -> Value:
 
 
 def _joint_lead(x: Value, y: Value) -> Shape:
-    try:
-        return np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    except ValueError:
-        raise ShapeError(f"product of {x.type} and {y.type}: the leading axes do not broadcast") from None
+    lead = joint_shape(x.shape[:-2], y.shape[:-2])
+    if lead is None:
+        raise ShapeError(f"product of {x.type} and {y.type}: the leading axes do not broadcast")
+    return lead
 
 
 def _present_axes(x: Value, lead: Shape) -> tuple[Value, list[int]]:
     """`x` without leading axes of length 1, and which axes of `lead` its others are."""
     offset = len(lead) - (x.ndim - 2)
-    axes = [offset + axis for axis, dim in enumerate(x.shape[:-2]) if dim != 1]
+    axes = [offset + axis for axis, dim in enumerate(x.shape[:-2]) if not is_known(dim == 1)]
     return reshape(x, (*(x.shape[axis - offset] for axis in axes), *x.shape[-2:])), axes
 
 

@@ -1,6 +1,5 @@
 """Numerical ranges and grids, also with traced end points: linspace, logspace, meshgrid, indices, mgrid, r_."""
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from ..functions import broadcast_to, concatenate, constant, convert, iota
 from ..functions import reshape as reshape_value
 from ..interception import intercepts, replaces
 from ..ir import Shape, Value
-from ..traced_array import TracedArray, as_value, weak_or_dtype
+from ..traced_array import TracedArray, as_size, as_value, weak_or_dtype
 from .axes import normalize_axis
 from .creation import as_dtype, as_shape, constants_of, intercepts_constants, new_array
 from .registry import implements
@@ -36,7 +35,7 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """Evenly spaced numbers: ``start + i·step``, and exactly `stop` at the end."""
-    count = operator.index(num)
+    count = as_size(num)
     if count < 0:
         raise ShapeError(f"the number of samples must not be negative, but is {count}")
     ends = [as_value(x) for x in (start, stop)]
@@ -92,7 +91,7 @@ def geomspace(
 ) -> TracedArray:
     """Numbers that grow by a constant factor. The signs, or complex directions, of the ends are taken out first."""
     ends = [as_value(x) for x in (start, stop)]
-    common = np.result_type(*map(weak_or_dtype, (start, stop), ends), float(num), as_dtype(dtype))
+    common = np.result_type(*map(weak_or_dtype, (start, stop), ends), 0.0, as_dtype(dtype))
     for end in ends:
         known = as_array(end).concrete()
         if known is not None and (known == 0).any():
@@ -100,7 +99,7 @@ def geomspace(
     first, last = _as_arrays(ends, common)
     direction = np.sign(first)
     first, last = first / direction, last / direction
-    count = operator.index(num)
+    count = as_size(num)
     points: Any = logspace(np.log10(first), np.log10(last), count, endpoint, base=10.0, dtype=common)
     if count > 0:
         points[0] = first

@@ -20,8 +20,10 @@ from ..functions import (
 )
 from ..functions import reshape as reshape_value
 from ..ir import Value
+from ..sizes_of_values import size_behind
 from ..storage import Flip
-from ..traced_array import TracedArray, as_value
+from ..symbolic_size import is_known, is_symbolic_shape
+from ..traced_array import TracedArray, as_size, as_value, is_traced
 from ..tracing import require_trace
 from .axes import axes_or_all, normalize_axes, normalize_axis
 from .creation import new_array
@@ -92,28 +94,50 @@ def roll(a: Any, shift: Any, axis: Any = None) -> TracedArray:
 
 def _rolled(value: Value, shift: Any, axis: int) -> Value:
     length = value.shape[axis]
-    if length == 0:
+    if is_known(length == 0):
         return value
-    known = require_trace().concrete(as_value(shift))
-    if known is None:
+    cut = _cut(shift, length)
+    if cut is None:
         back = subtract(iota(length, INT64), convert(as_value(shift), INT64))
         return moveaxis(
             gather(value, [elementwise("remainder", back, length)], (axis,), unique=True), 0, axis
         )
-    cut = -int(known.sum()) % length
-    if cut == 0:
+    if is_known(cut == 0):
         return value
     return concatenate([slice_axis(value, cut, length, axis), slice_axis(value, 0, cut, axis)], axis)
+
+
+def _cut(given: Any, length: Any) -> Any:
+    """Where the elements begin that come in at the start; None if that is not known while tracing."""
+    shift = _size_given(given)
+    if is_symbolic_shape((shift,)):
+        return next(
+            (cut for cut in (length - shift, -shift) if is_known(cut >= 0) and is_known(cut <= length)), None
+        )
+    known = require_trace().concrete(as_value(shift))
+    if known is None:
+        return None
+    total = int(known.sum())
+    if is_symbolic_shape((length,)) and -length <= total <= length:  # then there is no need of a remainder
+        return length - total if total > 0 else -total
+    return -total % length
+
+
+def _size_given(x: Any) -> Any:
+    """What is given, as the symbolic size that it is or was computed from."""
+    is_number = is_traced(x) and not x.ndim and x.dtype.kind in "iu" and x.concrete() is None
+    found = size_behind(require_trace(), x.value) if is_number else None
+    return x if found is None else found
 
 
 @implements(np.tile)
 def tile(A: Any, reps: Any) -> TracedArray:
     array = as_array(A)
-    counts = tuple(map(operator.index, reps)) if np.iterable(reps) else (operator.index(reps),)
+    counts = tuple(map(as_size, reps)) if np.iterable(reps) else (as_size(reps),)
     ndim = max(array.ndim, len(counts))
     counts = (*(1,) * (ndim - len(counts)), *counts)
     shape = (*(1,) * (ndim - array.ndim), *array.shape)
-    if min(counts, default=1) < 0:
+    if any(count < 0 for count in counts):
         raise ShapeError(f"tile cannot repeat {counts} times")
     apart = tuple(dim for pair in zip((1,) * ndim, shape, strict=True) for dim in pair)
     repeated = tuple(dim for pair in zip(counts, shape, strict=True) for dim in pair)
@@ -126,6 +150,11 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> TracedArray:
     """Each entry several times; the counts must be known while tracing."""
     array = as_array(a) if axis is not None else ravel(a)
     place = normalize_axis(0 if axis is None else axis, array.ndim)
+    count = _size_given(repeats)
+    if is_symbolic_shape((count,)):
+        if count < 0:
+            raise ShapeError(f"repeats must not be negative, but is {count}")
+        return new_array(_repeated(array.value, count, place))
     counts = require_trace().concrete(as_value(repeats))
     if counts is None:
         raise DataDependentShapeError(
@@ -144,7 +173,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> TracedArray:
         )
     if counts.size == 1:
         return new_array(_repeated(array.value, int(counts.item()), place))
-    return new_array(take_known(array.value, np.repeat(np.arange(length), counts), place))
+    positions = np.repeat(np.arange(operator.index(length)), counts)
+    return new_array(take_known(array.value, positions, place))
 
 
 def _repeated(value: Value, count: int, axis: int) -> Value:

@@ -13,6 +13,7 @@ from ..functions import reshape as reshape_value
 from ..functions import transpose as transpose_value
 from ..ir import Shape
 from ..storage import Broadcast, ReadOnly, Reshape, Strides, Transpose, View
+from ..symbolic_size import is_known, is_symbolic_shape, joint_shape, same_shape, typical
 from ..traced_array import TracedArray, is_numpy_array, wrap
 from .axes import normalize_axes, normalize_axis
 from .creation import as_shape, new_array
@@ -99,7 +100,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> TracedArray:
 def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> TracedArray:
     """A view if the strides allow one (or an error with ``copy=False``), else a copy."""
     array = as_array(a)
-    wanted = completed_shape(as_shape(shape), array.size)
+    wanted = completed_shape(as_shape(shape), array.shape)
     if order not in ("C", "F", "A"):
         raise ArgumentValueError(f"order must be 'C', 'F' or 'A', not {order!r}")
     views = _column_major(array.ndim, wanted) if _is_column_major(array, order) else (Reshape(wanted),)
@@ -122,8 +123,11 @@ def reshape_method(a: TracedArray, *shape: Any, order: str = "C", copy: bool | N
     return reshape(a, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
 
-def completed_shape(shape: Shape, size: int) -> Shape:
-    """The shape with its −1, if there is one, replaced by what is left of `size`."""
+def completed_shape(shape: Shape, given: Shape) -> Shape:
+    """The shape with its −1, if there is one, replaced by what is left of the size of the `given` shape."""
+    if is_symbolic_shape(shape) or is_symbolic_shape(given):
+        return _completed_symbolic(shape, given)
+    size = math.prod(given)
     known = math.prod(dim for dim in shape if dim != -1)
     unknown = shape.count(-1)
     fits = unknown <= 1 and min((dim for dim in shape if dim != -1), default=0) >= 0
@@ -132,6 +136,34 @@ def completed_shape(shape: Shape, size: int) -> Shape:
     if not fits or -1 in shape or math.prod(shape) != size:
         raise ShapeError(f"cannot reshape an array of size {size} into shape {tuple(shape)}")
     return shape
+
+
+def _completed_symbolic(shape: Shape, given: Shape) -> Shape:
+    """As `completed_shape`. Equal lengths are taken out first, so that what is asked is about few sizes."""
+    unknown = [axis for axis, dim in enumerate(shape) if type(dim) is int and dim == -1]
+    left, asked = _without_shared(given, [dim for axis, dim in enumerate(shape) if axis not in unknown])
+    size, known = math.prod(left), math.prod(asked)
+    fits = len(unknown) <= 1 and all(dim >= 0 for dim in asked)
+    if fits and unknown:
+        fits = bool(size % known == 0)
+        shape = (*shape[: unknown[0]], size // known, *shape[unknown[0] + 1 :])
+    elif fits:
+        fits = bool(size == known)
+    if not fits:
+        raise ShapeError(f"cannot reshape an array of shape {given} into shape {tuple(shape)}")
+    return shape
+
+
+def _without_shared(given: Sequence[Any], asked: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Both without the symbolic lengths that stand in both, which are not 0 or leave nothing to do."""
+    left, rest = list(given), []
+    for dim in asked:
+        place = next((i for i, other in enumerate(left) if other is dim and is_known(dim != 0)), None)
+        if place is None:
+            rest.append(dim)
+        else:
+            del left[place]
+    return left, rest
 
 
 def _is_column_major(array: TracedArray, order: str) -> bool:
@@ -165,8 +197,8 @@ def is_contiguous(array: TracedArray, order: str) -> bool:
     step = 1
     pairs = list(zip(array.shape, strides, strict=True))
     for dim, stride in reversed(pairs) if order == "C" else pairs:
-        if dim != 1 and stride != step:
-            return array.size == 0
+        if not (is_known(dim == 1) or is_known(stride == step)):
+            return is_known(array.size == 0)
         step *= dim
     return True
 
@@ -187,7 +219,7 @@ def _axes_by_stride(array: TracedArray) -> tuple[int, ...]:
     strides = array.element_strides
     if strides is None:
         return tuple(range(array.ndim))
-    return tuple(sorted(range(array.ndim), key=lambda axis: -abs(strides[axis])))
+    return tuple(sorted(range(array.ndim), key=lambda axis: -abs(typical(strides[axis]))))
 
 
 @method("flatten")
@@ -248,7 +280,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TracedArray:
     source = as_array(array)
     wanted = as_shape(shape)
     lead = len(wanted) - source.ndim
-    if lead < 0 or any(a not in (1, b) for a, b in zip(source.shape, wanted[lead:], strict=True)):
+    if lead < 0 or not all(a in (b, 1) for a, b in zip(source.shape, wanted[lead:], strict=True)):
         raise ShapeError(f"an array of shape {source.shape} does not broadcast to {wanted}")
     return source.through(Broadcast(wanted))
 
@@ -257,17 +289,17 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TracedArray:
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[TracedArray, ...]:
     arrays = [target_of(x) if is_numpy_array(x) else as_array(x) for x in args]
     shape = broadcast_shape(*[array.shape for array in arrays])
-    if all(array.shape == shape for array in arrays):
+    if all(same_shape(array.shape, shape) for array in arrays):
         return tuple(new_array(array.value) if array.is_scalar else array for array in arrays)
     return tuple(broadcast_to(array, shape) for array in arrays)
 
 
 def broadcast_shape(*shapes: Shape) -> Shape:
     """The shape that all broadcast to; `ShapeError` if there is none."""
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast") from None
+    shape = joint_shape(*shapes) if shapes else ()
+    if shape is None:
+        raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+    return shape
 
 
 @implements(np.lib.stride_tricks.sliding_window_view)

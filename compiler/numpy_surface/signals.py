@@ -1,12 +1,15 @@
 """Convolution and correlation of sequences."""
 
+import operator
 from typing import Any
 
 import numpy as np
 
+from ..dtypes import INT64
 from ..errors import ArgumentValueError, ShapeError
-from ..functions import concatenate, conjugate, constant, flip, gather, multiply, reshape, where
+from ..functions import add, concatenate, conjugate, constant, flip, gather, iota, multiply, reshape, where
 from ..ir import Value
+from ..symbolic_size import SymbolicSize
 from ..traced_array import TracedArray, wrap
 from .products import in_common_dtype, sum_of_products
 from .reductions import fold_all
@@ -21,7 +24,11 @@ def _correlated(x: Value, y: Value, mode: Any) -> Value:
     chosen = _MODES.get(mode)
     if chosen is None:
         raise ArgumentValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    if isinstance(n, SymbolicSize):
+        m = operator.index(m)
     before, after = {"valid": (0, 0), "same": (m // 2, m - m // 2 - 1), "full": (m - 1, m - 1)}[chosen]
+    if isinstance(n, SymbolicSize):
+        return _correlated_of_any_length(x, y, before, after)
     starts = np.arange(-before, n + after - m + 1)
     inside = (starts >= 0) & (starts <= n - m)
     parts = [
@@ -32,6 +39,23 @@ def _correlated(x: Value, y: Value, mode: Any) -> Value:
     return concatenate([part for part in parts if part.shape[0]] or parts[:1], 0)
 
 
+def _correlated_of_any_length(x: Value, y: Value, before: int, after: int) -> Value:
+    """As `_correlated` for an x of symbolic length: what reaches beyond an end lies next to it."""
+    n, m = x.shape[0], operator.index(y.shape[0])
+    inside = n - m + 1
+    every = add(reshape(iota(inside, INT64), (inside, 1)), iota(m, INT64))
+    parts = [sum_of_products(gather(x, [every], (0,)), y, ((1,), (0,)))]
+    if before:
+        places = np.arange(-before, 0)[:, None] + np.arange(m)
+        windows = gather(x, [constant(np.maximum(places, 0))], (0,))
+        parts.insert(0, _partial_sums(windows, places >= 0, y))
+    if after:
+        places = np.arange(1, after + 1)[:, None] + np.arange(m) - m  # counted from the end
+        windows = gather(x, [add(constant(np.minimum(places, -1)), n)], (0,))
+        parts.append(_partial_sums(windows, places < 0, y))
+    return concatenate(parts, 0)
+
+
 def _windows(x: Value, starts: Any, width: int) -> Value:
     """The entries from each start on, one row per start; beyond the ends those at the ends."""
     return gather(x, [constant(np.clip(starts[:, None] + np.arange(width), 0, x.shape[0] - 1))], (0,))
@@ -40,8 +64,12 @@ def _windows(x: Value, starts: Any, width: int) -> Value:
 def _partial_windows(x: Value, y: Value, starts: Any) -> Value:
     """Windows that reach beyond an end of x. What lies beyond is left out, not zero: 0 · inf would be NaN."""
     places = starts[:, None] + np.arange(y.shape[0])
-    present = constant((places >= 0) & (places < x.shape[0]))
-    return fold_all("sum", where(present, multiply(_windows(x, starts, y.shape[0]), y), 0), (1,))
+    present = (places >= 0) & (places < x.shape[0])
+    return _partial_sums(_windows(x, starts, y.shape[0]), present, y)
+
+
+def _partial_sums(windows: Value, present: Any, y: Value) -> Value:
+    return fold_all("sum", where(constant(present), multiply(windows, y), 0), (1,))
 
 
 def _two_sequences(name: str, a: Any, v: Any) -> list[Value]:

@@ -5,7 +5,13 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import BOOL, INT64, is_complex, is_inexact
-from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError, UnsupportedFunctionError
+from ..errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ShapeError,
+    UndecidedDimError,
+    UnsupportedFunctionError,
+)
 from ..functions import (
     add,
     convert,
@@ -24,12 +30,16 @@ from ..functions import (
 )
 from ..functions import argsort as argsort_of
 from ..ir import Value
+from ..symbolic_size import is_known, is_symbolic_shape, typical
 from ..trace import bind_all
 from ..traced_array import TracedArray, as_value, is_traced, wrap
 from .axes import normalize_axis
 from .products import in_common_dtype
 from .registry import implements
 from .ufuncs import as_array
+
+LONGEST_LENGTH = 48
+"""Bits of the largest size."""
 
 
 def _line_and_axis(a: Any, axis: Any, order: Any) -> tuple[Value, int]:
@@ -100,9 +110,9 @@ def _check_places(kth: Any, x: Value, axis: int, kind: Any) -> None:
         raise ArgumentTypeError(f"kth must be integers, not {places.dtype}")
     if places.ndim > 1:
         raise ShapeError(f"kth must be an int or a sequence of ints, not an array of shape {places.shape}")
-    if not x.type.size:  # where NumPy takes any place
+    if is_known(x.type.size == 0):  # where NumPy takes any place
         return
-    for k in np.ravel(places):
+    for k in np.ravel(places).tolist():
         if not -x.shape[axis] <= k < x.shape[axis]:
             raise ArgumentValueError(f"kth(={k}) out of bounds ({x.shape[axis]})")
 
@@ -169,12 +179,27 @@ def _nan_places(x: Value) -> Value:
     return add(bits[0], add(bits[1], bits[1]))
 
 
+def _bits(count: Any) -> int:
+    """How many bits a length has; of a symbolic one at most, in whole bytes, so that few programs serve all."""
+    if not is_symbolic_shape((count,)):
+        return int(count.bit_length())
+    least = -(-typical(count).bit_length() // 8) * 8
+    known = (bits for bits in range(least, LONGEST_LENGTH, 8) if is_known(count < 1 << bits))
+    found = next(known, None)
+    if found is not None:
+        return found
+    try:
+        return least if count < 1 << least else LONGEST_LENGTH
+    except UndecidedDimError:
+        return LONGEST_LENGTH
+
+
 def places_in(ordered: Value, wanted: Value, side: str) -> Value:
     """How many entries of the sorted vector come before each wanted one: bisection in log n steps."""
     count = ordered.shape[0]
     found = full(wanted.shape, 0, INT64)
-    step = 1 << max(count.bit_length() - 1, 0)
-    while step and count:
+    step = 1 << max(_bits(count) - 1, 0)
+    while step and not is_known(count == 0):
         tried = add(found, step)
         entry = gather(ordered, [elementwise("clip", add(tried, -1), 0, count - 1)], (0,))
         moves = _comes_before(entry, wanted, or_equal=side == "right")
@@ -195,7 +220,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Trac
         order = as_value(sorter)
         if order.dtype.kind not in "iu":
             raise ArgumentTypeError(f"sorter must only contain integers, not {order.dtype}")
-        if order.shape != ordered.shape:
+        if order.ndim != 1 or order.shape != ordered.shape:
             raise ShapeError(f"sorter.size must equal a.size: {order.type} for {ordered.type}")
         ordered = gather(ordered, [convert(order, INT64)], (0,))
     return wrap(places_in(ordered, wanted, side))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentValueError, ShapeError
-from ..traced_array import TracedArray
+from ..traced_array import TracedArray, as_size
 from .axes import normalize_axis
 from .registry import implements
 from .reshaping import moveaxis
@@ -22,7 +22,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Trace
     place = normalize_axis(axis, array.ndim)
     length = array.shape[place]
     if np.ndim(indices_or_sections):
-        bounds: Sequence[int] = [0, *(operator.index(i) for i in indices_or_sections), length]
+        bounds: Sequence[int] = [0, *map(as_size, indices_or_sections), length]
     else:
         bounds = _equal_bounds(length, operator.index(indices_or_sections))
     before = (slice(None),) * place
@@ -33,7 +33,7 @@ def _equal_bounds(length: int, sections: int) -> Sequence[int]:
     if sections <= 0:
         raise ArgumentValueError(f"the number of sections must be larger than 0, not {sections}")
     each, longer = divmod(length, sections)
-    return [i * each + min(i, longer) for i in range(sections + 1)]
+    return [i * each + (min(i, longer)) for i in range(sections + 1)]
 
 
 @implements(np.split)

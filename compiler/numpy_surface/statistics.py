@@ -9,13 +9,13 @@ from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ..functions import (
     add,
     broadcast_to,
-    constant,
     convert,
     divide,
     imag,
     inverse_permutation,
     maximum,
     multiply,
+    number,
     real,
     reshape,
     sqrt,
@@ -27,6 +27,7 @@ from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes
 from .reductions import NO_VALUE, Axes, count_along, deliver, fold_all, keeps_axes, kept, masked, some_axes
 from .registry import implements
+from .reshaping import broadcast_shape
 from .ufuncs import apply, as_array
 
 # ---- means and variances -----------------------------------------------------------------------------
@@ -35,7 +36,7 @@ from .ufuncs import apply, as_array
 def _count(x: Value, where: Any, axes: Axes) -> Value:
     """How many entries each reduced entry stands for, with its axes kept, as f64 (exact)."""
     if where is True or where is NO_VALUE:
-        return constant(count_along(x.shape, axes), FLOAT64)
+        return number(count_along(x.shape, axes), FLOAT64)
     counted = broadcast_to(convert(as_value(where), FLOAT64), x.shape)
     return kept(sum_(counted, axes), x.shape, axes)
 
@@ -81,7 +82,7 @@ def _spread_over(x: Value, where: Any) -> Value:
     """`x` broadcast with the mask of ``where=``."""
     if where is True or where is NO_VALUE:
         return x
-    return broadcast_to(x, np.broadcast_shapes(x.shape, as_value(where).shape))
+    return broadcast_to(x, broadcast_shape(x.shape, as_value(where).shape))
 
 
 def _without(x: Value, axes: Axes) -> Value:
@@ -152,7 +153,7 @@ def average(
     keep = keeps_axes(keepdims)
     if weights is None:
         mean_of_x: Any = np.mean(x, axis=axis, keepdims=keep)
-        return _returned(mean_of_x, x.size // max(mean_of_x.size, 1), returned)
+        return _returned(mean_of_x, count_along(x.shape, some_axes(axis, x.ndim)), returned)
     w = matching_weights(x, as_array(weights), axis)
     dtype = np.result_type(x.dtype, w.dtype, *(["f8"] if x.dtype.kind in "biu" else []))
     total: Any = np.sum(w, axis=axis, dtype=dtype, keepdims=keep)
@@ -168,7 +169,7 @@ def _returned(result: Any, total: Any, returned: bool) -> Any:
 
 def matching_weights(x: TracedArray, weights: TracedArray, axis: Any) -> Any:
     """Weights in the shape of x: as they are, or along one axis, or along several."""
-    if weights.shape == x.shape:
+    if weights.ndim == x.ndim and weights.shape == x.shape:
         return weights
     if axis is None:
         raise ArgumentTypeError("axis must be specified when shapes of a and weights differ")

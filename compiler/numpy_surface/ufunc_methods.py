@@ -1,5 +1,6 @@
 """The methods of ufuncs on traced arrays: reduce, accumulate, reduceat, outer, at."""
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -146,21 +147,23 @@ def _chosen(mask: Any, x: Value, fill: Value | None) -> Value:
 def _fold(ufunc: Any, line: Value) -> Value:
     """The entries of the last axis combined."""
     axis = line.ndim - 1
-    if not line.shape[axis]:
+    length = operator.index(line.shape[axis])
+    if not length:
         raise ArgumentValueError(
             f"zero-size array to reduction operation {ufunc.__name__}, which has no identity"
         )
     if ufunc.__name__ not in _ASSOCIATIVE:
-        entries = [slice_axis(line, i, i + 1, axis) for i in range(line.shape[axis])]
+        entries = [slice_axis(line, i, i + 1, axis) for i in range(length)]
         result = entries[0]
         for entry in entries[1:]:
             result = _combine(ufunc, result, entry)
         return _drop_last(result)
-    while line.shape[axis] > 1:
-        half = line.shape[axis] // 2
+    while length > 1:
+        half = length // 2
         joined = _combine(ufunc, slice_axis(line, 0, half, axis), slice_axis(line, half, 2 * half, axis))
-        rest = slice_axis(line, 2 * half, line.shape[axis], axis)
-        line = concatenate([joined, rest], axis) if rest.shape[axis] else joined
+        rest = slice_axis(line, 2 * half, length, axis)
+        line = concatenate([joined, rest], axis) if length > 2 * half else joined
+        length -= half
     return _drop_last(line)
 
 
@@ -189,7 +192,7 @@ def _scan(ufunc: Any, x: Value, axis: int) -> Value:
     running = _RUNNING.get(ufunc.__name__)
     if running is not None and not (is_complex(x.dtype) and running in ("cummax", "cummin")):
         return run_along(running, x, axis)
-    length = x.shape[axis]
+    length = operator.index(x.shape[axis])
     if ufunc.__name__ in _ASSOCIATIVE:
         step = 1
         while step < length:  # doubling steps: W. D. Hillis and G. L. Steele (1986)
@@ -289,7 +292,7 @@ def at(ufunc: Any, target: Any, index: Any, operand: Any = None) -> None:
 def _at_known_places(ufunc: Any, array: TracedArray, items: list[Any], operand: Any) -> None:
     """Any ufunc, in rounds: round k updates the places that occur for the k-th time."""
     known = [_known_item(item, ufunc) for item in items]
-    places = np.arange(array.size).reshape(array.shape)[tuple(known)]
+    places = np.arange(operator.index(array.size)).reshape(array.shape)[tuple(known)]
     flat = np.ravel(places)
     flattened = wrap(bind("reshape", array.value, shape=(array.size,)), is_scalar=False)
     updates = None if operand is None else np.ravel(np.broadcast_to(as_array(operand), places.shape))

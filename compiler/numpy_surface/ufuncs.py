@@ -9,9 +9,10 @@ import numpy as np
 from ..dtypes import BOOL, DType, is_supported
 from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ..functions import broadcast_to, convert, full, where
-from ..ir import Constant, Shape, Value
+from ..ir import Constant, Value
 from ..op import all_ops
 from ..outside import Outside
+from ..symbolic_size import SymbolicSize, joint_shape
 from ..trace import bind
 from ..traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_traced, wrap
 from ..tracing import require_trace
@@ -157,8 +158,8 @@ def _as_wide_integer(x: Any, other: Any) -> Any:
     dtype = as_value(other).dtype
     if dtype.kind not in "iu":
         return x
-    if is_traced(x):
-        return wrap(x.value)
+    if is_traced(x) or isinstance(x, SymbolicSize):
+        return wrap(as_value(x))
     limits = np.iinfo(dtype)
     if limits.min <= x <= limits.max:
         return x
@@ -171,12 +172,16 @@ def is_weak(x: Any) -> bool:
     """Whether an operand is a Python number, which takes the dtype of the array it meets."""
     if is_traced(x):
         return x.weak is not None
+    if isinstance(x, SymbolicSize):
+        return True
     return isinstance(x, PYTHON_NUMBERS) and not isinstance(x, (bool, np.generic))
 
 
 def _weak_type(x: Any) -> Any:
     if is_traced(x):
         return x.weak
+    if isinstance(x, SymbolicSize):
+        return int
     return next(kind for kind in (int, float, complex) if isinstance(x, kind))
 
 
@@ -253,7 +258,8 @@ def write_out(out: Any, result: TracedArray, mask: Any = True, casting: str = "s
             f"cannot cast the result from {result.dtype} to {target.dtype} with casting rule {casting!r}"
         )
     value = result.value
-    if len(value.shape) > target.ndim or _joint_shape(value.shape, target.shape) != target.shape:
+    joint = joint_shape(value.shape, target.shape)
+    if len(value.shape) > target.ndim or joint is None or joint != target.shape:
         raise ShapeError(
             f"out= has shape {target.shape}, which the result of shape {value.shape} does not fit"
         )
@@ -262,13 +268,6 @@ def write_out(out: Any, result: TracedArray, mask: Any = True, casting: str = "s
         value = where(as_mask(mask), value, target.value)
     target.write(value)
     return target
-
-
-def _joint_shape(x: Shape, y: Shape) -> Shape | None:
-    try:
-        return np.broadcast_shapes(x, y)
-    except ValueError:
-        return None
 
 
 def target_of(x: Any) -> TracedArray:

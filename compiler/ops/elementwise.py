@@ -21,7 +21,7 @@ from ..op import (
     register,
     zero_derivative,
 )
-from ..symbolic_size import is_known, same_shape
+from ..symbolic_size import joint_shape
 from ..trace import bind
 
 Derivative: TypeAlias = Callable[..., "Value | int"]
@@ -32,29 +32,10 @@ ResultDType: TypeAlias = Callable[[DType], DType]
 
 def broadcast_shapes(op: str, types: Sequence[ArrayType]) -> Shape:
     """The common shape of operands aligned from the right; `ShapeError` if there is none."""
-    first = types[0].shape
-    if all(same_shape(t.shape, first) for t in types):
-        return first
-    rank = max(t.ndim for t in types)
-    shape = [1] * rank
-    for t in types:
-        for axis, dim in enumerate(t.shape, start=rank - t.ndim):
-            joint = _broadcast(shape[axis], dim)
-            if joint is None:
-                raise ShapeError(f"{op} of {' and '.join(map(str, types))}: shapes do not broadcast")
-            shape[axis] = joint
-    return tuple(shape)
-
-
-def _broadcast(one: int, other: int) -> int | None:
-    """What two lengths broadcast to; of symbolic ones nothing is asked that is known or does not matter."""
-    if one is other or is_known(other == 1):
-        return one
-    if is_known(one == 1) or one == other:
-        return other
-    if other == 1:
-        return one
-    return other if one == 1 else None
+    shape = joint_shape(*[t.shape for t in types])
+    if shape is None:
+        raise ShapeError(f"{op} of {' and '.join(map(str, types))}: shapes do not broadcast")
+    return shape
 
 
 def same_dtype(dtype: DType) -> DType:

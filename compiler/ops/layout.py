@@ -123,7 +123,7 @@ def _slice_type(x: ArrayType, start: Shape, stop: Shape, step: Shape) -> ArrayTy
             raise ShapeError(
                 f"slice of {x}: {first}:{last}:{stride} does not lie within an axis of length {dim}"
             )
-    return ArrayType(x.dtype, tuple(-(-(b - a) // s) for a, b, s in zip(start, stop, step, strict=True)))
+    return ArrayType(x.dtype, tuple((b - a + s - 1) // s for a, b, s in zip(start, stop, step, strict=True)))
 
 
 def _slice_numpy(x: Any, start: Any, stop: Any, step: Any) -> Any:
@@ -153,7 +153,7 @@ _move(
 
 def _update_type(x: ArrayType, y: ArrayType, start: Shape, stop: Shape, step: Shape) -> ArrayType:
     part = _slice_type(x, start, stop, step)
-    if part != y:
+    if part.dtype != y.dtype or part.shape != y.shape:
         raise ShapeError(f"update_slice of {x}: the part is {part}, the update {y}")
     return x
 

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from keyword import iskeyword
+from math import ceil, floor, isfinite
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 from weakref import WeakValueDictionary
+
+import numpy as np
 
 from ..dtypes import dtype_names
 from ..errors import DimSpecError
@@ -79,7 +82,6 @@ class Dim(SymbolicSize):
     """
 
     __slots__ = ("__weakref__", "terms")
-    __array_ufunc__ = None  # NumPy's scalars leave arithmetic to the methods below
 
     terms: Terms
     answers: ClassVar[Answers]
@@ -165,11 +167,20 @@ class Dim(SymbolicSize):
 
     def __pow__(self, power: object) -> Any:
         if not isinstance(power, int) or not 0 <= power <= MOST_POWER:
-            return NotImplemented
+            return _with_number(operator.pow, self, power)
         result: Dim | int = 1
         for _ in range(power):
             result = result * self
         return result
+
+    def __rpow__(self, base: object) -> Any:
+        return _with_number(operator.pow, self, base, swapped=True)
+
+    def __truediv__(self, other: object) -> Any:
+        return _with_number(operator.truediv, self, other)
+
+    def __rtruediv__(self, other: object) -> Any:
+        return _with_number(operator.truediv, self, other, swapped=True)
 
     def __neg__(self) -> "Dim":
         return self * -1  # type: ignore[no-any-return]
@@ -179,6 +190,17 @@ class Dim(SymbolicSize):
 
     def __abs__(self) -> "Dim":
         return self if self >= 0 else -self
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """What NumPy does with sizes: a size where ints give one, else what it does with numbers in a program."""
+        compute = _UFUNCS.get(ufunc.__name__)
+        if compute is not None and method == "__call__" and not kwargs:
+            scalars = [x[()] if type(x) is np.ndarray and not x.shape else x for x in inputs]
+            operands = [_operand(x) for x in scalars]
+            if None not in operands:
+                return compute(*operands)
+        numbers = [x.as_number() if isinstance(x, Dim) else x for x in inputs]
+        return getattr(ufunc, method)(*numbers, **kwargs)
 
     # ---- comparisons -------------------------------------------------------------------------------
 
@@ -329,13 +351,10 @@ Binary: TypeAlias = Callable[[Extent, Extent], Extent]
 
 
 def _operand(other: object) -> Extent | None:
-    """A dim or an int; None for anything else, NumPy's arrays and floats among it."""
+    """A dim or an int; None for anything else, arrays and floats among it."""
     if type(other) is int or type(other) is Dim:
         return other
-    try:
-        return operator.index(other) if not hasattr(other, "shape") or other.shape == () else None  # type: ignore[arg-type]
-    except TypeError:
-        return None
+    return int(other) if isinstance(other, (int, np.integer)) else None
 
 
 def _computed(
@@ -343,11 +362,22 @@ def _computed(
 ) -> Any:
     other = _operand(given)
     if other is None:
-        return NotImplemented
+        return _with_number(_PYTHONS[binary], dim, given, swapped=swapped)
     left, right = (other, dim) if swapped else (dim, other)
     if divides and right == 0:
         raise ZeroDivisionError(f"{left} is divided by {right}, which is 0")
     return binary(left, right)
+
+
+def _with_number(
+    compute: Callable[[Any, Any], Any], dim: Dim, other: object, *, swapped: bool = False
+) -> Any:
+    """Arithmetic with what is no int, or that gives none: of numbers in a program."""
+    if isinstance(other, Dim):
+        other = other.as_number()
+    elif not isinstance(other, (int, float, complex, np.generic)):
+        return NotImplemented
+    return compute(other, dim.as_number()) if swapped else compute(dim.as_number(), other)
 
 
 @lru_cache(CACHED)
@@ -377,6 +407,34 @@ def remainder(left: Extent, right: Extent) -> Extent:
     return of_terms(division.remainder(terms_of(left), terms_of(right)))
 
 
+_PYTHONS: Mapping[Binary, Callable[[Any, Any], Any]] = {
+    _sum: operator.add,
+    _difference: operator.sub,
+    _product: operator.mul,
+    quotient: operator.floordiv,
+    remainder: operator.mod,
+}
+
+_UFUNCS: Mapping[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "absolute": abs,
+    "maximum": Dim.maximum,
+    "minimum": Dim.minimum,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+
+
 def _extreme(op: Literal["min", "max"], sizes: Iterable[Extent]) -> Extent:
     found = [_operand(size) for size in sizes]
     known = [size for size in found if size is not None]
@@ -386,8 +444,17 @@ def _extreme(op: Literal["min", "max"], sizes: Iterable[Extent]) -> Extent:
 
 
 def _compared_with(sign: Sign, dim: Dim, given: object) -> Any:
+    if isinstance(given, (float, np.floating)) and isfinite(given):
+        return _compared_with_float(sign, dim, float(given))
     other = _operand(given)
     return NotImplemented if other is None else compared(sign, dim, other)
+
+
+def _compared_with_float(sign: Sign, dim: Dim, given: float) -> bool | Comparison:
+    """By the whole number next to it on the side that matters."""
+    if sign in ("==", "!=") and not given.is_integer():
+        return sign == "!="
+    return compared(sign, dim, floor(given) if sign in (">", "<=") else ceil(given))
 
 
 @lru_cache(CACHED)

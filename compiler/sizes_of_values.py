@@ -1,0 +1,59 @@
+"""Which symbolic size an integer of the program is: ``np.prod(x.shape)`` is one again where a length is needed."""
+
+from typing import Any
+
+import numpy as np
+
+from .ir import Call, Constant, Value
+from .op import lookup
+from .symbolic_size import SymbolicSize
+from .tracing import Trace
+
+MOST_ENTRIES = 64
+"""No list of sizes is longer."""
+
+# What computes with sizes as ints do, or moves them. Nothing here compares them.
+_EXACT = frozenset(
+    """
+    add broadcast_to concatenate expand_dims flip floor_divide multiply negative prod remainder reshape slice
+    subtract sum
+    """.split()
+)
+
+
+def size_behind(trace: Trace, value: Value) -> Any:
+    """The symbolic size or int that a number without axes is; None if it is computed from anything but sizes."""
+    found = None if value.ndim else _entries(trace, value)
+    return None if found is None else found.item()
+
+
+def _entries(trace: Trace, value: Value) -> Any:
+    """Sizes and ints in an array of objects."""
+    if value.dtype.kind not in "iu":
+        return None
+    if isinstance(value, Constant):
+        return value.array.astype(object) if value.array.size <= MOST_ENTRIES else None
+    call = trace.producer(value)
+    if call is None:
+        return None
+    if call.op == "size":
+        return _as_objects(call.params["of"])
+    if call.op == "convert":
+        return _entries(trace, call.inputs[0])
+    return _computed(trace, call) if call.op in _EXACT else None
+
+
+def _computed(trace: Trace, call: Call) -> Any:
+    inputs = [_entries(trace, value) for value in call.inputs]
+    if any(entries is None for entries in inputs) or _is_long(call):
+        return None
+    return _as_objects(lookup(call.op).numpy(*inputs, **call.params))
+
+
+def _is_long(call: Call) -> bool:
+    shape = call.outputs[0].shape
+    return any(isinstance(dim, SymbolicSize) for dim in shape) or call.outputs[0].type.size > MOST_ENTRIES
+
+
+def _as_objects(entries: Any) -> Any:
+    return entries if isinstance(entries, np.ndarray) else np.array(entries, object)
