@@ -9,6 +9,7 @@ from tracemill.compiler import errors
 from tracemill.docs.hooks import links
 from tracemill.docs.hooks.docstring_markdown import as_markdown
 from tracemill.docs.hooks.error_pages import error_pages
+from tracemill.docs.hooks.example_pages import example_pages
 from tracemill.docs.hooks.reference_pages import groups, reference_pages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +34,14 @@ def test_every_error_has_a_page_named_by_its_code_and_a_line_in_the_list() -> No
         assert '!!! success "What to do"' in page
         assert f"[{code}]({code}.md) | `{name}`" in pages["errors/index.md"]
     assert "E0612" in links.error_codes().values()
+
+
+def test_every_example_has_a_page_with_its_text_and_a_link_in_the_list() -> None:
+    pages = example_pages()
+    listed = pages["examples/index.md"]
+    for file in [*(ROOT / "examples").glob("*.py"), *(ROOT / "examples").glob("*.c")]:
+        assert file.read_text(encoding="utf-8") in pages[f"examples/{file.name}.md"]
+        assert f"({file.name}.md)" in listed
 
 
 def test_a_name_in_prose_becomes_a_link_where_it_is_public() -> None:

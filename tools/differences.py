@@ -1,6 +1,7 @@
 """What differs between two programs: their signatures, graphs, constants, machine code, and generated sources."""
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -28,6 +29,9 @@ from ..runtime.target import target_of
 
 LARGEST_TEXT: Final = 1 << 26
 """Bytes of a file with a graph."""
+
+_ARRAY: Final = re.compile(r'^(\w+_bytes = """\n).*?(\n""")$', re.MULTILINE | re.DOTALL)
+"""An array as text in a module, which are compared as arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +213,7 @@ def _kernels(compared: Compared, backend: str) -> list[str]:
     optimised, _ = optimise(final(_without_lines(compared.graph)), target.backend)
     source = print_program(optimised, target, check=False)
     functions = dict.fromkeys(function.text for function in source.functions.values())
-    return "\n".join(functions or [source.python]).splitlines()
+    return "\n".join(functions or [_ARRAY.sub(r"\1…\2", source.python)]).splitlines()
 
 
 def _without_lines(graph: Graph) -> Graph:

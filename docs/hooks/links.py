@@ -12,6 +12,7 @@ FROM_THE_ROOT = {
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "examples/README.md": "examples/index.md",
     "LICENSE": "license.txt",
     "tools/data/DIGITS-LICENSE.txt": "digits-license.txt",
 }

@@ -1,4 +1,4 @@
-"""The pages of the site that are not in docs/: those at the root, the reference, and one for each error."""
+"""The pages of the site that are not in docs/: those at the root, the reference, one for each error and example."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from tracemill.docs.hooks.error_pages import error_pages
+from tracemill.docs.hooks.example_pages import example_pages
 from tracemill.docs.hooks.links import FROM_THE_ROOT, link_names, link_pages
 from tracemill.docs.hooks.reference_pages import reference_pages
 
@@ -14,7 +15,7 @@ def on_config(config: Any) -> Any:
     """Put the made pages where the navigation has the page that lists them."""
     for section in config.nav:
         (children,) = section.values()
-        for pages in (reference_pages(), error_pages()):
+        for pages in (example_pages(), reference_pages(), error_pages()):
             if next(iter(pages)) in children:
                 children[:] = pages
     return config
@@ -24,7 +25,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages before links are looked at."""
     root = Path(config.config_file_path).parent
     texts = {path: (root / name).read_text(encoding="utf-8") for name, path in FROM_THE_ROOT.items()}
-    for path, text in {**texts, **reference_pages(), **error_pages()}.items():
+    for path, text in {**texts, **example_pages(), **reference_pages(), **error_pages()}.items():
         files.append(File.generated(config, path, content=text))
     return files
 
