@@ -4,7 +4,6 @@ import json
 import platform
 import sys
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import click
@@ -22,6 +21,7 @@ from ..runtime.machine import Machine, measure, measured_machine
 from ..runtime.threads import available_cores, get_num_threads
 from ..runtime.toolchain import FEATURES, REQUIRED, Toolchain, toolchain
 from .cache_commands import count_text, size_text
+from .package_versions import NOT_INSTALLED, version_of_package
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +59,21 @@ def doctor(as_json: bool, anew: bool) -> None:
 
 
 def _versions() -> list[Finding]:
-    try:
-        own = version("tracemill")
-    except PackageNotFoundError:  # run from a checkout
-        own = "not installed"
     found = {
-        "tracemill": own,
+        "tracemill": version_of_package("tracemill"),
         "Python": f"{platform.python_implementation()} {sys.version.split()[0]}",
         "NumPy": np.__version__,
+        "BLAS": _blas(),
         "system": f"{platform.system()} {platform.machine()}",
     }
     return [Finding("versions", name, value) for name, value in found.items()]
+
+
+def _blas() -> str:
+    """What NumPy multiplies matrices with, as far as it says."""
+    about: Any = np.show_config(mode="dicts")
+    found = about.get("Build Dependencies", {}).get("blas", {})
+    return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()
 
 
 def _compiler() -> list[Finding]:
@@ -132,11 +136,16 @@ def _machine(machine: Machine) -> list[Finding]:
 
 
 def _gpus() -> list[Finding]:
+    """What programs for GPUs are compiled with, and the GPUs that are here."""
+    triton = version_of_package("triton")
+    if triton == NOT_INSTALLED:
+        triton += ": kernels for GPUs are compiled by it, pip install 'tracemill[gpu]'"
+    found = [Finding("GPUs", "Triton", triton)]
     try:
         devices = gpus()
     except TracemillError as error:  # most machines have none
-        return [Finding("GPUs", "CUDA", error.message)]
-    return [Finding("GPUs", device.name, _device_text(device), ok=True) for device in devices]
+        return [*found, Finding("GPUs", "CUDA", error.message)]
+    return [*found, *(Finding("GPUs", device.name, _device_text(device), ok=True) for device in devices)]
 
 
 def _device_text(device: Device) -> str:

@@ -12,7 +12,6 @@ from rich.console import Console
 from ..compiler.errors import MissingPackageError
 from ..runtime.gpu.driver import driver
 from .bench.machine import machine_text
-from .gpu_check.card import version_of_package
 from .gpu_check.check import check
 from .gpu_check.findings import Findings
 from .gpu_check.offline import OfflineKernel, architecture_named, offline, offline_markdown, offline_table
@@ -20,6 +19,7 @@ from .gpu_check.peers import PEERS, is_installed, version_of
 from .gpu_check.rows import ROWS
 from .gpu_check.tables import draw, markdown, problems_of, table_of
 from .gpu_check.worker import OURS
+from .package_versions import version_of_package
 from .wide_console import wide_console
 
 """Columns of the output where no terminal says how many it has."""

@@ -32,10 +32,18 @@ def findings(terminal: Terminal) -> dict[tuple[str, str], dict[str, Any]]:
 def test_the_report_names_versions_threads_cache_and_machine(terminal: Terminal, tmp_path: Path) -> None:
     found = findings(terminal)
     assert found["versions", "NumPy"]["value"] == np.__version__
+    assert found["versions", "BLAS"]["value"]
     assert found["threads", "programs use"]["value"] == str(tm.get_num_threads())
     assert found["cache", "folder"]["value"] == str(tmp_path / "cache")
     assert "GB/s" in found["machine", "1 thread copy"]["value"]
     assert found["check", "numpy"]["ok"]
+
+
+def test_triton_is_shown_or_how_to_get_it(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracemill.tools.doctor.version_of_package", lambda package: f"{package} 3.7")
+    assert findings(terminal)["GPUs", "Triton"]["value"] == "triton 3.7"
+    monkeypatch.setattr("tracemill.tools.doctor.version_of_package", lambda package: "not installed")
+    assert findings(terminal)["GPUs", "Triton"]["value"].endswith("pip install 'tracemill[gpu]'")
 
 
 def test_a_compiler_that_works_is_shown_with_all_that_it_can_do(terminal: Terminal, c_compiler: str) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from ...runtime.compile import compile
 from ...runtime.gpu.device import Device
 from ...runtime.gpu.device_put import device_put
 from ...runtime.gpu.timer import measure
+from ..package_versions import version_of_package
 from .rows import ROWS, Unit
 
 _COPIED: Final = 1 << 30
@@ -124,11 +124,3 @@ def _driver_release() -> str:
     except OSError:
         return "unknown"
     return next((word for word in words if word[0].isdigit() and "." in word), "unknown")
-
-
-def version_of_package(package: str) -> str:
-    """What to quote beside a number, or what says that there is none."""
-    try:
-        return version(package)
-    except PackageNotFoundError:  # as of a checkout
-        return "not installed"
