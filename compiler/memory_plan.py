@@ -219,7 +219,7 @@ def place_blocks(blocks: Iterable[Block]) -> int:
 
 def aligned(nbytes: int) -> int:
     """The bytes of a block, up to where the next one may begin."""
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+    return (nbytes + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
 
 
 class _Gaps:

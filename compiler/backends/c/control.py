@@ -1,17 +1,21 @@
 """Loops and choices as C: no Python runs between their steps."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
+from ...affine import is_none, is_one
 from ...in_place import kept_places
 from ...ir import ArrayType, Call, Graph, Value
 from ...memory_plan import aligned
 from ...op import has_effect
+from ...symbolic_size import is_known, maximum, minimum
 from .function import CFunction, copying
 from .graph import FunctionOf, GraphFunction, graph_function, scratch_bytes
 from .interface import RELEASING
 from .interruption import ASKING, steps_between, stops
 from .parameters import WorkingMemory, parameters
+from .sizes import factor_text, names_in_call, size_text, size_variable
 from .types import element_type
 
 UNKNOWN_STEPS = 100
@@ -34,6 +38,7 @@ class _Frame:
         self.name = name
         self.inputs = tuple(value.type for value in call.inputs)
         self.outputs = tuple(value.type for value in call.outputs)
+        self.sizes = names_in_call(call)
         self.used = 0
         self.lines: list[str] = []
         self.overwrites: dict[int, int] = {}
@@ -42,14 +47,14 @@ class _Frame:
     def memory(self, nbytes: int, type: str | None = None) -> str:
         """Memory to work in, as an expression; for numbers of a C type if that is named."""
         offset = self.used
-        self.used += aligned(max(nbytes, 1))
+        self.used += aligned(maximum(nbytes, 1))
         return WorkingMemory.at(offset, type)
 
     def part(self, function: CFunction, outputs: int) -> list[str]:
         """Use a function: the arguments that it takes behind its `outputs`."""
         self.parts.append(function)
         nbytes = scratch_bytes(function, outputs)
-        return [*([self.memory(nbytes)] if nbytes else []), "threads"]
+        return [*([] if is_none(nbytes) else [self.memory(nbytes)]), "threads"]
 
     def function(self, work: int) -> CFunction:
         memory = WorkingMemory(self.used)
@@ -58,6 +63,7 @@ class _Frame:
             self.outputs,
             aliased_inputs=tuple(self.overwrites.values()),
             aliased_outputs=tuple(self.overwrites),
+            sizes=self.sizes,
         )
         declared = [*arrays, *memory.parameters, "long threads"]
         text = "\n".join(
@@ -74,7 +80,9 @@ class _Frame:
         needs = frozenset[str]().union(*(part.needs for part in self.parts))
         outputs = (*self.outputs, *memory.types)
         work += sum(copying(self.outputs[output]) for output in self.overwrites)
-        return CFunction(self.name, text, self.inputs, outputs, needs, work, self.overwrites)
+        return CFunction(
+            self.name, text, self.inputs, outputs, needs, work, self.overwrites, sizes=self.sizes
+        )
 
 
 # ---- loops -----------------------------------------------------------------------------------------
@@ -93,19 +101,24 @@ def _scan(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunct
         return None
     frame = _Frame(call, name)
     scratch = frame.part(step.function, len(graph.outputs))
-    turn = f"({length - 1} - t) & 1" if length else "0"
+    last = factor_text(length - 1)
+    turn = "0" if is_none(length) else f"({last} - t) & 1"
     before, after = _carries(frame, call.inputs[consts : consts + carried], consts, step, turn)
     now = [f"out{k}" if k in step.in_place else f"now{k}" for k in range(carried)]
     next_ = [f"out{k}" if k in step.in_place else f"turn{k}[{turn}]" for k in range(carried)]
-    row = f"({length - 1} - t)" if params.get("reverse", False) else "t"
+    row = f"({last} - t)" if params.get("reverse", False) else "t"
     xs = [_row(f"x{i}", graph.inputs[i].type, row) for i in range(consts + carried, len(call.inputs))]
     ys = [_row(f"out{i}", graph.outputs[i].type, row) for i in range(carried, len(call.outputs))]
-    arguments = [*(f"x{i}" for i in range(consts)), *now, *xs, *next_, *ys, *scratch]
+    sizes = map(size_variable, step.function.sizes)
+    arguments = [*sizes, *(f"x{i}" for i in range(consts)), *now, *xs, *next_, *ys, *scratch]
     steps = [f"    {step.function.name}({', '.join(arguments)});", *after]
     work = step.function.work + 5
     frame.lines += [*before, *_counted(length, work, steps, min(unroll, 64), asks=not alone)]
-    if not length:
-        frame.lines += _copies(call.outputs[:carried], [f"x{consts + k}" for k in range(carried)], step)
+    if not is_known(length >= 1):
+        copies = _copies(call.outputs[:carried], [f"x{consts + k}" for k in range(carried)], step)
+        if copies and not is_none(length):
+            copies = [f"    if (!({size_text(length)})) {{", *(f"    {line}" for line in copies), "    }"]
+        frame.lines += copies
     return frame.function(length * work)
 
 
@@ -113,12 +126,13 @@ def _counted(length: int, work: int, step: Sequence[str], unroll: int, *, asks: 
     """A loop over the numbers ``t`` of steps of `work` nanoseconds each. A long one asks between runs of steps."""
     hint = [f"#pragma GCC unroll {unroll}"] if unroll > 1 else []
     inner = [*(f"    {line}" for line in step), "    }"]
-    if not asks or length * work < ASKING:
-        return [*hint, f"    for (long t = 0; t < {length}; t++) {{", *inner]
+    end = size_text(length)
+    if not asks or is_known(length * work < ASKING):
+        return [*hint, f"    for (long t = 0; t < {end}; t++) {{", *inner]
     every = steps_between(work)
     return [
-        f"    for (long first = 0; first < {length}; first += {every}) {{",
-        f"        const long last = first + {every} < {length} ? first + {every} : {length};",
+        f"    for (long first = 0; first < {end}; first += {every}) {{",
+        f"        const long last = first + {every} < {end} ? first + {every} : {end};",
         *hint,
         "        for (long t = first; t < last; t++) {",
         *(f"    {line}" for line in inner),
@@ -151,16 +165,17 @@ def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunc
     work = step.function.work + goes_on.function.work + 5
     every = steps_between(work)
     given = [f"x{i}" for i in range(consts)]
+    cond_sizes, step_sizes = (list(map(size_variable, f.function.sizes)) for f in (goes_on, step))
     now = [f"out{k}" if k in step.in_place else f"now{k}" for k in range(len(carried))]
     next_ = [f"out{k}" if k in step.in_place else f"turn{k}[steps & 1]" for k in range(len(carried))]
     frame.lines += [
         *before,
-        f"    for (long steps = 0;{'' if most is None else f' steps < {most}'}; steps++) {{",
+        f"    for (long steps = 0;{'' if most is None else f' steps < {size_text(most)}'}; steps++) {{",
         "        uint8_t goes_on;",
-        f"        {goes_on.function.name}({', '.join([*given, *now, '&goes_on', *cond_scratch])});",
+        f"        {goes_on.function.name}({', '.join([*cond_sizes, *given, *now, '&goes_on', *cond_scratch])});",
         "        if (!goes_on)",
         "            break;",
-        f"        {step.function.name}({', '.join([*given, *now, *next_, *step_scratch])});",
+        f"        {step.function.name}({', '.join([*step_sizes, *given, *now, *next_, *step_scratch])});",
         *(f"    {line}" for line in after),
         *(
             [f"        if ((steps + 1) % {every} == 0 && {stops(every * work)})", "            break;"]
@@ -169,15 +184,15 @@ def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunc
         ),
         "    }",
         *(
-            f"    if (now{k} != out{k})\n        memcpy(out{k}, now{k}, {value.type.nbytes});"
+            f"    if (now{k} != out{k})\n        memcpy(out{k}, now{k}, {size_text(value.type.nbytes)});"
             for k, value in enumerate(carried)
-            if k not in step.in_place and value.type.nbytes
+            if k not in step.in_place and not is_none(value.type.nbytes)
         ),
     ]
     if most is None:
-        return frame.function(max(UNKNOWN_STEPS * work, RELEASING))
-    expected = min(most, UNKNOWN_STEPS) * work
-    return frame.function(max(expected, min(most * work, RELEASING)))
+        return frame.function(maximum(UNKNOWN_STEPS * work, RELEASING))
+    expected = minimum(most, UNKNOWN_STEPS) * work
+    return frame.function(maximum(expected, minimum(most * work, RELEASING)))
 
 
 def _carries(
@@ -201,15 +216,15 @@ def _carries(
 
 def _copies(outputs: Sequence[Value], sources: Sequence[str], step: GraphFunction) -> list[str]:
     return [
-        f"    memcpy(out{k}, {source}, {value.type.nbytes});"
+        f"    memcpy(out{k}, {source}, {size_text(value.type.nbytes)});"
         for k, (value, source) in enumerate(zip(outputs, sources, strict=True))
-        if k not in step.in_place and value.type.nbytes
+        if k not in step.in_place and not is_none(value.type.nbytes)
     ]
 
 
 def _row(array: str, type: ArrayType, number: str) -> str:
     """The row of this number of an array whose rows have this type."""
-    return f"{array} + {number}{'' if type.size == 1 else f' * {type.size}'}"
+    return f"{array} + {number}{'' if is_one(type.size) else f' * {factor_text(type.size)}'}"
 
 
 # ---- choices and calls -----------------------------------------------------------------------------
@@ -235,13 +250,14 @@ def _switch(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFun
     ]
     for place, branch in enumerate(branches):
         scratch = frame.part(branch.function, len(call.outputs))
+        sizes = map(size_variable, branch.function.sizes)
         frame.lines += [
             f"    {f'case {place}' if place < last else 'default'}:",
-            f"        {branch.function.name}({', '.join([*arguments, *scratch])});",
+            f"        {branch.function.name}({', '.join([*sizes, *arguments, *scratch])});",
             "        break;",
         ]
     frame.lines.append("    }")
-    return frame.function(max(branch.function.work for branch in branches))
+    return frame.function(reduce(maximum, (branch.function.work for branch in branches)))
 
 
 def _branches(
@@ -262,9 +278,9 @@ def _branches(
 def _copied_inputs(frame: _Frame) -> list[str]:
     """Statements that put inputs where they are overwritten, unless they lie there."""
     return [
-        f"    if (out{k} != x{i})\n        memcpy(out{k}, x{i}, {frame.outputs[k].nbytes});"
+        f"    if (out{k} != x{i})\n        memcpy(out{k}, x{i}, {size_text(frame.outputs[k].nbytes)});"
         for k, i in sorted(frame.overwrites.items())
-        if frame.outputs[k].nbytes
+        if not is_none(frame.outputs[k].nbytes)
     ]
 
 

@@ -9,13 +9,15 @@ from ...ir import Call, Constant, Graph, Location, Value
 from ...loops.work import SHARED
 from ...memory_plan import RENAMES, Block, place_blocks
 from ...naming import Naming, constant_key
+from ...symbolic_size import SymbolicSize, is_known, maximum
 from ...text import call_text, location_text
 from ..python_text import Names
 from .function import CFunction, copying
 from .layout import comment_line, comment_lines
 from .literals import MOST_CONSTANTS, c_array
 from .names import variable_name
-from .parameters import WorkingMemory, parameters
+from .parameters import WorkingMemory, is_same_type, parameters
+from .sizes import names_in_graph, size_text, size_variable
 from .types import element_type
 
 FunctionOf: TypeAlias = Callable[[Call, str], CFunction | None]
@@ -76,6 +78,13 @@ def graph_function(
     if not any_constants and any(value.type.size > MOST_CONSTANTS for value in constants):
         return None
     return _Writer(graph, name, functions, dict(may_overwrite or {}), in_turns).written()
+
+
+def threads_for(function: CFunction) -> str:
+    """How many threads a call of a function gets, of the ``threads`` that there are."""
+    if isinstance(function.work, SymbolicSize) and not is_known(function.work < SHARED):
+        return f"{size_text(function.work)} >= {SHARED} ? threads : 1"
+    return "threads" if is_known(function.work >= SHARED) else "1"
 
 
 def scratch_bytes(function: CFunction, outputs: int) -> int:
@@ -176,7 +185,7 @@ class _Writer:
         place = function.overwrites.get(number)
         places = function.in_place.get(number, ()) if place is None else (place,)
         operands = [call.inputs[place] for place in places]
-        found = [v for v in operands if v.type == output.type and call.inputs.count(v) == 1]
+        found = [v for v in operands if is_same_type(v.type, output.type) and call.inputs.count(v) == 1]
         return wanted if wanted in found else next(iter(found), None)
 
     def _find_roots(self, overwriting: Mapping[Value, tuple[int, int]]) -> None:
@@ -230,7 +239,7 @@ class _Writer:
 
     def _constant(self, value: Constant) -> str:
         """The name of a constant, written into the text."""
-        if not value.type.size:
+        if not value.array.size:
             return f"({element_type(value.dtype)} *)0"
         known = self.constants.get(constant_key(value))
         if known is not None:
@@ -249,14 +258,14 @@ class _Writer:
                 root = self.root[output]
                 if root not in self.pointer:
                     block = Block(
-                        max(root.type.nbytes, 1), index, max(index, last.get(root, index)), in_arena=True
+                        maximum(root.type.nbytes, 1), index, max(index, last.get(root, index)), in_arena=True
                     )
                     self.blocks[root] = block
                     self.pointer[root] = self.names[root]
                     order.append(block)
             function = self.functions[index]
             nbytes = scratch_bytes(function, len(call.outputs)) if function else 0
-            if nbytes:
+            if not is_known(nbytes == 0):
                 self.scratch[index] = Block(nbytes, index, index, in_arena=True)
                 order.append(self.scratch[index])
         return place_blocks(order)
@@ -267,10 +276,12 @@ class _Writer:
         inputs = tuple(value.type for value in self.graph.inputs)
         outputs = tuple(value.type for value in self.graph.outputs)
         memory = WorkingMemory(arena)
+        sizes = names_in_graph(self.graph)
         declared = [
             *parameters(
                 inputs,
                 outputs,
+                sizes=sizes,
                 aliased_inputs=tuple(in_place.values()),
                 aliased_outputs=tuple(in_place),
                 names=self.inputs,
@@ -296,7 +307,7 @@ class _Writer:
         )
         needs = frozenset[str]().union(*(f.needs for f in self.functions if f))
         work = sum(self._work(*item) for item in enumerate(self.graph.calls))
-        return CFunction(self.name, text, inputs, (*outputs, *memory.types), needs, work)
+        return CFunction(self.name, text, inputs, (*outputs, *memory.types), needs, work, sizes=sizes)
 
     def _work(self, index: int, call: Call) -> int:
         """The nanoseconds of a call, without those for copying what it overwrites."""
@@ -313,10 +324,11 @@ class _Writer:
         function = self.functions[index]
         if function is None:
             return []
-        arguments = [self.pointer[self.root[value]] for value in (*call.inputs, *call.outputs)]
+        arguments = list(map(size_variable, function.sizes))
+        arguments += [self.pointer[self.root[value]] for value in (*call.inputs, *call.outputs)]
         if index in self.scratch:
             arguments.append(WorkingMemory.at(self.scratch[index].offset))
-        threads = "threads" if function.work >= SHARED else "1"
+        threads = threads_for(function)
         comments = [f"    {line}" for line in self.comments[index]]
         return [*comments, f"    {function.name}({', '.join([*arguments, threads])});"]
 
@@ -324,6 +336,6 @@ class _Writer:
         """Copy an output to where it belongs, if it has not been written there."""
         value = self.graph.outputs[place]
         source = self.pointer[self.root[value]]
-        if source == f"out{place}" or not value.type.nbytes:
+        if source == f"out{place}" or is_known(value.type.nbytes == 0):
             return []
-        return [f"    memcpy(out{place}, {source}, {value.type.nbytes});"]
+        return [f"    memcpy(out{place}, {source}, {size_text(value.type.nbytes)});"]

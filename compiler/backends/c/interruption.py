@@ -2,6 +2,9 @@
 
 from typing import Final
 
+from ...symbolic_size import typical
+from .sizes import size_text
+
 ASKING: Final = 1_000
 """Nanoseconds of steps, estimated, after which a loop counts what it has spent."""
 
@@ -73,9 +76,9 @@ static int tm_run(const tm_function *f, void **data, long threads) {
 
 def steps_between(work: int) -> int:
     """After how many steps of so many nanoseconds a loop asks: a power of two."""
-    return 1 << max(0, (-(-ASKING // work) - 1).bit_length())
+    return 1 << max(0, (-(-ASKING // max(typical(work), 1)) - 1).bit_length())
 
 
 def stops(work: int) -> str:
     """Whether to leave a loop, after so many nanoseconds of steps."""
-    return f"{CALL}{work})"
+    return f"{CALL}{size_text(work)})"

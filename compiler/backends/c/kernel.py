@@ -14,7 +14,7 @@ from .chunks import ChunkWriter
 from .function import CFunction, COptions
 from .literals import MOST_CONSTANTS, c_array
 from .names import variable_name
-from .parameters import memory_type
+from .parameters import is_same_type, memory_type
 from .sizes import names_in_graph, size_parameters, size_variable
 
 RESERVED = ("threads", "memory", "begin", "end", "chunk", "c", "value", "place", "per_chunk")
@@ -68,7 +68,7 @@ def _in_place(graph: Graph, nest: Nest) -> Mapping[int, Sequence[int]]:
     found: dict[int, Sequence[int]] = {}
     for number, places in overwritable(nest).items():
         type = graph.outputs[number].type
-        alike = [place for place in places if type.ndim and graph.inputs[place].type == type]
+        alike = [place for place in places if type.ndim and is_same_type(graph.inputs[place].type, type)]
         if alike:
             found[number] = alike
     return found

@@ -6,6 +6,8 @@ from typing import Final
 
 from ...dtypes import dtype_named
 from ...ir import ArrayType
+from ...symbolic_size import SymbolicSize, is_known, same_shape
+from .sizes import factor_text, size_parameters
 from .types import element_type
 
 STACK: Final = 4096
@@ -19,14 +21,16 @@ def parameters(
     aliased_inputs: Container[int] = (),
     aliased_outputs: Container[int] = (),
     names: Sequence[str] | None = None,
+    sizes: Iterable[str] = (),
 ) -> list[str]:
     """``const float *restrict x0``, …, ``float *restrict out0``, …; without ``restrict`` where they may be aliased.
 
-    The inputs have these `names` if there are some.
+    The inputs have these `names` if there are some. Named `sizes` come first: ``const long dim_N``.
     """
     inputs = list(inputs)
     given = names or [f"x{i}" for i in range(len(inputs))]
     return [
+        *size_parameters(sizes),
         *(
             f"const {_pointer(type, i in aliased_inputs)}{name}"
             for i, (type, name) in enumerate(zip(inputs, given, strict=True))
@@ -37,6 +41,11 @@ def parameters(
 
 def _pointer(type: ArrayType, is_aliased: bool) -> str:
     return f"{element_type(type.dtype)} *{'' if is_aliased else 'restrict '}"
+
+
+def is_same_type(x: ArrayType, y: ArrayType) -> bool:
+    """Whether arrays have one type for all sizes that the program is for."""
+    return x.dtype == y.dtype and same_shape(x.shape, y.shape)
 
 
 def memory_type(nbytes: int) -> ArrayType:
@@ -53,22 +62,31 @@ class WorkingMemory:
     @property
     def types(self) -> tuple[ArrayType, ...]:
         """What is given."""
-        return (memory_type(self.nbytes),) if self.nbytes > STACK else ()
+        return () if self.is_small else (memory_type(self.nbytes),)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is known to be little enough for the stack."""
+        return is_known(self.nbytes <= STACK)
 
     @property
     def parameters(self) -> list[str]:
         """The parameter for it."""
-        return ["uint8_t *restrict work"] if self.nbytes > STACK else []
+        return [] if self.is_small else ["uint8_t *restrict work"]
 
     @staticmethod
     def at(offset: int, type: str | None = None) -> str:
         """The memory behind its first bytes, as an expression."""
-        place = f"work + {offset}" if offset else "work"
+        is_first = is_known(offset == 0)
+        place = "work" if is_first else f"work + {factor_text(offset)}"
         if type is None:
             return place
-        return f"({type} *)({place})" if offset else f"({type} *){place}"
+        return f"({type} *){place}" if is_first else f"({type} *)({place})"
 
     @property
     def declarations(self) -> list[str]:
         """The statement that makes it."""
-        return [f"    _Alignas(64) uint8_t work[{self.nbytes}];"] if 0 < self.nbytes <= STACK else []
+        if not self.is_small or is_known(self.nbytes == 0):
+            return []
+        nbytes = STACK if isinstance(self.nbytes, SymbolicSize) else self.nbytes
+        return [f"    _Alignas(64) uint8_t work[{nbytes}];"]

@@ -6,10 +6,13 @@ from typing import Any, Final
 from ...affine import Affine
 from ...ir import ArrayType, Call, Graph
 from ...sizes import sizes_in_call, sizes_in_graph
-from ...symbolic_size import SymbolicSize
+from ...symbolic_size import SymbolicSize, quotient
 
 CALL: Final = "tm_size_"
 """What a text contains that computes with sizes by functions."""
+
+_FINE: Final = 64
+"""Factors of sizes are multiples of its inverse."""
 
 DECLARATIONS: Final = """\
 // Of sizes: the least and the greatest of two, and quotients rounded down. Nobody uses one by 0.
@@ -41,6 +44,13 @@ def factor_text(size: Any) -> str:
     return (
         text if text.isidentifier() or text.isdigit() or not isinstance(size, SymbolicSize) else f"({text})"
     )
+
+
+def scaled(size: Any, factor: float) -> Any:
+    """A size times a number, rounded: what work is made of."""
+    if not isinstance(size, SymbolicSize):
+        return round(size * factor)
+    return quotient(size * max(round(factor * _FINE), 1), _FINE)
 
 
 def place_text(place: Affine) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ....affine import is_none
 from ....ir import Call
 from ..function import CFunction, COptions
 from .chunks import nothing
@@ -39,7 +40,7 @@ def step_function(
     by_matrices = options.alone and call.op in MATRIX_STEPS
     if call.op != "dot" and step is None and not by_matrices:
         return None
-    if not any(value.type.size for value in call.outputs):
+    if all(is_none(value.type.size) for value in call.outputs):
         return nothing(call, name)
     if by_matrices:
         return matrix_step(call, name)

@@ -138,7 +138,7 @@ def memory_bytes(rows: int, columns: int, length: int, itemsize: int) -> tuple[i
 
 def blocked_text(texts: dict[str, object], memory: str, behind: int, batches: int, itemsize: int) -> str:
     """The function of a product; `texts` are those of `products.Product`."""
-    rows: int = texts["rows"]  # type: ignore[assignment]
+    rows = int(str(texts["rows"]))
     names = [f"sum{row}{side}" for row in range(HEIGHT) for side in "ab"]
     products = [f"        sum{row}{side} += left[{row}] * {side};" for row in range(HEIGHT) for side in "ab"]
     stores = [

@@ -5,8 +5,10 @@ from string import Template
 
 from ....ir import Call
 from ....loops.work import CHUNK, MOST_CHUNKS
+from ....symbolic_size import SymbolicSize, is_known, maximum, minimum, quotient
 from ..function import CFunction
 from ..parameters import parameters
+from ..sizes import factor_text, names_in_call, size_text
 
 _PARALLEL = Template("""\
 static void $name($parameters, long threads)
@@ -14,6 +16,18 @@ static void $name($parameters, long threads)
     #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (long begin = 0; begin < $items; begin += $size)
         ${name}_chunk($arguments, begin, begin + $size < $items ? begin + $size : $items);
+}
+""")
+
+_PARALLEL_BY_SIZES = Template("""\
+static void $name($parameters, long threads)
+{
+    if (!($elements))
+        return;
+    const long items = $items, per_chunk = $size;
+    #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && per_chunk < items)
+    for (long begin = 0; begin < items; begin += per_chunk)
+        ${name}_chunk($arguments, begin, begin + per_chunk < items ? begin + per_chunk : items);
 }
 """)
 
@@ -32,14 +46,30 @@ def names(declared: Iterable[str]) -> list[str]:
 
 def chunk_size(items: int, work: int, *, most: int = MOST_CHUNKS) -> int:
     """How many of `items` belong together, where all of them take `work` nanoseconds; `most` chunks at most."""
+    if any(isinstance(size, SymbolicSize) for size in (items, work)):
+        several = maximum(1, minimum(most, quotient(work, CHUNK)))
+        size: int = maximum(1, quotient(items + several - 1, several))
+        return size
     chunks = max(1, min(most, work // CHUNK, items))
     return -(-items // chunks)
 
 
-def over_chunks(name: str, declared: Sequence[str], items: int, size: int) -> str:
-    """The function ``name`` that runs ``name_chunk(…, begin, end)`` over `items`, `size` at a time."""
-    form = _PARALLEL if size < items else _SERIAL
+def over_chunks(name: str, declared: Sequence[str], items: int, size: int, elements: int = 1) -> str:
+    """The function ``name`` that runs ``name_chunk(…, begin, end)`` over `items`, `size` at a time.
+
+    Where sizes have names, it does nothing if it turns out that there are no `elements`.
+    """
     arguments = ", ".join(names(declared))
+    if any(isinstance(one, SymbolicSize) for one in (items, size, elements)):
+        return _PARALLEL_BY_SIZES.substitute(
+            name=name,
+            parameters=", ".join(declared),
+            arguments=arguments,
+            items=size_text(items),
+            size=size_text(size),
+            elements=size_text(elements),
+        )
+    form = _PARALLEL if size < items else _SERIAL
     return form.substitute(
         name=name, parameters=", ".join(declared), arguments=arguments, items=items, size=size
     )

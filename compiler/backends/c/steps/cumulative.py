@@ -9,10 +9,13 @@ from string import Template
 from typing import Any
 
 from ....dtypes import DType, dtype_name, kind, real_dtype
+from ....affine import is_one
 from ....ir import Call
+from ....symbolic_size import minimum
 from ..expression import functions_in
 from ..function import CFunction
 from ..parameters import parameters
+from ..sizes import factor_text, names_in_call, scaled, size_text
 from ..types import element_type
 from .chunks import chunk_size, over_chunks
 
@@ -102,40 +105,41 @@ def cumulative(call: Call, name: str, *, alone: bool = False) -> CFunction | Non
     axis, reverse = params["axis"], params["reverse"]
     length, outer = x.shape[axis], math.prod(x.shape[:axis])
     inner = math.prod(x.shape[axis + 1 :]) * (1 if dtype == x.dtype else 2)  # a complex sum is two sums
-    work = 1 + round(outer * length * inner * _WORK[call.op])
+    work = 1 + scaled(outer * length * inner, _WORK[call.op])
+    sizes = names_in_call(call)
     type, step = element_type(dtype), -inner if reverse else inner
     texts = {
         "name": name,
-        "parameters": ", ".join(declared := parameters((x.type,), (x.type,))),
+        "parameters": ", ".join(declared := parameters((x.type,), (x.type,), sizes=sizes)),
         "type": type,
         "x0": "x0" if dtype == x.dtype else f"(const {type} *)x0",
         "out0": "out0" if dtype == x.dtype else f"({type} *)out0",
-        "twice": 2 * length,
-        "thrice": 3 * length,
-        "length": length,
-        "step": step,
-        "first": f" + {(length - 1) * inner}" if reverse else "",
+        "twice": factor_text(2 * length),
+        "thrice": factor_text(3 * length),
+        "length": factor_text(length),
+        "step": factor_text(step),
+        "first": f" + {factor_text((length - 1) * inner)}" if reverse else "",
     }
-    if inner == 1:
-        joined = {f"join_{row}": _joined(call.op, row, f"from[{place}]", dtype, name)
+    if is_one(inner):
+        joined = {f"join_{row}": _joined(call.op, row, f"from[{size_text(place)}]", dtype, name)
                   for row, place in zip("abcd", ("0", length, 2 * length, 3 * length), strict=True)}  # fmt: skip
         items, text = outer, _ALONG.substitute(texts, **joined)
     else:
-        blocks = -(-inner // BLOCK)
+        blocks = (inner + (BLOCK - 1)) // BLOCK
         items = outer * blocks
         text = _ACROSS.substitute(
             texts,
-            blocks=blocks,
-            slab=length * inner,
-            width=min(BLOCK, inner),
-            last_width=inner - (blocks - 1) * BLOCK,
+            blocks=factor_text(blocks),
+            slab=factor_text(length * inner),
+            width=factor_text(minimum(BLOCK, inner)),
+            last_width=factor_text(inner - (blocks - 1) * BLOCK),
             join=_joined(call.op, "before[j]", "x[j]", dtype, name),
         )
     if call.op == "cumlogsumexp":
         text = _LOG_ADD_EXP.substitute(name=name, type=type, f="f" if type == "float" else "") + text
     needs = frozenset(needed for needed in functions_in(text) if needed.startswith("tm_"))
-    driver = over_chunks(name, declared, items, chunk_size(items, work))
-    return CFunction(name, text + driver, (x.type,), (x.type,), needs, work)
+    driver = over_chunks(name, declared, items, chunk_size(items, work), x.type.size)
+    return CFunction(name, text + driver, (x.type,), (x.type,), needs, work, sizes=sizes)
 
 
 def _joined(op: str, so_far: str, entry: str, dtype: DType, name: str) -> str:

@@ -4,7 +4,10 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from ....affine import is_none, is_one, same
 from ....ir import Shape
+from ....symbolic_size import is_known, maximum, quotient
+from ..sizes import factor_text
 
 
 def strides_of(shape: Shape) -> tuple[int, ...]:
@@ -32,7 +35,7 @@ def broadcast_offset(shape: Shape, to: Shape, number: str) -> str:
     strides = strides_of(aligned)
     return strided_offset(
         [
-            (length, stride if dim > 1 else 0)
+            (length, 0 if is_known(dim <= 1) else stride)
             for length, dim, stride in zip(to, aligned, strides, strict=True)
         ],
         number,
@@ -46,8 +49,8 @@ def even_distance(shape: Shape, axes: Sequence[int]) -> int | None:
     (4, 1, None)
     """
     strides = strides_of(shape)
-    long = [axis for axis in axes if shape[axis] > 1]
-    if any(strides[outer] != shape[inner] * strides[inner] for outer, inner in pairwise(long)):
+    long = [axis for axis in axes if not is_known(shape[axis] <= 1)]
+    if not all(same(strides[outer], shape[inner] * strides[inner]) for outer, inner in pairwise(long)):
         return None
     return strides[long[-1]] if long else 1
 
@@ -56,15 +59,16 @@ def strided_offset(axes: Sequence[tuple[int, int]], number: str) -> str:
     """Σ of digit times stride, where the digits of the number are those of its axes, given as (length, stride)."""
     runs: list[tuple[int, int]] = []  # of axes that lie together
     for length, stride in axes:
-        if runs and runs[-1][1] == length * stride:
+        if runs and same(runs[-1][1], length * stride):
             runs[-1] = (runs[-1][0] * length, stride)
-        elif length > 1:
+        elif not is_known(length <= 1):
             runs.append((length, stride))
     terms: list[str] = []
     within = math.prod(length for length, _ in runs)
     for place, (length, stride) in enumerate(runs):
-        within //= max(length, 1)
-        if stride:
-            digit = number + (f" / {within}" if within > 1 else "") + (f" % {length}" if place else "")
-            terms.append(f"{digit} * {stride}" if stride > 1 else digit)
+        within = quotient(within, maximum(length, 1))
+        if not is_none(stride):
+            whole = "" if is_known(within <= 1) else f" / {factor_text(within)}"
+            digit = f"{number}{whole}" + (f" % {factor_text(length)}" if place else "")
+            terms.append(digit if is_one(stride) else f"{digit} * {factor_text(stride)}")
     return " + ".join(terms) or "0"

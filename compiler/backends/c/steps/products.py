@@ -3,13 +3,17 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from string import Template
 from typing import Any
 
+from ....affine import is_one, same
 from ....ir import Call, Shape
+from ....symbolic_size import SymbolicSize, is_known, maximum
 from ..blas import OF_DTYPE
 from ..function import CFunction, COptions
 from ..parameters import memory_type, parameters
+from ..sizes import factor_text, names_in_call, scaled
 from ..types import element_type
 from .blocks import blocked_text, memory_bytes
 from .chunks import chunk_size, names, over_chunks
@@ -93,7 +97,7 @@ called from C where that is possible."""
 _BY_BLAS = Template("""\
 static void $name($parameters, long threads)
 {
-    if (!tm_blas) {
+    if (!tm_blas$without) {
         ${name}_here($arguments, threads);
         return;
     }
@@ -117,47 +121,51 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
         Side(0, x.shape, axes.get("batch_x", ()), axes["contract_x"]),
         Side(1, y.shape, axes.get("batch_y", ()), axes["contract_y"]),
     ]
-    if sides[1].entries == 1:  # one column: the transposed product has them all in one row
+    if is_one(sides[1].entries):  # one column: the transposed product has them all in one row
         sides.reverse()
     left, right = sides
     length = math.prod(x.shape[axis] for axis in axes["contract_x"])
     flops = left.entries * right.entries * length
     if dtype.kind not in "iu" and dtype.name not in OF_DTYPE:
         return None
-    is_thin = min(left.entries, right.entries, length) == 1  # and takes as long as to read it, by BLAS or not
-    is_large = (
-        dtype.kind == "f" and flops > (IN_LOOP if in_loop else SMALL) ** 3 and not (in_loop and is_thin)
-    )
+    is_thin = any(
+        map(is_one, (left.entries, right.entries, length))
+    )  # it takes as long as to read it, by BLAS or not
+    is_small = is_known(flops <= (IN_LOOP if in_loop else SMALL) ** 3)
+    is_large = dtype.kind == "f" and not is_small and not (in_loop and is_thin)
     by_blas = is_large and in_loop and options.blas and left.is_even and right.is_even
     if is_large and not by_blas and not options.alone:
         return None
-    if is_large and not is_thin and not by_blas:
+    has_sizes = isinstance(math.prod(batch) * flops, SymbolicSize)
+    if is_large and not is_thin and not by_blas and not has_sizes:
         return _blocked(call, name, left, right, length)
     whole, name = name, f"{name}_here" if by_blas else name
     product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)
     inputs, outputs = tuple(value.type for value in call.inputs), (call.outputs[0].type,)
-    declared = parameters(inputs, outputs)
+    sizes = names_in_call(call)
+    declared = parameters(inputs, outputs, sizes=sizes)
     along_both = left.offset(left.contract, "k") == right.offset(right.contract, "k") == "k"
-    by_entries = along_both and length >= 4 and right.offset(right.free, "j") != "j"
+    by_entries = along_both and not is_known(length < 4) and right.offset(right.free, "j") != "j"
     height = 1 if by_entries else product.height
-    items = math.prod(batch) * -(-left.entries // height)
-    work = 1 + round(math.prod(batch) * (flops * dtype.itemsize / 64 + left.entries))
+    items = math.prod(batch) * ((left.entries + (height - 1)) // height)
+    work = 1 + scaled(math.prod(batch) * flops, dtype.itemsize / 64) + math.prod(batch) * left.entries
     text = (product.by_entries if by_entries else product.by_tiles)(", ".join(declared))
-    text += over_chunks(name, declared, items, chunk_size(items, work))
+    text += over_chunks(name, declared, items, chunk_size(items, work), outputs[0].size)
     if by_blas:
         text += "\n" + _BY_BLAS.substitute(
             product.texts(", ".join(declared)),
             name=whole,
             arguments=", ".join(names(declared)),
-            count=math.prod(batch),
+            count=factor_text(math.prod(batch)),
+            without="" if is_known(flops >= 1) else f" || !{factor_text(flops)}",
             multiply=OF_DTYPE[dtype.name],
             turned=left.text_of_turn(left.contract),
-            left_apart=left.apart,
+            left_apart=factor_text(left.apart),
             right_turned=right.text_of_turn(right.free),
-            right_apart=right.apart,
-            size=left.entries * right.entries,
+            right_apart=factor_text(right.apart),
+            size=factor_text(left.entries * right.entries),
         )
-    return CFunction(whole, text, inputs, outputs, frozenset(), work)
+    return CFunction(whole, text, inputs, outputs, frozenset(), work, sizes=sizes)
 
 
 def _blocked(call: Call, name: str, left: "Side", right: "Side", length: int) -> CFunction:
@@ -204,16 +212,19 @@ class Side:
     @property
     def is_even(self) -> bool:
         """Whether it is a matrix for BLAS: with rows or with columns whose entries lie together."""
-        return None not in self.distances and 1 in self.distances
+        known = [distance for distance in self.distances if distance is not None]
+        return len(known) == 2 and any(map(is_one, known))
 
     @property
     def apart(self) -> int:
         """How far apart its rows lie, or its columns if they are what lies together."""
-        return max(distance or 0 for distance in self.distances)
+        apart: int = reduce(maximum, (distance for distance in self.distances if distance is not None), 0)
+        return apart
 
     def text_of_turn(self, axes: tuple[int, ...]) -> str:
         """``true`` for BLAS if these axes are not those whose entries lie together."""
-        return "false" if even_distance(self.shape, axes) == 1 else "true"
+        distance = even_distance(self.shape, axes)
+        return "false" if distance is not None and is_one(distance) else "true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,16 +241,16 @@ class Product:
     @property
     def height(self) -> int:
         """How many rows are computed at once."""
-        return min(HEIGHT, self.left.entries)
+        return HEIGHT if isinstance(self.left.entries, SymbolicSize) else min(HEIGHT, self.left.entries)
 
     def texts(self, declared: str) -> dict[str, object]:
         return {
             "name": self.name,
             "parameters": declared,
             "type": self.type,
-            "rows": self.left.entries,
-            "columns": self.right.entries,
-            "length": self.length,
+            "rows": factor_text(self.left.entries),
+            "columns": factor_text(self.right.entries),
+            "length": factor_text(self.length),
             "left": self.left.place,
             "left_batch": self.left.offset(self.left.batch, "batch"),
             "left_row": self.left.offset(self.left.free, "i0"),
@@ -253,12 +264,15 @@ class Product:
     def by_entries(self, declared: str) -> str:
         """A few entries at once, which are sums along vectors that lie together in memory."""
         columns = self.right.entries
-        lanes = _pieces(self.length, VECTOR // self.itemsize)[0]
+        lanes = VECTOR // self.itemsize
+        if not isinstance(self.length, SymbolicSize):
+            lanes = _pieces(self.length, lanes)[0]
         whole = columns // HEIGHT * HEIGHT
+        left_over = 1 if isinstance(columns, SymbolicSize) else columns - whole
         loops = [
             self._entries(first, last, count, lanes)
-            for first, last, count in ((0, whole, HEIGHT), (whole, columns, columns - whole))
-            if first < last
+            for first, last, count in ((0, whole, HEIGHT), (whole, columns, left_over))
+            if not is_known(first >= last)
         ]
         return _BY_ENTRIES.substitute(
             self.texts(declared),
@@ -283,17 +297,19 @@ class Product:
             ],
             "totals": [f"            {self.type} sum{c} = {self.name}_total(sums{c});" for c in each],
             "rest": [f"                sum{c} += left0[k] * right{c}[k];" for c in each],
-            "stores": [f"            out0[row * {self.right.entries} + j{c}] = sum{c};" for c in each],
+            "stores": [
+                f"            out0[row * {factor_text(self.right.entries)} + j{c}] = sum{c};" for c in each
+            ],
         }
         return _ENTRIES.substitute(
             {name: "\n".join(texts) for name, texts in lines.items()},
-            first=first,
-            last=last,
+            first=factor_text(first),
+            last=factor_text(last),
             count=count,
             vector=vector,
             lanes=lanes,
-            whole=self.length // lanes * lanes,
-            length=self.length,
+            whole=factor_text(self.length // lanes * lanes),
+            length=factor_text(self.length),
             sums=" ".join(f"{vector} sums{c} = {{0}};" for c in each),
         )
 
@@ -308,13 +324,15 @@ class Product:
     def by_tiles(self, declared: str) -> str:
         """A few rows and columns of the result at once, in registers."""
         lanes = max(1, VECTOR // self.itemsize) if self.is_dense else 1
-        width = min(2 * lanes, self.right.entries)
-        whole = self.right.entries // width * width
+        columns = self.right.entries
+        has_size = isinstance(columns, SymbolicSize)
+        width = 2 * lanes if has_size else min(2 * lanes, columns)
+        whole = columns // width * width
         loops = [self._loop(0, whole, _pieces(width, lanes), declared)]
-        if whole < self.right.entries:
-            left_over = _pieces(self.right.entries - whole, lanes)
-            loops.append(self._loop(whole, self.right.entries, left_over, declared))
-        used = _pieces(width, lanes) + _pieces(self.right.entries - whole, lanes)
+        left_over = [1] if has_size else _pieces(columns - whole, lanes)
+        if not same(whole, columns):
+            loops.append(self._loop(whole, columns, left_over, declared))
+        used = _pieces(width, lanes) + left_over
         return _BY_TILES.substitute(
             self.texts(declared), vectors=self._vector_types(used), loops="\n".join(loops)
         )
@@ -325,30 +343,38 @@ class Product:
         return self.right.offset(self.right.free, "j") == "j"
 
     def _loop(self, first: int, last: int, pieces: list[int], declared: str) -> str:
-        groups = -(-self.left.entries // self.height)
+        rows = self.left.entries
+        groups = (rows + (self.height - 1)) // self.height
         tiles = [self._tile(self.height, pieces, "", declared)]
-        rest = self.left.entries % self.height
-        if rest:
-            tiles = [
-                self._tile(self.height, pieces, f"if (i + {self.height} <= {self.left.entries}) ", declared),
-                self._tile(rest, pieces, "else ", declared),
-            ]
+        rest = rows % self.height
+        if not same(rest, 0):
+            whole = f"if (i + {self.height} <= {factor_text(rows)}) "
+            tiles = [self._tile(self.height, pieces, whole, declared)]
+            if isinstance(rest, SymbolicSize):
+                turns = f"else for (long beside = 0; i + beside < {factor_text(rows)}; beside++) "
+                tiles.append(self._tile(1, pieces, turns, declared, beside=True))
+            else:
+                tiles.append(self._tile(rest, pieces, "else ", declared))
         return _TILE_LOOP.substitute(
             self.texts(declared),
-            first=first,
-            last=last,
+            first=factor_text(first),
+            last=factor_text(last),
             width=sum(pieces),
-            groups=groups,
+            groups=factor_text(groups),
             height=self.height,
             tiles="\n".join(tiles),
         )
 
-    def _tile(self, height: int, pieces: list[int], condition: str, declared: str) -> str:
+    def _tile(
+        self, height: int, pieces: list[int], condition: str, declared: str, *, beside: bool = False
+    ) -> str:
+        """The statements of one tile; `beside` is a number of rows by which it lies lower."""
+        columns, lower = self.right.entries, " + beside" if beside else ""
         texts = self.texts(declared)
         starts = [sum(pieces[:place]) for place in range(len(pieces))]
         tiles = [(r, p) for r in range(height) for p in range(len(pieces))]
         pointers = [
-            f"                const long i{r} = i + {r};\n"
+            f"                const long i{r} = i + {r}{lower};\n"
             f"                const {self.type} *restrict left{r} = x{self.left.place} + ({texts['left_batch']}) + "
             f"({self.left.offset(self.left.free, f'i{r}')});"
             for r in range(height)
@@ -368,8 +394,13 @@ class Product:
         products = [
             f"                    sum{r}_{p} += left{r}[{texts['left_k']}] * entry{p};" for r, p in tiles
         ]
+
+        def place(row: int, piece: int) -> str:
+            text = factor_text(row * columns + starts[piece])
+            return f"{text} + beside * {factor_text(columns)}" if beside else text
+
         stores = [
-            f"                *({self._vector(pieces[p])} *)(out + {r * self.right.entries + starts[p]}) = sum{r}_{p};"
+            f"                *({self._vector(pieces[p])} *)(out + {place(r, p)}) = sum{r}_{p};"
             for r, p in tiles
         ]
         return _TILE.substitute(

@@ -4,9 +4,12 @@ import math
 from string import Template
 from typing import Any
 
+from ....affine import is_one
 from ....ir import Call
+from ....symbolic_size import is_known
 from ..function import CFunction
 from ..parameters import parameters
+from ..sizes import factor_text, names_in_call
 from .chunks import chunk_size, over_chunks
 from .offsets import broadcast_offset
 
@@ -89,33 +92,34 @@ def random_bits(call: Call, name: str) -> CFunction | None:
     wide = params["dtype"].itemsize == 8
     size = math.prod(params["shape"])
     per_block = 2 if wide else 4
-    per_stream = -(-size // per_block)
+    per_stream = (size + (per_block - 1)) // per_block
     inputs, outputs = tuple(value.type for value in call.inputs), (call.outputs[0].type,)
     lead = outputs[0].shape[: outputs[0].ndim - len(params["shape"])]
     streams = math.prod(lead)
-    groups = -(-per_stream // LANES)
-    long = per_stream >= LANES or streams == 1
-    items = streams * groups if long else -(-streams * per_stream // LANES)
+    groups = (per_stream + (LANES - 1)) // LANES
+    long = not is_known(per_stream < LANES) or is_one(streams)
+    items = streams * groups if long else (streams * per_stream + (LANES - 1)) // LANES
     work = 1 + (32 if long else 70) * items
-    declared = parameters(inputs, outputs)
+    sizes = names_in_call(call)
+    declared = parameters(inputs, outputs, sizes=sizes)
     text = (_LONG if long else _SHORT).substitute(
         name=name,
         parameters=", ".join(declared),
         rounds=_ROUNDS.substitute(_SHARED if long else _OWN, lanes=LANES),
         lanes=LANES,
-        groups=groups,
-        blocks=streams * per_stream,
-        per_stream=per_stream,
+        groups=factor_text(groups),
+        blocks=factor_text(streams * per_stream),
+        per_stream=factor_text(per_stream),
         per_block=per_block,
-        size=size,
+        size=factor_text(size),
         key=broadcast_offset(inputs[0].shape[:-1], lead, "stream"),
         counter=broadcast_offset(inputs[1].shape[:-1], lead, "stream"),
         type="uint64_t" if wide else "uint32_t",
         word="words[i]" if wide else "(uint32_t)(words[i / 2] >> i % 2 * 32)",
         whole="out[i] = words[i]" if wide else _HALVES,
     )
-    driver = over_chunks(name, declared, items, chunk_size(items, work))
-    return CFunction(name, text + driver, inputs, outputs, frozenset(), work)
+    driver = over_chunks(name, declared, items, chunk_size(items, work), outputs[0].size)
+    return CFunction(name, text + driver, inputs, outputs, frozenset(), work, sizes=sizes)
 
 
 _SHARED = {

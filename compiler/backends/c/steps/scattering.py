@@ -4,10 +4,13 @@ import math
 from string import Template
 from typing import Any
 
+from ....affine import is_one
 from ....dtypes import kind
 from ....ir import Call
+from ....symbolic_size import SymbolicSize
 from ..function import CFunction, copying
 from ..parameters import parameters
+from ..sizes import factor_text, names_in_call
 from ..types import element_type
 from .offsets import broadcast_offset, offset_along, strides_of
 
@@ -77,35 +80,40 @@ def scatter(call: Call, name: str) -> CFunction | None:
         for i, index in enumerate(indices)
     ]
     # As an unsigned number, a negative index lies outside as well.
-    outside = [f"(uint64_t)index{i} >= {x.shape[axis]}u" for i, axis in enumerate(axes)]
+    outside = [f"(uint64_t)index{i} >= {_unsigned(x.shape[axis])}" for i, axis in enumerate(axes)]
     strides = strides_of(x.shape)
     offsets = [
         f"{'' if index.dtype.name == 'int64' else '(long)'}index{i}"
-        + (f" * {strides[axis]}" if strides[axis] != 1 else "")
+        + ("" if is_one(strides[axis]) else f" * {factor_text(strides[axis])}")
         for i, (axis, index) in enumerate(zip(axes, indices, strict=True))
     ]
-    texts = {"type": element_type(x.dtype), "width": width}
-    write = (_ENTRY if width == 1 else _ROW).substitute(
+    texts = {"type": element_type(x.dtype), "width": factor_text(width)}
+    write = (_ENTRY if is_one(width) else _ROW).substitute(
         texts,
         offset=" + ".join(offsets) or "0",
         entry=offset_along(x.shape, rest, "i"),
         joined=_joined(mode, kind(x.dtype), element_type(x.dtype)),
     )
     inputs, outputs = tuple(value.type for value in call.inputs), (x.type,)
+    sizes = names_in_call(call)
     text = _SCATTER.substitute(
         texts,
         name=name,
         parameters=", ".join(
-            parameters(inputs, outputs, aliased_inputs=range(len(inputs)), aliased_outputs=(0,))
+            parameters(inputs, outputs, aliased_inputs=range(len(inputs)), aliased_outputs=(0,), sizes=sizes)
         ),
-        nbytes=x.type.nbytes,
-        places=math.prod(places),
+        nbytes=factor_text(x.type.nbytes),
+        places=factor_text(math.prod(places)),
         reads="\n".join(reads),
         outside=" || ".join(outside),
         write=write,
     )
     work = 1 + copying(x.type) + 2 * math.prod(places) + updates.type.size
-    return CFunction(name, text, inputs, outputs, frozenset(), work, overwrites={0: 0})
+    return CFunction(name, text, inputs, outputs, frozenset(), work, overwrites={0: 0}, sizes=sizes)
+
+
+def _unsigned(size: int) -> str:
+    return f"(uint64_t){factor_text(size)}" if isinstance(size, SymbolicSize) else f"{size}u"
 
 
 def _joined(mode: str, letter: str, type: str) -> str:

@@ -5,19 +5,25 @@ Art of Computer Programming, volume 3, 5.2.4 and 5.2.5). The largest few of many
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from string import Template
 from typing import Any
 
 from ....dtypes import DType, kind
 from ....ir import Call, Value
+from ....symbolic_size import SymbolicSize, is_known, maximum, minimum, quotient, typical
 from ..function import CFunction
 from ..parameters import memory_type, parameters
+from ..sizes import factor_text, names_in_call, scaled
 from ..types import element_type
 from .chunks import chunk_size, over_chunks
 
 LONGEST = 1 << 32
 """Indices are numbers of 32 bits."""
+
+CHUNKS = 16
+"""So many chunks at most, where nobody knows how much memory that takes."""
 
 STACK, MOST_SCRATCH = 1 << 14, 1 << 26
 """Bytes of records that a thread has on its stack, and about as many as all chunks may have together."""
@@ -160,16 +166,27 @@ class Records:
 
     @property
     def nbytes(self) -> int:
-        return 8 if all(dtype.itemsize <= 4 for dtype in self.keys) else 16
+        """Of one record. An index takes half of a small one."""
+        return (
+            8 if all(dtype.itemsize <= 4 for dtype in self.keys) and is_known(self.length < LONGEST) else 16
+        )
+
+    @property
+    def longest_by_merging(self) -> int:
+        """Of more entries than these digits are faster."""
+        return 16 * max(dtype.itemsize for dtype in self.keys)
 
     @property
     def by_digits(self) -> bool:
         """Whether digits are faster than merging."""
-        return not self.by_index and self.length > 16 * max(dtype.itemsize for dtype in self.keys)
+        return not self.by_index and not is_known(self.length <= self.longest_by_merging)
 
     @property
     def work(self) -> float:
         """Nanoseconds for one row."""
+        if isinstance(self.length, SymbolicSize):
+            wide = sum(dtype.itemsize for dtype in self.keys)
+            return scaled(self.length, 2.0 * wide) + 200 * wide
         if self.by_digits:
             return sum(200 * dtype.itemsize + 2.0 * dtype.itemsize * self.length for dtype in self.keys)
         return len(self.keys) * self.length * (4 + 3 * math.log2(max(self.length, 2)))
@@ -179,16 +196,37 @@ class Records:
         record = _SMALL_RECORD if self.nbytes == 8 else _LARGE_RECORD
         keys = [_key_function(self.name, i, dtype, self.descending) for i, dtype in enumerate(self.keys)]
         tie = f"{self.name}_key(a) == {self.name}_key(b) && {self.name}_index(a) > {self.name}_index(b)"
-        order = (_BY_DIGITS if self.by_digits else _BY_MERGING).substitute(
-            name=self.name, length=self.length, tie=f" || ({tie})" if self.by_index else ""
-        )
-        heap = _HEAP.substitute(name=self.name, count=self.length) if self.by_index else ""
+        texts = {"name": self.name, "length": factor_text(self.length)}
+        texts["tie"] = f" || ({tie})" if self.by_index else ""
+        order = (_BY_DIGITS if self.by_digits else _BY_MERGING).substitute(texts)
+        if isinstance(self.length, SymbolicSize):
+            order = self._by_either(texts)
+        heap = _HEAP.substitute(texts, count=texts["length"]) if self.by_index else ""
         return record.substitute(name=self.name) + "".join(keys) + order + heap
+
+    def _by_either(self, texts: Mapping[str, str]) -> str:
+        """By digits or merging, as is faster of so many."""
+        merging = _BY_MERGING.substitute(texts)
+        if self.by_index:
+            return merging
+        wide = _BY_DIGITS.substitute(texts).replace("uint32_t", "uint64_t")  # of how many nobody knows
+        ways = [text.replace(f"*{self.name}_order(", f"*{self.name}_by_{way}(")
+                for way, text in (("merging", merging), ("digits", wide))]  # fmt: skip
+        return "".join([*ways, _BY_EITHER.substitute(texts, longest=self.longest_by_merging)])
+
+
+_BY_EITHER = Template("""\
+static ${name}_record *${name}_order(${name}_record *restrict records, ${name}_record *restrict room, int digits)
+{
+    return $length > $longest ? ${name}_by_digits(records, room, digits) : ${name}_by_merging(records, room, digits);
+}
+""")
 
 
 def _can_be_keys(values: tuple[Value, ...], length: int) -> bool:
     """Whether entries have an order by bits: complex ones do not."""
-    return all(value.dtype.kind != "c" for value in values) and length < LONGEST
+    is_short = isinstance(length, SymbolicSize) or length < LONGEST
+    return is_short and all(value.dtype.kind != "c" for value in values)
 
 
 # ---- sort ------------------------------------------------------------------------------------------
@@ -234,10 +272,12 @@ def sort(call: Call, name: str, *, any_length: bool = False) -> CFunction | None
     x = call.inputs[0]
     length, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     keys = call.inputs[:count]
-    if not _can_be_keys(keys, length) or (len(call.inputs) == 1 and x.type.size > SHORT and not any_length):
+    if not _can_be_keys(keys, length) or (
+        len(call.inputs) == 1 and not is_known(x.type.size <= SHORT) and not any_length
+    ):
         return None
     records = Records(name, tuple(value.dtype for value in keys), params["descending"], length)
-    texts = {"name": name, "length": length, "inner": inner}
+    texts = {"name": name, "length": factor_text(length), "inner": factor_text(inner)}
     body = [
         (_FIRST_KEY if place == count - 1 else _NEXT_KEY).substitute(
             texts, place=place, digits=keys[place].dtype.itemsize
@@ -251,30 +291,37 @@ def sort(call: Call, name: str, *, any_length: bool = False) -> CFunction | None
 
 def _over_rows(call: Call, records: Records, body: str, axis: int, room: int, row_work: float) -> CFunction:
     """A function that runs `body` for each row along an axis, with memory for `room` records."""
-    x = call.inputs[0]
-    rows, inner = x.type.size // x.shape[axis], math.prod(x.shape[axis + 1 :])
-    work = 1 + round(rows * row_work)
+    x, sizes = call.inputs[0], names_in_call(call)
+    rows, inner = quotient(x.type.size, x.shape[axis]), math.prod(x.shape[axis + 1 :])
+    work = 1 + (scaled(rows, row_work) if isinstance(row_work, float) else rows * row_work)
     nbytes = room * records.nbytes
-    on_stack = nbytes <= STACK
-    size = chunk_size(rows, work, most=64 if on_stack else max(8, min(64, MOST_SCRATCH // nbytes)))
+    on_stack = is_known(nbytes <= STACK)
+    if not on_stack and any(isinstance(number, SymbolicSize) for number in (rows, nbytes)):
+        size = maximum(1, quotient(rows + (CHUNKS - 1), CHUNKS))
+        chunks = minimum(rows, CHUNKS)
+    else:
+        size = chunk_size(rows, work, most=64 if on_stack else max(8, min(64, MOST_SCRATCH // nbytes)))
+        chunks = quotient(rows + (size - 1), size)
     inputs, outputs = (tuple(value.type for value in values) for values in (call.inputs, call.outputs))
     if not on_stack:
-        outputs = (*outputs, memory_type(-(-rows // size) * nbytes))
-    declared = parameters(inputs, outputs)
+        outputs = (*outputs, memory_type(chunks * nbytes))
+    declared = parameters(inputs, outputs, sizes=sizes)
     kept = f"{records.name}_record"
-    memory = f"    {kept} records[{room}];"
+    memory = f"    {kept} records[{STACK // records.nbytes if isinstance(room, SymbolicSize) else room}];"
     if not on_stack:
-        memory = f"    {kept} *records = ({kept} *)out{len(outputs) - 1} + begin / {size} * {room};"
+        place = f"begin / {factor_text(size)} * {factor_text(room)}"
+        memory = f"    {kept} *records = ({kept} *)out{len(outputs) - 1} + {place};"
     text = _ROWS.substitute(
         name=records.name,
         parameters=", ".join(declared),
         memory=memory,
-        inner=inner,
-        slab=x.shape[axis] * inner,
+        inner=factor_text(inner),
+        slab=factor_text(x.shape[axis] * inner),
         body=body,
     )
-    driver = over_chunks(records.name, declared, rows, size)
-    return CFunction(records.name, records.text + text + driver, inputs, outputs, frozenset(), work)
+    driver = over_chunks(records.name, declared, rows, size, x.type.size)
+    text = records.text + text + driver
+    return CFunction(records.name, text, inputs, outputs, frozenset(), work, sizes=sizes)
 
 
 # ---- top_k -----------------------------------------------------------------------------------------
@@ -326,12 +373,16 @@ def top_k(call: Call, name: str) -> CFunction | None:
     length, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     if not _can_be_keys(call.inputs, length):
         return None
-    texts = {"name": name, "length": length, "inner": inner, "count": count}
+    texts = {key: factor_text(n) for key, n in (("length", length), ("inner", inner), ("count", count))}
+    texts["name"] = name
     write = _WRITE_TOP.substitute(texts)
-    if count * HEAP_SHARE > length:
+    if not is_known(count * HEAP_SHARE <= length):
         records = Records(name, (x.dtype,), descending=True, length=length)
         first = _FIRST_KEY.substitute(texts, place=0, digits=x.dtype.itemsize)
         return _over_rows(call, records, first + write, axis, 2 * length, records.work + 6 * count)
     records = Records(name, (x.dtype,), descending=True, length=count, by_index=True)
-    row_work = 1.5 * length + count * math.log2(length / count) * 10 + records.work
+    deep = math.log2(max(typical(length), 2) / max(typical(count), 1))
+    row_work = scaled(length, 1.5) + count * max(round(deep * 10), 1) + records.work
+    if not isinstance(length, SymbolicSize):
+        row_work = 1.5 * length + count * math.log2(length / count) * 10 + records.work
     return _over_rows(call, records, _SELECT.substitute(texts) + write, axis, 2 * count, row_work)

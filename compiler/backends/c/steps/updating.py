@@ -4,9 +4,11 @@ import math
 from string import Template
 from typing import Any
 
+from ....affine import is_none, same
 from ....ir import Call, Value
 from ..function import CFunction, copying
 from ..parameters import parameters
+from ..sizes import factor_text, names_in_call, size_text
 from ..types import element_type
 from .offsets import strided_offset, strides_of
 
@@ -39,36 +41,44 @@ def update(call: Call, name: str) -> CFunction:
     inner = _inner_axes(axes)
     width = math.prod(part.shape[inner:])
     inputs, outputs = tuple(value.type for value in call.inputs), (x.type,)
+    sizes = names_in_call(call)
     text = _UPDATE.substitute(
         name=name,
-        parameters=", ".join(parameters(inputs, outputs, aliased_inputs=(0,), aliased_outputs=(0,))),
+        parameters=", ".join(
+            parameters(inputs, outputs, aliased_inputs=(0,), aliased_outputs=(0,), sizes=sizes)
+        ),
         type=element_type(x.dtype),
-        nbytes=x.type.nbytes,
+        nbytes=factor_text(x.type.nbytes),
         starts="\n".join(
             f"    const long start{axis} = {_clamped(start, axis + 2, x.shape[axis] - part.shape[axis])};"
             for axis, start in enumerate(starts)
         ),
-        rows=math.prod(part.shape[:inner]),
-        width=width,
-        first=" + ".join(f"{start} * {stride}" for start, stride in zip(first, strides, strict=True)) or "0",
+        rows=factor_text(math.prod(part.shape[:inner])),
+        width=factor_text(width),
+        first=" + ".join(
+            f"{start if isinstance(start, str) else factor_text(start)} * {factor_text(stride)}"
+            for start, stride in zip(first, strides, strict=True)
+        )
+        or "0",
         offset=strided_offset(axes[:inner], "row"),
         along=strided_offset(axes[inner:], "i"),
     )
     work = 1 + copying(x.type) + part.type.size
-    return CFunction(name, text, inputs, outputs, frozenset(), work, overwrites={0: 0})
+    return CFunction(name, text, inputs, outputs, frozenset(), work, overwrites={0: 0}, sizes=sizes)
 
 
 def _inner_axes(axes: list[tuple[int, int]]) -> int:
     """The first of the last axes whose entries lie in even distances; axes are given as (length, stride)."""
     inner = len(axes) - 1
-    while inner > 0 and axes[inner - 1][1] == axes[inner][0] * axes[inner][1]:
+    while inner > 0 and same(axes[inner - 1][1], axes[inner][0] * axes[inner][1]):
         inner -= 1
     return max(inner, 0)
 
 
 def _clamped(start: Value, place: int, most: int) -> str:
     """Where the part begins along an axis, moved so that it fits."""
-    above = f"*x{place} > {most} ? {most} : *x{place}"
-    if most == 0:
+    last = size_text(most)
+    above = f"*x{place} > {last} ? {last} : *x{place}"
+    if is_none(most):
         return "0"
     return above if start.dtype.kind == "u" else f"*x{place} < 0 ? 0 : {above}"
