@@ -2,8 +2,6 @@
 
 from .symbolic_size import SymbolicSize
 
-from .symbolic_size import SymbolicSize
-
 
 def show_bytes(amount: int) -> str:
     """An amount in words: ``1.6 kB``, exact below 1000 bytes; an expression as it is, ``4*N B``.
@@ -11,8 +9,6 @@ def show_bytes(amount: int) -> str:
     >>> show_bytes(512), show_bytes(1_600_000)
     ('512 B', '1.6 MB')
     """
-    if isinstance(amount, SymbolicSize):
-        return f"{amount} B"
     if isinstance(amount, SymbolicSize):
         return f"{amount} B"
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):

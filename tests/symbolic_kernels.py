@@ -11,8 +11,12 @@ SIZES = (
 )
 """Sizes with which they run."""
 
+_SMALL = [{"B": 2, "N": 2, "M": 2}, {"B": 3, "N": 5, "M": 9}, {"B": 2, "N": 67, "M": 33}]
+
 OTHER_SIZES = {
     "halves": [{"N": 2}, {"N": 6}, {"N": 64}, {"N": 514}],
+    "products": _SMALL,
+    "running_largest": _SMALL,
     "tiles_without_rest": [{"B": 32, "N": 2}, {"B": 64, "N": 33}, {"B": 288, "N": 64}, {"B": 32, "N": 515}],
     "windows": [{"N": 4}, {"N": 5}, {"N": 64}, {"N": 515}],
 }
@@ -191,3 +195,104 @@ def f(x: f32[N]) -> f32[B, N]:  # B in 2.., N in 2..
     return o
 """,
 }
+
+STEPS = {
+    "running_sums": """
+def f(x: f64[B, N]) -> f64[B, N]:  # B in 2.., N in 2..
+    s: f64[B, N] = cumsum(x, axis=1, reverse=False)
+    return s
+""",
+    "running_largest": """
+def f(x: f32[B, N, M]) -> f32[B, N, M]:  # B in 2.., N in 2.., M in 2..
+    s: f32[B, N, M] = cummax(x, axis=1, reverse=True)
+    return s
+""",
+    "sorted_pairs": """
+def f(x: f32[B, N], y: i64[B, N]) -> (f32[B, N], i64[B, N]):  # B in 2.., N in 2..
+    s: f32[B, N], t: i64[B, N] = sort(x, y, axis=1, num_keys=1, descending=False)
+    return s, t
+""",
+    "sorted_columns": """
+def f(x: i32[N, B], y: f64[N, B]) -> (i32[N, B], f64[N, B]):  # B in 2.., N in 2..
+    s: i32[N, B], t: f64[N, B] = sort(x, y, axis=0, num_keys=2, descending=True)
+    return s, t
+""",
+    "largest": """
+def f(x: f32[B, N + 3]) -> (f32[B, 3], i64[B, 3]):  # B in 2.., N in 2..
+    v: f32[B, 3], i: i64[B, 3] = top_k(x, k=3, axis=1)
+    return v, i
+""",
+    "written": """
+def f(x: f32[N, M], y: f32[B, M], i: i64[B]) -> f32[N, M]:  # B in 2.., N in 2.., M in 2..
+    s: f32[N, M] = scatter(x, y, i, axes=(0,), mode="add")
+    return s
+""",
+    "part_written": """
+def f(x: f32[B, 2*N], y: f32[B, N], i: i64[], j: u32[]) -> f32[B, 2*N]:  # B in 2.., N in 2..
+    s: f32[B, 2*N] = dynamic_update_slice(x, y, i, j)
+    return s
+""",
+    "bits": """
+def f(k: u32[2], c: u32[4]) -> u32[B, N]:  # B in 2.., N in 2..
+    r: u32[B, N] = random_bits(k, c, shape=(B, N), dtype=u32)
+    return r
+""",
+    "bits_of_many": """
+def f(k: u32[B, 2], c: u32[B, 4]) -> u64[B, N]:  # B in 2.., N in 2..
+    r: u64[B, N] = random_bits(k, c, shape=(N,), dtype=u64)
+    return r
+""",
+    "products": """
+def f(x: i64[B, N, M], y: i64[B, M, N]) -> i64[B, N, N]:  # B in 2.., N in 2.., M in 2..
+    p: i64[B, N, N] = dot(x, y, contract_x=(2,), contract_y=(1,), batch_x=(0,), batch_y=(0,))
+    return p
+""",
+    "products_of_rows": """
+def f(x: i32[N, M], y: i32[B, M]) -> i32[N, B]:  # B in 2.., N in 2.., M in 2..
+    p: i32[N, B] = dot(x, y, contract_x=(1,), contract_y=(1,))
+    return p
+""",
+    "product_with_vector": """
+def f(x: f64[N, M], y: f64[M]) -> f64[N]:  # N in 2.., M in 2..
+    p: f64[N] = dot(x, y, contract_x=(1,), contract_y=(0,))
+    return p
+""",
+    "recurrence": """
+def f(w: f64[M, M], x: f64[M], y: f64[N, M]) -> (f64[M], f64[N, M]):  # M in 2.., N in 2..
+    def step(w: f64[M, M], h: f64[M], y: f64[M]) -> (f64[M], f64[M]):
+        p: f64[M] = dot(w, h, contract_x=(1,), contract_y=(0,))
+        q: f64[M] = multiply(p, f64(0.01))
+        a: f64[M] = add(q, y)
+        t: f64[M] = tanh(a)
+        s: f64[M] = cumsum(t, axis=0, reverse=False)
+        return t, s
+    h: f64[M], r: f64[N, M] = scan(w, x, y, graph=step, counts=(1, 1), length=N, reverse=True)
+    return h, r
+""",
+    "repeated": """
+def f(x: f64[N], n: i64[]) -> (f64[N], i64[]):  # N in 2..
+    def goes_on(x: f64[N], n: i64[]) -> bool[]:
+        c: bool[] = greater(n, i64(0))
+        return c
+    def step(x: f64[N], n: i64[]) -> (f64[N], i64[]):
+        y: f64[N] = flip(x, axes=(0,))
+        z: f64[N] = cos(y)
+        m: i64[] = subtract(n, i64(1))
+        return z, m
+    y: f64[N], m: i64[] = while_loop(x, n, cond=goes_on, body=step, consts=0)
+    return y, m
+""",
+    "chosen": """
+def f(i: i64[], x: f64[N]) -> f64[N]:  # N in 2..
+    def one(x: f64[N]) -> f64[N]:
+        y: f64[N] = sin(x)
+        return y
+    def two(x: f64[N]) -> f64[N]:
+        s: f64[N] = cumsum(x, axis=0, reverse=False)
+        y: f64[N] = exp(s)
+        return y
+    y: f64[N] = switch(i, x, branches=(one, two))
+    return y
+""",
+}
+"""Calls that are no loop nests, each alone in a graph."""

@@ -117,7 +117,7 @@ def _scan(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunct
     if not is_known(length >= 1):
         copies = _copies(call.outputs[:carried], [f"x{consts + k}" for k in range(carried)], step)
         if copies and not is_none(length):
-            copies = [f"    if (!({size_text(length)})) {{", *(f"    {line}" for line in copies), "    }"]
+            copies = [f"    if ({size_text(length)} == 0) {{", *(f"    {line}" for line in copies), "    }"]
         frame.lines += copies
     return frame.function(length * work)
 

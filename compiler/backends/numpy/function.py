@@ -221,7 +221,8 @@ class Function:
             arguments.append(name)
             self.in_order.add(name)
             scope.of[output] = name
-        lines += wrapped(f"{function.name}(", [*arguments, *memory], ")")
+        sizes = [self.module.sizes[name] for name in function.sizes]
+        lines += wrapped(f"{function.name}(", [*sizes, *arguments, *memory], ")")
         numbers = [scope.of[value] for value in call.outputs if value.ndim == 0]
         return [*lines, *(f"    {name} = {name}[()]" for name in numbers)]
 

@@ -1,15 +1,22 @@
 """C functions that are printed once compute, for arrays of any size, what static graphs of that size mean."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 import pytest
 
 from compiling import Compiled, compiled, shape_at
-from symbolic_kernels import HINTS, KERNELS, OTHER_SIZES, SIZES
+from kernels import as_kernel
+from symbolic.texts import TEXTS, graph_of
+from symbolic_kernels import HINTS, KERNELS, OTHER_SIZES, SIZES, STEPS
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.kernel import kernel_function
+from tracemill.compiler.backends.c.library import CLibrary
+from tracemill.compiler.backends.c.source import print_function, print_source
+from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.parse import parse
@@ -17,20 +24,30 @@ from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.text import HEADER
 from tracemill.compiler.trace import evaluate
 from tracemill.passes.fix_sizes import fix_sizes
+from tracemill.runtime.load import load_module
+from tracemill.runtime.optimise import optimised
+from tracemill.runtime.prepare import prepared
+from tracemill.runtime.shared_library import link
 from tracemill.runtime.toolchain import Toolchain
+from tracemill.runtime.toolchain import compiled as build
 
 
 def printed(name: str) -> tuple[Graph, CFunction, Observed]:
     """A kernel, its C function, and what was assumed when that was printed."""
     scope = Observed(HINTS)
     with answering(scope):
-        graph = parse(f"{HEADER}{KERNELS[name]}")
-        function = kernel_function(graph, f"c_{name}", COptions(), in_place=True)
+        if name in KERNELS:
+            graph = parse(f"{HEADER}{KERNELS[name]}")
+            function = kernel_function(graph, f"c_{name}", COptions(), in_place=True)
+        else:
+            graph = parse(f"{HEADER}{STEPS[name]}")
+            (call,) = graph.calls
+            function = print_function(call, f"c_{name}", COptions(), in_loop=True)
     assert function is not None
     return graph, function, scope
 
 
-PRINTED = {name: printed(name) for name in KERNELS}
+PRINTED = {name: printed(name) for name in (*KERNELS, *STEPS)}
 
 
 def drawn(graph: Graph, sizes: Mapping[str, int], seed: str) -> list[Array]:
@@ -39,7 +56,7 @@ def drawn(graph: Graph, sizes: Mapping[str, int], seed: str) -> list[Array]:
     for value in graph.inputs:
         shape, dtype = shape_at(value.type, sizes), value.dtype
         if dtype.kind in "iu":
-            arrays.append(rng.integers(0 if dtype.kind == "u" else -3, 9, shape).astype(dtype))
+            arrays.append(rng.integers(0 if dtype.kind == "u" else -1, 4, shape).astype(dtype))
         elif dtype.kind == "c":
             arrays.append((rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype))
         else:
@@ -65,15 +82,15 @@ def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) ->
     return dict(zip(PRINTED, made, strict=True))
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", PRINTED)
 def test_printing_assumes_nothing_of_the_sizes(name: str) -> None:
     _, function, scope = PRINTED[name]
     assert str(scope.guards) == "True"
     assert function.sizes
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_kernels_give_what_they_mean_for_each_size(name: str, kernels: dict[str, Compiled]) -> None:
+@pytest.mark.parametrize("name", PRINTED)
+def test_functions_give_what_they_mean_for_each_size(name: str, kernels: dict[str, Compiled]) -> None:
     graph, _, _ = PRINTED[name]
     for sizes in OTHER_SIZES.get(name, SIZES):
         arrays = drawn(graph, sizes, name)
@@ -85,3 +102,77 @@ def test_kernels_give_what_they_mean_for_each_size(name: str, kernels: dict[str,
             again = kernels[name](*arrays, sizes=sizes, threads=threads)
             for x, y in zip(found[: len(expected)], again, strict=False):
                 np.testing.assert_array_equal(x, y)
+
+
+# ---- what Python calls ---------------------------------------------------------------------------------
+
+
+def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., tuple[Any, ...]]]:
+    """The functions of optimised graphs, whose C functions stand in one library."""
+    library = CLibrary(partial(print_function, options=COptions()))
+    for graph in graphs:  # a module lists all functions of the library: then they are known
+        print_module(graph, library=library)
+    flags = (*toolchain.flags_for(fast_math=False), "-O1")
+    shared = build(toolchain.command, flags, print_source("all", library.functions))
+    made: list[Callable[..., tuple[Any, ...]]] = []
+    for graph in graphs:
+        function = load_module(print_module(graph, library=library), entry_name(graph))
+        link(function, shared, None)
+        made.append(function)
+    return made
+
+
+def test_programs_are_right_for_all_sizes(c_toolchain: Toolchain) -> None:
+    graphs: dict[str, Graph] = {}
+    scope = Observed(dict.fromkeys(("B", "N", "i", "idle", "len", "memory", "np"), 6))
+    with answering(scope):
+        graphs = {name: graph_of(text) for name, text in TEXTS.items()}
+        made = loaded([optimised(prepared(graph, "c"), "c") for graph in graphs.values()], c_toolchain)
+    assert str(scope.guards) == "True"
+    for (name, graph), function in zip(graphs.items(), made, strict=True):
+        for b, n in ((2, 2), (5, 20), (40, 3), (6, 8)):
+            sizes = {"B": b, "N": n, "i": 3, "idle": 2, "len": b, "memory": n, "np": 2}
+            arrays = drawn(graph, sizes, name)
+            with np.errstate(all="ignore"):
+                expected = [np.asarray(x) for x in evaluate(fix_sizes(graph, sizes), *arrays)]
+            assert_close([np.asarray(x) for x in function(*arrays)], expected)
+
+
+@pytest.fixture(scope="module")
+def differences(c_toolchain: Toolchain) -> Any:
+    """A function of a library as Python calls it: of two sizes, an array and its result."""
+    with answering(Observed(HINTS)):
+        graph = as_kernel(parse(f"{HEADER}{KERNELS['differences']}"))
+        (function,) = loaded([graph], c_toolchain)
+    (name,) = (name for name in function.__globals__ if name.startswith("c_"))
+    return function.__globals__[name]
+
+
+def test_operands_are_copied_where_they_are_not_in_order(differences: Any) -> None:
+    x = np.arange(60, dtype=np.float32).reshape(5, 12)[:, ::2] ** 2
+    out = np.empty((5, 5), np.float32)
+    differences(5, np.int64(6), x, out)
+    np.testing.assert_array_equal(out, x[:, 1:] - x[:, :-1])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shape", "match"),
+    [
+        ((5, 6), (6, 5), "argument 0 has another shape"),
+        ((5, 6), (30,), "needs float32 of shape"),
+        ((5,), (5, 6), "takes 2 sizes first|int"),
+        ((5, -6), (5, 6), "takes 2 sizes first"),
+        ((5, 6.0), (5, 6), "int"),
+        ((5, 6, 7), (5, 6), "takes 2 arrays, not 3"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    differences: Any, sizes: tuple[Any, ...], shape: tuple[int, ...], match: str
+) -> None:
+    with pytest.raises(TypeError, match=match):
+        differences(*sizes, np.zeros(shape, np.float32), np.empty((5, 5), np.float32))
+
+
+def test_results_that_do_not_fit_are_refused(differences: Any) -> None:
+    with pytest.raises(TypeError, match="argument 1"):
+        differences(5, 6, np.zeros((5, 6), np.float32), np.empty((5, 6), np.float32))

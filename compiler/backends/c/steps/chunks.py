@@ -8,7 +8,7 @@ from ....loops.work import CHUNK, MOST_CHUNKS
 from ....symbolic_size import SymbolicSize, is_known, maximum, minimum, quotient
 from ..function import CFunction
 from ..parameters import parameters
-from ..sizes import factor_text, names_in_call, size_text
+from ..sizes import size_text
 
 _PARALLEL = Template("""\
 static void $name($parameters, long threads)
@@ -22,14 +22,17 @@ static void $name($parameters, long threads)
 _PARALLEL_BY_SIZES = Template("""\
 static void $name($parameters, long threads)
 {
-    if (!($elements))
-        return;
-    const long items = $items, per_chunk = $size;
+$leaves    const long items = $items, per_chunk = $size;
     #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && per_chunk < items)
     for (long begin = 0; begin < items; begin += per_chunk)
         ${name}_chunk($arguments, begin, begin + per_chunk < items ? begin + per_chunk : items);
 }
 """)
+
+_LEAVES = """\
+    if ({} == 0)
+        return;
+"""
 
 _SERIAL = Template("""\
 static void $name($parameters, long threads)
@@ -67,7 +70,7 @@ def over_chunks(name: str, declared: Sequence[str], items: int, size: int, eleme
             arguments=arguments,
             items=size_text(items),
             size=size_text(size),
-            elements=size_text(elements),
+            leaves="" if is_known(elements >= 1) else _LEAVES.format(size_text(elements)),
         )
     form = _PARALLEL if size < items else _SERIAL
     return form.substitute(

@@ -8,8 +8,8 @@ import math
 from string import Template
 from typing import Any
 
-from ....dtypes import DType, dtype_name, kind, real_dtype
 from ....affine import is_one
+from ....dtypes import DType, dtype_name, kind, real_dtype
 from ....ir import Call
 from ....symbolic_size import minimum
 from ..expression import functions_in

@@ -157,7 +157,7 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
             name=whole,
             arguments=", ".join(names(declared)),
             count=factor_text(math.prod(batch)),
-            without="" if is_known(flops >= 1) else f" || !{factor_text(flops)}",
+            without="" if is_known(flops >= 1) else f" || {factor_text(flops)} == 0",
             multiply=OF_DTYPE[dtype.name],
             turned=left.text_of_turn(left.contract),
             left_apart=factor_text(left.apart),

@@ -196,29 +196,40 @@ class Records:
         record = _SMALL_RECORD if self.nbytes == 8 else _LARGE_RECORD
         keys = [_key_function(self.name, i, dtype, self.descending) for i, dtype in enumerate(self.keys)]
         tie = f"{self.name}_key(a) == {self.name}_key(b) && {self.name}_index(a) > {self.name}_index(b)"
-        texts = {"name": self.name, "length": factor_text(self.length)}
+        texts = {"name": self.name, "length": str(self.length)}
         texts["tie"] = f" || ({tie})" if self.by_index else ""
         order = (_BY_DIGITS if self.by_digits else _BY_MERGING).substitute(texts)
         if isinstance(self.length, SymbolicSize):
-            order = self._by_either(texts)
+            order = self._by_either({**texts, "length": "length"})
         heap = _HEAP.substitute(texts, count=texts["length"]) if self.by_index else ""
         return record.substitute(name=self.name) + "".join(keys) + order + heap
 
     def _by_either(self, texts: Mapping[str, str]) -> str:
-        """By digits or merging, as is faster of so many."""
-        merging = _BY_MERGING.substitute(texts)
-        if self.by_index:
-            return merging
-        wide = _BY_DIGITS.substitute(texts).replace("uint32_t", "uint64_t")  # of how many nobody knows
-        ways = [text.replace(f"*{self.name}_order(", f"*{self.name}_by_{way}(")
-                for way, text in (("merging", merging), ("digits", wide))]  # fmt: skip
-        return "".join([*ways, _BY_EITHER.substitute(texts, longest=self.longest_by_merging)])
+        """By digits or merging, as is faster of so many, which the functions are told."""
+        ways = {
+            "merging": _BY_MERGING.substitute(texts),
+            "digits": _BY_DIGITS.substitute(texts)
+            .replace("uint32_t", "uint64_t")
+            .replace("== length", "== (uint64_t)length"),
+        }
+        named = (
+            text.replace(f"*{self.name}_order(", f"*{self.name}_by_{way}(") for way, text in ways.items()
+        )
+        either = _BY_EITHER.substitute(texts, longest=self.longest_by_merging)
+        return "".join([*named, either]).replace("int digits)", "int digits, long length)")
+
+    def arguments(self, digits: int) -> str:
+        """What the function that sorts takes last: how many digits keys have, and how many they are if nobody knows."""
+        return (
+            f"{digits}, {factor_text(self.length)}" if isinstance(self.length, SymbolicSize) else str(digits)
+        )
 
 
 _BY_EITHER = Template("""\
 static ${name}_record *${name}_order(${name}_record *restrict records, ${name}_record *restrict room, int digits)
 {
-    return $length > $longest ? ${name}_by_digits(records, room, digits) : ${name}_by_merging(records, room, digits);
+    return length > $longest ? ${name}_by_digits(records, room, digits, length)
+                             : ${name}_by_merging(records, room, digits, length);
 }
 """)
 
@@ -280,7 +291,7 @@ def sort(call: Call, name: str, *, any_length: bool = False) -> CFunction | None
     texts = {"name": name, "length": factor_text(length), "inner": factor_text(inner)}
     body = [
         (_FIRST_KEY if place == count - 1 else _NEXT_KEY).substitute(
-            texts, place=place, digits=keys[place].dtype.itemsize
+            texts, place=place, digits=records.arguments(keys[place].dtype.itemsize)
         )
         for place in reversed(range(count))
     ]
@@ -371,14 +382,14 @@ def top_k(call: Call, name: str) -> CFunction | None:
     axis, count = params["axis"], params["k"]
     (x,) = call.inputs
     length, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
-    if not _can_be_keys(call.inputs, length):
+    if not _can_be_keys(call.inputs, length) or isinstance(count, SymbolicSize):
         return None
     texts = {key: factor_text(n) for key, n in (("length", length), ("inner", inner), ("count", count))}
     texts["name"] = name
     write = _WRITE_TOP.substitute(texts)
     if not is_known(count * HEAP_SHARE <= length):
         records = Records(name, (x.dtype,), descending=True, length=length)
-        first = _FIRST_KEY.substitute(texts, place=0, digits=x.dtype.itemsize)
+        first = _FIRST_KEY.substitute(texts, place=0, digits=records.arguments(x.dtype.itemsize))
         return _over_rows(call, records, first + write, axis, 2 * length, records.work + 6 * count)
     records = Records(name, (x.dtype,), descending=True, length=count, by_index=True)
     deep = math.log2(max(typical(length), 2) / max(typical(count), 1))
