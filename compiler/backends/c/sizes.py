@@ -48,7 +48,7 @@ def factor_text(size: Any) -> str:
 
 def scaled(size: Any, factor: float) -> Any:
     """A size times a number, rounded: what work is made of."""
-    if not isinstance(size, SymbolicSize):
+    if isinstance(size, int):
         return round(size * factor)
     return quotient(size * max(round(factor * _FINE), 1), _FINE)
 

@@ -122,16 +122,26 @@ def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., 
     return made
 
 
+def of_all_texts(first: int, second: int) -> dict[str, int]:
+    """Sizes for any of the texts."""
+    return {
+        **dict.fromkeys(("B", "len"), first),
+        **dict.fromkeys(("N", "memory"), second),
+        **dict.fromkeys(("i", "idle", "np"), 3),
+        "K": 6 * first,
+    }
+
+
 def test_programs_are_right_for_all_sizes(c_toolchain: Toolchain) -> None:
     graphs: dict[str, Graph] = {}
-    scope = Observed(dict.fromkeys(("B", "N", "i", "idle", "len", "memory", "np"), 6))
+    scope = Observed(of_all_texts(6, 6))
     with answering(scope):
         graphs = {name: graph_of(text) for name, text in TEXTS.items()}
         made = loaded([optimised(prepared(graph, "c"), "c") for graph in graphs.values()], c_toolchain)
     assert str(scope.guards) == "True"
     for (name, graph), function in zip(graphs.items(), made, strict=True):
         for b, n in ((2, 2), (5, 20), (40, 3), (6, 8)):
-            sizes = {"B": b, "N": n, "i": 3, "idle": 2, "len": b, "memory": n, "np": 2}
+            sizes = of_all_texts(b, n)
             arrays = drawn(graph, sizes, name)
             with np.errstate(all="ignore"):
                 expected = [np.asarray(x) for x in evaluate(fix_sizes(graph, sizes), *arrays)]

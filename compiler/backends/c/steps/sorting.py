@@ -186,7 +186,8 @@ class Records:
         """Nanoseconds for one row."""
         if isinstance(self.length, SymbolicSize):
             wide = sum(dtype.itemsize for dtype in self.keys)
-            return scaled(self.length, 2.0 * wide) + 200 * wide
+            total: int = scaled(self.length, 2.0 * wide) + 200 * wide
+            return total
         if self.by_digits:
             return sum(200 * dtype.itemsize + 2.0 * dtype.itemsize * self.length for dtype in self.keys)
         return len(self.keys) * self.length * (4 + 3 * math.log2(max(self.length, 2)))
@@ -300,11 +301,11 @@ def sort(call: Call, name: str, *, any_length: bool = False) -> CFunction | None
     return _over_rows(call, records, "".join(body), axis, 2 * length, row_work)
 
 
-def _over_rows(call: Call, records: Records, body: str, axis: int, room: int, row_work: float) -> CFunction:
+def _over_rows(call: Call, records: Records, body: str, axis: int, room: int, row_work: Any) -> CFunction:
     """A function that runs `body` for each row along an axis, with memory for `room` records."""
     x, sizes = call.inputs[0], names_in_call(call)
     rows, inner = quotient(x.type.size, x.shape[axis]), math.prod(x.shape[axis + 1 :])
-    work = 1 + (scaled(rows, row_work) if isinstance(row_work, float) else rows * row_work)
+    work: Any = 1 + (rows * row_work if isinstance(row_work, SymbolicSize) else scaled(rows, row_work))
     nbytes = room * records.nbytes
     on_stack = is_known(nbytes <= STACK)
     if not on_stack and any(isinstance(number, SymbolicSize) for number in (rows, nbytes)):
@@ -392,8 +393,9 @@ def top_k(call: Call, name: str) -> CFunction | None:
         first = _FIRST_KEY.substitute(texts, place=0, digits=records.arguments(x.dtype.itemsize))
         return _over_rows(call, records, first + write, axis, 2 * length, records.work + 6 * count)
     records = Records(name, (x.dtype,), descending=True, length=count, by_index=True)
-    deep = math.log2(max(typical(length), 2) / max(typical(count), 1))
-    row_work = scaled(length, 1.5) + count * max(round(deep * 10), 1) + records.work
-    if not isinstance(length, SymbolicSize):
+    if isinstance(length, SymbolicSize):
+        deep = math.log2(max(typical(length), 2 * count) / count)
+        row_work = scaled(length, 1.5) + round(count * deep * 10) + round(records.work)
+    else:
         row_work = 1.5 * length + count * math.log2(length / count) * 10 + records.work
     return _over_rows(call, records, _SELECT.substitute(texts) + write, axis, 2 * count, row_work)
