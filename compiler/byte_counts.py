@@ -15,3 +15,8 @@ def show_bytes(amount: int) -> str:
         if amount >= unit:
             return f"{amount / unit:.4g} {name}"
     return f"{amount} B"
+
+
+def exact_bytes(amount: int) -> str:
+    """All digits of an amount, ``1_600_000``, or an expression as it is."""
+    return str(amount) if isinstance(amount, SymbolicSize) else f"{amount:_}"

@@ -2,11 +2,11 @@
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from .ir import Call, Graph, Value
+from .ir import Call, Dim, Graph, Value, same_type
 from .op import has_effect
-from .symbolic_size import SymbolicSize, is_known
+from .symbolic_size import SymbolicSize, typical
 
 VIEWS = frozenset(
     {
@@ -39,11 +39,11 @@ ALIGNMENT = 64
 class Block:
     """Memory that holds one value after another, from the first call that writes it to the last."""
 
-    nbytes: int
+    nbytes: Dim
     first: int
     last: int
     in_arena: bool
-    offset: int = 0
+    offset: Dim = 0
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ class MemoryPlan:
     """Values that show every element of their memory once."""
     overwritten: dict[Value, Value] = field(default_factory=dict[Value, Value])
     """For a result that is written in place: the operand that it replaces."""
-    arena_bytes: int = 0
+    arena_bytes: Dim = 0
     dying: dict[int, list[Value]] = field(default_factory=dict[int, "list[Value]"])
     """Per call: the values outside the arena that nothing needs after it."""
 
@@ -184,7 +184,7 @@ def _overwritten(
         block = plan.block.get(root)
         if block is None or root in taken or operand not in plan.whole:
             continue
-        if operand.dtype != output.dtype or not _has_same_shape(operand, output):
+        if not same_type(operand.type, output.type):
             continue
         readers = sum(plan.root.get(other, other) is root for other in call.inputs)
         if alive_until[root] > index or readers > 1:
@@ -195,20 +195,17 @@ def _overwritten(
     return found
 
 
-def _has_same_shape(operand: Value, output: Value) -> bool:
-    """For all sizes."""
-    dims = zip(operand.shape, output.shape, strict=False)
-    return operand.ndim == output.ndim and all(is_known(ours == theirs) for ours, theirs in dims)
-
-
-def place_blocks(blocks: Iterable[Block]) -> int:
+def place_blocks(blocks: Iterable[Block]) -> Dim:
     """Give the blocks of the arena their offsets, in the order in which they are made; the size of the arena.
 
-    A block takes the smallest gap that holds it. Gaps that touch become one.
+    A block takes the smallest gap that holds it. Gaps that touch become one. Of symbolic sizes, both are expressions.
     """
+    blocks = [block for block in blocks if block.in_arena]
+    if any(isinstance(block.nbytes, SymbolicSize) for block in blocks):
+        return _place_symbolic(blocks)
     gaps = _Gaps()
     ending: list[tuple[int, int, Block]] = []
-    for number, block in enumerate(block for block in blocks if block.in_arena):
+    for number, block in enumerate(blocks):
         while ending and ending[0][0] < block.first:
             done = ending.pop(0)[2]
             gaps.give_back(done.offset, aligned(done.nbytes))
@@ -217,7 +214,24 @@ def place_blocks(blocks: Iterable[Block]) -> int:
     return gaps.end
 
 
-def aligned(nbytes: int) -> int:
+def _place_symbolic(blocks: Sequence[Block]) -> Dim:
+    """By where they would lie for typical sizes."""
+    from .shapes.arena import Piece, offsets_of
+
+    usual = [replace(block, nbytes=typical(block.nbytes)) for block in blocks]
+    place_blocks(usual)
+    offsets, end = offsets_of(
+        [
+            Piece(block.nbytes, block.first, block.last, like.offset)
+            for block, like in zip(blocks, usual, strict=True)
+        ]
+    )
+    for block, offset in zip(blocks, offsets, strict=True):
+        block.offset = offset
+    return end
+
+
+def aligned(nbytes: Dim) -> Dim:
     """The bytes of a block, up to where the next one may begin."""
     return (nbytes + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from .ir import Graph, Value, called
+from .byte_counts import exact_bytes
+from .ir import Dim, Graph, Value, called
 from .memory_plan import Block, MemoryPlan
 from .naming import Naming
-from .peak_memory import peak_memory
+from .peak_memory import working_memory
+from .symbolic_size import typical
 from .table_text import aligned
 
 _COLUMNS: Final = 48
@@ -22,10 +24,10 @@ class Lifetime:
 
     name: str
     """The array that is made there first."""
-    nbytes: int
+    nbytes: Dim
     place: str
     """``argument``, ``output``, ``arena`` for what is kept from call to call, or ``temporary`` for what is not."""
-    offset: int | None
+    offset: Dim | None
     """Of its first byte in the arena; None elsewhere."""
     first: int
     """The number of the call that makes it, from 0."""
@@ -37,26 +39,27 @@ class Lifetime:
 class MemoryUse:
     """Bytes of arrays while a program runs. Numbers, and what Python needs for its objects, are not counted."""
 
-    arguments: int
+    arguments: Dim
     """What the program is given, arrays that it closes over included."""
-    outputs: int
+    outputs: Dim
     """What it returns, but for what lies in the memory of arguments that are donated."""
-    temporaries: int
+    temporaries: Dim
     """What it needs besides, at the time at which it needs most: kept from call to call as far as it can be. Where
-    threads share tiles, what one of them needs."""
+    threads share tiles, what one of them needs. Where sizes are symbolic, that time is the one for typical sizes."""
     lifetimes: tuple[Lifetime, ...] = ()
     """Every piece of memory: arguments first, then as they are made. What calls need inside of them is left out."""
     steps: int = 0
     """How many calls there are, or steps of a plan."""
 
     @property
-    def peak(self) -> int:
+    def peak(self) -> Dim:
         """All of that together."""
         return self.arguments + self.outputs + self.temporaries
 
     def __str__(self) -> str:
-        parts = f"arguments {self.arguments:_}, outputs {self.outputs:_}, temporaries {self.temporaries:_}"
-        return "\n".join([f"{self.peak:_} bytes: {parts}", *self._timeline()])
+        given, made, kept = map(exact_bytes, (self.arguments, self.outputs, self.temporaries))
+        parts = f"arguments {given}, outputs {made}, temporaries {kept}"
+        return "\n".join([f"{exact_bytes(self.peak)} bytes: {parts}", *self._timeline()])
 
     def _repr_html_(self) -> str:
         """A bar for each piece of memory over the calls during which it is needed, in notebooks."""
@@ -74,7 +77,7 @@ class MemoryUse:
         for number, life in enumerate(self.lifetimes):
             left, span = life.first / max(1, self.steps), (life.last - life.first + 1) / max(1, self.steps)
             text = escape(
-                f"{life.name}: {life.nbytes:_} bytes, {life.place}, calls {life.first} to {life.last}"
+                f"{life.name}: {exact_bytes(life.nbytes)} bytes, {life.place}, calls {life.first} to {life.last}"
             )
             parts.append(
                 f'<text x="0" y="{row * number + 12}">{text}</text>'
@@ -91,15 +94,15 @@ class MemoryUse:
         until = f"calls 0 to {self.steps - 1}" if self.steps > 1 else "call 0"
         rows = [("array", "bytes", "place", until)]
         for life in self.lifetimes:
-            place = life.place if life.offset is None else f"{life.place} +{life.offset:_}"
-            rows.append((life.name, f"{life.nbytes:_}", place, _marks(life, self.steps, columns)))
+            place = life.place if life.offset is None else f"{life.place} +{exact_bytes(life.offset)}"
+            rows.append((life.name, exact_bytes(life.nbytes), place, _marks(life, self.steps, columns)))
         return aligned(rows, right=(1,))
 
 
 def memory_use(graph: Graph, plan: MemoryPlan) -> MemoryUse:
     """What a graph needs whose results lie where a plan says."""
     returned: set[Block] = set()
-    outputs = 0
+    outputs: Dim = 0
     for value in graph.outputs:
         block = plan.block_of(value)
         if block is not None and block.first < 0 and block not in returned:
@@ -108,16 +111,19 @@ def memory_use(graph: Graph, plan: MemoryPlan) -> MemoryUse:
             outputs += value.type.nbytes
             if block is not None:
                 returned.add(block)
-    made = [0] * (len(graph.calls) + 1)  # by call: what is new and not in the arena, without results
+    made: list[Dim] = [0] * (
+        len(graph.calls) + 1
+    )  # by call: what is new and not in the arena, without results
     for block in plan.block.values():
         if not block.in_arena and block.first >= 0 and block not in returned:
             made[block.first] += block.nbytes
             made[min(block.last, len(graph.calls) - 1) + 1] -= block.nbytes
-    now = most = 0
+    now: Dim = 0
+    most: Dim = 0
     for call, change in zip(graph.calls, made, strict=False):
         now += change
-        inside = max((_working_memory(nested) for nested in called((call,))), default=0)
-        most = max(most, now + (inside if call.op != "kernel" else 0))
+        inside = max((working_memory(nested) for nested in called((call,))), key=typical, default=0)
+        most = max(most, now + (inside if call.op != "kernel" else 0), key=typical)
     arguments = sum(value.type.nbytes for value in graph.inputs)
     lifetimes = tuple(_lifetimes(graph, plan, returned))
     return MemoryUse(arguments, outputs, plan.arena_bytes + most, lifetimes, len(graph.calls))
@@ -155,7 +161,3 @@ def _names(graph: Graph) -> dict[Value, str]:
 def _marks(life: Lifetime, steps: int, columns: int) -> str:
     first, last = (step * columns // max(1, steps) for step in (life.first, life.last))
     return "·" * first + "█" * (last - first + 1) + "·" * (columns - last - 1)
-
-
-def _working_memory(graph: Graph) -> int:
-    return max(0, peak_memory(graph) - sum(value.type.nbytes for value in {*graph.outputs}))

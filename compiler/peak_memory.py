@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 
-from .ir import Call, Graph, Value, called
+from .ir import Call, Dim, Graph, Value, called
 from .memory_plan import VIEWS
 from .ops.composite import COMPOSITES, definition
+from .symbolic_size import typical
 from .trace import last_uses
 
 
-def peak_memory(graph: Graph) -> int:
+def peak_memory(graph: Graph) -> Dim:
     """The bytes that all results of a graph's calls hold at most at one time, when it runs call by call.
 
     Inputs and constants are not counted: they are there before. Results that are views of others cost
-    nothing and keep those alive; a nested graph, or a composite op, needs its own peak while it runs.
+    nothing and keep those alive; a nested graph, or a composite op, needs its own peak while it runs. Where sizes
+    are symbolic, the time is the one at which it is most for typical sizes.
 
     >>> import numpy as np, tracemill as tm
     >>> graph = tm.compile(lambda x: np.sum(np.sin(x) * 2.0)).lower(np.ones(100)).graph
@@ -24,10 +26,12 @@ def peak_memory(graph: Graph) -> int:
     for value in owner.values():
         users[value] = users.get(value, 0) + 1
     dying = last_uses(graph)
-    now = peak = 0
+    now: Dim = 0
+    peak: Dim = 0
     for index, call in enumerate(graph.calls):
         now += sum(value.type.nbytes for value in call.outputs if owner.get(value) is value)
-        peak = max(peak, now + max(map(_working_memory, _run_by(call)), default=0))
+        inside = max(map(working_memory, _run_by(call)), key=typical, default=0)
+        peak = max(peak, now + inside, key=typical)
         for value in dying.get(index, ()):
             place = owner.get(value)
             if place is not None:
@@ -43,9 +47,9 @@ def _run_by(call: Call) -> Iterator[Graph]:
         yield definition(call.op, tuple(value.type for value in call.inputs), call.params)
 
 
-def _working_memory(graph: Graph) -> int:
+def working_memory(graph: Graph) -> Dim:
     """What a nested graph needs besides its outputs, which the call counts as its own."""
-    return max(0, peak_memory(graph) - sum(value.type.nbytes for value in {*graph.outputs}))
+    return max(0, peak_memory(graph) - sum(value.type.nbytes for value in {*graph.outputs}), key=typical)
 
 
 def _owners(graph: Graph) -> dict[Value, Value]:

@@ -1,0 +1,140 @@
+"""Where the blocks of an arena lie whose sizes are symbolic: at places by expressions that hold for all sizes.
+
+Which of two blocks that live at the same time comes first is decided for typical sizes. For all others, each then
+begins where the last of those before it ends. That is the greatest of some sums. Sums are vectors here: each named
+size is its least value and what is more than that, so that products of these are never negative, and a sum of them is
+no less than another if none of its coefficients is.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf
+from operator import add as plus
+from operator import ge, mul
+from typing import TypeAlias
+
+from ..symbolic_size import typical
+from .bounds import atom_interval
+from .dim import Dim, Extent, of_terms, terms_of
+from .terms import Atom, Monomial, add, atom, number, substituted
+
+LINE = 64
+"""Blocks begin at multiples of so many bytes."""
+
+MOST_SUMS = 3
+"""Of more sums than these some are joined, to what is as great as any of them."""
+
+Sum: TypeAlias = tuple[int, ...]
+"""Coefficients, the first that of 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """A block, and where it would lie for typical sizes."""
+
+    nbytes: Extent
+    first: int
+    last: int
+    typical_offset: int
+
+    def meets(self, other: "Piece") -> bool:
+        """Whether both live at one time."""
+        return self.first <= other.last and other.first <= self.last
+
+
+def offsets_of(pieces: Sequence[Piece]) -> tuple[list[Extent], Extent]:
+    """Where each piece begins, a multiple of `LINE`, and where the last one ends."""
+    space = _Space(piece.nbytes for piece in pieces)
+    starts: dict[Piece, list[Sum]] = {}
+    ends: dict[Piece, list[Sum]] = {}
+    for piece in sorted(pieces, key=lambda piece: (piece.typical_offset, piece.first)):
+        before: list[Piece] = []
+        for other in reversed(ends):
+            if piece.meets(other) and not any(map(other.meets, before)):
+                before.append(other)
+        starts[piece] = space.greatest(end for other in before for end in ends[other])
+        size = space.sizes[piece.nbytes]
+        ends[piece] = [tuple(map(plus, start, size)) for start in starts[piece]]
+    whole = space.greatest(end for sums in ends.values() for end in sums)
+    return [space.offset(starts[piece]) for piece in pieces], space.offset(whole)
+
+
+class _Space:
+    """The products that sizes are sums of, and the sizes as such sums."""
+
+    def __init__(self, sizes: Iterable[Extent]) -> None:
+        self.lows: dict[Atom, int] = {}
+        self.places: dict[Monomial | Extent, int] = {(): 0}
+        """The place of each product in a sum; of a size, if it is none of products that are never negative."""
+        counts = {size: self._counts(size) for size in sizes}
+        self.sizes: dict[Extent, Sum] = {
+            size: tuple(found.get(one, 0) for one in self.places) for size, found in counts.items()
+        }
+        """The sums of sizes, with what may lie between a block and the next line."""
+        self.typical = [max(0, typical(self._product(one))) for one in self.places]
+
+    def _counts(self, size: Extent) -> dict[Monomial | Extent, int]:
+        terms = terms_of(size)
+        for one in dict.fromkeys(one for monomial, _ in terms for one in monomial):
+            low, _ = atom_interval(one, {})
+            if low == -inf:
+                terms = ()
+                break
+            self.lows[one] = int(low)
+        shifted = {one: add(atom(one), number(low)) for one, low in self.lows.items()}
+        counts: dict[Monomial | Extent, int] = dict(substituted(terms, shifted)) or {size: 1}
+        for one in counts:
+            self.places.setdefault(one, len(self.places))
+        if not isinstance(size % LINE, int) or size % LINE:
+            counts[()] = counts.get((), 0) + LINE - 1
+        return counts
+
+    def greatest(self, sums: Iterable[Sum]) -> list[Sum]:
+        """Those of which none is known to be no greater than another; a few, joined where there are more."""
+        kept: list[Sum] = [(0,) * len(self.places)]
+        for one in sums:
+            if not any(_is_never_less(other, one) for other in kept):
+                kept = [other for other in kept if not _is_never_less(one, other)]
+                kept.append(one)
+        while len(kept) > MOST_SUMS:
+            left, right = min(combinations(kept, 2), key=self._cost_of_joining)
+            joined = _joined(left, right)
+            kept = [one for one in kept if not _is_never_less(joined, one)]
+            kept.append(joined)
+        return kept
+
+    def _cost_of_joining(self, pair: tuple[Sum, Sum]) -> int:
+        return self._typical(_joined(*pair)) - max(map(self._typical, pair))
+
+    def _typical(self, one: Sum) -> int:
+        return sum(map(mul, one, self.typical))
+
+    def offset(self, sums: Sequence[Sum]) -> Extent:
+        """The line in which the greatest of them lies."""
+        return Dim.maximum(*map(self._extent, sums)) // LINE * LINE
+
+    def _extent(self, one: Sum) -> Extent:
+        found: Extent = 0
+        for product, count in zip(self.places, one, strict=True):
+            if count:
+                found += count * self._product(product)
+        return found
+
+    def _product(self, product: Monomial | Extent) -> Extent:
+        """Of what sizes are more than their least values."""
+        if not isinstance(product, tuple):
+            return product
+        found: Extent = 1
+        for one in product:
+            found *= of_terms(atom(one)) - self.lows[one]
+        return found
+
+
+def _is_never_less(one: Sum, other: Sum) -> bool:
+    return all(map(ge, one, other))
+
+
+def _joined(one: Sum, other: Sum) -> Sum:
+    """What is no less than either."""
+    return tuple(map(max, one, other))
