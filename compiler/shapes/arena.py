@@ -12,7 +12,7 @@ from itertools import combinations
 from math import inf
 from operator import add as plus
 from operator import ge, mul
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..symbolic_size import typical
 from .bounds import atom_interval
@@ -43,7 +43,7 @@ class Piece:
         return self.first <= other.last and other.first <= self.last
 
 
-def offsets_of(pieces: Sequence[Piece]) -> tuple[list[Extent], Extent]:
+def offsets_of(pieces: Sequence[Piece]) -> tuple[list[Any], Any]:
     """Where each piece begins, a multiple of `LINE`, and where the last one ends."""
     space = _Space(piece.nbytes for piece in pieces)
     starts: dict[Piece, list[Sum]] = {}
@@ -84,8 +84,8 @@ class _Space:
             self.lows[one] = int(low)
         shifted = {one: add(atom(one), number(low)) for one, low in self.lows.items()}
         counts: dict[Monomial | Extent, int] = dict(substituted(terms, shifted)) or {size: 1}
-        for one in counts:
-            self.places.setdefault(one, len(self.places))
+        for product in counts:
+            self.places.setdefault(product, len(self.places))
         if not isinstance(size % LINE, int) or size % LINE:
             counts[()] = counts.get((), 0) + LINE - 1
         return counts

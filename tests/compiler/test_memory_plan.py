@@ -1,17 +1,22 @@
 """The memory plan: what lives at the same time lies apart, what dies is used again, what is returned is new."""
 
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tracemill as tm
 from recording import recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy.form import writing
 from tracemill.compiler.ir import Call, Graph, Value
-from tracemill.compiler.memory_plan import ALIGNMENT, MemoryPlan, Writing, plan_memory
+from tracemill.compiler.memory_plan import ALIGNMENT, Block, MemoryPlan, Writing, place_blocks, plan_memory
+from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.trace import bind_all
 
 SIZES = (1, 3, 40, 1000)
@@ -118,11 +123,79 @@ def test_numbers_are_read_before_their_memory_is_used_again() -> None:
 @given(graph=programs(), anywhere=st.booleans())
 def test_blocks_that_live_at_the_same_time_do_not_overlap(graph: Graph, anywhere: bool) -> None:
     plan = plan_memory(graph, written_anywhere) if anywhere else plan_of(graph)
-    placed = [block for block in plan.block.values() if block.in_arena]
+    assert_apart([block for block in plan.block.values() if block.in_arena], plan.arena_bytes)
+
+
+def assert_apart(placed: Sequence[Block], end: int) -> None:
     for block in placed:
         assert block.offset % ALIGNMENT == 0
-        assert 0 <= block.offset <= block.offset + block.nbytes <= plan.arena_bytes
+        assert 0 <= block.offset <= block.offset + block.nbytes <= end
     for a, b in combinations(placed, 2):
         together = a.first <= b.last and b.first <= a.last
         apart = a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset
         assert apart or not together
+
+
+# ---- symbolic sizes --------------------------------------------------------------------------------
+
+B, N = tm.Dim("B", min=2), tm.Dim("N", min=2)
+OF_MODELS: dict[str, list[Any]] = {
+    "layers": [4 * B * 784, 4 * B * 128, 4 * B * 10, 4 * B, 4 * 784 * 128, 4 * 128 * 10, 40],
+    "attention": [256 * B * N, 4 * B * N * N, 1024 * B * N, 4 * B * N, 4 * 64 * 64],
+    "matrices": [8 * B * N, 16 * B * N, 8 * B, 8 * N, B * N, 8 * B * (N - 1)],
+}
+"""Bytes of arrays."""
+OTHERS: list[Any] = [
+    B // 2,
+    12 * (N // 3) + 1,
+    8 * (B - 2) * N,
+    tm.Dim.maximum(B, N) * 4,
+    (N - 1) // 2 * B,
+    0,
+]
+SYMBOLIC: list[Any] = [*OTHERS, *(nbytes for kind in OF_MODELS.values() for nbytes in kind)]
+
+
+def at(size: Any, sizes: Mapping[str, int]) -> int:
+    return size if isinstance(size, int) else int(size.at(sizes))
+
+
+def placed_at(blocks: Sequence[Block], sizes: Mapping[str, int]) -> list[Block]:
+    """The blocks as they lie for these sizes."""
+    return [
+        replace(block, nbytes=at(block.nbytes, sizes), offset=at(block.offset, sizes)) for block in blocks
+    ]
+
+
+@settings(deadline=None)
+@given(
+    blocks=st.lists(st.tuples(st.sampled_from(SYMBOLIC), st.integers(0, 9)), min_size=1, max_size=20),
+    hints=st.fixed_dictionaries({"B": st.integers(2, 2000), "N": st.integers(2, 2000)}),
+    sizes=st.lists(
+        st.fixed_dictionaries({"B": st.integers(2, 2000), "N": st.integers(2, 2000)}), min_size=1, max_size=4
+    ),
+)
+def test_blocks_of_symbolic_sizes_lie_apart_for_all_sizes(
+    blocks: list[tuple[Any, int]], hints: dict[str, int], sizes: list[dict[str, int]]
+) -> None:
+    made = [Block(nbytes, first, first + long, True) for first, (nbytes, long) in enumerate(blocks)]
+    scope = Observed(hints)
+    with answering(scope):
+        end = place_blocks(made)
+    assert str(scope.guards) == "True"
+    for one in (hints, {"B": 2, "N": 2}, *sizes):
+        assert_apart(placed_at(made, one), at(end, one))
+
+
+@pytest.mark.parametrize("kind", OF_MODELS)
+@pytest.mark.parametrize("count", [10, 60])
+def test_an_arena_of_symbolic_sizes_is_hardly_larger_than_one_for_each(kind: str, count: int) -> None:
+    rng = random.Random(count)
+    made = [
+        Block(rng.choice(OF_MODELS[kind]), i, i + rng.choice([1, 1, 2, 2, 3, 5, 20]), True)
+        for i in range(count)
+    ]
+    with answering(Observed({"B": 32, "N": 50})):
+        end = place_blocks(made)
+    for sizes in ({"B": 32, "N": 50}, {"B": 20, "N": 90}, {"B": 100, "N": 64}, {"B": 90, "N": 200}):
+        assert at(end, sizes) <= 1.25 * place_blocks(placed_at(made, sizes))
