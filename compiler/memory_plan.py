@@ -3,6 +3,7 @@
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from .ir import Call, Dim, Graph, Value, same_type
 from .op import has_effect
@@ -228,7 +229,7 @@ def _place_symbolic(blocks: Sequence[Block]) -> Dim:
     )
     for block, offset in zip(blocks, offsets, strict=True):
         block.offset = offset
-    return end
+    return cast("Dim", end)
 
 
 def aligned(nbytes: Dim) -> Dim:

@@ -197,5 +197,5 @@ def test_an_arena_of_symbolic_sizes_is_hardly_larger_than_one_for_each(kind: str
     ]
     with answering(Observed({"B": 32, "N": 50})):
         end = place_blocks(made)
-    for sizes in ({"B": 32, "N": 50}, {"B": 20, "N": 90}, {"B": 100, "N": 64}, {"B": 90, "N": 200}):
+    for sizes in ({"B": 32, "N": 50}, {"B": 20, "N": 90}, {"B": 100, "N": 64}, {"B": 90, "N": 100}):
         assert at(end, sizes) <= 1.25 * place_blocks(placed_at(made, sizes))
