@@ -1,6 +1,8 @@
 """The call that ``--in`` and ``--example`` describe, for a function that is named on the command line."""
 
-from collections.abc import Callable, Generator, Sequence
+import json
+import re
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 from ..compiler.errors import ArgumentSpecError, TracemillError
 from ..compiler.tracing import array_type
 from ..runtime.argument_text import parse_spec, signature_of_call
-from ..runtime.signature import ArraySpec, Signature, Spec
+from ..runtime.signature import Signature
 
 
 def describes_a_call(command: Callable[..., None]) -> Callable[..., None]:
@@ -27,7 +29,9 @@ def describes_a_call(command: Callable[..., None]) -> Callable[..., None]:
             help='As "x: f32[4, 784]"; repeat for each.',
         ),
         click.option(
-            "--example", type=click.Path(path_type=Path), help="A .npz file with arrays for the arguments."
+            "--example",
+            type=click.Path(path_type=Path),
+            help='A .npz file with arrays for the arguments, or a .json file: {"x": "f32[4, 784]"}.',
         ),
         click.option("--transform", metavar="TEXT", help='As "vmap(grad(argnums=0), in_dims=(None, 0, 0))".'),
     )
@@ -44,8 +48,12 @@ def described_signature(
     `click.UsageError` for what cannot be read, and for arguments that the function does not take.
     """
     with as_usage():
-        specs = [parse_spec(text) for text in texts] + (read_example(example) if example else [])
-        return signature_of_call(function, specs)
+        return signature_of_call(function, map(parse_spec, described_texts(texts, example)))
+
+
+def described_texts(texts: Sequence[str], example: Path | None) -> list[str]:
+    """The arguments of ``--in``, and those of ``--example``, each in the IR's words."""
+    return [*texts, *(read_example(example) if example is not None else ())]
 
 
 @contextmanager
@@ -57,16 +65,52 @@ def as_usage() -> Generator[None]:
         raise click.UsageError(error.message) from None
 
 
-def read_example(path: Path) -> list[tuple[str, Spec]]:
-    """The arrays of a ``.npz`` file as arguments: their names are dotted names. Nothing is unpickled."""
+def read_example(path: Path) -> list[str]:
+    """The arguments in a ``.npz`` file, whose arrays have dotted names, or a ``.json`` file. Nothing is unpickled."""
+    if path.suffix == ".json":
+        return list(_described(_document(path), ()))
     if path.is_file() and not is_zipfile(path):
         raise click.ClickException(
-            f"cannot read arrays from {path}: it is no .npz file, which np.savez writes"
+            f"cannot read arrays from {path}: it is no .npz file, which np.savez writes, and no .json file"
         )
     try:
         with np.load(path, allow_pickle=False) as archive:
-            types = {name: array_type(archive[name]) for name in archive.files}
+            return [f"{name}: {array_type(archive[name])}" for name in archive.files]
     except (OSError, ValueError, AttributeError, TypeError, TracemillError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise click.ClickException(f"cannot read arrays from {path}: {reason}") from error
-    return [(name, ArraySpec(type.dtype, type.shape)) for name, type in types.items()]
+        raise _unreadable(path, "arrays", error) from error
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unreadable(path, "arguments", error) from error
+    if not isinstance(found, dict):
+        raise click.ClickException(
+            f'{path} holds no arguments by name: write {{"x": "f32[4, 784]", "layers": [{{"w": "f32[784, 10]"}}]}}'
+        )
+    return found
+
+
+def _described(found: Any, path: tuple[str, ...]) -> Iterator[str]:
+    """The leaves of a document: texts are types, and all else is a setting."""
+    if isinstance(found, dict | list) and (found or not path):
+        items = found.items() if isinstance(found, dict) else enumerate(found)
+        for key, item in items:
+            if not re.fullmatch(r"\w+", str(key)):
+                raise ArgumentSpecError(
+                    f"{key!r} in {'.'.join(path) or 'the example'} is no name of an argument"
+                )
+            yield from _described(item, (*path, str(key)))
+        return
+    name = ".".join(path)
+    if isinstance(found, dict | list):
+        raise ArgumentSpecError(
+            f"{name!r} holds nothing: leave it out, or describe the call in Python, to tm.export"
+        )
+    yield f"{name}: {found}" if isinstance(found, str) else f"{name} = {found!r}"
+
+
+def _unreadable(path: Path, what: str, error: Exception) -> click.ClickException:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return click.ClickException(f"cannot read {what} from {path}: {reason}")

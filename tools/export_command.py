@@ -8,7 +8,7 @@ from ..compiler.byte_counts import show_bytes
 from ..runtime.artifact.export import export
 from ..runtime.artifact.saving import BUNDLE, EXTENSION, FORMATS
 from ..runtime.artifact.targets import CPU, CPU_C
-from .argument_specs import as_usage, describes_a_call, read_example
+from .argument_specs import as_usage, described_texts, describes_a_call
 from .named_function import find_function
 from .output_path import check_file, check_folder
 from .transform_text import apply_transforms
@@ -59,12 +59,9 @@ def export_(
     if output is not None:
         _check_output(output, format)
     found = find_function(function)
-    texts = [*described]
-    if example is not None:
-        texts += [f"{name}: {spec}" for name, spec in read_example(example)]
     wanted = apply_transforms(transform, found) if transform else found
     with working(f"exporting {function}"), as_usage():
-        artifact = export(wanted, *texts, targets=targets or CPU)
+        artifact = export(wanted, *described_texts(described, example), targets=targets or CPU)
         path = artifact.save(output or _usual_output(artifact.interface.name, format), format)
     size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
     click.echo(f"{path}: {show_bytes(size)}, {artifact} for {', '.join(artifact.targets)}")

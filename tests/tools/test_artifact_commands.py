@@ -79,6 +79,27 @@ def test_transforms_examples_and_names_of_files(terminal: Terminal) -> None:
     assert sorted(path.name for path in Path().iterdir() if path.suffix == ".tmill") == ["g.tmill"]
 
 
+def test_arguments_are_described_in_json(terminal: Terminal) -> None:
+    Path("call.json").write_text('{"layers": {"w": ["f64[2]"]}, "x": "f64[4, 3]"}')
+    described = terminal.run(*SCORES).out
+    assert terminal.run("export", "model.py:scores", "--example", "call.json").out == described
+    Path("call.json").write_text('{"w": "f64[3]"}')
+    ran = terminal.run("inspect", "model.py:loss", "--example", "call.json", "--in", "x: f64[2, 3]")
+    assert (ran.status, ran.err) == (0, "")
+    for text, status, message in (
+        ("{", 1, "cannot read arguments from call.json: Expecting property name"),
+        ("[" * 10**5, 1, "cannot read arguments from call.json: "),
+        ("[1]", 1, "call.json holds no arguments by name: write "),
+        ('{"w": "f12[3]"}', 2, "there is no dtype 'f12'"),
+        ('{"w": {}}', 2, "'w' holds nothing"),
+        ('{"w; x": 1}', 2, "'w; x' in the example is no name"),
+    ):
+        Path("call.json").write_text(text)
+        ran = terminal.run("export", "model.py:loss", "--example", "call.json")
+        assert (ran.status, ran.out, ran.err.count("\n")) == (status, "", 1)
+        assert message in ran.err
+
+
 def test_sources_are_written_to_a_folder(terminal: Terminal) -> None:
     ran = terminal.run(*SCORES, "--format", "python", "-o", "plain")
     assert ran.status == 0, ran.err
