@@ -7,6 +7,7 @@ import numpy as np
 from ..compiler.errors import InternalError
 from ..compiler.functions import add
 from ..compiler.ir import Call, Constant, Value
+from ..compiler.symbolic_size import same_shape
 from ..compiler.trace import Builder, bind
 
 
@@ -76,9 +77,10 @@ class Cotangents:
     def _before_erasing(self, value: Value, inner: Value, place: dict[str, Any]) -> Value | None:
         """What `value` was before zeros were written to `place`, if that is how it was made."""
         call = self._producer.get(value)
-        if call is None or call.op != "update_slice" or call.inputs[1].shape != inner.shape:
+        if call is None or call.op != "update_slice" or not same_shape(call.inputs[1].shape, inner.shape):
             return None
-        is_there = all(call.params[name] == place[name] for name in ("start", "step"))
+        params: Any = call.params
+        is_there = all(same_shape(params[name], place[name]) for name in ("start", "step"))
         return call.inputs[0] if is_there and self._is_zero(call.inputs[1]) else None
 
     def _is_zero(self, value: Value) -> bool:

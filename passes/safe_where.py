@@ -14,6 +14,7 @@ from ..compiler.functions import (
     where,
 )
 from ..compiler.ir import Call, Graph, Param, Shape, Value
+from ..compiler.symbolic_size import is_known, same_shape
 from ..compiler.trace import Builder, bind, bind_all, depends_on, recording
 from .decompose import decompose_composites
 from .nested import holds_graph
@@ -142,8 +143,9 @@ def _before(call: Call, value: Value, mask: Value) -> Value | None:
 
 def _narrowed(mask: Value, shape: Shape) -> Value:
     """A mask for what was repeated along axes: where any of the copies matters."""
-    if mask.shape == shape:
+    if same_shape(mask.shape, shape):
         return mask
     lead = mask.ndim - len(shape)
-    repeated = [i + lead for i, dim in enumerate(shape) if dim == 1 and mask.shape[i + lead] != 1]
+    pairs = enumerate(zip(shape, mask.shape[lead:], strict=True), lead)
+    repeated = [axis for axis, (dim, long) in pairs if not is_known(dim == long) and dim == 1]
     return reshape(bind("any", mask, axes=(*range(lead), *repeated)), shape)
