@@ -8,6 +8,7 @@ import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...compiler.outside_array import as_seen_inside
+from ...compiler.symbolic_size import SymbolicSize, is_known, joint_shape
 from ...compiler.traced_array import (
     TracedArray,
     array_from,
@@ -42,10 +43,9 @@ def float_dtype(method: str, dtype: Any) -> Any:
 def size_of(method: str, size: Any, *parameters: Any) -> Size:
     """The shape of a draw: `size`, to which the parameters must broadcast, or else what they broadcast to."""
     shapes = [np.shape(parameter) for parameter in parameters]
-    try:
-        common = np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise ShapeError(f"{method}: the parameters of shapes {shapes} do not broadcast") from None
+    common = joint_shape(*shapes)
+    if common is None:
+        raise ShapeError(f"{method}: the parameters of shapes {shapes} do not broadcast")
     if size is None:
         return common
     shape = whole_size(method, size)
@@ -56,24 +56,22 @@ def size_of(method: str, size: Any, *parameters: Any) -> Size:
 
 def fits(shape: Size, target: Size) -> bool:
     """Whether one shape broadcasts to another."""
-    try:
-        return np.broadcast_shapes(shape, target) == target
-    except ValueError:
-        return False
+    joint = joint_shape(shape, target)
+    return joint is not None and joint == target
 
 
 def whole_size(method: str, size: Any) -> Size:
     """`size=` as a shape."""
     items = size if isinstance(size, (tuple, list)) else (size,)
     try:
-        shape = tuple(index(item) for item in items)
+        shape = tuple(item if isinstance(item, SymbolicSize) else index(item) for item in items)
     except TypeError:
         raise ArgumentTypeError(
             f"{method}: size must be an int or a tuple of ints, not {size!r:.60}"
         ) from None
     if any(item < 0 for item in shape):
         raise ArgumentValueError(f"{method}: size must not be negative, but is {shape}")
-    if prod(shape) > np.iinfo(np.int64).max:
+    if is_known(prod(shape) > np.iinfo(np.int64).max):
         raise ArgumentValueError(f"{method}: no array has as many entries as size={shape}")
     return shape
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentValueError, RandomnessError
+from ...compiler.symbolic_size import SymbolicSize, is_known
 from ...compiler.traced_array import is_traced
 from ...compiler.tracing import current_trace, user_location
 from ..mapped_axes import mapped_axes, update_in_step
@@ -31,7 +32,7 @@ class Source:
             update_in_step(self._counter)
             counter = as_array(self._counter)
             start = +counter
-            counter += np.uint64(taken)
+            counter += taken.as_number() if isinstance(taken, SymbolicSize) else np.uint64(taken)
         else:
             with _taking:
                 start = self._counter[()]
@@ -68,7 +69,7 @@ def _lane(method: str) -> Any:
     different = [axis for axis in axes if axis.randomness == "different"]
     if not different:
         return 0
-    if prod(axis.size for axis in different) >= 2**32:
+    if is_known(prod(axis.size for axis in different) >= 2**32):
         raise ArgumentValueError(f"{method}: at most 2³² - 1 examples have random numbers of their own")
     number: Any = 0
     for axis in different:

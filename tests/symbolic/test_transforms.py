@@ -1,0 +1,80 @@
+"""Derivatives, batches and loops are traced once for all sizes, and then compute what they do for each."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optree
+import pytest
+
+import tracemill as tm
+from symbolic.programs import OBSERVED, OTHERS, SymbolicProgram
+from symbolic.sized_samples import allowed
+from symbolic.transforms import TRANSFORMS
+from tracemill.compiler.errors import TracemillError, UndecidedDimError
+from tracemill.compiler.ir import ArrayType
+from tracemill.compiler.program import Argument, Program, flatten_arguments, trace
+from tracemill.compiler.shapes import Declared, Observed, answering
+from tracemill.compiler.trace import evaluate
+from tracemill.compiler.tracing import user_location
+from tracemill.passes.fix_sizes import fix_sizes
+
+
+def traced(function: Callable[..., Any], types: list[ArrayType]) -> Program:
+    """The function traced for arguments of these types."""
+    _, tree = flatten_arguments(tuple(range(len(types))), {})
+    return trace(function, tree, [Argument(type, f"args[{place}]") for place, type in enumerate(types)])
+
+
+def result(program: Program, arrays: Any, sizes: dict[str, int]) -> Any:
+    """What the function returns for arrays of these sizes, by the meaning of its graph."""
+    fixed = fix_sizes(program.graph, sizes)
+    fixed.lint()
+    return program.result(list(evaluate(fixed, *arrays, *program.captured)))
+
+
+def assert_close(program: SymbolicProgram, found: Any, expected: Any) -> None:
+    assert optree.tree_structure(found) == optree.tree_structure(expected)
+    for ours, theirs in zip(optree.tree_leaves(found), optree.tree_leaves(expected), strict=True):
+        assert (ours.dtype, ours.shape) == (np.asarray(theirs).dtype, np.shape(theirs))
+        np.testing.assert_allclose(ours, theirs, max(program.rtol, 1e-11), 1e-11)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_transform_is_traced_once_for_all_sizes(name: str) -> None:
+    """Against the same function on arrays of known sizes."""
+    program = TRANSFORMS[name]
+    scope = Observed(OBSERVED)
+    with answering(scope):
+        once = traced(program.function, program.types())
+        once.graph.lint()
+        assert tm.parse(str(once.graph)) == once.graph
+    assert str(scope.guards) == program.guards
+    for sizes in (OBSERVED, *OTHERS):
+        if allowed(scope.guards, sizes):
+            arrays = program.arrays(sizes)
+            expected = program.function(*(x.copy() for x in arrays))
+            assert_close(program, result(once, arrays, sizes), expected)
+    with answering(Declared(scope.assumptions)):  # what is declared answers all that was asked
+        assert traced(program.function, program.types()).graph == once.graph
+
+
+def undecided() -> dict[str, tuple[Callable[..., Any], tuple[str, ...]]]:
+    """Functions that ask of their sizes what is not declared."""
+    return {
+        "vmap": (tm.vmap(lambda x, y: x + y), ("f64[B]", "f64[N]")),
+        "scan": (lambda x, y: tm.scan(lambda c, s: (c + s[0], s[1]), 0.0, (x, y)), ("f64[B]", "f64[N]")),
+        "jvp": (lambda x, dx: tm.jvp(np.sin, (x,), (dx,)), ("f64[B]", "f64[N]")),
+        "conv": (lambda x, w: tm.nn.conv(x, w), ("f64[B, 1, N]", "f64[1, 1, K]")),
+        "cumprod": (tm.grad(lambda x: np.sum(np.cumprod(x))), ("f64[N]",)),
+    }
+
+
+@pytest.mark.parametrize("name", undecided())
+def test_a_question_that_nothing_declared_answers_names_the_users_line(name: str) -> None:
+    function, texts = undecided()[name]
+    types = SymbolicProgram(function, texts).types()
+    with answering(Declared(where=user_location)), pytest.raises(UndecidedDimError, match="test_transforms.py") as caught:
+        traced(function, types)
+    assert isinstance(caught.value, TracemillError)
+    assert "constraint" in str(caught.value)
