@@ -142,7 +142,7 @@ def is_symbolic_shape(shape: Sequence[Any]) -> bool:
 
 def joint_shape(*shapes: Sequence[Any]) -> tuple[Any, ...] | None:
     """The shape that all broadcast to, aligned from the right; None if there is none."""
-    first = shapes[0]
+    first = shapes[0] if shapes else ()
     if all(same_shape(shape, first) for shape in shapes[1:]):
         return tuple(first)
     rank = max(map(len, shapes))

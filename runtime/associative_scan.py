@@ -13,6 +13,7 @@ import optree
 from ..compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
 from ..compiler.options import flag
 from ..compiler.program import describe, is_array_like, leaf_type, path_names, remedy_for
+from ..compiler.symbolic_size import is_known
 from ..compiler.traced_array import located
 from ..compiler.tracing import location_at
 from .transform import require_function
@@ -131,6 +132,6 @@ def _alternating(even: Any, odd: Any, axis: int) -> Any:
     first = even[(slice(None),) * axis + (slice(0, count),)]
     both = np.stack([first, odd], axis + 1)
     both = np.reshape(both, (*odd.shape[:axis], 2 * count, *odd.shape[axis + 1 :]))
-    if even.shape[axis] == count:
+    if is_known(even.shape[axis] == count):
         return both
     return np.concatenate([both, even[(slice(None),) * axis + (slice(count, None),)]], axis)

@@ -10,6 +10,7 @@ from ..compiler.dtypes import INT64
 from ..compiler.errors import TransformTypeError
 from ..compiler.ir import ArrayType
 from ..compiler.program import Argument, describe, is_array_like, leaf_type
+from ..compiler.sizes_of_values import size_behind
 from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.traced_array import is_traced, located
 from ..compiler.tracing import current_trace
@@ -50,6 +51,7 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> A
 
 def _fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     where = f"fori_loop({describe(body)})"
+    lo, hi = _as_size(lo), _as_size(hi)
     for name, bound in (("lo", lo), ("hi", hi)):
         if isinstance(bound, SymbolicSize):
             continue
@@ -62,6 +64,12 @@ def _fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> 
     else:
         last = _until(where, lo, hi, body, carry)
     return optree.tree_unflatten(carry.tree, last)
+
+
+def _as_size(bound: Any) -> Any:
+    """A symbolic size also if it became a number of the program."""
+    found = size_behind(bound._trace, bound.value) if is_traced(bound) else None
+    return bound if found is None else found
 
 
 def _is_known(bound: Any) -> bool:

@@ -5,7 +5,9 @@ from operator import index
 from typing import Any
 
 from ..compiler.errors import TransformArgumentError, TransformTypeError
+from ..compiler.sizes_of_values import size_behind
 from ..compiler.symbolic_size import SymbolicSize
+from ..compiler.traced_array import is_traced
 
 
 def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, most: int | None = None) -> int:
@@ -30,8 +32,9 @@ def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, mo
 
 def whole_size(where: str, name: str, given: Any) -> int:
     """How many there are: an int, or a symbolic size; never negative."""
-    is_symbolic = isinstance(given, SymbolicSize)
-    return given if is_symbolic and given >= 0 else whole_number(where, name, given)
+    found: Any = size_behind(given._trace, given.value) if is_traced(given) else given
+    is_symbolic = isinstance(found, SymbolicSize)
+    return found if is_symbolic and found >= 0 else whole_number(where, name, given)
 
 
 def joint_length(lengths: Iterable[int]) -> int | None:

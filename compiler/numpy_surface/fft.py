@@ -1,6 +1,5 @@
 """`numpy.fft`: the discrete Fourier transforms, and what rearranges their frequencies."""
 
-import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,7 +12,7 @@ from ..functions import conjugate, convert, pad, slice_axis
 from ..interception import intercepts
 from ..ir import Value
 from ..trace import bind
-from ..traced_array import TracedArray, as_value
+from ..traced_array import TracedArray, as_size, as_value
 from .axes import axes_or_all, normalize_axis
 from .creation import constants_of, known_number, new_array
 from .registry import implements
@@ -47,9 +46,7 @@ def _transformed(op: str, x: Value, n: Any, axis: Any, norm: str) -> Value:
         x = convert(x, real_dtype(complex_dtype(x.dtype)))
     else:
         x = convert(x, complex_dtype(x.dtype))
-    length = (
-        operator.index(n) if n is not None else (x.shape[along] - 1) * 2 if op == "irfft" else x.shape[along]
-    )
+    length = as_size(n) if n is not None else (x.shape[along] - 1) * 2 if op == "irfft" else x.shape[along]
     if length < 1:
         raise ArgumentValueError(f"Invalid number of FFT data points ({length}) specified.")
     params: dict[str, Any] = {"axis": along} if norm == "backward" else {"axis": along, "norm": norm}
@@ -99,7 +96,7 @@ def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = No
 
 def _lengths_and_axes(x: Value, s: Any, axes: Any) -> tuple[list[Any], list[int]]:
     """The length of the signal along each axis, −1 for that of the given array; None leaves it to the transform."""
-    lengths = None if s is None else [None if n is None else operator.index(n) for n in s]
+    lengths = None if s is None else [None if n is None else as_size(n) for n in s]
     if axes is None:
         axes = range(-(x.ndim if lengths is None else len(lengths)), 0)
     axes = [normalize_axis(axis, x.ndim) for axis in axes]

@@ -74,7 +74,7 @@ def stack(
     arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> TracedArray:
     values = _values(arrays)
-    if len({value.shape for value in values}) > 1:
+    if any(value.shape != values[0].shape for value in values):
         raise ShapeError(f"stack needs arrays of one shape, not {', '.join(str(v.shape) for v in values)}")
     place = normalize_axis(axis, values[0].ndim + 1)
     return joined([expand_value(value, place) for value in values], place, out, dtype, casting)

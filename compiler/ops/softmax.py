@@ -52,7 +52,7 @@ def _along_axes(name: str, operands: int) -> Check:
         floating(*types)
         chosen = axes if axis is None else (axis,)
         fits = len(set(chosen)) == len(chosen) and all(0 <= one < types[0].ndim for one in chosen)
-        if len(types) != operands or len({t.shape for t in types}) > 1 or not fits:
+        if len(types) != operands or any(t.shape != types[0].shape for t in types) or not fits:
             given = ", ".join(map(str, types))
             raise ShapeError(f"{name} of {given}: it takes {operands} of one shape, and {chosen} of its axes")
 

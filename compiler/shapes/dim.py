@@ -474,6 +474,8 @@ def comparison_of(terms: Terms, relation: Relation) -> bool | Comparison:
     if constant is not None:
         return {"==": constant == 0, "!=": constant != 0, ">=": constant >= 0}[relation]
     common = content(terms)
+    if relation == ">=" and (divided := division.bounded_quotient(terms)) is not None:
+        return comparison_of(divided, relation)
     if relation != ">=":
         if constant_part(terms) % common:
             return relation == "!="

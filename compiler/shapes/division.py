@@ -108,6 +108,19 @@ def _proper_quotient(rest: Terms, divisor: int) -> Terms:
     return atom(_operation("//", rest, number(divisor)))
 
 
+def bounded_quotient(terms: Terms) -> Terms | None:
+    """What is never negative where these, a quotient and a constant, are not: ``N // 4 >= 2`` is ``N >= 8``."""
+    monomial, count = terms[0]
+    found = monomial[0] if len(monomial) == 1 else None
+    if abs(count) != 1 or not isinstance(found, Operation) or found.op != "//":
+        return None
+    divisor = constant_of(found.args[1])
+    if divisor is None or len(terms) > 1 + bool(constant_part(terms)):
+        return None
+    room = divisor - 1 if count < 0 else 0
+    return add(scale(found.args[0], count), number(constant_part(terms) * divisor + room))
+
+
 def _inner_quotient(terms: Terms) -> tuple[Terms, int] | None:
     """What is divided, and by what number, if the sum is a quotient and a constant."""
     monomial, count = terms[0]

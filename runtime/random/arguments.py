@@ -1,17 +1,17 @@
 """What the methods of a generator are asked for: sizes, dtypes, parameters of distributions."""
 
 from math import prod
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...compiler.outside_array import as_seen_inside
-from ...compiler.symbolic_size import SymbolicSize, is_known, joint_shape
+from ...compiler.symbolic_size import is_known, joint_shape
 from ...compiler.traced_array import (
     TracedArray,
     array_from,
+    as_size,
     as_value,
     contains_traced,
     is_numpy_array,
@@ -64,7 +64,7 @@ def whole_size(method: str, size: Any) -> Size:
     """`size=` as a shape."""
     items = size if isinstance(size, (tuple, list)) else (size,)
     try:
-        shape = tuple(item if isinstance(item, SymbolicSize) else index(item) for item in items)
+        shape = tuple(map(as_size, items))
     except TypeError:
         raise ArgumentTypeError(
             f"{method}: size must be an int or a tuple of ints, not {size!r:.60}"

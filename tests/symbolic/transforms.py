@@ -88,7 +88,7 @@ GRADIENTS: dict[str, SymbolicProgram] = {
     "value-and-grad": P(tm.value_and_grad(loss), ("f32[B, N]",), rtol=1e-6),
     "grad-of-mean": P(tm.grad(lambda x: np.mean(x**3)), X),
     "grad-of-variance": P(tm.grad(lambda x: np.sum(np.var(x, axis=0) * np.std(x, axis=0))), X),
-    "grad-of-slices": P(tm.grad(smoothing), ("f64[N]",), "N >= 3"),
+    "grad-of-slices": P(tm.grad(smoothing), V),
     "grad-of-logits": P(tm.grad(lambda x: np.sum(logits(x)[:, 0])), X),
     "grad-of-products": P(tm.grad(centred_products), X),
     "grad-of-broadcast": P(tm.grad(lambda b, x: np.sum(np.sin(x + b)), argnums=0), ("f64[N]", "f64[B, N]")),
@@ -131,12 +131,12 @@ GRADIENTS: dict[str, SymbolicProgram] = {
     "jacobian": P(tm.jacobian(rows_scaled), V),
     "jacobian-of-two": P(tm.jacobian(lambda x, y: np.sin(x) @ y, (0, 1)), ("f64[N]", "f64[N, K]")),
     "jacfwd-in-chunks": P(tm.jacfwd(rows_scaled, chunk_size=2), V),
-    "hessian": P(tm.hessian(smoothing), ("f64[N]",), "N >= 3"),
+    "hessian": P(tm.hessian(smoothing), V),
     "hessian-of-a-matrix": P(tm.hessian(lambda x: np.sum(np.sin(x) @ x.T)), X),
     "hvp": P(lambda x, v: tm.hvp(loss, (x,), (v,)), ("f64[B, N]", "f64[B, N]")),
     "hvp-of-a-batch": P(lambda x, v: tm.hvp(loss, (x,), (v,), batched=True), ("f64[N]", "f64[B, N]")),
-    "hessian-diagonal": P(tm.hessian_diag(lambda x: np.sum(np.sin(x) * x**2)), V),
-    "laplacian": P(tm.laplacian(lambda x: np.sum(np.sin(x) * x**2)), V),
+    "hessian-diagonal": P(tm.hessian_diag(lambda x: np.sum(np.sin(x) * x**2)), V, "N == 8"),
+    "laplacian": P(tm.laplacian(lambda x: np.sum(np.sin(x) * x**2)), V, "N == 8"),
     "checkpoint": P(tm.grad(lambda x: np.sum(tm.checkpoint(rows_scaled)(x) ** 2)), X),
     "custom-jvp": P(tm.grad(lambda x: np.sum(scaled_sine(x) ** 2)), X),
     "custom-vjp": P(tm.grad(lambda x: np.sum(halved(x) ** 2)), X),
@@ -179,8 +179,8 @@ LOOPS: dict[str, SymbolicProgram] = {
     "scan-unrolled": P(lambda x: tm.scan(lambda c, row: (c + row, c), 0.0, x, unroll=2), V),
     "scan-of-two": P(
         lambda x, y: tm.scan(lambda c, s: (c + s[0] * s[1], c), 0.0, (x, y)),
-        ("f64[N]", "f64[2*M]"),
-        "N == 2*M",
+        ("f64[N]", "f64[2*K]"),
+        "N == 2*K",
     ),
     "grad-of-scan": P(tm.grad(recurrent, (0, 1)), ("f64[N, N]", "f64[B, N]")),
     "jvp-of-scan": P(lambda w, x: tm.jvp(lambda w: recurrent(w, x), (w,), (w,)), ("f64[N, N]", "f64[B, N]")),
@@ -191,10 +191,12 @@ LOOPS: dict[str, SymbolicProgram] = {
     "grad-of-scan-in-square-root-blocks": P(
         tm.grad(lambda x: tm.scan(lambda c, v: (np.sin(c) + v, None), 0.0, x, checkpoint_every="sqrt")[0]), V
     ),
-    "fori-loop": P(lambda x: tm.fori_loop(0, x.shape[0], lambda i, c: c * 0.5 + x[i], 0.0), V),
-    "fori-loop-from": P(lambda x: tm.fori_loop(1, x.shape[0] - 1, lambda i, c: c + x[i] * x[i - 1], 0.0), V),
+    "fori-loop": P(lambda x: tm.fori_loop(0, x.shape[0], lambda i, c: c * 0.5 + np.take(x, i), 0.0), V),
+    "fori-loop-from": P(
+        lambda x: tm.fori_loop(1, x.shape[0] - 1, lambda i, c: c + np.take(x, i) * np.take(x, i - 1), 0.0), V
+    ),
     "grad-of-fori-loop": P(
-        tm.grad(lambda x: tm.fori_loop(0, x.shape[0], lambda i, c: np.sin(c) + x[i], 0.0)), V
+        tm.grad(lambda x: tm.fori_loop(0, x.shape[0], lambda i, c: np.sin(c) + np.take(x, i), 0.0)), V
     ),
     "fori-loop-of-matrices": P(lambda x: tm.fori_loop(0, 3, lambda i, c: np.tanh(c @ c.T @ c) * 0.1, x), X),
     "while-loop": P(square_root, V),
@@ -211,7 +213,7 @@ LOOPS: dict[str, SymbolicProgram] = {
     "switch": P(lambda x: tm.switch(np.argmax(x) % 3, [np.sin, np.cos, lambda x: x[::-1]], x), V),
     "map": P(lambda x: tm.map(lambda row: np.sum(row) * row, x), X),
     "map-in-batches": P(lambda x: tm.map(lambda row: np.sum(row) * row, x, batch_size=2), X),
-    "associative-scan": P(lambda x: tm.associative_scan(np.add, x), V, "N >= 8 and N <= 9"),
+    "associative-scan": P(lambda x: tm.associative_scan(np.add, x), V, "N >= 8 and N <= 11"),
 }
 
 
@@ -327,6 +329,26 @@ def _definite(a: Any) -> Any:
     return a @ np.swapaxes(a, -1, -2) / a.shape[-1] + 2 * np.eye(a.shape[-1])
 
 
+def _drawn(draw: Any) -> Any:
+    return lambda x: draw(tm.random.default_rng(7), x)
+
+
+RANDOM: dict[str, SymbolicProgram] = {
+    "uniform": P(_drawn(lambda rng, x: x * rng.random(x.shape)), X),
+    "normal": P(_drawn(lambda rng, x: x + rng.normal(size=x.shape)), X),
+    "dropout": P(tm.grad(_drawn(lambda rng, x: np.sum(np.where(rng.random(x.shape) < 0.5, x, 0) ** 2))), X),
+    "parameters": P(_drawn(lambda rng, x: rng.normal(x, 0.5)), V),
+    "integers": P(_drawn(lambda rng, x: rng.integers(0, 10, x.shape[0])), V),
+    "permuted": P(_drawn(lambda rng, x: rng.permutation(x)), V),
+    "of-each-example": P(
+        _drawn(
+            lambda rng, x: tm.vmap(lambda row: row + rng.normal(size=row.shape), randomness="different")(x)
+        ),
+        X,
+    ),
+}
+
+
 TRANSFORMS: dict[str, SymbolicProgram] = {
     f"{chapter}-{name}": program
     for chapter, programs in {
@@ -335,6 +357,7 @@ TRANSFORMS: dict[str, SymbolicProgram] = {
         "loops": LOOPS,
         "networks": NETWORKS,
         "linalg": LINALG,
+        "random": RANDOM,
     }.items()
     for name, program in programs.items()
 }
