@@ -78,6 +78,10 @@ class SymbolicFact:
         """Whether it holds for all sizes that the program is for."""
         raise NotImplementedError
 
+    def suppose(self) -> bool:
+        """Let the program be for sizes alone for which it holds, if those of the call at hand are such."""
+        raise NotImplementedError
+
 
 def typical(size: Any) -> int:
     """A size as an int, to judge by what pays: for the call at hand, and right for none in particular."""
@@ -99,6 +103,14 @@ def same_shape(x: Sequence[Any], y: Sequence[Any]) -> bool:
     return len(x) == len(y) and all(
         one is other or is_known(one == other) for one, other in zip(x, y, strict=True)
     )
+
+
+def suppose(fact: Any) -> bool:
+    """Whether a comparison holds for all sizes, or else for the call at hand: then it becomes a guard.
+
+    It is for what is right for all sizes, and better for those for which the comparison holds.
+    """
+    return fact.suppose() if isinstance(fact, SymbolicFact) else bool(fact)
 
 
 def quotient(left: Any, right: Any) -> Any:

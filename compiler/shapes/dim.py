@@ -50,6 +50,8 @@ class Answers(Protocol):
 
     def decide(self, comparison: "Comparison") -> bool | None: ...
 
+    def suppose(self, comparison: "Comparison") -> bool: ...
+
     def whole(self, dim: "Dim") -> int: ...
 
     def typical(self, dim: "Dim") -> int: ...
@@ -289,6 +291,9 @@ class Comparison(SymbolicFact):
         """Whether it holds where the named sizes have these values. `KeyError` names one that is missing."""
         value = evaluated(self.terms, sizes)
         return {"==": value == 0, "!=": value != 0, ">=": value >= 0}[self.relation]
+
+    def suppose(self) -> bool:
+        return (ANSWERS.get() or Dim.answers).suppose(self)
 
     @property
     def negated(self) -> "Comparison":

@@ -53,6 +53,9 @@ class Declared:
     def decide(self, comparison: Comparison) -> bool | None:
         return self.assumptions.decide(comparison)
 
+    def suppose(self, comparison: Comparison) -> bool:
+        return self.assumptions.decide(comparison) is True
+
     def typical(self, dim: Dim) -> int:
         return evaluated(dim.terms, {size.text: usual(size) for size in sizes_in(dim.terms)})
 
@@ -107,10 +110,20 @@ class Observed:
         found = self.assumptions.decide(comparison)
         if found is None:
             found = comparison.holds(self.hints)
-            holds = comparison if found else comparison.negated
-            self._guards.append(Guard(holds, self.where()))
-            self.assumptions = self.assumptions.adding(holds)
+            self._guard(comparison if found else comparison.negated)
         return found
+
+    def suppose(self, comparison: Comparison) -> bool:
+        found = self.assumptions.decide(comparison)
+        if found is None:
+            found = comparison.holds(self.hints)
+            if found:
+                self._guard(comparison)
+        return found
+
+    def _guard(self, comparison: Comparison) -> None:
+        self._guards.append(Guard(comparison, self.where()))
+        self.assumptions = self.assumptions.adding(comparison)
 
     def adopt(self, guards: Guards) -> bool:
         """Assume what a program from elsewhere does; False, and nothing, if that does not hold for this call."""

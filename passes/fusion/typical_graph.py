@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...compiler.fixing import Fixing
 from ...compiler.ir import Call, Graph, Value
 from ...compiler.sizes import sizes_in_graph
 from ...compiler.symbolic_size import SymbolicSize, is_known, typical
-from ..fix_sizes import Fixing
 from .group import Group
 from .plan import Plan, Step, Unit
 

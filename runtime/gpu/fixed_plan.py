@@ -55,7 +55,8 @@ class _Fixing:
                 graph = fix_sizes(part.graph, self.sizes)
                 return HostStep(graph, self.part(part.inputs), self.part(part.outputs))
             case Number():
-                return replace(part, value=self.part(part.value))
+                value: Any = part.value
+                return replace(part, value=value.at(self.sizes) if isinstance(value, SymbolicSize) else value)
             case _ if isinstance(part, Step):
                 changed = {each.name: self.part(getattr(part, each.name)) for each in fields(part)}
                 return replace(part, **changed)

@@ -5,9 +5,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...affine import Variable
+from ...affine import Variable, is_unit, same
 from ...loops.nest import Apply, Begin, Block, Load, Loop, Store
 from ...loops.walk import expressions, places, statements
+from ...symbolic_size import SymbolicSize, is_known, suppose, typical
+from .assumed import block_of, power_of_two
 from .choice import RULES, Choice
 from .definitions import definitions
 from .expression import needed_by
@@ -102,7 +104,8 @@ def tiled(variables: Sequence[Variable], body: Block) -> tuple[tuple[Variable, .
         return None
     *others, last = variables
     for variable in reversed(others):
-        if min(variable.extent, last.extent) >= TILE and _is_read_across(variable, last, body):
+        shorter = min(typical(variable.extent), typical(last.extent))
+        if shorter >= TILE and _is_read_across(variable, last, body):
             return (*(v for v in others if v is not variable), variable), last
     return None
 
@@ -117,21 +120,42 @@ def rows_of(
 
 def _block_of(variables: Sequence[Variable], body: Block, *, is_kept: bool, choice: Choice) -> Rows:
     count = math.prod(variable.extent for variable in variables)
-    longest = max((loop.variable.extent for loop in _leaves(body)), default=0)
+    extents = [loop.variable.extent for loop in _leaves(body)]
+    longest = max(map(typical, extents), default=0)
     is_far = _is_far(body)
     if not longest:
-        most = LEAST if _is_long(body) else min(POINTWISE, max(LEAST, _power_of_two(count // SHARES)))
-        return Rows(min(choice.elements or most, _power_of_two(count)), 0, is_far)
-    block = _power_of_two(longest)
-    if block * _row_bytes(variables, body) > RESIDENT or not (is_kept or _is_read_again(body)):
+        most = LEAST if _is_long(body) else _pointwise(count)
+        return Rows(_at_most(choice.elements or most, count), 0, is_far)
+    block = power_of_two(longest)
+    is_resident = block * _row_bytes(variables, body) <= RESIDENT and (is_kept or _is_read_again(body))
+    if is_resident:
+        blocks = [block_of(extent) for extent in extents]
+        block = max((block for block in blocks if block is not None), default=0)
+        is_resident = None not in blocks and block * _row_bytes(variables, body) <= RESIDENT
+    if not is_resident and any(isinstance(extent, SymbolicSize) for extent in extents):
+        # Blocks of longer rows are taken in turn, and there are enough elements if rows are few.
+        block = max(power_of_two(longest), ROWS // min(ROWS, power_of_two(count)))
+    if not is_resident:
         block = min(block, choice.elements or (STREAMED if _gathered_bytes(body) <= SLIM else STREAMED // 2))
     elif choice.elements is not None and not is_kept:
         block = min(block, choice.elements)
     together = choice.elements or ROWS
     if variables and neighbours_are_rows(variables[-1], body):
-        side_by_side = min(choice.columns or COLUMNS, _power_of_two(variables[-1].extent))
+        side_by_side = _at_most(choice.columns or COLUMNS, variables[-1].extent)
         return Rows(side_by_side, min(block, max(1, together // side_by_side)), is_far)
-    return Rows(min(_power_of_two(count), max(1, together // block)), block, is_far)
+    return Rows(_at_most(max(1, together // block), count), block, is_far)
+
+
+def _pointwise(count: int) -> int:
+    """Elements of a block where each is computed by itself, of so many."""
+    if isinstance(count, SymbolicSize):
+        return POINTWISE
+    return min(POINTWISE, max(LEAST, power_of_two(count // SHARES)))
+
+
+def _at_most(most: int, count: int) -> int:
+    """A power of two, and no greater than the one that holds `count`: if that is another one in each call, `most`."""
+    return most if isinstance(count, SymbolicSize) else min(most, power_of_two(count))
 
 
 def has_wide_masks(count: int, body: Block) -> bool:
@@ -140,7 +164,7 @@ def has_wide_masks(count: int, body: Block) -> bool:
         s.buffer.dtype for s in statements(body) if isinstance(s, Store)
     ]
     narrowest = min((dtype.itemsize for dtype in dtypes), default=VECTOR)
-    return count % min(VECTOR // narrowest, POINTWISE // THREADS) == 0
+    return is_known(count % min(VECTOR // narrowest, POINTWISE // THREADS) == 0)
 
 
 def _is_long(body: Block) -> bool:
@@ -156,7 +180,12 @@ def _lines(functions: frozenset[str]) -> int:
 
 def _is_far(body: Block) -> bool:
     """Whether a place does not fit into four bytes."""
-    return any(max(-place.low, place.high) >= FAR for s in statements(body) for place in places(s))
+    ends = [end for s in statements(body) for place in places(s) for end in (-place.low, place.high)]
+    symbolic = {end for end in ends if isinstance(end, SymbolicSize)}
+    if any(end >= FAR for end in ends if not isinstance(end, SymbolicSize)):
+        return True
+    # The largest first, from which others follow.
+    return not all(suppose(end < FAR) for end in sorted(symbolic, key=typical, reverse=True))
 
 
 def _row_bytes(variables: Sequence[Variable], body: Block) -> int:
@@ -197,11 +226,8 @@ def neighbours_are_rows(row: Variable, body: Block) -> bool:
 
 def _is_read_across(row: Variable, along: Variable, body: Block) -> bool:
     """Whether the elements of an array are neighbours by `row`, and far from each other by `along`."""
-    return any(
-        e.place.factor(row) in (1, -1) and e.place.factor(along) not in (0, 1, -1) for e in _loads(body)
-    )
+    return any(is_unit(e.place.factor(row)) and _is_far_apart(e.place.factor(along)) for e in _loads(body))
 
 
-def _power_of_two(count: int) -> int:
-    """The least power of two that is not less."""
-    return 1 << max(0, count - 1).bit_length()
+def _is_far_apart(factor: int | None) -> bool:
+    return factor is None or not (is_unit(factor) or same(factor, 0))

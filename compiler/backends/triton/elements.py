@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ...affine import Affine, Variable, of
+from ...affine import Affine, Variable, of, same
 from ...dtypes import kind
 from ...ir import Call, Location
 from ...loops.nest import (
@@ -23,11 +23,14 @@ from ...loops.nest import (
     Position,
     Result,
 )
+from ...symbolic_size import is_known, typical
 from ...text import location_text
+from .assumed import held_by, pieces
 from .blocks import CACHED, Rows
 from .expression import expression as elementwise
 from .expression import functions_in, takes_bare
 from .literals import bare_literal, triton_literal
+from .numbers import Numbers
 from .reductions import (
     SEARCHES,
     combined,
@@ -60,6 +63,8 @@ class Elements:
     rows: Rows
     is_whole: bool = False
     """Whether all rows of the program are there: the last program may have fewer."""
+    numbers: Numbers = field(default_factory=Numbers)
+    """How sizes are spelled."""
     lines: list[str] = field(default_factory=list[str])
     buffers: set[Buffer] = field(default_factory=set[Buffer])
     needs: set[str] = field(default_factory=set[str])
@@ -118,7 +123,7 @@ class Elements:
 
     def claim(self, wanted: str) -> str:
         name, number = wanted, 1
-        while name in self.names:
+        while name in self.names or name in self.numbers.claimed:
             number += 1
             name = f"{wanted}_{number}"
         self.names.add(name)
@@ -151,12 +156,11 @@ class Elements:
         number = f"tl.program_id(0){self.wide}"
         if column is not None:
             width = self.size(column)
-            tiles = -(-column.extent // width)
-            program = self.claim("program")
+            tiles = pieces(column.extent, width)
+            program, shown = self.claim("program"), self.factor(tiles)
             self.line(f"{program} = {number}")
-            number = f"{program} // {tiles}"
-            first = f"{column.low} + " if column.low else ""
-            self.along(column, f"{first}{program} % {tiles} * {width}")
+            number = f"{program} // {shown}"
+            self.along(column, f"{self.start(column)}{program} % {shown} * {width}")
         self.turn(variables, f"{number} * {size}" if size > 1 else number)
         return tiles
 
@@ -168,9 +172,9 @@ class Elements:
         axes = frozenset({ROW}) if size > 1 else frozenset[str]()
         if len(variables) == 1:
             first = self.counter(variables[0], number, axes)
-            limit = variables[0].high + 1
+            limit = self.end(variables[0])
         else:
-            first, limit = self.claim("row"), count
+            first, limit = self.claim("row"), self.numbers.text(count)
             self.line(f"{first} = {number}")
             self.axes[first] = axes
             row = of(Variable(first, 0, count - 1))
@@ -178,7 +182,7 @@ class Elements:
                 inner = math.prod(v.extent for v in variables[variables.index(variable) + 1 :])
                 self.turns[variable] = row // inner % variable.extent + variable.low
                 self.names_of[variable] = first
-        if count % size and not self.is_whole:
+        if not self.is_whole and not is_known(count % size == 0):
             mask = self.row_mask = self.claim(f"{first}_in")
             self.line(f"{mask} = {first} < {limit}")
             self.masks |= dict.fromkeys(variables, mask)
@@ -187,7 +191,7 @@ class Elements:
         """What a variable is called, which has these values."""
         name = self.names_of[variable] = self.claim(variable.name)
         self.axes[name] = axes
-        self.line(f"{name} = {f'{variable.low} + ' if variable.low else ''}{number}")
+        self.line(f"{name} = {self.start(variable)}{number}")
         return name
 
     def along(self, variable: Variable, first: str) -> None:
@@ -198,13 +202,24 @@ class Elements:
         self.axes[name] = frozenset({ALONG})
         self.line(f"{name} = {number if first == '0' else f'{first} + {number}'}")
         self.masks.pop(variable, None)
-        if variable.extent % size:
+        if not is_known(variable.extent % size == 0):
             mask = self.masks[variable] = self.claim(f"{name}_in")
-            self.line(f"{mask} = {name} < {variable.high + 1}")
+            self.line(f"{mask} = {name} < {self.end(variable)}")
 
     def size(self, variable: Variable) -> int:
         """How many values of a variable make a block."""
-        return min(self.rows.block, 1 << max(0, variable.extent - 1).bit_length())
+        return held_by(variable.extent, self.rows.block)
+
+    def start(self, variable: Variable) -> str:
+        """What the values of a variable are counted from, with a plus sign behind it."""
+        return "" if same(variable.low, 0) else f"{self.numbers.text(variable.low)} + "
+
+    def end(self, variable: Variable) -> str:
+        """What is behind the last value of a variable."""
+        return self.numbers.text(variable.high + 1)
+
+    def factor(self, size: int) -> str:
+        return self.numbers.factor(size)
 
     @property
     def wide(self) -> str:
@@ -257,9 +272,9 @@ class Elements:
                 masks.append(guard.text)
             else:
                 left_out = True
-        if left_out and not (load.place.low >= 0 and load.place.high < load.buffer.size):
+        if left_out and not load.place.is_below(load.buffer.size):
             place = self.place(load.place)
-            masks.append(f"({place} >= 0) & ({place} < {load.buffer.size})")
+            masks.append(f"({place} >= 0) & ({place} < {self.numbers.text(load.buffer.size)})")
         mask = f", mask={' & '.join(masks)}, other=0" if masks else ""
         return f"tl.load({self.pointer(load.buffer, load.place)}{mask}{self.eviction(load)})"
 
@@ -269,7 +284,7 @@ class Elements:
             return ""
         if self.turns.keys() - load.place.variables:
             return ', eviction_policy="evict_last"'
-        if load.buffer.size * load.dtype.itemsize > CACHED:
+        if typical(load.buffer.size) * load.dtype.itemsize > CACHED:
             return ', eviction_policy="evict_first"'
         return ""
 
@@ -289,7 +304,7 @@ class Elements:
             name = self.name_of(variable)
             if name != variable.name:
                 place = place.at(variable, Affine(0, ((replace(variable, name=name), 1),)))
-        return str(place).replace(" / ", " // ")
+        return place.text(self.numbers.text).replace(" / ", " // ")
 
     def name_of(self, variable: Variable) -> str:
         """A counter, or an index that was read from an array."""
@@ -299,16 +314,17 @@ class Elements:
         place = self.place(condition.place)
         if not isinstance(condition, Between):
             return f"(({place}) % {condition.step} == 0)"
-        above = [] if condition.place.low >= condition.low else [f"({place} >= {condition.low})"]
-        below = [] if condition.place.high < condition.high else [f"({place} < {condition.high})"]
+        low, high = map(self.numbers.text, (condition.low, condition.high))
+        above = [] if is_known(condition.place.low >= condition.low) else [f"({place} >= {low})"]
+        below = [] if is_known(condition.place.high < condition.high) else [f"({place} < {high})"]
         return " & ".join([*above, *below])
 
     def clamped(self, expression: Clamped) -> str:
-        number = self.text(expression.number)
+        number, last = self.text(expression.number), self.numbers.text(expression.last)
         if kind(expression.number.dtype) == "u":
-            return f"tl.where({number} > {expression.last}, {expression.last}, {number}).to(tl.int64)"
+            return f"tl.where({number} > {last}, {last}, {number}).to(tl.int64)"
         wide = f"{number}.to(tl.int64)"
-        return f"tl.minimum(tl.maximum({wide}, 0), {expression.last})"
+        return f"tl.minimum(tl.maximum({wide}, 0), {last})"
 
     def folded(self, fold: Fold) -> str:
         """A few numbers as one."""

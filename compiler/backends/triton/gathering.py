@@ -9,8 +9,11 @@ from ...affine import Affine, Variable
 from ...ir import Call
 from ...loops.nest import Accumulate, Accumulator, Block, Buffer, Loop, Statement, Store
 from ...loops.walk import statements
+from ...symbolic_size import is_known, minimum
+from .assumed import pieces
 from .blocks import Rows, rows_of
 from .choice import RULES, Choice
+from .numbers import Numbers
 from .reductions import combined, gathered_dtype, neutral, reduced
 from .types import triton_type
 from .writer import Writer
@@ -48,7 +51,7 @@ class Gathering:
         None if registers do not hold that, or if the loop is over anything but `count` rows.
         """
         variables, body = _rows_of(loop, count)
-        if math.prod(variable.extent for variable in variables) != count:
+        if not is_known(math.prod(variable.extent for variable in variables) == count):
             return None
         rows = rows_of(variables, body, is_kept=True, choice=choice)
         stored = {s.buffer: s for s in statements(body) if isinstance(s, Store) and s.buffer in calls}
@@ -62,7 +65,7 @@ class Gathering:
             column = loops[buffer].variable if buffer in loops else None
             if place != (Affine(0) if column is None else Affine(-column.low, ((column, 1),))):
                 return None
-            if column is not None and rows.block < column.extent:
+            if column is not None and not is_known(column.extent <= rows.block):
                 return None
             accumulator = Accumulator(f"{call.op}_of_rows", call.op, buffer.dtype, count, call)
             buffers[buffer], columns[accumulator] = accumulator, column
@@ -74,11 +77,11 @@ class Gathering:
     def programs(self) -> int:
         count = math.prod(variable.extent for variable in self.variables)
         most = BRIEF if all(column is None for column in self.columns.values()) else PROGRAMS
-        return min(self.most or most, -(-count // self.rows.count))
+        return minimum(self.most or most, pieces(count, self.rows.count))  # type: ignore[no-any-return]
 
-    def written(self, parts: Mapping[Buffer, Buffer]) -> Writer:
+    def written(self, parts: Mapping[Buffer, Buffer], numbers: Numbers) -> Writer:
         """The lines of the function; where what programs gather is left, for each buffer that is not stored."""
-        writer = _Writer(self.rows, over=self.columns)
+        writer = _Writer(self.rows, numbers=numbers, over=self.columns)
         writer.statements(self.ahead)
         program = writer.begin(self)
         for buffer, accumulator in self.buffers.items():
@@ -89,7 +92,7 @@ class Gathering:
 def _rows_of(loop: Loop, count: int) -> tuple[tuple[Variable, ...], Block]:
     """The outermost loops that are over `count` rows together, and what they hold."""
     variables, body = [loop.variable], loop.body
-    while math.prod(variable.extent for variable in variables) < count and len(body) == 1:
+    while not is_known(math.prod(variable.extent for variable in variables) >= count) and len(body) == 1:
         (inner,) = body
         if not isinstance(inner, Loop):
             break
@@ -141,7 +144,8 @@ class _Writer(Writer):
         self.line(f"{program} = tl.program_id(0){self.wide}")
         count = math.prod(variable.extent for variable in gathering.variables)
         start = program if size == 1 else f"{program} * {size}"
-        with self.indented(f"for {first} in range({start}, {count}, {gathering.programs * size}):"):
+        end, step = map(self.numbers.text, (count, gathering.programs * size))
+        with self.indented(f"for {first} in range({start}, {end}, {step}):"):
             self.turn(gathering.variables, first)
             self.statements(gathering.body)
         return program
@@ -170,8 +174,9 @@ class _Writer(Writer):
         if column is None:
             self.line(f"tl.store({buffer.name}_ptr + {program}, {total})")
             return
-        size, extent = self.size(column), column.extent
+        size, extent = self.size(column), self.numbers.factor(column.extent)
         place = self.claim("column")
         self.line(f"{place} = tl.arange(0, {size})")
-        mask = f", mask={place} < {extent}" if extent < size else ""
+        is_whole = is_known(column.extent >= size)
+        mask = "" if is_whole else f", mask={place} < {self.numbers.text(column.extent)}"
         self.line(f"tl.store({buffer.name}_ptr + {program} * {extent} + {place}, {total}{mask})")

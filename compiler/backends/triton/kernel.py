@@ -3,15 +3,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from ...affine import Variable
 from ...dtypes import real_dtype
 from ...ir import ArrayType, Call, Constant, Graph
-from ...kernel import MOVES, REDUCTIONS, is_elementwise, is_natural_power
+from ...kernel import MOVES, PLACES, REDUCTIONS, is_elementwise, is_natural_power
 from ...loops.lower import lower
 from ...loops.nest import Block, Buffer, Local, Loop
+from ...loops.walk import places, statements
+from ...symbolic_size import SymbolicSize, is_known
 from ..python_text import wrapped
+from .assumed import assume_aligned, pieces
 from .blocks import TILE, has_wide_masks, rows_of, tiled
 from .choice import RULES, Choice
 from .complex_pairs import has_pairs, in_pairs, uses_pairs
@@ -19,6 +21,7 @@ from .constants import with_constants_as_inputs
 from .definitions import definitions
 from .expression import is_spelled
 from .gathering import Gathering
+from .numbers import TAKEN, Numbers
 from .over_rows import OverRows, over_rows
 from .plan import Number
 from .splitting import parallel, split
@@ -59,14 +62,13 @@ class TritonKernel:
     """How many of them are outputs."""
     constants: tuple[Constant, ...] = ()
     """The arrays that the functions read besides the inputs."""
+    made_for: tuple[tuple[str, int], ...] = ()
+    """The named sizes for whose values alone the functions are."""
 
     @property
     def text(self) -> str:
         """The functions, behind the definitions of what they call."""
         return "\n\n".join([*definitions(self.needs), *self.functions])
-
-
-_TAKEN: Final = ("tl", "triton", "libdevice")
 
 
 def can_compute(call: Call) -> bool:
@@ -78,7 +80,7 @@ def can_compute(call: Call) -> bool:
         return False
     if is_elementwise(call):
         return is_spelled(call) and is_natural_power(call)
-    return call.op in MOVES or call.op in REDUCTIONS or call.op == "iota"
+    return call.op in MOVES or call.op in REDUCTIONS or call.op in PLACES
 
 
 def is_in_triton(graph: Graph) -> bool:
@@ -131,7 +133,8 @@ def _kernel_of_arrays(graph: Graph, name: str, choice: Choice) -> TritonKernel:
 
 def _kernel_of_loops(graph: Graph, name: str, choice: Choice) -> TritonKernel:
     """The functions of a graph's loops: each computes what needs nothing of the same or later ones."""
-    nest = lower(graph, (*_TAKEN, name), plain=True)
+    numbers = Numbers.of(graph)
+    nest = lower(graph, (*TAKEN, name, *numbers.names.values()), plain=True)
     body, parts = split(nest.body)
     stages = list(stages_of(body))
     kept = {local for stage in stages for local in stage.given}
@@ -141,7 +144,14 @@ def _kernel_of_loops(graph: Graph, name: str, choice: Choice) -> TritonKernel:
     between = [*parts, *scratch.values()]
     buffers = [*nest.inputs, *nest.outputs, *between]
     functions = [
-        _function(name if len(stages) == 1 else f"{name}_{number}", stage, buffers, scratch, choice)
+        _function(
+            name if len(stages) == 1 else f"{name}_{number}",
+            stage,
+            buffers,
+            scratch,
+            choice,
+            Numbers.of(graph),
+        )
         for number, stage in enumerate(stages, start=1)
     ]
     return _kernel(functions, graph, [ArrayType(buffer.dtype, (buffer.size,)) for buffer in between])
@@ -150,7 +160,8 @@ def _kernel_of_loops(graph: Graph, name: str, choice: Choice) -> TritonKernel:
 def _in_one_pass(halves: OverRows, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """What goes over the rows as one function, whose programs leave what they gather; None if it is not one loop."""
     graph = halves.rows
-    nest = lower(graph, (*_TAKEN, name), plain=True, rows=halves.count)
+    numbers = Numbers.of(graph)
+    nest = lower(graph, (*TAKEN, name, *numbers.names.values()), plain=True, rows=halves.count)
     stages = list(stages_of(nest.body))
     if len(stages) != 1 or not stages[0].is_parallel:
         return None
@@ -165,7 +176,7 @@ def _in_one_pass(halves: OverRows, name: str, choice: Choice = RULES) -> TritonK
     left = {
         buffer: Buffer(buffer.name, type.dtype, type.size) for buffer, type in zip(given, parts, strict=True)
     }
-    writer = gathering.written(left)
+    writer = gathering.written(left, numbers)
     buffers = [*nest.inputs, *(left.get(buffer, buffer) for buffer in nest.outputs)]
     function = _finished(name, writer, buffers, gathering.programs)
     kernel = _kernel([function], graph, [])
@@ -183,14 +194,14 @@ def _joined(halves: OverRows, rows: TritonKernel, rest: TritonKernel) -> TritonK
     shared = [len(types) + number for number in range(parts)]
     types += rows.buffers[given + len(early) :][:parts]
     launches: list[Launch] = []
-    for kernel, places in (
+    for kernel, own in (
         (rows, [*range(given), *early, *shared]),
         (rest, [*range(given), *shared, *behind]),
     ):
-        scratch = kernel.buffers[len(places) :]
-        places += range(len(types), len(types) + len(scratch))
+        scratch = kernel.buffers[len(own) :]
+        own += range(len(types), len(types) + len(scratch))
         types += scratch
-        launches += (replace(x, buffers=tuple(places[i] for i in x.buffers)) for x in kernel.launches)
+        launches += (replace(x, buffers=tuple(own[i] for i in x.buffers)) for x in kernel.launches)
     return TritonKernel(
         (*rows.functions, *rest.functions), rows.needs | rest.needs, tuple(launches), tuple(types), made
     )
@@ -207,7 +218,12 @@ class _Function:
 
 
 def _function(
-    name: str, stage: Stage, buffers: Sequence[Buffer], scratch: dict[Local, Buffer], choice: Choice
+    name: str,
+    stage: Stage,
+    buffers: Sequence[Buffer],
+    scratch: dict[Local, Buffer],
+    choice: Choice,
+    numbers: Numbers,
 ) -> _Function:
     ahead: Block = ()
     variables: tuple[Variable, ...] = ()
@@ -216,6 +232,7 @@ def _function(
         *before, loop = stage.body
         assert isinstance(loop, Loop)
         ahead, (variables, inner) = tuple(before), parallel(loop)
+    assume_aligned(place for statement in statements(stage.body) for place in places(statement))
     rows, column = rows_of(variables, inner, choice=choice), None
     if (tile := tiled(variables, inner)) is not None:
         rows = replace(rows, count=TILE, block=TILE)
@@ -232,25 +249,30 @@ def _function(
         return tiles
 
     count = math.prod(variable.extent for variable in variables)
-    writer = Writer(rows)
-    if rows.block or count < rows.count or has_wide_masks(count, inner):
-        return _finished(name, writer, buffers, -(-count // rows.count) * written(writer))
+    writer = Writer(rows, numbers=numbers)
+    if rows.block or is_known(count < rows.count) or has_wide_masks(count, inner):
+        return _finished(name, writer, buffers, pieces(count, rows.count) * written(writer))
     # The mask of the last program would have all others load their numbers one by one.
-    for head, is_whole in ((f"if tl.program_id(0) < {count // rows.count}:", True), ("else:", False)):
-        part = Writer(rows, is_whole, depth=2)
+    whole = numbers.text(count) if rows.count == 1 else f"{numbers.factor(count)} // {rows.count}"
+    whole = whole if isinstance(count, SymbolicSize) else str(count // rows.count)
+    for head, is_whole in ((f"if tl.program_id(0) < {whole}:", True), ("else:", False)):
+        part = Writer(rows, is_whole, numbers, depth=2)
         written(part)
         writer.line(head)
         writer.lines += part.lines
         writer.buffers |= part.buffers
         writer.needs |= part.needs
-    return _finished(name, writer, buffers, -(-count // rows.count))
+    return _finished(name, writer, buffers, pieces(count, rows.count))
 
 
 def _finished(name: str, writer: Writer, buffers: Sequence[Buffer], programs: int) -> _Function:
     used = tuple(i for i, buffer in enumerate(buffers) if buffer in writer.buffers)
-    head = wrapped(f"def {name}(", [f"{buffers[i].name}_ptr" for i in used], "):", indent=0)
+    numbers = writer.numbers.taken(is_wide=writer.rows.is_far)
+    arguments = [*(f"{buffers[i].name}_ptr" for i in used), *(argument for argument, _ in numbers)]
+    head = wrapped(f"def {name}(", arguments, "):", indent=0)
     text = "\n".join(["@triton.jit", *head, *writer.lines, ""])
-    launch = Launch(name, programs, writer.rows.warps, used, elements=writer.rows.elements)
+    given = tuple(number for _, number in numbers)
+    launch = Launch(name, programs, writer.rows.warps, used, elements=writer.rows.elements, numbers=given)
     return _Function(text, launch, frozenset(writer.needs))
 
 

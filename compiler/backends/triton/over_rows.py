@@ -12,7 +12,9 @@ from typing import Any, Final
 from ...functions import convert, reshape
 from ...ir import ArrayType, Call, Graph, Value
 from ...kernel import REDUCTIONS
+from ...symbolic_size import is_known, quotient, typical
 from ...trace import Builder, bind, bind_all, recording
+from .assumed import block_of
 from .reductions import SEARCHES, gathered_dtype
 
 RESIDENT: Final = 1 << 17
@@ -48,7 +50,7 @@ class OverRows:
 
     def columns(self, value: Value) -> int:
         """How many numbers of a row are gathered side by side."""
-        return value.type.size // self.count
+        return quotient(value.type.size, self.count)  # type: ignore[no-any-return]
 
     def parts(self, programs: int) -> list[ArrayType]:
         """What so many programs leave, each of which gathers some of the rows."""
@@ -74,12 +76,14 @@ class OverRows:
 
     def is_resident(self) -> bool:
         """Whether registers hold a row, and what is gathered over all rows of as many columns."""
-        given = [v for v in self.given if self.columns(v) > 1]
+        given = [v for v in self.given if not is_known(self.columns(v) <= 1)]
         if not given:
             return True
-        arrays = [*given, *(v for v in self.graph.inputs if v.type.size >= given[0].type.size)]
-        widest = max(_power_of_two(self.columns(v)) for v in given)
-        return widest * sum(gathered_dtype(v.dtype).itemsize for v in arrays) <= RESIDENT
+        wide = typical(given[0].type.size)
+        arrays = [*given, *(v for v in self.graph.inputs if typical(v.type.size) >= wide)]
+        width = sum(gathered_dtype(v.dtype).itemsize for v in arrays)
+        blocks = [block_of(self.columns(v)) for v in given]
+        return all(block is not None and block * width <= RESIDENT for block in blocks)
 
 
 def over_rows(graph: Graph) -> OverRows | None:
@@ -89,7 +93,7 @@ def over_rows(graph: Graph) -> OverRows | None:
         return None
     inner = [call for call in graph.calls if call.op in REDUCTIONS and call not in outer and _is_long(call)]
     count = _rows(inner, outer)
-    if count is None or count < 2 or not all(_fits(call, count) for call in (*inner, *outer)):
+    if count is None or is_known(count < 2) or not all(_fits(call, count) for call in (*inner, *outer)):
         return None
     late = _late(graph, outer)
     if any(call.inputs[0] in late for call in (*inner, *outer)):
@@ -98,10 +102,10 @@ def over_rows(graph: Graph) -> OverRows | None:
     behind = [value for value in graph.outputs if value in late]
     outputs = {call.outputs[0] for call in outer}
     follows = _needed(graph.calls, behind, outputs)
-    largest = max(call.outputs[0].type.size for call in outer)
-    if any(call in inner or call.outputs[0].type.size > largest for call in follows):
+    largest = max(typical(call.outputs[0].type.size) for call in outer)
+    if any(call in inner or typical(call.outputs[0].type.size) > largest for call in follows):
         return None
-    if not inner and not any(value.type.size >= count for value in early):
+    if not inner and not any(typical(value.type.size) >= typical(count) for value in early):
         return None
     return _cut(graph, count, tuple(outer), early)
 
@@ -123,8 +127,9 @@ def _cut(graph: Graph, count: int, gathered: tuple[Call, ...], early: Sequence[V
 def _rows(inner: Sequence[Call], outer: Sequence[Call]) -> int | None:
     """How many rows there are; None if that is not to be told."""
     if inner:
-        return min(call.outputs[0].type.size for call in inner)
-    counts = {prod(c.inputs[0].shape[a] for a in _axes(c)) for c in outer if c.outputs[0].type.size > 1}
+        return min((call.outputs[0].type.size for call in inner), key=typical)
+    several = [c for c in outer if not is_known(c.outputs[0].type.size <= 1)]
+    counts = {prod(c.inputs[0].shape[a] for a in _axes(c)) for c in several}
     return counts.pop() if len(counts) == 1 else None
 
 
@@ -132,13 +137,15 @@ def _goes_over_first(call: Call) -> bool:
     """Whether a reduction goes over the first axes, or over all."""
     (x,) = call.inputs
     axes = _axes(call)
-    long = [axis in axes for axis, dim in enumerate(x.shape) if dim != 1]
-    return bool(long) and long[0] and long == sorted(long, reverse=True) and 0 not in x.shape
+    long = [axis in axes for axis, dim in enumerate(x.shape) if not is_known(dim == 1)]
+    has_none = any(is_known(dim == 0) for dim in x.shape)
+    return bool(long) and long[0] and long == sorted(long, reverse=True) and not has_none
 
 
 def _is_long(call: Call) -> bool:
     """Whether a reduction is of more than one element."""
-    return call.inputs[0].type.size > call.outputs[0].type.size > 0
+    given, left = call.inputs[0].type.size, call.outputs[0].type.size
+    return not is_known(given <= left) and not is_known(left <= 0)
 
 
 def _fits(call: Call, count: int) -> bool:
@@ -147,9 +154,9 @@ def _fits(call: Call, count: int) -> bool:
     axes, rows = _axes(call), _leading(x.shape, count)
     if not rows:
         return False
-    first = {axis for axis, dim in enumerate(x.shape[:rows]) if dim != 1}
-    behind = {axis for axis, dim in enumerate(x.shape) if axis >= rows and dim != 1}
-    gone = {axis for axis in axes if x.shape[axis] != 1}
+    long = {axis for axis, dim in enumerate(x.shape) if not is_known(dim == 1)}
+    first = {axis for axis in long if axis < rows}
+    behind, gone = long - first, long.intersection(axes)
     if not gone & first:
         return True
     return first <= gone and (not gone & behind or behind <= gone)
@@ -157,7 +164,7 @@ def _fits(call: Call, count: int) -> bool:
 
 def _leading(shape: Sequence[int], count: int) -> int:
     """How many axes the rows are; 0 if no first axes are as many."""
-    return next((n for n in range(1, len(shape) + 1) if prod(shape[:n]) == count), 0)
+    return next((n for n in range(1, len(shape) + 1) if is_known(prod(shape[:n]) == count)), 0)
 
 
 def _late(graph: Graph, outer: Iterable[Call]) -> set[Value]:
@@ -184,7 +191,3 @@ def _axes(call: Call) -> tuple[int, ...]:
     params: Any = call.params
     axes = params["axes"] if "axes" in params else (params["axis"],)
     return tuple(sorted(axes))
-
-
-def _power_of_two(count: int) -> int:
-    return 1 << max(0, count - 1).bit_length()

@@ -6,7 +6,7 @@ What depends on named sizes of arrays is an expression of them: `runtime.gpu.fix
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ...byte_counts import show_bytes
 from ...ir import ArrayType, Constant, Graph
@@ -14,6 +14,10 @@ from ...symbolic_size import SymbolicSize
 
 ALIGNED: Final = 16
 """Kernels expect every array at a multiple of so many bytes: a thread loads four numbers at once."""
+
+
+Size: TypeAlias = Any
+"""An int, or an expression of named sizes, which computes as one."""
 
 
 class Region(StrEnum):
@@ -40,7 +44,7 @@ class Slot:
 class Number:
     """A whole number that a function takes behind its arrays: a size, or what is computed of sizes."""
 
-    value: int
+    value: Size
     is_wide: bool = False
     """Whether it has eight bytes rather than four."""
     multiple_of: int = 1
@@ -69,6 +73,8 @@ class LaunchStep:
     """The function's arguments, but for the numbers."""
     numbers: tuple[Number, ...] = ()
     """The arguments behind them."""
+    made_for: tuple[tuple[str, int], ...] = ()
+    """The named sizes for whose values alone the function is, as guards of the program say."""
 
     @property
     def touched(self) -> tuple[Slot, ...]:
@@ -78,7 +84,9 @@ class LaunchStep:
     def __str__(self) -> str:
         arguments = ", ".join([*(slot.name for slot in self.slots), *map(str, self.numbers)])
         count = self.programs if isinstance(self.programs, SymbolicSize) else f"{self.programs:_}"
-        return f"launch {self.function}[{count} × {self.warps} warps]({arguments})"
+        sizes = ", ".join(f"{name} = {size}" for name, size in self.made_for)
+        behind = f"  # made for {sizes}" if sizes else ""
+        return f"launch {self.function}[{count} × {self.warps} warps]({arguments}){behind}"
 
 
 @dataclass(frozen=True, slots=True)

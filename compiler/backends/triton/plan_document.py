@@ -121,7 +121,8 @@ def _step(step: Step) -> dict[str, Any]:
         case LaunchStep():
             sizes = {"programs": _size(step.programs), "warps": step.warps, "stages": step.stages}
             numbers = {"numbers": list(map(_number, step.numbers))} if step.numbers else {}
-            slots = {"slots": _slots(step.slots), **numbers}
+            made_for = {"made_for": [list(pair) for pair in step.made_for]} if step.made_for else {}
+            slots = {"slots": _slots(step.slots), **numbers, **made_for}
             return {"step": "launch", "function": step.function, **sizes, **slots}
         case CopyStep():
             return {"step": "copy", "source": _slot(step.source), "target": _slot(step.target)}
@@ -205,7 +206,9 @@ class _Reader:
             case "launch":
                 sizes = self.size(given["programs"]), _count(given["warps"]), _count(given["stages"])
                 numbers = tuple(map(self.number, given.get("numbers", ())))
-                return LaunchStep(_text(given["function"]), *sizes, self.slots(given["slots"]), numbers)
+                made_for = tuple((_text(name), _count(size)) for name, size in given.get("made_for", ()))
+                slots = self.slots(given["slots"])
+                return LaunchStep(_text(given["function"]), *sizes, slots, numbers, made_for)
             case "copy":
                 return CopyStep(self.slot(given["source"]), self.slot(given["target"]))
             case "host":
@@ -228,7 +231,7 @@ class _Reader:
                 return WhileStep(
                     self.plan(given["condition"], depth + 1),
                     self.plan(given["body"], depth + 1),
-                    None if given["most"] is None else _count(given["most"]),
+                    None if given["most"] is None else self.size(given["most"]),
                     _count(given["consts"]),
                     self.slots(given["inputs"]),
                     self.slots(given["outputs"]),

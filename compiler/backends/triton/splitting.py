@@ -22,6 +22,8 @@ from ...loops.nest import (
     Store,
 )
 from ...loops.walk import accumulated, at_value, statements
+from ...symbolic_size import is_known, typical
+from .assumed import assumed, pieces
 from .blocks import rows_of
 from .reductions import SEARCHES, gathered_dtype
 
@@ -72,11 +74,12 @@ def _split_rows(variables: tuple[Variable, ...], body: Block, memory: list[Buffe
     accumulators = list(accumulated((loop,)))
     together = rows_of(variables, body).count
     inside = math.prod(variable.extent for variable in parallel(loop)[0][1:])
-    wanted = PROGRAMS // -(-rows // together)
-    size = max(PART // (together * inside), -(-loop.variable.extent // max(1, wanted)))
+    wanted = PROGRAMS // pieces(typical(rows), together)
+    extent, inside = loop.variable.extent, typical(inside)
+    size = max(PART // (together * inside), pieces(typical(extent), max(1, wanted)))
     size = size if inside > 1 else -(-size // ALIGNED) * ALIGNED
-    count = loop.variable.extent // max(1, size)
-    if wanted < 2 or count < 2 or not _only_gathers(loop):
+    count = extent // max(1, size)
+    if wanted < 2 or not _only_gathers(loop) or assumed(extent >= 2 * max(1, size)) is False:
         return whole
     before, behind = body[: body.index(loop)], body[body.index(loop) + 1 :]
     kept = [_Kept.of(accumulator, rows * count) for accumulator in accumulators]
@@ -96,7 +99,7 @@ def _split_rows(variables: tuple[Variable, ...], body: Block, memory: list[Buffe
     parts = Loop(part, tuple(statement for one in kept for statement in one.gathered(place)))
     end = loop.variable.low + count * size
     left = Variable(loop.variable.name, end, loop.variable.high)
-    rest = (Loop(left, at_value(loop.body, loop.variable, of(left))),) if left.extent > 0 else ()
+    rest = () if is_known(left.extent <= 0) else (Loop(left, at_value(loop.body, loop.variable, of(left))),)
     # What is left lies behind all parts: of equal extremes, the first counts.
     return (*_loops((part, *variables), first), *_loops(variables, (*before, parts, *rest, *behind)))
 

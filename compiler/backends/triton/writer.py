@@ -18,6 +18,7 @@ from ...loops.nest import (
     Store,
 )
 from ...loops.walk import accumulated, statements
+from ...symbolic_size import is_known
 from .elements import ALONG, ROW, Elements, Guard
 from .reductions import (
     SEARCHES,
@@ -137,7 +138,8 @@ class Writer(Elements):
         assert self.leaf is not None
         mask = self.masks.get(self.leaf, "")
         if ALONG not in self.axes_of(statement.expression) and not mask:
-            mask = f"{self.name_of(self.leaf)} >= {self.leaf.low}"  # the same number at every turn
+            low = self.numbers.text(self.leaf.low)
+            mask = f"{self.name_of(self.leaf)} >= {low}"  # the same number at every turn
         if not mask:
             return value
         return self.named(
@@ -180,9 +182,9 @@ class Writer(Elements):
             self.turn_by_turn(loop)
             return
         self.leaf = loop.variable
-        if self.size(loop.variable) >= loop.variable.extent:
+        if is_known(self.size(loop.variable) >= loop.variable.extent):
             if loop.variable not in self.blocks:
-                self.along(loop.variable, str(loop.variable.low))
+                self.along(loop.variable, self.numbers.text(loop.variable.low))
                 self.blocks.add(loop.variable)
             self.statements(loop.body)
         else:
@@ -197,7 +199,8 @@ class Writer(Elements):
         variable = loop.variable
         name = self.claim(variable.name)
         self.axes[name] = frozenset()
-        with self.indented(f"for {name} in range({variable.low}, {variable.high + 1}):"):
+        low = self.numbers.text(variable.low)
+        with self.indented(f"for {name} in range({low}, {self.end(variable)}):"):
             self.names_of[variable] = name
             self.masks.pop(variable, None)
             self.statements(loop.body)
@@ -212,7 +215,8 @@ class Writer(Elements):
             self.fill(accumulator, name, shape)
             self.streamed[accumulator] = name
         first = self.claim(f"{variable}_first")
-        with self.indented(f"for {first} in range({variable.low}, {variable.high + 1}, {size}):"):
+        low = self.numbers.text(variable.low)
+        with self.indented(f"for {first} in range({low}, {self.end(variable)}, {size}):"):
             self.along(variable, first)
             self.statements(loop.body)
         axis, keep_dims = (0, False) if self.rows.is_flat else (1, True)

@@ -1,0 +1,82 @@
+"""For which sizes a kernel is made, where that need not be all: what the call at hand shows is kept as a guard."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from ...affine import Affine, Variable
+from ...errors import UndecidedDimError
+from ...shapes.dim import Dim
+from ...symbolic_size import SymbolicSize, is_known, suppose, typical
+from .plan import ALIGNED
+
+LARGEST_BLOCK: Final = 1 << 17
+"""Of elements."""
+
+LOOSE: Final = 4
+"""A block is for extents down to one of so many parts of it."""
+
+
+def power_of_two(size: int) -> int:
+    """The least power of two that is not less; of a symbolic size, of one that is typical."""
+    return 1 << max(0, typical(size) - 1).bit_length()
+
+
+def pieces(count: int, size: int) -> int:
+    """How many pieces of a size hold so many elements."""
+    return (count + (size - 1)) // size
+
+
+def block_of(extent: int) -> int | None:
+    """A power of two that holds so many elements, and little more; None if there is none for all that a program is for.
+
+    The one for the call at hand becomes one for all sizes that need about as many, by a guard.
+    """
+    if not isinstance(extent, SymbolicSize):
+        return power_of_two(extent)
+    block = 1
+    while block <= LARGEST_BLOCK:
+        if is_known(extent <= block):
+            return block
+        if suppose(extent <= block):
+            suppose(extent > block // LOOSE)
+            return block
+        block *= 2
+    return None
+
+
+def assumed(fact: Any) -> bool | None:
+    """Whether a comparison holds: for the call at hand if not for all, by a guard; None where that is not decided."""
+    try:
+        return bool(fact)
+    except UndecidedDimError:
+        return None
+
+
+def held_by(extent: int, most: int) -> int:
+    """The least power of two that is known to hold so many elements, and no more than another one."""
+    if not isinstance(extent, SymbolicSize):
+        return min(most, power_of_two(extent))
+    block = 1
+    while block < most and not is_known(extent <= block):
+        block *= 2
+    return block
+
+
+def assume_aligned(places: Iterable[Affine]) -> None:
+    """Ask whether rows begin where several elements are loaded at once: a program is for sizes where all do, or not."""
+    strides = {stride for place in places for stride in _strides(place)}
+    for stride in sorted(strides, key=lambda stride: (len(stride.sizes), str(stride))):
+        # A product is aligned if one of its factors is.
+        if len(stride.terms) == 1 and not is_known(stride % ALIGNED == 0):
+            any(assumed(size % ALIGNED == 0) for size in stride.sizes)
+
+
+def _strides(place: Affine) -> Iterator[Dim]:
+    """The symbolic numbers of elements that lie between rows."""
+    for atom, factor in place.terms:
+        if isinstance(factor, Dim):
+            yield factor
+        if not isinstance(atom, Variable):
+            if isinstance(atom.divisor, Dim):
+                yield atom.divisor
+            yield from _strides(atom.dividend)

@@ -1,0 +1,57 @@
+"""`Fixing`: ints in the place of symbolic sizes, in graphs and in calls."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from .ir import ArrayType, Call, Constant, Graph, Param, Shape, Value
+from .symbolic_size import SymbolicSize
+
+
+class Fixing:
+    """Gives the sizes of graphs values, and remembers what has become of theirs."""
+
+    def __init__(self, value_of: Callable[[SymbolicSize], int]) -> None:
+        self.value_of = value_of
+        self.values: dict[Value, Value] = {}
+        self.graphs: dict[int, Graph] = {}
+        """By identity, those that are done: a graph may be called very often."""
+
+    def graph(self, graph: Graph) -> Graph:
+        inputs = self.made(graph.inputs)
+        calls = tuple(
+            Call(
+                call.op,
+                tuple(self.values.get(value, value) for value in call.inputs),
+                {name: self.param(param) for name, param in call.params.items()},
+                self.made(call.outputs),
+                call.location,
+            )
+            for call in graph.calls
+        )
+        outputs = tuple(self.values.get(value, value) for value in graph.outputs)
+        return Graph(graph.name, inputs, calls, outputs, graph.input_names)
+
+    def call(self, call: Call) -> Call:
+        """A call on values of its own."""
+        inputs = tuple(
+            value if isinstance(value, Constant) else self.made((value,))[0] for value in call.inputs
+        )
+        params = {name: self.param(param) for name, param in call.params.items()}
+        return Call(call.op, inputs, params, self.made(call.outputs), call.location)
+
+    def made(self, values: tuple[Value, ...]) -> tuple[Value, ...]:
+        for value in values:
+            shape = cast("Shape", self.param(value.shape))
+            self.values[value] = Value(ArrayType(value.dtype, shape))
+        return tuple(self.values[value] for value in values)
+
+    def param(self, param: Any) -> Param:
+        if isinstance(param, SymbolicSize):
+            return self.value_of(param)
+        if isinstance(param, tuple):
+            return tuple(map(self.param, param))
+        if isinstance(param, Graph):
+            if id(param) not in self.graphs:
+                self.graphs[id(param)] = self.graph(param)
+            return self.graphs[id(param)]
+        return cast("Param", param)
