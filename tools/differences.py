@@ -191,10 +191,16 @@ def _compared(old: Constant, new: Constant) -> dict[str, Any]:
 
 
 def _machine_code(before: Compared, after: Compared) -> Part:
-    """The files of each target."""
+    """The files of each target; a target that only one of them has is a row."""
     rows: list[dict[str, str]] = []
     for target in sorted({*before.code, *after.code}):
         ours, theirs = before.code.get(target, {}), after.code.get(target, {})
+        if not (ours and theirs):
+            found = ours or theirs
+            size = show_bytes(sum(map(len, found.values())))
+            where = f"only {'before' if ours else 'after'}, {size}"
+            rows.append({"target": target, "file": f"{len(found)} files", "difference": where})
+            continue
         for name in sorted({*ours, *theirs}):
             if ours.get(name) != theirs.get(name):
                 what = f"{_size(ours.get(name))} became {_size(theirs.get(name))}"

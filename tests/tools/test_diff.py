@@ -1,6 +1,7 @@
 """``tracemill diff``: what differs between two artifacts, or two texts of graphs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.alignment import alignment_of
+from tracemill.tools.differences import compared_in, differences
 
 from .terminal import Terminal
 
@@ -167,3 +169,15 @@ def test_names_follow_into_loops() -> None:
     assert gone == ["sin_1: f64[3] = sin(init)"]
     assert come == ["multiply_2: f64[3] = multiply(init, f64(3.0))", "sin_1: f64[3] = sin(multiply_2)"]
     assert tm.parse(f"# tracemill ir 1\n{new}") == other
+
+
+def test_machine_code_is_compared_file_by_file_where_both_have_it(terminal: Terminal) -> None:
+    plain = compared_in(Path(saved("a.tmill", score, "x: f64[4, 20]")))
+    old = replace(plain, code={"cuda:sm_80": {"a": b"1", "b": b"2", "c": b"3"}, "cuda:sm_90": {"a": b"12"}})
+    new = replace(plain, code={"cuda:sm_80": {"a": b"1", "b": b"22", "d": b"3"}})
+    assert differences(old, new, "numpy")[-1].text.splitlines() == [
+        "cuda:sm_80 b: 1 B became 2 B",
+        "cuda:sm_80 c: 1 B became nothing",
+        "cuda:sm_80 d: nothing became 1 B",
+        "cuda:sm_90 1 files: only before, 2 B",
+    ]
