@@ -63,6 +63,11 @@ class SymbolicSize:
         raise NotImplementedError
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest value that it may have, by what is known of each named size by itself."""
+        raise NotImplementedError
+
+    @property
     def limits(self) -> dict[str, list[str]]:
         """What is known of each named size in it, by name: ``{"N": ["N in 1..4096", "N % 16 == 0"]}``."""
         raise NotImplementedError
@@ -111,6 +116,16 @@ def suppose(fact: Any) -> bool:
     It is for what is right for all sizes, and better for those for which the comparison holds.
     """
     return fact.suppose() if isinstance(fact, SymbolicFact) else bool(fact)
+
+
+def lowest(size: Any) -> float:
+    """A number that a size is never below: quickly found, for what pays only."""
+    return size.bounds[0] if isinstance(size, SymbolicSize) else size
+
+
+def highest(size: Any) -> float:
+    """A number that a size is never above: quickly found, for what pays only."""
+    return size.bounds[1] if isinstance(size, SymbolicSize) else size
 
 
 def quotient(left: Any, right: Any) -> Any:

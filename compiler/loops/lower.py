@@ -19,7 +19,7 @@ from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
 from ..kernel import MOVES, PLACES, REDUCTIONS, is_elementwise
 from ..naming import Naming
-from ..symbolic_size import SymbolicSize, is_known, maximum, minimum
+from ..symbolic_size import SymbolicSize, is_known, lowest, maximum, minimum
 from .building import MOST_COLUMNS, Loops, TooWideError, run_across
 from .moves import Case, Element, aligned, cases, holds, moved
 from .nest import (
@@ -244,7 +244,7 @@ class _Lowering(Loops):
                 continue
             place = of(variable) + -variable.low
             if local not in loop.rows:
-                if is_known(outer.row_bytes() + nbytes > LARGEST_ROWS):
+                if lowest(outer.row_bytes() + nbytes) > LARGEST_ROWS:
                     return None
                 with self.inside(outer):
                     row = Row(self.claim(f"{local.name}_row"), value.dtype, variable.extent)

@@ -17,7 +17,7 @@ from typing import Final
 from ..additions import additions
 from ..affine import ZERO, Variable, is_unit, of, same
 from ..dtypes import kind
-from ..symbolic_size import is_known, maximum, typical
+from ..symbolic_size import highest, is_known, maximum, typical
 from .building import PART
 from .lower import LARGEST_ROWS, SLOW
 from .nest import (
@@ -102,9 +102,9 @@ class _Pairs:
         ):
             return self.as_before(loop, outer)
         width = sum(local.dtype.itemsize for local in kept)
-        if not is_known(self.row_bytes + width * loop.variable.extent <= LARGEST_ROWS):
+        if highest(self.row_bytes + width * loop.variable.extent) > LARGEST_ROWS:
             is_longer = not is_known(loop.variable.extent <= PART)
-            has_room = is_longer and is_known(self.row_bytes + 2 * width * PART <= LARGEST_ROWS)
+            has_room = is_longer and self.row_bytes + 2 * width * PART <= LARGEST_ROWS
             return self.in_parts(loop, outer) if has_room else self.as_before(loop, outer)
         near = loaded_from(first, lambda load: self.copied(load, loop.variable, outer))
         vectors = replace(loop, body=_written_out(near))

@@ -10,7 +10,7 @@ from typing import Final
 
 from ..additions import OPERATION, additions
 from ..ir import Call
-from ..symbolic_size import SymbolicSize, is_known, maximum, quotient
+from ..symbolic_size import SymbolicSize, highest, lowest, maximum, quotient
 from .nest import Apply, Block, Buffer, Choose, Clamped, Load, Loop, Nest, Statement, Store
 from .walk import accumulated, expressions, statements
 
@@ -130,12 +130,12 @@ def _chunk(loop: Loop) -> int | None:
 def _symbolic_chunk(loop: Loop) -> int | None:
     """The same as an expression of sizes. A loop that turns out short is one chunk."""
     extent, turn = loop.variable.extent, _picoseconds(loop.body)
-    if is_known(extent < 2) or is_known(extent * turn < PICOSECONDS * SHARED):
+    if highest(extent) < 2 or highest(extent * turn) < PICOSECONDS * SHARED:
         return None
     if any(accumulator.size is not None for accumulator in accumulated(loop.body)):
-        return None if is_known(extent <= ROWS) else ROWS
-    if not is_known(turn >= 1):
+        return None if highest(extent) <= ROWS else ROWS
+    if lowest(turn) < 1:
         turn = maximum(turn, 1)  # of a loop without turns inside
     least = quotient(PICOSECONDS * CHUNK - 1, turn) + 1
     chunk = maximum(quotient(extent + (MOST_CHUNKS - 1), MOST_CHUNKS), least)
-    return None if is_known(chunk >= extent) else chunk
+    return None if highest(extent) <= lowest(chunk) else chunk

@@ -16,9 +16,10 @@ LONGEST_COEFFICIENT = 64  # bits
 def is_worth_asking(terms: Terms) -> bool:
     """Whether factors may tell more than bounds, and are found quickly."""
     degrees = [len(monomial) for monomial, _ in terms]
+    products = sum(degree > 0 for degree in degrees)  # of one alone, bounds tell all
     return (
         2 <= max(degrees) <= HIGHEST_DEGREE
-        and 2 <= len(terms) <= MOST_PRODUCTS
+        and 2 <= products <= MOST_PRODUCTS
         and all(count.bit_length() <= LONGEST_COEFFICIENT for _, count in terms)
     )
 

@@ -16,6 +16,7 @@ from ..dtypes import dtype_names
 from ..errors import DimSpecError
 from ..symbolic_size import SymbolicFact, SymbolicSize
 from . import division
+from .bounds import own_lowest
 from .spelling import spelled, spelled_comparison, spelled_facts
 from .terms import (
     Size,
@@ -124,6 +125,10 @@ class Dim(SymbolicSize):
 
     def spelled(self, names: Mapping[str, str]) -> str:
         return spelled(self.terms, names)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return own_lowest(self.terms), -own_lowest(scale(self.terms, -1))
 
     @property
     def limits(self) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ Each chunk gathers its part of a sum in variables of its own; the parts are adde
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ...affine import Variable, of
+from ...affine import Variable, of, same
 from ...dtypes import DType
 from ...loops.nest import Accumulator, Block, Buffer, Copy, Loop, Row, Statement
 from ...loops.walk import Uses, accumulated, used
@@ -139,7 +139,7 @@ class ChunkWriter(Writer):
         """Memory for what loops in a chunk leave each other, which is one chunk after the other on one thread."""
         start, nbytes = self.memory, aligned(row.size * row.dtype.itemsize)
         self.memory += chunks * nbytes
-        offset = "" if is_known(start == 0) else f"{factor_text(start)} + "
+        offset = "" if same(start, 0) else f"{factor_text(start)} + "
         return f"({element_type(row.dtype)} *)(memory + {offset}(threads > 1 ? chunk : 0) * {factor_text(nbytes)})"
 
     def counted(self, extent: int, size: int, number: str) -> tuple[str, int, str]:

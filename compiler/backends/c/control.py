@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from ...affine import is_none, is_one
+from ...affine import is_none, is_one, same
 from ...in_place import kept_places
 from ...ir import ArrayType, Call, Graph, Value
 from ...memory_plan import aligned
 from ...op import has_effect
-from ...symbolic_size import is_known, maximum, minimum
+from ...symbolic_size import highest, is_known, maximum, minimum
 from .function import CFunction, copying
 from .graph import FunctionOf, GraphFunction, graph_function, scratch_bytes
 from .interface import RELEASING
@@ -54,7 +54,7 @@ class _Frame:
         """Use a function: the arguments that it takes behind its `outputs`."""
         self.parts.append(function)
         nbytes = scratch_bytes(function, outputs)
-        return [*([] if is_none(nbytes) else [self.memory(nbytes)]), "threads"]
+        return [*([] if same(nbytes, 0) else [self.memory(nbytes)]), "threads"]
 
     def function(self, work: int) -> CFunction:
         memory = WorkingMemory(self.used)
@@ -127,7 +127,7 @@ def _counted(length: int, work: int, step: Sequence[str], unroll: int, *, asks: 
     hint = [f"#pragma GCC unroll {unroll}"] if unroll > 1 else []
     inner = [*(f"    {line}" for line in step), "    }"]
     end = size_text(length)
-    if not asks or is_known(length * work < ASKING):
+    if not asks or highest(length * work) < ASKING:
         return [*hint, f"    for (long t = 0; t < {end}; t++) {{", *inner]
     every = steps_between(work)
     return [

@@ -4,12 +4,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ...affine import is_none, same
 from ...call_key import call_key
 from ...ir import Call, Constant, Graph, Location, Value
 from ...loops.work import SHARED
 from ...memory_plan import RENAMES, Block, place_blocks
 from ...naming import Naming, constant_key
-from ...symbolic_size import SymbolicSize, is_known, maximum
+from ...symbolic_size import highest, lowest, maximum
 from ...text import call_text, location_text
 from ..python_text import Names
 from .function import CFunction, copying
@@ -82,9 +83,10 @@ def graph_function(
 
 def threads_for(function: CFunction) -> str:
     """How many threads a call of a function gets, of the ``threads`` that there are."""
-    if isinstance(function.work, SymbolicSize) and not is_known(function.work < SHARED):
-        return f"{size_text(function.work)} >= {SHARED} ? threads : 1"
-    return "threads" if is_known(function.work >= SHARED) else "1"
+    if highest(function.work) < SHARED:
+        return "1"
+    is_long = lowest(function.work) >= SHARED
+    return "threads" if is_long else f"{size_text(function.work)} >= {SHARED} ? threads : 1"
 
 
 def scratch_bytes(function: CFunction, outputs: int) -> int:
@@ -265,7 +267,7 @@ class _Writer:
                     order.append(block)
             function = self.functions[index]
             nbytes = scratch_bytes(function, len(call.outputs)) if function else 0
-            if not is_known(nbytes == 0):
+            if not same(nbytes, 0):
                 self.scratch[index] = Block(nbytes, index, index, in_arena=True)
                 order.append(self.scratch[index])
         return place_blocks(order)
@@ -336,6 +338,6 @@ class _Writer:
         """Copy an output to where it belongs, if it has not been written there."""
         value = self.graph.outputs[place]
         source = self.pointer[self.root[value]]
-        if source == f"out{place}" or is_known(value.type.nbytes == 0):
+        if source == f"out{place}" or is_none(value.type.nbytes):
             return []
         return [f"    memcpy(out{place}, {source}, {size_text(value.type.nbytes)});"]

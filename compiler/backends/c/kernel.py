@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ...affine import is_none
+from ...affine import same
 from ...ir import Constant, Graph
 from ...loops.lower import lower
 from ...loops.nest import Buffer, Nest
@@ -42,7 +42,7 @@ def kernel_function(
         writer.line(c_array(buffer.name, value.array))
     writer.copies(nest.body)
     writer.statements(nest.body)
-    memory = [] if is_none(writer.memory) else [memory_type(writer.memory)]
+    memory = [] if same(writer.memory, 0) else [memory_type(writer.memory)]
     parameters = [
         *size_parameters(sizes),
         *(f"const {writer.pointer(x)}" for x in nest.inputs),

@@ -4,9 +4,10 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ...affine import same
 from ...dtypes import dtype_named
 from ...ir import ArrayType
-from ...symbolic_size import SymbolicSize, is_known, same_shape
+from ...symbolic_size import SymbolicSize, highest, same_shape
 from .sizes import factor_text, size_parameters
 from .types import element_type
 
@@ -67,7 +68,7 @@ class WorkingMemory:
     @property
     def is_small(self) -> bool:
         """Whether it is known to be little enough for the stack."""
-        return is_known(self.nbytes <= STACK)
+        return highest(self.nbytes) <= STACK
 
     @property
     def parameters(self) -> list[str]:
@@ -77,7 +78,7 @@ class WorkingMemory:
     @staticmethod
     def at(offset: int, type: str | None = None) -> str:
         """The memory behind its first bytes, as an expression."""
-        is_first = is_known(offset == 0)
+        is_first = same(offset, 0)
         place = "work" if is_first else f"work + {factor_text(offset)}"
         if type is None:
             return place
@@ -86,7 +87,7 @@ class WorkingMemory:
     @property
     def declarations(self) -> list[str]:
         """The statement that makes it."""
-        if not self.is_small or is_known(self.nbytes == 0):
+        if not self.is_small or same(self.nbytes, 0):
             return []
         nbytes = STACK if isinstance(self.nbytes, SymbolicSize) else self.nbytes
         return [f"    _Alignas(64) uint8_t work[{nbytes}];"]
