@@ -139,16 +139,15 @@ def _found(
 ) -> tuple[str, Entry | None]:
     """The entry that serves the call, and its key; if there is none, the key under which to store one.
 
-    With named sizes it is one that was made for sizes of about these magnitudes. What making it assumed of sizes is
+    With named sizes it is one that was made for sizes of the same `coarse` classes. What making it assumed of sizes is
     known from the entry alone: where that does not hold for this call, the next key says so.
     """
     if scope is None:
         key = _key(text, target, donated)
         return key, cache.load(key)
-    magnitudes = {name: (size.bit_length() + 1) // 2 for name, size in scope.hints.items()}
     known, refuted = str(scope.guards), list[str]()
     while True:
-        key = _key(text, target, donated, f"{known} for {magnitudes}, not {refuted}")
+        key = _key(text, target, donated, f"{known} for {scope.judged}, not {refuted}")
         entry = cache.load(key)
         if entry is None:
             return key, None
