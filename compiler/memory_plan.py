@@ -124,8 +124,8 @@ def plan_memory(
             root = plan.root[output] = _root(call, output, operand, plan)
             if root is output and (output.ndim or can.numbers) and not effect:
                 nbytes = output.type.nbytes
-                into = can.into and not isinstance(nbytes, SymbolicSize) and nbytes >= least
-                plan.block[root] = Block(output.type.nbytes, index, index, into)
+                into = can.into and typical(nbytes) >= least
+                plan.block[root] = Block(nbytes, index, index, into)
             if output.ndim and (root is output or operand is not None or _is_whole_view(call, plan)):
                 plan.whole.add(output)
             if operand is not None:
