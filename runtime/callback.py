@@ -12,6 +12,7 @@ from ..compiler.errors import DTypeError, ShapeError, TransformArgumentError, Tr
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.ops.control import METHODS
 from ..compiler.program import describe, leaf_type, path_names
+from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.trace import Builder, bind_all, recording
 from .transform import require_function, run
 from .trees import check_same_structure, flatten
@@ -113,7 +114,8 @@ def _spec_type(spec: Any, where: str) -> ArrayType:
         )
     try:
         dtype = np.dtype(spec if is_dtype else spec.dtype)
-        shape = () if is_dtype else tuple(map(index, spec.shape))
+        sizes = () if is_dtype else spec.shape
+        shape: Any = tuple(size if isinstance(size, SymbolicSize) else index(size) for size in sizes)
     except TypeError as error:
         raise TransformTypeError(f"{where} has no shape and dtype of an array: {error}") from error
     if not is_supported(dtype):

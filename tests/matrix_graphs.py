@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from recording import recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.dtypes import FLOAT32, FLOAT64
-from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.ir import ArrayType, Dim, Graph, Value
 from tracemill.compiler.trace import bind
 
 SIDE = 64  # 64 × 64 numbers in f64 are 32 KiB
@@ -25,8 +25,10 @@ def _step(draw: st.DrawFn, x: Value, y: Value, without: Collection[str]) -> Valu
 
     All are exact in any order and on any path through NumPy's loops, so that results agree to the bit.
     """
-    half, shape = SIDE // 2, (SIDE, SIDE)
-    top = fn.slice_(x, (0, 0), (half, SIDE))
+    shape = x.shape
+    side = shape[0]
+    half = side // 2
+    top = fn.slice_(x, (0, 0), (half, side))
     choices: dict[str, Callable[[], Value]] = {
         "add": lambda: fn.add(x, y),
         "multiply": lambda: fn.multiply(x, y),
@@ -35,31 +37,36 @@ def _step(draw: st.DrawFn, x: Value, y: Value, without: Collection[str]) -> Valu
         "transposed": lambda: fn.transpose(x, (1, 0)),
         "with own transpose": lambda: fn.subtract(x, fn.transpose(x, (1, 0))),
         "with own flip": lambda: fn.maximum(x, fn.flip(x, (0, 1))),
-        "shifted": lambda: fn.concatenate([fn.slice_axis(x, 1, SIDE, 0), fn.slice_axis(y, 0, 1, 0)], 0),
+        "shifted": lambda: fn.concatenate([fn.slice_axis(x, 1, side, 0), fn.slice_axis(y, 0, 1, 0)], 0),
         "padded": lambda: fn.pad(top, (half, 0), (0, 0), fill=2),
-        "updated": lambda: bind("update_slice", x, fn.slice_(y, (1, 0), (half + 1, SIDE)), start=(0, 0),
-                                stop=(half, SIDE), step=(1, 1)),
-        "updated by itself": lambda: bind("update_slice", x, fn.slice_axis(x, half, SIDE, 0), start=(0, 0),
-                                          stop=(SIDE, SIDE), step=(2, 1)),
+        "updated": lambda: bind("update_slice", x, fn.slice_(y, (1, 0), (half + 1, side)), start=(0, 0),
+                                stop=(half, side), step=(1, 1)),
+        "updated by itself": lambda: bind("update_slice", x, fn.slice_axis(x, half, side, 0), start=(0, 0),
+                                          stop=(side, side), step=(2, 1)),
         "window": lambda: bind("dynamic_update_slice", x, fn.slice_axis(y, 0, half, 0), *_place(x)),
-        "moved window": lambda: fn.concatenate([bind("dynamic_slice", x, *_place(y), sizes=(half, SIDE)), top], 0),
-        "reshaped": lambda: fn.reshape(fn.square(fn.reshape(x, (SIDE * SIDE,))), shape),
+        "moved window": lambda: fn.concatenate([bind("dynamic_slice", x, *_place(y), sizes=(half, side)), top], 0),
+        "reshaped": lambda: fn.reshape(fn.square(fn.reshape(x, (side * side,))), shape),
         "row": lambda: fn.broadcast_to(fn.slice_axis(x, 3, 4, 0), shape),
-        "row sums": lambda: fn.broadcast_to(fn.reshape(fn.sum_(fn.sign(x), (1,)), (SIDE, 1)), shape),
+        "row sums": lambda: fn.broadcast_to(fn.reshape(fn.sum_(fn.sign(x), (1,)), (side, 1)), shape),
         "number of it": lambda: fn.add(fn.reshape(fn.slice_(y, (1, 1), (2, 2)), ()), x),
         "chosen": lambda: fn.where(fn.less(x, y), x, y),
         "clipped": lambda: fn.elementwise("clip", x, fn.slice_axis(y, 0, 1, 0), y),
         "complex parts": lambda: fn.imag(fn.make_complex(x, y)),
         "rounded": lambda: fn.convert(fn.convert(x, FLOAT32), FLOAT64),
-        "table": lambda: fn.add(x, fn.reshape(fn.negative(fn.iota(SIDE, FLOAT64)), (SIDE, 1))),
+        "table": lambda: fn.add(x, fn.reshape(fn.negative(fn.iota(side, FLOAT64)), (side, 1))),
         "product": lambda: fn.dot(fn.sign(x), fn.sign(y), ((1,), (1,))),
     }  # fmt: skip
     return choices[draw(st.sampled_from(sorted(choices.keys() - set(without))))]()
 
 
 @st.composite
-def matrix_graphs(draw: st.DrawFn, *, without: Collection[str] = (), sums: bool = False) -> Graph:
-    """Graphs of two matrices with up to three outputs, ``without`` some steps; with their sums down the columns."""
+def matrix_graphs(
+    draw: st.DrawFn, *, without: Collection[str] = (), sums: bool = False, side: Dim = SIDE
+) -> Graph:
+    """Graphs of two matrices with up to three outputs, ``without`` some steps; with their sums down the columns.
+
+    The side of the matrices is even, 4 or more, and may be symbolic.
+    """
 
     def f(*inputs: Value) -> tuple[Value, ...]:
         values = list(inputs)
@@ -69,4 +76,4 @@ def matrix_graphs(draw: st.DrawFn, *, without: Collection[str] = (), sums: bool 
         outputs = draw(st.lists(st.sampled_from(values[-4:]), min_size=1, max_size=3))
         return *outputs, *(fn.sum_(fn.sign(value), (0,)) for value in outputs if sums)
 
-    return recorded(f, *["f64[64, 64]"] * 2)
+    return recorded(f, *[ArrayType(FLOAT64, (side, side))] * 2)

@@ -19,9 +19,11 @@ def array_type(text: str) -> ArrayType:
     return ArrayType(dtype_named(found[1]), tuple(int(dim) for dim in found[2].split(",") if dim))
 
 
-def recorded(function: Callable[..., Any], *types: str, name: str = "f", names: Sequence[str] = ()) -> Graph:
+def recorded(
+    function: Callable[..., Any], *types: str | ArrayType, name: str = "f", names: Sequence[str] = ()
+) -> Graph:
     """The graph of a function of values of these types."""
-    inputs = tuple(Value(array_type(text)) for text in types)
+    inputs = tuple(Value(array_type(type) if isinstance(type, str) else type) for type in types)
     with recording(Builder()) as builder:
         outputs = function(*inputs)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)

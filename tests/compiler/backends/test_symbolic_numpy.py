@@ -4,20 +4,28 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import tracemill as tm
 from comparing import assert_close
+from matrix_graphs import matrix_graphs
+from recording import assert_same
 from symbolic.texts import TEXTS, graph_of
 from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
 from tracemill.compiler.dtypes import Array
-from tracemill.compiler.ir import Graph
+from tracemill.compiler.ir import ArrayType, Graph
+from tracemill.compiler.program import Argument, flatten_arguments, trace
 from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.trace import evaluate
 from tracemill.passes.fix_sizes import fix_sizes
 from tracemill.runtime.load import load_module
+from tracemill.runtime.optimise import optimise
+from tracemill.runtime.prepare import final
 
 
 def arrays_for(graph: Graph, sizes: Mapping[str, int]) -> list[Array]:
@@ -48,6 +56,12 @@ def assert_right(function: Callable[..., Any], graph: Graph, sizes: Mapping[str,
             assert_close(ours, theirs)
     for array, same in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, same)
+
+
+def traced(function: Callable[..., Any], *types: ArrayType) -> Graph:
+    _, tree = flatten_arguments(tuple(range(len(types))), {})
+    leaves = [Argument(type, f"args[{place}]") for place, type in enumerate(types)]
+    return trace(function, tree, leaves).graph
 
 
 def of_all_texts(first: int, second: int) -> dict[str, int]:
@@ -103,3 +117,44 @@ def test_a_generated_file_checks_itself_at_sizes_that_may_be(tmp_path: Path, nam
     file.write_text(text, "utf-8")
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("ok: max difference ")
+
+
+def test_python_functions_get_the_sizes_of_the_call() -> None:
+    def doubled(x: Any) -> Any:
+        called.append(x.shape)
+        return np.concatenate([x, x])
+
+    def f(x: Any) -> Any:
+        return tm.pure_callback(doubled, np.concatenate([x, x]), x) + 1
+
+    called: list[tuple[int, ...]] = []
+    scope = Observed({"B": 6})
+    with answering(scope):
+        graph = traced(f, ArrayType(np.dtype("f8"), (cast("int", tm.Dim("B")), 3)))
+        function = loaded(graph)
+    assert str(scope.guards) == "True"
+    for rows in (1, 6, 40):
+        x = np.ones((rows, 3))
+        (y,) = function(x)
+        np.testing.assert_array_equal(y, np.full((2 * rows, 3), 2.0), strict=True)
+    assert called == [(1, 3), (6, 3), (40, 3)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_random_graphs_are_right_for_all_sizes(data: st.DataObject) -> None:
+    """Their steps are exact, so that even the last bit agrees."""
+    scope = Observed({"S": 64})
+    side: Any = tm.Dim("S", min=4, multiple_of=2)
+    with answering(scope):
+        graph = data.draw(matrix_graphs(side=side))
+        function = loaded(graph)
+        optimised, _ = optimise(final(graph), "numpy")
+        through_passes = loaded(optimised)
+    assert str(scope.guards) == "True"
+    rng = np.random.default_rng(0)
+    for size in (4, 6, 66, 64):
+        arrays = [rng.integers(-2, 3, (size, size)).astype(np.float64) for _ in range(2)]
+        expected = evaluate(fix_sizes(graph, {"S": size}), *arrays)
+        for printed in (function, through_passes, function):
+            assert_same(printed(*arrays), expected)
