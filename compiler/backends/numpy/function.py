@@ -13,6 +13,7 @@ from ...text import location_text
 from ..c.function import CFunction
 from ..python_text import Names, bare_tuple, wrapped
 from .form import AS_MEANING, LARGE, OPAQUE, RESERVED, Module, Nested, Scope, form_of, writing
+from .named_sizes import sizes_used
 from .planes import has_short_rows, wants_planes
 
 QUIET = (
@@ -274,10 +275,20 @@ class Function:
         return text
 
     @property
+    def used_sizes(self) -> list[str]:
+        """The variables of named sizes in its statements."""
+        return sizes_used(self.module.sizes, (*self.lines, *self.returned))
+
+    @property
+    def arena_bytes(self) -> Dim:
+        """What its buffers need together."""
+        return self.plan.arena_bytes if self.plan else 0
+
+    @property
     def is_sized(self) -> bool:
-        """Whether its views of the arena depend on named sizes."""
+        """Whether that, or its views of it, depend on named sizes."""
         sizes = (size for offset, type in self.buffer_types for size in (offset, *type.shape))
-        return any(isinstance(size, SymbolicSize) for size in sizes)
+        return any(isinstance(size, SymbolicSize) for size in (self.arena_bytes, *sizes))
 
     def text(
         self, name: str, first: Sequence[str], doc: str = "", statements: Sequence[str] = ()

@@ -13,12 +13,21 @@ def index_text(shape: Shape, start: Shape, stop: Shape, step: Shape, scope: Scop
     """``[1:, ::2]``: slices of an array of `shape`, without full ones at the end."""
     parts: list[str] = []
     for dim, first, last, stride in zip(shape, start, stop, step, strict=True):
-        low = "" if is_known(first == 0) else scope.size(first)
-        high = "" if is_known(last == dim) else scope.size(last)
-        parts.append(f"{low}:{high}" if is_known(stride == 1) else f"{low}:{high}:{scope.size(stride)}")
+        ends = [
+            "" if is_known(first == 0) else scope.size(first),
+            "" if is_known(last == dim) else scope.size(last),
+        ]
+        parts.append(slice_text([*ends, *([] if is_known(stride == 1) else [scope.size(stride)])]))
     while parts and parts[-1] == ":":
         parts.pop()
     return f"[{', '.join(parts)}]" if parts else "[...]"
+
+
+def slice_text(parts: Sequence[str]) -> str:
+    """``1:N``, or ``1 : N - 1 : 2``, as the formatter writes it."""
+    if any(" " in part for part in parts):
+        return " : ".join(parts).strip().replace(":  :", "::")
+    return ":".join(parts)
 
 
 def transposed(text: str, axes: Sequence[int]) -> str:

@@ -1,5 +1,6 @@
 """The named sizes of a generated module: variables that its functions take, which are read off the inputs first."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,6 +12,8 @@ from ..python_text import Names
 
 if TYPE_CHECKING:
     from ...shapes.dim import Dim
+
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 LOCAL = ("arena", "kept", "memory", "quiet")
 """Variables of the module's own functions beside those of its sizes."""
@@ -28,13 +31,27 @@ def names_of_sizes(sizes: Iterable[SymbolicSize]) -> list[str]:
 
 
 def size_text(size: Any, variables: Mapping[str, str]) -> str:
-    """A size as an expression of the variables."""
-    return size.spelled(variables) if isinstance(size, SymbolicSize) else str(size)
+    """A size as an expression of the variables, as the formatter writes it."""
+    return _spaced(size.spelled(variables)) if isinstance(size, SymbolicSize) else str(size)
 
 
-def size_statements(graph: Graph, parameters: Sequence[str], variables: Mapping[str, str]) -> list[str]:
-    """``B = x.shape[0]`` for each of the variables, given what the inputs are called."""
+def _spaced(text: str) -> str:
+    return text.replace("*", " * ")
+
+
+def sizes_used(variables: Mapping[str, str], lines: Iterable[str]) -> list[str]:
+    """Those of the variables that occur in lines of Python."""
     if not variables:
+        return []
+    words = {word for line in lines for word in _WORD.findall(line.partition("# ")[0])}
+    return [variable for variable in variables.values() if variable in words]
+
+
+def size_statements(
+    graph: Graph, parameters: Sequence[str], variables: Mapping[str, str], used: Sequence[str]
+) -> list[str]:
+    """``B = x.shape[0]`` for each of the variables that is `used`, given what the inputs are called."""
+    if not used:
         return []
     from ...shapes.scope import relations_among
     from ...shapes.solving import SizeReader
@@ -48,7 +65,13 @@ def size_statements(graph: Graph, parameters: Sequence[str], variables: Mapping[
         raise UndeterminedDimError(
             f"dim {missing[0]} cannot be read off the shapes of the arguments: none has it"
         )
-    return [f"    {variables[name]} = {text}" for name, text in texts.items()]
+    lines: list[str] = []
+    needed = set(used)
+    for name, text in reversed(texts.items()):
+        if variables[name] in needed:
+            lines.append(f"    {variables[name]} = {_spaced(text)}")
+            needed.update(sizes_used(variables, [text]))
+    return lines[::-1]
 
 
 def example_types(graph: Graph) -> list[ArrayType]:

@@ -29,7 +29,7 @@ from . import (
 )
 from .form import RESERVED, Module
 from .function import QUIET, Function, definition, has_effects, plain, planned, planned_nested
-from .named_sizes import size_statements, size_variables
+from .named_sizes import size_statements, size_variables, sizes_used
 from .quoted_meaning import function_text
 from .self_check import self_check, self_check_names
 
@@ -106,9 +106,7 @@ def print_module(
     if is_checked:
         reference = plain(graph, module, parameters)
         reference.write()
-        bodies.append(
-            reference.text("reference", (), MEANING, size_statements(graph, parameters, module.sizes))
-        )
+        bodies.append(reference.text("reference", (), MEANING, _reading(reference, reference.used_sizes)))
     nested = nested_functions(module)
     tile_functions = tiles.tile_functions(module)
     c_functions = _c_functions(module)
@@ -168,7 +166,7 @@ def print_compared(graph: Graph, doc: str, imports: str, blocks: Sequence[str], 
         *blocks,
         compared.entry(parameters, reads),
         *("\n".join(lines) for lines in (*helper_functions(module), *nested)),
-        "\n".join(reference.text("reference", (), MEANING, size_statements(graph, parameters, module.sizes))),
+        "\n".join(reference.text("reference", (), MEANING, _reading(reference, reference.used_sizes))),
         *("\n".join(lines) for lines in self_check(graph, entry_name(graph), module, compared.before)),
     ]
     used = ["base64"] * any(array_text(constant.array) is None for _, constant in module.constants.values())
@@ -314,16 +312,15 @@ def entry_functions(graph: Graph, name: str, main: Function, effects: bool) -> l
     inputs = [f"{p}: {v.type}" for p, v in zip(main.parameters, graph.inputs, strict=True)]
     outputs = [f"{v.type}" for v in graph.outputs]
     doc = f"Inputs: {', '.join(inputs) or 'none'}. Outputs: {', '.join(outputs) or 'none'}."
-    reading = size_statements(graph, main.parameters, main.module.sizes)
     if not has_workspace(main):
-        return [main.text(name, (), doc, reading)]
-    sizes = [*main.module.sizes.values()]
-    first = [*_first_parameters(effects), *sizes]
+        return [main.text(name, (), doc, _reading(main, main.used_sizes))]
+    sizes = sizes_used(main.module.sizes, [*_views(main), main.module.size(main.arena_bytes)])
+    first = [*_first_parameters(effects), *main.used_sizes]
     run, arguments = ("mine[0].run(", ("statements", *first)) if main.may_warn else ("statements(", first)
     entry = [
         *definition(name, main.parameters),
         f'    """{doc}"""',
-        *reading,
+        *_reading(main, [*main.used_sizes, *sizes]),
         *(
             ["    outside = contextvars.copy_context()  # in which the Python functions run"]
             if effects
@@ -337,12 +334,18 @@ def entry_functions(graph: Graph, name: str, main: Function, effects: bool) -> l
         "    idle.append(mine)",
         "    return outputs",
     ]
-    return [_workspace(main), entry, main.text("statements", first)]
+    workspace = _sized_workspace(main, sizes) if sizes else _workspace(main)
+    return [workspace, entry, main.text("statements", first)]
+
+
+def _reading(function: Function, used: Sequence[str]) -> list[str]:
+    """Statements that read sizes off the inputs."""
+    return size_statements(function.graph, function.parameters, function.module.sizes, used)
 
 
 def _made_workspace(main: Function, sizes: Sequence[str]) -> list[str]:
     """Statements that make a workspace, or another one of what is kept from calls with other sizes."""
-    if not main.is_sized:
+    if not sizes:
         return ["        mine = workspace()"]
     return [
         "        mine = None",
@@ -351,15 +354,12 @@ def _made_workspace(main: Function, sizes: Sequence[str]) -> list[str]:
     ]
 
 
-def _sized_workspace(main: Function) -> list[str]:
-    """The same where the memory depends on the named sizes: it is kept while calls need no more."""
-    assert main.plan is not None
-    size = main.module.size
-    sizes = [*main.module.sizes.values()]
+def _sized_workspace(main: Function, sizes: Sequence[str]) -> list[str]:
+    """`_workspace` whose memory depends on named sizes: it is kept while calls need no more."""
     may_warn = main.may_warn
     context = "a context that ignores floating-point errors, and " * may_warn
     doc = f"{context}memory for results, what is `kept` where that is enough."
-    needed = size(main.plan.arena_bytes)
+    needed = main.module.size(main.arena_bytes)
     lines = [
         *definition("workspace", ["kept", *sizes]),
         f'    """{doc[0].upper()}{doc[1:]}"""',
@@ -386,9 +386,6 @@ def _views(main: Function) -> list[str]:
 
 def _workspace(main: Function) -> list[str]:
     """Makes what one call needs; ``idle`` keeps it from call to call."""
-    assert main.plan is not None
-    if main.is_sized:
-        return _sized_workspace(main)
     parts = [
         *["a context that ignores floating-point errors"] * main.may_warn,
         *["memory for results in between"] * bool(main.buffers),
@@ -399,6 +396,6 @@ def _workspace(main: Function) -> list[str]:
         lines += [f"    {statement}" for statement in QUIET]
     if not main.buffers:
         return [*lines, "    return (quiet,)"]
-    lines.append(f"    memory = np.empty({main.plan.arena_bytes}, np.uint8)")
+    lines.append(f"    memory = np.empty({main.arena_bytes}, np.uint8)")
     kept = [*["quiet"] * main.may_warn, *_views(main)]
     return [*lines, "    return (", *(f"        {value}," for value in kept), "    )"]

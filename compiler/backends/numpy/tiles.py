@@ -10,6 +10,7 @@ from ..python_literals import dtype_text
 from ..python_text import tuple_text, wrapped
 from .form import Module, Scope, Tile, form
 from .function import QUIET, Function, plain_tile, planned_tile
+from .layout import slice_text
 from .nested import name_outputs, operand_text
 from .planes import PLANES, has_short_rows, wants_planes
 
@@ -130,8 +131,8 @@ def tile_functions(module: Module) -> list[list[str]]:
     for tile, (name, memory) in module.tiles.items():
         function, lines = _tile(tile, name, module)
         functions += [_memory(memory, function, module.sizes_in(tile.graph)), lines]
-        if function.plan and not module.sizes:
-            arena_bytes = max(arena_bytes, function.plan.arena_bytes)
+        if not module.sizes:
+            arena_bytes = max(arena_bytes, function.arena_bytes)
     if functions:
         module.known += [
             "idle_arenas = []  # memory that no tile is using now",
@@ -163,8 +164,8 @@ def _tile(tile: Tile, name: str, module: Module) -> tuple[Function, list[str]]:
         variables, (*graph.inputs, *graph.outputs), (*tile.cuts, *tile.joins), strict=True
     ):
         if axis is not None:
-            rows = module.size(value.shape[axis])
-            part = f"-{_factor(rows)}:" if tile.is_last else _part(number, rows)
+            rows = value.shape[axis]
+            part = slice_text([module.size(-rows), ""]) if tile.is_last else _part(number, module.size(rows))
             function.lines.append(f"    {variable} = {variable}[{':, ' * axis}{part}]")
     function.write()
     return function, function.text(name, (number, "mine", *module.sizes_in(graph)))
@@ -183,27 +184,16 @@ def _factor(size: str) -> str:
 def _memory(name: str, function: Function, sizes: Sequence[str]) -> list[str]:
     """``def name(arena)``: the buffers of a tile. With named sizes the arena is returned, too, or a larger one."""
     module = function.module
-    views = [f"{_buffer(type, offset, function)}," for offset, type in function.buffer_types]
-    if module.sizes:
-        needed = module.size(function.plan.arena_bytes if function.plan else 0)
-        return [
-            f"def {name}({', '.join(['arena', *sizes])}):",
-            f"    if arena.size < {needed}:",
-            f"        arena = np.empty({needed}, np.uint8)",
-            "    return arena, (",
-            "        None,",
-            *(f"        {view}" for view in views),
-            "    )",
-        ]
+    views = [f"        {_buffer(type, offset, function)}," for offset, type in function.buffer_types]
+    head = f"def {name}({', '.join(['arena', *sizes])}):"
+    result = "arena, " if module.sizes else ""
     if not views:
-        return [f"def {name}(arena):", "    return ()"]
-    return [
-        f"def {name}(arena):",
-        "    return (",
-        "        None,",
-        *(f"        {view}" for view in views),
-        "    )",
-    ]
+        return [head, f"    return {result}()"]
+    lines = [f"    return {result}(", "        None,", *views, "    )"]
+    if not module.sizes:
+        return [head, *lines]
+    needed = module.size(function.arena_bytes)
+    return [head, f"    if arena.size < {needed}:", f"        arena = np.empty({needed}, np.uint8)", *lines]
 
 
 def _buffer(type: ArrayType, offset: Dim, function: Function) -> str:

@@ -2,10 +2,11 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,13 +16,20 @@ import tracemill as tm
 from comparing import assert_close
 from matrix_graphs import matrix_graphs
 from recording import assert_same
+from samples.grouping import of_each_op
+from samples.sample import Sample, entries
+from samples.table import SAMPLES
+from samples.thinning import taken
+from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SymbolicProgram
+from symbolic.sized_samples import allowed, sized
+from symbolic.test_tracing import traced
 from symbolic.texts import TEXTS, graph_of
 from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
-from tracemill.compiler.dtypes import Array
+from tracemill.compiler.dtypes import FLOAT64, Array, is_inexact
 from tracemill.compiler.ir import ArrayType, Graph
-from tracemill.compiler.program import Argument, flatten_arguments, trace
 from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.trace import evaluate
+from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.fix_sizes import fix_sizes
 from tracemill.runtime.load import load_module
 from tracemill.runtime.optimise import optimise
@@ -46,9 +54,10 @@ def loaded(graph: Graph) -> Callable[..., tuple[Any, ...]]:
     return load_module(print_module(graph), entry_name(graph), known)
 
 
-def assert_right(function: Callable[..., Any], graph: Graph, sizes: Mapping[str, int]) -> None:
+def assert_right(
+    function: Callable[..., Any], graph: Graph, sizes: Mapping[str, int], arrays: Sequence[Any]
+) -> None:
     """The function gives what the graph means for arrays of these sizes, again and again."""
-    arrays = arrays_for(graph, sizes)
     before = [array.copy() for array in arrays]
     expected = evaluate(fix_sizes(graph, sizes), *arrays)
     for _ in range(2):
@@ -56,12 +65,6 @@ def assert_right(function: Callable[..., Any], graph: Graph, sizes: Mapping[str,
             assert_close(ours, theirs)
     for array, same in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, same)
-
-
-def traced(function: Callable[..., Any], *types: ArrayType) -> Graph:
-    _, tree = flatten_arguments(tuple(range(len(types))), {})
-    leaves = [Argument(type, f"args[{place}]") for place, type in enumerate(types)]
-    return trace(function, tree, leaves).graph
 
 
 def of_all_texts(first: int, second: int) -> dict[str, int]:
@@ -86,7 +89,8 @@ def test_what_is_printed_once_is_right_for_all_sizes(text: str) -> None:
         function = loaded(graph)
     assert str(scope.guards) == "True"
     for first, second in ((2, 2), (5, 20), (40, 3), (6, 8), (2, 2)):
-        assert_right(function, graph, of_all_texts(first, second))
+        sizes = of_all_texts(first, second)
+        assert_right(function, graph, sizes, arrays_for(graph, sizes))
 
 
 def test_rows_are_summed_in_the_same_way_as_those_of_known_length() -> None:
@@ -129,8 +133,9 @@ def test_python_functions_get_the_sizes_of_the_call() -> None:
 
     called: list[tuple[int, ...]] = []
     scope = Observed({"B": 6})
+    rows_of_any_call: Any = tm.Dim("B")
     with answering(scope):
-        graph = traced(f, ArrayType(np.dtype("f8"), (cast("int", tm.Dim("B")), 3)))
+        graph = traced(SymbolicProgram(f, ("f64[B, 3]",)), [ArrayType(FLOAT64, (rows_of_any_call, 3))]).graph
         function = loaded(graph)
     assert str(scope.guards) == "True"
     for rows in (1, 6, 40):
@@ -138,6 +143,60 @@ def test_python_functions_get_the_sizes_of_the_call() -> None:
         (y,) = function(x)
         np.testing.assert_array_equal(y, np.full((2 * rows, 3), 2.0), strict=True)
     assert called == [(1, 3), (6, 3), (40, 3)]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_traced_program_is_printed_once_for_all_sizes(name: str) -> None:
+    program = PROGRAMS[name]
+    scope = Observed(OBSERVED)
+    with answering(scope):
+        once = traced(program, program.types())
+        optimised, _ = optimise(final(once.graph), "numpy")
+        function = loaded(optimised)
+    assert str(scope.guards) == program.guards
+    for sizes in (OBSERVED, *OTHERS):
+        if allowed(scope.guards, sizes):
+            assert_right(function, once.graph, sizes, [*program.arrays(sizes), *once.captured])
+
+
+@of_each_op(SAMPLES, quick=taken(SAMPLES))
+def test_every_sample_is_printed_once_for_all_sizes(sample: Sample) -> None:
+    symbolic = sized(sample)
+    if symbolic is None:
+        return
+    scope = Observed(symbolic.hints, symbolic.assumptions)
+    with answering(scope):
+        function = loaded(decompose_composites(symbolic.graph))
+    assert str(scope.guards) == "True"
+    for sizes in (symbolic.hints, *symbolic.others):
+        graph = symbolic.at(sizes)
+        rng = np.random.default_rng(0)
+        domains = zip(sample.domains, graph.inputs, strict=True)
+        arrays = [entries(domain, value.dtype, value.shape, rng) for domain, value in domains]
+        expected = evaluate(graph, *arrays)
+        for ours, theirs in zip(function(*arrays), expected, strict=True):
+            assert_near(ours, theirs)
+
+
+def assert_near(ours: Any, theirs: Array) -> None:
+    """Equal but for the order of sums."""
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+    eps = float(ml_dtypes.finfo(theirs.dtype).eps) if is_inexact(theirs.dtype) else 0.0
+    wide = theirs.dtype if theirs.dtype.kind == "c" else np.float64
+    np.testing.assert_allclose(ours.astype(wide), theirs.astype(wide), 256 * eps, 256 * eps)
+
+
+def test_generated_text_is_what_the_formatter_would_write(tmp_path: Path) -> None:
+    with answering(Observed(of_all_texts(6, 6))):
+        for number, text in enumerate(TEXTS.values()):
+            (tmp_path / f"text_{number}.py").write_text(print_module(graph_of(text)), "utf-8")
+    for number, program in enumerate([*PROGRAMS.values()][::5]):
+        with answering(Observed(OBSERVED)):
+            graph, _ = optimise(final(traced(program, program.types()).graph), "numpy")
+            (tmp_path / f"program_{number}.py").write_text(print_module(graph), "utf-8")
+    command = [sys.executable, "-m", "ruff", "format", "--diff", "--isolated", "--line-length=110"]
+    run = subprocess.run([*command, tmp_path], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout
 
 
 @settings(max_examples=25, deadline=None)
