@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,8 +23,9 @@ from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SymbolicProgram
 from symbolic.sized_samples import allowed, sized
 from symbolic.test_tracing import traced
 from symbolic.texts import TEXTS, graph_of
+from through_c import assert_close as assert_equal_but_for_rounding
 from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
-from tracemill.compiler.dtypes import FLOAT64, Array, is_inexact
+from tracemill.compiler.dtypes import FLOAT64, Array
 from tracemill.compiler.ir import ArrayType, Graph
 from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.trace import evaluate
@@ -175,15 +175,7 @@ def test_every_sample_is_printed_once_for_all_sizes(sample: Sample) -> None:
         arrays = [entries(domain, value.dtype, value.shape, rng) for domain, value in domains]
         expected = evaluate(graph, *arrays)
         for ours, theirs in zip(function(*arrays), expected, strict=True):
-            assert_near(ours, theirs)
-
-
-def assert_near(ours: Any, theirs: Array) -> None:
-    """Equal but for the order of sums."""
-    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
-    eps = float(ml_dtypes.finfo(theirs.dtype).eps) if is_inexact(theirs.dtype) else 0.0
-    wide = theirs.dtype if theirs.dtype.kind == "c" else np.float64
-    np.testing.assert_allclose(ours.astype(wide), theirs.astype(wide), 256 * eps, 256 * eps)
+            assert_equal_but_for_rounding(ours, theirs, str(sizes), 256)
 
 
 def test_generated_text_is_what_the_formatter_would_write(tmp_path: Path) -> None:
