@@ -167,6 +167,11 @@ def is_symbolic_shape(shape: Sequence[Any]) -> bool:
     return any(isinstance(dim, SymbolicSize) for dim in shape)
 
 
+def broadcasts(one: Any, other: Any) -> bool:
+    """Whether the first length broadcasts to the second. Asks what is not known."""
+    return one is other or is_known(one == 1) or one in (other, 1)
+
+
 def joint_shape(*shapes: Sequence[Any]) -> tuple[Any, ...] | None:
     """The shape that all broadcast to, aligned from the right; None if there is none."""
     first = shapes[0] if shapes else ()

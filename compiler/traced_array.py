@@ -24,7 +24,7 @@ from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .outside import Outside
 from .sizes_of_values import size_behind
 from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
-from .symbolic_size import SymbolicFact, SymbolicSize, typical
+from .symbolic_size import SymbolicFact, SymbolicSize
 from .trace import bind
 from .tracing import Trace, array_type, current_trace, require_trace, user_location
 
@@ -493,7 +493,7 @@ def size_value(size: Any, dtype: DType | None = None) -> Value:
     if dtype is not None and dtype.kind in "iu" and dtype.itemsize < INT64.itemsize:
         limit = int(np.iinfo(dtype).max)
         if not size <= limit:
-            raise OverflowError(f"Python integer {typical(size)} out of bounds for {dtype}")
+            raise OverflowError(f"{size!r} is a Python integer out of bounds for {dtype}")
     value = bind("size", of=size)
     return value if dtype is None else convert(value, dtype)
 

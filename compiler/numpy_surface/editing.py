@@ -1,15 +1,28 @@
 """Adding, removing and replacing elements: insert, delete, resize, trim_zeros, copyto."""
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
 
-from ..dtypes import Array
+from ..dtypes import INT64, Array
 from ..errors import DataDependentShapeError, DTypeError, OutOfBoundsError, ShapeError
-from ..functions import broadcast_to, concatenate, convert, full, moveaxis, where
+from ..functions import (
+    broadcast_to,
+    concatenate,
+    convert,
+    elementwise,
+    full,
+    gather,
+    iota,
+    moveaxis,
+    slice_axis,
+    where,
+)
 from ..functions import reshape as reshape_value
 from ..ir import Value
+from ..symbolic_size import is_known, is_symbolic_shape
 from ..traced_array import TracedArray, as_value, contains_traced, weak_or_dtype
 from ..tracing import require_trace
 from .axes import axes_or_all, normalize_axis
@@ -54,7 +67,11 @@ def _edited(function: Any, length: int, obj: Any, *fill: Any) -> Array:
 @implements(np.delete)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> TracedArray:
     array, place = _flat_or_axis(arr, axis)
-    kept = _edited(np.delete, array.shape[place], known_places(obj, "delete"))
+    length, at = array.shape[place], known_places(obj, "delete")
+    if is_symbolic_shape((length,)) and isinstance(at, int):
+        start = _place(at, length - 1, length)
+        return _joined_around(array.value, place, start, start + 1)
+    kept = _edited(np.delete, operator.index(length), at)
     return new_array(take_known(array.value, kept, place))
 
 
@@ -63,8 +80,11 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> TracedAr
     array, place = _flat_or_axis(arr, axis)
     length = array.shape[place]
     at = known_places(obj, "insert")
-    places = len(_edited(np.insert, length, at, 0)) - length
     new = convert(as_value(values), array.dtype)
+    one_of_many = is_symbolic_shape((length,)) and isinstance(at, int)
+    if not one_of_many:
+        length = operator.index(length)
+        places = len(_edited(np.insert, length, at, 0)) - length
     if (
         not isinstance(at, slice) and np.ndim(at) == 0
     ):  # one place: as many entries as `values` has along its first axis
@@ -78,9 +98,25 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> TracedAr
         count = places
     shape = (*array.shape[:place], count, *array.shape[place + 1 :])
     broadcast_shape(new.shape, shape)
+    if one_of_many:
+        start = _place(at, length, length)
+        return _joined_around(array.value, place, start, start, broadcast_to(new, shape))
     both = concatenate([array.value, broadcast_to(new, shape)], place)
     order = _edited(np.insert, length, at, np.arange(length, length + count))
     return new_array(take_known(both, order, place))
+
+
+def _place(at: int, last: int, length: int) -> int:
+    """A place counted from the front; `OutOfBoundsError` if it lies behind the last one or before the first."""
+    if not -length <= at <= last:
+        raise OutOfBoundsError(f"index {at} is out of bounds for an axis of length {length}")
+    return at if at >= 0 else at + length
+
+
+def _joined_around(value: Value, axis: int, stop: int, start: int, *between: Value) -> TracedArray:
+    """What lies before `stop`, then what lies between, then what lies from `start` on."""
+    parts = [slice_axis(value, 0, stop, axis), *between, slice_axis(value, start, value.shape[axis], axis)]
+    return new_array(concatenate(parts, axis))
 
 
 @implements(np.resize)
@@ -95,12 +131,25 @@ def resize(a: Any, new_shape: Any) -> TracedArray:
 def recycled(value: Value, shape: tuple[int, ...]) -> Value:
     """``np.resize(value, shape)``; zeros if `value` is empty."""
     size = math.prod(shape)
+    if is_symbolic_shape((size, value.type.size)):
+        return _recycled_over(value, shape, size)
     flat = reshape_value(value, (value.type.size,))
     if not value.type.size:
         return full(shape, 0, value.dtype)
     rows = -(-size // value.type.size)
     tiled = reshape_value(broadcast_to(flat, (rows, value.type.size)), (rows * value.type.size,))
     return reshape_value(take_known(tiled, np.arange(size), 0), shape)
+
+
+def _recycled_over(value: Value, shape: tuple[int, ...], size: int) -> Value:
+    """As `recycled`, of symbolic sizes."""
+    count = value.type.size
+    if is_known(count == 1):
+        return broadcast_to(reshape_value(value, ()), shape)
+    flat = reshape_value(value, (count,))
+    if not is_known(count == size):
+        flat = gather(flat, [elementwise("remainder", iota(size, INT64), count)], (0,))
+    return reshape_value(flat, shape)
 
 
 @implements(np.trim_zeros)

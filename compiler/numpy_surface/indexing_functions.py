@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 from functools import reduce
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -336,7 +338,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         raise ShapeError(f"ravel_multi_index needs one index array for each of the {len(shape)} axes")
     modes = (mode,) * len(shape) if isinstance(mode, str) else mode
     flat: list[Value] = []
-    strides = np.cumprod([1, *(shape[:0:-1] if order == "C" else shape[:-1])]).tolist()
+    strides = list(accumulate((1, *(shape[:0:-1] if order == "C" else shape[:-1])), mul))
     for column, dim, how, stride in zip(
         columns, shape, modes, strides[::-1] if order == "C" else strides, strict=True
     ):
@@ -348,5 +350,5 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
 
 def _check_positions(places: Value, length: int, function: str) -> None:
     known = require_trace().concrete(places)
-    if known is not None and ((known < 0) | (known >= length)).any():
+    if known is not None and known.size and (int(known.min()) < 0 or int(known.max()) >= length):
         raise OutOfBoundsError(f"{function}: an index is out of bounds for {length} entries")

@@ -10,7 +10,7 @@ from ..errors import ArgumentTypeError, ArgumentValueError, AxisError, ShapeErro
 from ..functions import conjugate, convert, inverse_permutation, nonzero_mask, reshape, transpose
 from ..functions import dot as contract
 from ..ir import Shape, Value
-from ..symbolic_size import is_known, joint_shape
+from ..symbolic_size import is_known, joint_shape, typical
 from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes, normalize_axis
 from .reductions import deliver
@@ -292,6 +292,7 @@ def _chained(chain: list[TracedArray], split: dict[tuple[int, int], int], i: int
 
 def _cheapest_splits(dims: list[int]) -> dict[tuple[int, int], int]:
     """Where to split each part of the chain: dynamic programming (T. H. Cormen et al., Introduction to Algorithms)."""
+    dims = list(map(typical, dims))
     count = len(dims) - 1
     cost = {(i, i): 0 for i in range(count)}
     split: dict[tuple[int, int], int] = {}

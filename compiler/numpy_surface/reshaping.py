@@ -7,13 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import INT64
 from ..errors import ArgumentValueError, ShapeError, UnsupportedFunctionError
-from ..functions import constant, gather
+from ..functions import add, constant, gather, iota
 from ..functions import reshape as reshape_value
 from ..functions import transpose as transpose_value
-from ..ir import Shape
+from ..ir import Shape, Value
 from ..storage import Broadcast, ReadOnly, Reshape, Strides, Transpose, View
-from ..symbolic_size import is_known, is_symbolic_shape, joint_shape, same_shape, typical
+from ..symbolic_size import (
+    broadcasts,
+    is_known,
+    is_symbolic_shape,
+    joint_shape,
+    quotient,
+    remainder,
+    same_shape,
+    typical,
+)
 from ..traced_array import TracedArray, is_numpy_array, wrap
 from .axes import normalize_axes, normalize_axis
 from .creation import as_shape, new_array
@@ -145,8 +155,8 @@ def _completed_symbolic(shape: Shape, given: Shape) -> Shape:
     size, known = math.prod(left), math.prod(asked)
     fits = len(unknown) <= 1 and all(dim >= 0 for dim in asked)
     if fits and unknown:
-        fits = bool(size % known == 0)
-        shape = (*shape[: unknown[0]], size // known, *shape[unknown[0] + 1 :])
+        fits = bool(remainder(size, known) == 0)
+        shape = (*shape[: unknown[0]], quotient(size, known), *shape[unknown[0] + 1 :])
     elif fits:
         fits = bool(size == known)
     if not fits:
@@ -280,7 +290,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TracedArray:
     source = as_array(array)
     wanted = as_shape(shape)
     lead = len(wanted) - source.ndim
-    if lead < 0 or not all(a in (b, 1) for a, b in zip(source.shape, wanted[lead:], strict=True)):
+    if lead < 0 or not all(broadcasts(a, b) for a, b in zip(source.shape, wanted[lead:], strict=True)):
         raise ShapeError(f"an array of shape {source.shape} does not broadcast to {wanted}")
     return source.through(Broadcast(wanted))
 
@@ -325,7 +335,15 @@ def sliding_window_view(
         count = value.shape[along] - length + 1
         if length < 0 or count <= 0:
             raise ShapeError(f"a window of {length} does not fit into an axis of length {value.shape[along]}")
-        places = constant(np.arange(count)[:, None] + np.arange(length))
-        windows = gather(value, [places], (along,))  # positions and entries first, then the other axes
+        windows = gather(
+            value, [_starts_and_entries(count, length)], (along,)
+        )  # positions and entries first, then the other axes
         value = transpose_value(windows, [*range(2, 2 + along), 0, *range(2 + along, windows.ndim), 1])
     return new_array(value).through(ReadOnly())
+
+
+def _starts_and_entries(count: int, length: int) -> Value:
+    """The positions of the entries of each window: i64[count, length]."""
+    if not is_symbolic_shape((count, length)):
+        return constant(np.arange(count)[:, None] + np.arange(length))
+    return add(reshape_value(iota(count, INT64), (count, 1)), iota(length, INT64))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentValueError, ShapeError
+from ..symbolic_size import minimum
 from ..traced_array import TracedArray, as_size
 from .axes import normalize_axis
 from .registry import implements
@@ -33,7 +34,7 @@ def _equal_bounds(length: int, sections: int) -> Sequence[int]:
     if sections <= 0:
         raise ArgumentValueError(f"the number of sections must be larger than 0, not {sections}")
     each, longer = divmod(length, sections)
-    return [i * each + (min(i, longer)) for i in range(sections + 1)]
+    return [i * each + (minimum(i, longer)) for i in range(sections + 1)]
 
 
 @implements(np.split)

@@ -24,7 +24,7 @@ from ..functions import (
 )
 from ..ir import ArrayType, Shape, Value
 from ..op import BatchRule, JvpRule, Linear, Meaning, Op, TransposeRule, TypeRule, register
-from ..symbolic_size import is_known
+from ..symbolic_size import broadcasts, is_known
 from ..trace import bind
 
 FAMILY = "layout"
@@ -46,14 +46,9 @@ def _move(
 
 def _broadcast_type(x: ArrayType, shape: Shape) -> ArrayType:
     lead = len(shape) - x.ndim
-    if lead < 0 or any(not _fits(a, b) for a, b in zip(x.shape, shape[lead:], strict=True)):
+    if lead < 0 or any(not broadcasts(a, b) for a, b in zip(x.shape, shape[lead:], strict=True)):
         raise ShapeError(f"broadcast_to: {x} does not broadcast to {list(shape)}")
     return ArrayType(x.dtype, shape)
-
-
-def _fits(one: int, other: int) -> bool:
-    """Whether the first length broadcasts to the second."""
-    return one is other or is_known(one == 1) or one in (other, 1)
 
 
 def _broadcast_batch(inputs: Sequence[Value], mapped: Any, size: int, shape: Shape) -> Value:

@@ -202,10 +202,10 @@ class Dim(SymbolicSize):
         """What NumPy does with sizes: a size where ints give one, else what it does with numbers in a program."""
         compute = _UFUNCS.get(ufunc.__name__)
         if compute is not None and method == "__call__" and not kwargs:
-            scalars = [x[()] if type(x) is np.ndarray and not x.shape else x for x in inputs]
-            operands = [_operand(x) for x in scalars]
-            if None not in operands:
-                return compute(*operands)
+            kinds = (Dim, int, float) if compute in _COMPARISONS else (Dim, int)
+            scalars = [_as_pythons(x) for x in inputs]
+            if all(isinstance(x, kinds) for x in scalars):
+                return compute(*scalars)
         numbers = [x.as_number() if isinstance(x, Dim) else x for x in inputs]
         return getattr(ufunc, method)(*numbers, **kwargs)
 
@@ -360,6 +360,11 @@ def terms_of(extent: Extent) -> Terms:
 Binary: TypeAlias = Callable[[Extent, Extent], Extent]
 
 
+def _as_pythons(x: Any) -> Any:
+    """A number of NumPy's as one of Python's. Where NumPy compares its own, it hands them on as arrays."""
+    return x.item() if isinstance(x, np.generic) or (type(x) is np.ndarray and not x.shape) else x
+
+
 def _operand(other: object) -> Extent | None:
     """A dim or an int; None for anything else, arrays and floats among it."""
     if type(other) is int or type(other) is Dim:
@@ -424,6 +429,8 @@ _PYTHONS: Mapping[Binary, Callable[[Any, Any], Any]] = {
     quotient: operator.floordiv,
     remainder: operator.mod,
 }
+
+_COMPARISONS = frozenset({operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge})
 
 _UFUNCS: Mapping[str, Callable[..., Any]] = {
     "add": operator.add,

@@ -67,6 +67,13 @@ def _drawn(rng: np.random.Generator, type: ArrayType, sizes: Mapping[str, int]) 
     return numbers.astype(type.dtype)
 
 
+WEIGHTS = np.arange(12.0).reshape(3, 4) - 5
+
+
+def x_length(x: Any) -> Any:
+    return x.shape[0]
+
+
 def standardized(x: Any) -> Any:
     return (x - x.mean(axis=0)) / (x.std(axis=0) + 1e-5)
 
@@ -250,6 +257,18 @@ ARITHMETIC: dict[str, SymbolicProgram] = {
     "full-of-length": P(lambda x: np.full((2, x.shape[0]), x.shape[0]), ("f32[B]",)),
     "negative-length": P(lambda x: x * -x.shape[0] + abs(x.shape[0]) + (+x.shape[0]), ("f32[B]",)),
     "length-written": P(lambda x: np.add(x, x.shape[0], out=x), ("f32[B]",)),
+    "shape-returned": P(lambda x: x.shape, X),
+    "truth-returned": P(lambda x: (x.shape[0] > 1, x.shape[0] == 1), X),
+    "comparison-chosen": P(lambda x: x * 2 if x.shape[0] > 4 else x, X, "B >= 5"),
+    "comparison-with-float": P(lambda x: x if x.shape[0] > 4.5 else -x, X, "B >= 5"),
+    "largest-length": P(lambda x: x * np.max(x.shape), X),
+    "power-of-length": P(lambda x: 2.0 ** -x.shape[0] * x, V),
+    "length-in-a-list": P(lambda x: np.stack([x, x * 0 + x.shape[0]]), V),
+    "lengths-summed": P(lambda x: np.sum(x.shape) + x, X),
+    "closure": P(lambda x: x @ WEIGHTS + WEIGHTS[0] / x.shape[0], ("f64[B, 3]",)),
+    "complex": P(lambda z: np.abs(z) / z.shape[0] + z.real * z.imag, ("c128[B]",)),
+    "half-precision": P(lambda x: x * x.shape[0] + x.shape[0], ("f16[B]",)),
+    "bitwise": P(lambda i: (i << 1) + (i & 3) + i % x_length(i), ("i64[B]",)),
     "length-returned": P(lambda x: (x.shape[0] / 4, x + 1), ("f32[B]",)),
 }
 
@@ -283,6 +302,20 @@ STATISTICS: dict[str, SymbolicProgram] = {
 }
 
 SHAPES: dict[str, SymbolicProgram] = {
+    "columns-stacked": P(lambda x: np.stack([x[:, i] * i for i in range(3)]), ("f64[B, 3]",)),
+    "rows-walked": P(lambda x: sum(row * row for row in x), ("f64[3, N]",)),
+    "halves-swapped": P(lambda x: np.concatenate([x[len(x) // 2 :], x[: len(x) // 2]]), V),
+    "transposed-flat": P(lambda x: x.T.reshape(-1), X),
+    "column-major": P(lambda x: (x.reshape(-1, order="F"), x.ravel("F"), x.flatten()), X),
+    "many-new-axes": P(lambda x: x[..., None] * x[:, None, :, None].sum(axis=2), X),
+    "blocks": P(lambda x: np.block([[x, x], [x * 0, x]]), X),
+    "depth-stacked": P(lambda x: np.dstack([x, x]), X),
+    "rows-and-columns-joined": P(lambda x: (np.r_[x[0], 0.0], np.c_[x, x]), X),
+    "inserted": P(lambda x: np.insert(x, 1, 0.0), V),
+    "deleted": P(lambda x: np.delete(x, 0, axis=0), X),
+    "deleted-many": P(lambda x: np.delete(x, [0, 2]), ("f64[B]",), "B == 5"),
+    "array-split": P(lambda x: np.array_split(x, 2), V),
+    "windows": P(lambda x: np.lib.stride_tricks.sliding_window_view(x, 2).sum(axis=-1), V),
     "flattened": P(lambda x: x.reshape(-1), X),
     "ravel": P(lambda x: np.ravel(x), ("f64[B, 3, N]",)),
     "reshape-batch": P(lambda x: x.reshape(x.shape[0], -1), ("f64[B, 3, 4]",)),
@@ -330,6 +363,22 @@ SHAPES: dict[str, SymbolicProgram] = {
 }
 
 INDEXING: dict[str, SymbolicProgram] = {
+    "middle": P(lambda x: x[len(x) // 2] + x[len(x) - 1], X),
+    "taken-in-the-middle": P(lambda x: np.take(x, len(x) // 2, axis=0), X),
+    "unravelled": P(lambda x: np.unravel_index(np.argmax(x), x.shape), X),
+    "ravelled": P(lambda x: np.ravel_multi_index((np.arange(2), np.arange(2)), x.shape), X),
+    "product-of-indices": P(lambda x: x[np.ix_(np.array([0, 1]), np.arange(x.shape[1]))], X),
+    "upper-triangle-taken": P(lambda x: x[np.triu_indices(x.shape[0])], ("f64[B, B]",), "B == 5"),
+    "flat-written": P(lambda x: _flat_written(x.copy()), X),
+    "put": P(lambda x: np.put(x, [0, 2], 9.0), X),
+    "copied-to": P(lambda x: np.copyto(x, x[::-1].copy()), X),
+    "mask-put": P(lambda x: np.putmask(x, x > 0, 0.0), X),
+    "sorted-in-place": P(lambda x: x.sort(axis=0), X),
+    "filled": P(lambda x: x.fill(2.0), X),
+    "broadcast-in-place": P(lambda x, y: _added(x, y), ("f64[B, N]", "f64[N]")),
+    "scalar-in-place": P(lambda x: _added(x, x.shape[0]), ("f32[B]",)),
+    "view-of-a-view": P(lambda x: _written(x[1:], (slice(None, None, 2), 0), 5.0), X),
+    "at-dim": P(lambda x: _written(x.copy(), x.shape[0] // 2, 0.0), X),
     "first": P(lambda x: x[0], X),
     "last": P(lambda x: x[-1], X),
     "last-column": P(lambda x: x[:, -1], X),
@@ -384,6 +433,16 @@ def _written(x: Any, index: Any, new: Any) -> Any:
     return x
 
 
+def _flat_written(x: Any) -> Any:
+    x.flat[0] = 1.0
+    return x
+
+
+def _added(x: Any, y: Any) -> Any:
+    x += y
+    return x * 2
+
+
 def _added_at(x: Any, index: Any) -> Any:
     np.add.at(x, index, 1.0)
     return x
@@ -399,6 +458,11 @@ CREATION: dict[str, SymbolicProgram] = {
     "ones": P(lambda x: np.ones(x.shape) + x, X),
     "full": P(lambda x: np.full((x.shape[0], 3), 2.5, np.float32), V),
     "zeros-like": P(lambda x: np.zeros_like(x) + np.ones_like(x, shape=(x.shape[1],)), X),
+    "zeros-of-integers": P(lambda x: np.zeros(len(x), int) + np.ones(len(x), bool), V),
+    "like-a-row": P(lambda x: np.ones_like(x[0]) * np.full_like(x, 2), X),
+    "arange-of-halves": P(lambda x: np.arange(x.shape[0] // 2) * 2.0, V),
+    "arange-down": P(lambda x: np.arange(x.shape[0] - 1, -1, -1) + x, V),
+    "frequencies": P(lambda x: np.fft.fftfreq(x.shape[0]) * x, V, "N == 8"),
     "eye": P(lambda x: np.eye(x.shape[0]) * x, V),
     "eye-with-offset": P(lambda x: np.eye(x.shape[0], x.shape[1], k=1), X),
     "identity": P(lambda x: x @ x.T + np.identity(x.shape[0]), X),
@@ -429,6 +493,17 @@ def _filled(x: Any) -> Any:
 
 PRODUCTS: dict[str, SymbolicProgram] = {
     "matmul": P(lambda x, y: x @ y, ("f64[B, N]", "f64[N, M]")),
+    "matmul-of-vector": P(lambda v, x: v @ x, ("f64[B]", "f64[B, N]")),
+    "multi-dot": P(lambda x: np.linalg.multi_dot([x, x.T, x]), X, rtol=1e-12),
+    "outer-difference": P(lambda x: np.subtract.outer(x, x), V),
+    "einsum-of-rows": P(lambda x: (np.einsum("ij->i", x), np.einsum("bi,bi->b", x, x)), X, rtol=1e-13),
+    "einsum-transposed": P(lambda x: np.einsum("ij->ji", x), X),
+    "row-norms": P(lambda x: np.linalg.norm(x, ord=1, axis=1), X),
+    "cholesky": P(lambda x: np.linalg.cholesky(x @ x.mT + 3 * np.eye(3)), ("f64[B, 3, 3]",), rtol=1e-12),
+    "qr": P(lambda x: np.abs(np.linalg.qr(x)[1]), ("f64[B, 3, 3]",), rtol=1e-12),
+    "singular-values": P(lambda x: np.linalg.svd(x, compute_uv=False), ("f64[B, 3, 3]",), rtol=1e-12),
+    "eigenvalues": P(lambda x: np.linalg.eigvalsh(x + x.mT), ("f64[B, 3, 3]",), rtol=1e-12),
+    "matrix-power": P(lambda x: np.linalg.matrix_power(x @ x.T, 2), X, rtol=1e-12),
     "matmul-by-weights": P(lambda x, w: x @ w, ("f32[B, 4]", "f32[4, 3]")),
     "matmul-by-vector": P(lambda x, v: x @ v, ("f64[B, N]", "f64[N]")),
     "batched-matmul": P(lambda x, y: x @ y, ("f64[B, N, 3]", "f64[B, 3, N]")),
@@ -461,6 +536,17 @@ PRODUCTS: dict[str, SymbolicProgram] = {
 
 ORDER: dict[str, SymbolicProgram] = {
     "cumsum": P(lambda x: np.cumsum(x, axis=0), X),
+    "reduced": P(lambda x: (np.add.reduce(x), np.maximum.reduce(x, axis=1)), X),
+    "accumulated": P(lambda x: np.multiply.accumulate(x, axis=1), X),
+    "lexsorted": P(lambda x: np.lexsort((x[0], x[1])), X),
+    "argpartitioned": P(lambda x: np.sort(np.argpartition(x, 1)), V),
+    "differences-with-first": P(lambda x: np.diff(x, prepend=0.0), V),
+    "gradients": P(lambda x: np.gradient(x), ("f64[B + 1, N + 1]",)),
+    "same-arrays": P(lambda x: (np.array_equal(x, x), np.allclose(x, x + 1e-12)), X),
+    "polynomial": P(lambda x: np.polyval([1.0, 2.0, 3.0], x), V),
+    "nan-extremes": P(lambda x: (np.nanmax(x, axis=0), np.nanargmax(x, axis=1)), X),
+    "percentiles": P(lambda x: np.percentile(x, [10, 50, 90], axis=0), X, rtol=1e-14),
+    "median-of-rows": P(lambda x: np.median(x, axis=1), X),
     "cumsum-flat": P(lambda x: np.cumsum(x), X),
     "cumprod": P(lambda x: np.cumprod(x, axis=1), X),
     "running-maximum": P(lambda x: np.maximum.accumulate(x, axis=0), X),

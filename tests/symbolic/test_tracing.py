@@ -1,21 +1,34 @@
 """Programs are traced once for all sizes, assume no more of them than they must, and then mean what NumPy does."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import optree
 import pytest
 
+import symbolic.programs
 import tracemill as tm
 from numpy_surface.differential import assert_same, run_numpy
 from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SymbolicProgram
 from tracemill.compiler.dtypes import Array
+from tracemill.compiler.errors import (
+    AxisError,
+    ConcretizationError,
+    DataDependentShapeError,
+    DimArithmeticError,
+    OutOfBoundsError,
+    ShapeError,
+    TracemillError,
+    UndecidedDimError,
+)
 from tracemill.compiler.ir import ArrayType, Graph
 from tracemill.compiler.program import Argument, Program, flatten_arguments, trace
-from tracemill.compiler.shapes import Observed, answering
+from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.shapes.guards import Guards
 from tracemill.compiler.trace import evaluate
+from tracemill.compiler.tracing import user_location
 from tracemill.passes.fix_sizes import fix_sizes
 
 
@@ -63,5 +76,139 @@ def test_a_program_is_traced_once_for_all_sizes(name: str) -> None:
         theirs = program.arrays(sizes)
         expected = as_arrays((run_numpy(program.function, *theirs), theirs))
         found = run(once, fixed, arrays)
-        assert_same(run(static, static.graph, arrays), found)
+        assert_same(run(static, static.graph, arrays), found, program.rtol, program.rtol)
         assert_same(expected, found, program.rtol, program.rtol)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_declared_sizes_are_traced_without_questions_or_the_users_line_is_named(name: str) -> None:
+    program = PROGRAMS[name]
+    with answering(Declared(where=user_location)):
+        if program.guards == "True" or name in ("order:searchsorted", "order:isin"):  # they may take longer
+            traced(program, program.types()).graph.lint()
+            return
+        with pytest.raises(UndecidedDimError, match=r"at programs\.py:") as caught:
+            traced(program, program.types())
+    location: Any = caught.value.location
+    assert location.file == symbolic.programs.__file__
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------
+
+
+def observed(function: Callable[..., Any], *types: str) -> tuple[Program, str]:
+    """The function traced for `OBSERVED`, and what it assumes, with the lines that did."""
+    program = SymbolicProgram(function, types)
+    scope = Observed(OBSERVED, where=user_location)
+    with answering(scope):
+        found = traced(program, program.types())
+    return found, " and ".join(scope.guards.described())
+
+
+def test_a_guard_names_the_line_that_asked() -> None:
+    def shortened(x: Any) -> Any:
+        if x.shape[0] > 3:
+            return x[:3]
+        return x
+
+    _, guards = observed(shortened, "f64[B]")
+    assert guards.startswith("B >= 4  # test_tracing.py:")
+    assert guards.endswith("if x.shape[0] > 3:")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * int(x.shape[0]),
+        lambda x: x * float(x.shape[0]),
+        lambda x: x * math.sqrt(x.shape[0]),
+        lambda x: x * np.float32(x.shape[0]),
+        lambda x: x[: int(x.shape[0] * 0.5)],
+        lambda x: sum(x[i] for i in range(x.shape[0])),
+        sum,
+        lambda x: np.zeros(int(np.prod(x.shape))) + x,
+        lambda x: x if x.shape[0] / 2 > 2 else -x,
+    ],
+)
+def test_what_python_needs_as_an_int_holds_for_this_size_only(function: Callable[..., Any]) -> None:
+    found, guards = observed(function, "f64[B]")
+    assert guards.startswith("B == 5  # test_tracing.py:")
+    x = np.linspace(-1, 1, 5)
+    expected = np.asarray(function(x))
+    (actual,) = evaluate(fix_sizes(found.graph, OBSERVED), x)
+    np.testing.assert_array_equal(actual, expected)
+    assert actual.dtype == expected.dtype
+
+
+def test_a_size_that_an_integer_dtype_cannot_hold_is_an_error_as_a_python_int_is() -> None:
+    assert observed(lambda x: x + x.shape[0], "u8[B]")[1].startswith("B <= 255  #")
+    program = SymbolicProgram(lambda x: x + x.shape[0], ("u8[B]",))
+    types = program.types()
+    with (
+        answering(Observed({"B": 300})),
+        pytest.raises(OverflowError, match="B is a Python integer out of bounds for uint8"),
+    ):
+        traced(program, types)
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (lambda x: x[x > 0], DataDependentShapeError),
+        (np.nonzero, DataDependentShapeError),
+        (np.unique, DataDependentShapeError),
+        (lambda x: np.repeat(x, x.astype(int)), DataDependentShapeError),
+        (lambda x: np.zeros(x[0].astype(int)), ConcretizationError),
+        (lambda x: x.reshape(x.shape[0] + 1), ShapeError),
+        (lambda x: x + np.ones(x.shape[0] + 1), ShapeError),
+        (lambda x: x[x.shape[0]], OutOfBoundsError),
+        (lambda x: x.transpose(x.shape[0]), AxisError),
+    ],
+)
+def test_what_no_size_allows_is_a_named_error_with_the_line(
+    function: Callable[..., Any], error: type[TracemillError]
+) -> None:
+    with pytest.raises(error, match=r"at test_tracing\.py:"):
+        observed(function, "f64[B]")
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda n: n / 2,
+        lambda n: 2.0 * n,
+        np.sqrt,
+        lambda n: n * np.ones(2),
+        lambda n: np.float64(2) - n,
+        lambda n: n**-1,
+        lambda n: 2**n,
+    ],
+)
+def test_outside_of_traces_sizes_give_sizes_only(compute: Callable[[Any], Any]) -> None:
+    with pytest.raises(DimArithmeticError, match="N has no value to compute with"):
+        compute(tm.Dim("N"))
+
+
+def test_sizes_compute_with_numpys_integers_and_compare_with_floats() -> None:
+    n: Any = tm.Dim("N", min=2)
+    assert np.add(n, np.int32(1)) is n + 1
+    assert np.maximum(3, n) is tm.Dim.maximum(n, 3)
+    assert str(np.array(3) < n) == "N >= 4"
+    assert str(n > 2.5) == str(n >= 2.25) == "N >= 3"
+    assert str(n <= 8.5) == "N <= 8"
+    assert str(np.float32(4) == n) == "N == 4"
+    assert (n != 2.5) is True
+    assert (n == 2.5) is False
+
+
+def test_the_length_of_a_traced_array_is_a_size_while_tracing_alone() -> None:
+    own = len
+
+    def failing(x: Any) -> Any:
+        assert len(x) is x.shape[0]
+        assert len([1, 2]) == 2
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        observed(failing, "f64[B]")
+    assert len is own
