@@ -19,6 +19,7 @@ from ..signature import ArraySpec, NumberSpec
 from ..trees import flatten
 from .artifact import Artifact
 from .loading import load_artifact
+from .rounding_noise import rounding_noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,14 @@ def _run(artifact: Artifact) -> Check:
         if isinstance(leaf, ArrayOutput)
     }
     made |= {output: given[index] for index, output in program.mutated}
-    for index, wanted in enumerate(expected):
-        if not agree(np.asarray(made[index]).astype(wanted.dtype, copy=False), wanted):
-            return Check(name, False, f"output {index} is not what the meanings of the operations give")
+    found = [
+        np.asarray(made[index]).astype(wanted.dtype, copy=False) for index, wanted in enumerate(expected)
+    ]
+    if not all(map(agree, found, expected)):
+        noise = rounding_noise(artifact.graph, arrays, expected)  # takes some runs, and is seldom needed
+        for index, is_good in enumerate(map(agree, found, expected, noise)):
+            if not is_good:
+                return Check(name, False, f"output {index} is not what the meanings of the operations give")
     outputs = "the output agrees" if len(expected) == 1 else f"{len(expected)} outputs agree"
     return Check(name, True, f"{outputs} with the meanings of the operations, on random inputs")
 

@@ -11,8 +11,11 @@ TOLERANCE: Final = {2: 2**-5, 4: 2**-13, 8: 2**-42}
 are added in another order."""
 
 
-def agree(found: Array, expected: Array) -> bool:
-    """Whether results are the same but for rounding: sums may have been added in another order."""
+def agree(found: Array, expected: Array, noise: float = 0.0) -> bool:
+    """Whether results are the same but for rounding: sums may have been added in another order.
+
+    They may be `noise` apart, if that is more than usual.
+    """
     if not is_inexact(expected.dtype):
         return bool(np.array_equal(found, expected))
     ours, wanted = found.astype(wide(found)), expected.astype(wide(expected))
@@ -23,7 +26,7 @@ def agree(found: Array, expected: Array) -> bool:
         return False
     ours, wanted = ours[is_number], wanted[is_number]
     near = TOLERANCE[real_dtype(expected.dtype).itemsize] * np.max(np.abs(wanted), initial=0)
-    return bool(np.all(np.abs(ours - wanted) <= near))
+    return bool(np.all(np.abs(ours - wanted) <= max(near, noise)))
 
 
 def is_finite(array: Array) -> bool:
