@@ -40,3 +40,9 @@ def test_results_that_are_wrong_are_found(
     monkeypatch.setattr(tm.Artifact, "function", lambda self: wrongly)
     (*_, run) = verified(path)
     assert (run.is_good, run.found[:8]) == (False, f"output {wrong}")
+
+
+def test_a_matrix_that_numpy_refuses_is_no_fault(tmp_path: Path) -> None:
+    (*_, run) = verified(tm.export(np.linalg.cholesky, "f64[4, 4]").save(tmp_path / "f.tmill"))
+    assert run.is_good
+    assert "left out, as NumPy says of random inputs: Matrix is not positive definite" in run.found
