@@ -1,7 +1,7 @@
 """Options of functions that are no arrays: numbers, whole numbers and flags, which an error calls by their name."""
 
 import operator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,8 +37,7 @@ def whole(name: str, given: Any, wanted: str = "an integer") -> int:
 
 def size(name: str, given: Any, wanted: str = "an integer") -> int:
     """A length or a count: an integer as `whole` has it, or a symbolic size."""
-    is_symbolic = isinstance(given, SymbolicSize)
-    return given if is_symbolic else whole(name, given, wanted)
+    return cast("int", given) if isinstance(given, SymbolicSize) else whole(name, given, wanted)
 
 
 def flag(name: str, given: Any) -> bool:

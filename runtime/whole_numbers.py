@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 from ..compiler.errors import TransformArgumentError, TransformTypeError
 from ..compiler.sizes_of_values import size_behind
@@ -33,8 +33,8 @@ def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, mo
 def whole_size(where: str, name: str, given: Any) -> int:
     """How many there are: an int, or a symbolic size; never negative."""
     found: Any = size_behind(given._trace, given.value) if is_traced(given) else given
-    is_symbolic = isinstance(found, SymbolicSize)
-    return found if is_symbolic and found >= 0 else whole_number(where, name, given)
+    size = cast("int", found)  # computes as one
+    return size if isinstance(found, SymbolicSize) and size >= 0 else whole_number(where, name, given)
 
 
 def joint_length(lengths: Iterable[int]) -> int | None:

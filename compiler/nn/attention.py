@@ -45,9 +45,8 @@ def attention(
         query, key, value, mask = in_one_dtype(query, key, value, optional=(mask,))
     if scale is None:
         width: Any = query.shape[-1] if query.ndim else 1
-        is_symbolic = isinstance(width, SymbolicSize)
-        if is_symbolic:
-            query, scale = query / np.sqrt(np.maximum(width, 1)), 1.0
+        if isinstance(width, SymbolicSize):
+            query, scale = query / np.sqrt(np.maximum(width.as_number(), 1)), 1.0
         else:
             scale = 1 / math.sqrt(max(width, 1))
     return call(
