@@ -1,6 +1,7 @@
 """Derivatives, batches and loops are traced once for all sizes, and then compute what they do for each."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def result(program: Program, arrays: Any, sizes: dict[str, int]) -> Any:
 def assert_close(program: SymbolicProgram, found: Any, expected: Any) -> None:
     assert optree.tree_structure(found) == optree.tree_structure(expected)
     for ours, theirs in zip(optree.tree_leaves(found), optree.tree_leaves(expected), strict=True):
-        assert (ours.dtype, ours.shape) == (np.asarray(theirs).dtype, np.shape(theirs))
+        assert (np.asarray(ours).dtype, np.shape(ours)) == (np.asarray(theirs).dtype, np.shape(theirs))
         np.testing.assert_allclose(ours, theirs, max(program.rtol, 1e-11), 1e-11)
 
 
@@ -57,6 +58,20 @@ def test_a_transform_is_traced_once_for_all_sizes(name: str) -> None:
             assert_close(program, result(once, arrays, sizes), expected)
     with answering(Declared(scope.assumptions)):  # what is declared answers all that was asked
         traced(program.function, program.types()).graph.lint()
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_compiled_transform_serves_all_sizes(name: str) -> None:
+    """By one program, or by two where arguments had a size in common when it was first called."""
+    program = TRANSFORMS[name]
+    compiled = tm.compile(program.function, backend="numpy", dynamic=True)
+    for sizes in (OBSERVED, *OTHERS):
+        if eval(program.guards, dict(sizes)):
+            arrays = program.arrays(sizes)
+            expected = program.function(*(x.copy() for x in arrays))
+            found = compiled(*arrays)
+            assert_close(replace(program, rtol=max(program.rtol, 1e-9)), found, expected)
+    assert len(compiled.signatures()) <= 2
 
 
 def undecided() -> dict[str, tuple[Callable[..., Any], tuple[str, ...]]]:
