@@ -7,15 +7,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter
 from itertools import takewhile
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..compiler.check import shape_problem
 from ..compiler.dtypes import dtype_named, dtype_names
-from ..compiler.errors import ArgumentSpecError
+from ..compiler.errors import ArgumentSpecError, DimSpecError
 from ..compiler.ir import Constant
 from ..compiler.program import describe, flatten_arguments
+from ..compiler.shapes.reading import Sizes, read_dim
+from ..compiler.symbolic_size import SymbolicSize
 from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, identity_of
 
 _NUMBERS = {"int": int, "float": float, "complex": complex}
@@ -25,10 +27,11 @@ _HINT = 'write "x: f32[4, 784]", "n: int" or "axis = -1"'
 _LONGEST_DIM = 15  # digits
 
 
-def parse_spec(text: str) -> tuple[str, Spec]:
+def parse_spec(text: str, sizes: Sizes | None = None) -> tuple[str, Spec]:
     """The dotted name of an argument, empty if it has none, and what it is.
 
-    `ArgumentSpecError` for a text that is not one.
+    `ArgumentSpecError` for a text that is not one. With `sizes`, dims by their names, shapes may hold such: names that
+    are not there are added.
 
     >>> name, spec = parse_spec("layers.0.w: f32[784, 10]")
     >>> name, str(spec)
@@ -38,13 +41,13 @@ def parse_spec(text: str) -> tuple[str, Spec]:
     """
     named = _NAMED.fullmatch(text)
     if named is None:
-        return "", spec_named(text)
+        return "", spec_named(text, sizes=sizes)
     name, sign, right = named.groups()
-    return name, _literal(right.strip(), text) if sign == "=" else spec_named(right, text)
+    return name, _literal(right.strip(), text) if sign == "=" else spec_named(right, text, sizes)
 
 
-def spec_named(name: str, text: str | None = None) -> Spec:
-    """What a type of the IR's describes: ``f32[4, 784]``, ``f64[]`` for a NumPy scalar, ``int``.
+def spec_named(name: str, text: str | None = None, sizes: Sizes | None = None) -> Spec:
+    """What a type of the IR's describes: ``f32[4, 784]``, ``f64[]`` for a NumPy scalar, ``int``; or ``f32[B]``.
 
     `ArgumentSpecError` quotes the `text` that it is a part of.
     """
@@ -58,13 +61,22 @@ def spec_named(name: str, text: str | None = None) -> Spec:
     if short not in dtype_names():
         raise ArgumentSpecError(f"in {text!r}: there is no dtype {short!r}{_instead(short)}")
     dims = [dim.strip() for dim in inside.split(",")] if inside.strip() else []
-    if not all(dim.isascii() and dim.isdigit() for dim in dims):
-        raise ArgumentSpecError(f"in {text!r}: the shape [{inside}] must hold sizes such as [4, 784]")
-    shape = tuple(int(dim[:_LONGEST_DIM]) if len(dim) <= _LONGEST_DIM else 2**63 for dim in dims)
-    if problem := shape_problem(shape):
+    shape = tuple(_size(dim, inside, text, sizes) for dim in dims)
+    if problem := shape_problem(tuple(size for size in shape if not isinstance(size, SymbolicSize))):
         raise ArgumentSpecError(f"in {text!r}: {problem}")
     dtype = dtype_named(short)
     return ArraySpec(dtype, shape) if shape else NumberSpec(np.generic, dtype)
+
+
+def _size(dim: str, inside: str, text: str, sizes: Sizes | None) -> int:
+    if dim.isascii() and dim.isdigit():
+        return int(dim) if len(dim) <= _LONGEST_DIM else 2**63
+    if sizes is None:
+        raise ArgumentSpecError(f"in {text!r}: the shape [{inside}] must hold sizes such as [4, 784]")
+    try:
+        return cast("int", read_dim(dim, sizes))
+    except DimSpecError as error:
+        raise ArgumentSpecError(f"in {text!r}: {error.message}") from None
 
 
 def _literal(right: str, text: str) -> Spec:

@@ -322,7 +322,7 @@ class CompiledFunction:
         if not last.reasons:
             notes = "".join(f"\n  {note}" for note in last.notes)
             return f"{last.name} was compiled once, for {known[-1]}{notes}"
-        return last.text()
+        return last.noting(*([f"compiled for {known[-1].symbolic_text}"] if known[-1].dims else [])).text()
 
     def report(self, *args: Any, **kwargs: Any) -> str:
         """An HTML page of a call with these arguments: every stage, and why the function was compiled again."""

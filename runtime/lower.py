@@ -96,11 +96,12 @@ class Lowered:
     @cached_property
     def sized(self) -> Graph:
         """The graph after all passes for the sizes of this call, where sizes have names: to count by."""
-        return (
-            self.optimised
-            if self._symbolic is None
-            else fix_sizes(self.optimised, self._symbolic.scope.hints)
-        )
+        return fix_sizes(self.optimised, self.sizes) if self.sizes else self.optimised
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What named sizes are in this call."""
+        return {} if self._symbolic is None else dict(self._symbolic.scope.hints)
 
     def answering(self) -> AbstractContextManager[None]:
         """Within the block, named sizes can be compared: what is computed here is for the call that was lowered."""

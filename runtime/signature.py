@@ -142,9 +142,23 @@ class Signature:
 
     def __str__(self) -> str:
         leaves = ", ".join(f"{path}: {spec}" for path, spec in zip(self.paths, self.specs, strict=True))
+        return (leaves or "no arguments") + self._facts
+
+    @property
+    def symbolic_text(self) -> str:
+        """The leaves whose sizes have names, and what holds of these."""
+        leaves = [
+            f"{path}: {spec}"
+            for path, spec in zip(self.paths, self.specs, strict=True)
+            if isinstance(spec, ArraySpec) and spec.is_symbolic
+        ]
+        return ", ".join(leaves) + self._facts
+
+    @property
+    def _facts(self) -> str:
         facts = [fact for dim in self.dims for fact in dim.limits[repr(dim)]]
         facts += [repr(guard.comparison) for guard in self.guards.guards]
-        return (leaves or "no arguments") + (f" where {' and '.join(facts)}" if facts else "")
+        return f" where {' and '.join(facts)}" if facts else ""
 
     def changes_from(self, other: "Signature") -> list[str]:
         """What another signature does not have, a line per argument path; a size that has a name there may be any."""

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
@@ -11,7 +12,15 @@ from zipfile import is_zipfile
 import click
 import numpy as np
 
-from ..compiler.errors import ArgumentSpecError, TracemillError
+from ..compiler.errors import (
+    ArgumentSpecError,
+    ContradictoryConstraintsError,
+    DimSpecError,
+    TracemillError,
+)
+from ..compiler.shapes.assumptions import Assumptions
+from ..compiler.shapes.guards import Guard, Guards
+from ..compiler.shapes.reading import read_declarations
 from ..compiler.tracing import array_type
 from ..runtime.argument_text import parse_spec, signature_of_call
 from ..runtime.signature import Signature
@@ -40,15 +49,32 @@ def describes_a_call(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+DIM = click.option(
+    "--dim",
+    "constraints",
+    multiple=True,
+    metavar="CONSTRAINT",
+    help='Of named sizes: "B in 1..4096", "B % 16 == 0", "A <= B"; repeat for each.',
+)
+"""For commands that take arguments with named sizes."""
+
+
 def described_signature(
-    function: Callable[..., Any], texts: Sequence[str], example: Path | None
+    function: Callable[..., Any],
+    texts: Sequence[str],
+    example: Path | None,
+    constraints: Sequence[str] | None = None,
 ) -> Signature:
     """The signature of a call of `function` with the arguments of ``--in``, and those of ``--example``.
 
-    `click.UsageError` for what cannot be read, and for arguments that the function does not take.
+    With `constraints`, even none, shapes may hold names for sizes. `click.UsageError` for what cannot be read, and for
+    arguments that the function does not take.
     """
     with as_usage():
-        return signature_of_call(function, map(parse_spec, described_texts(texts, example)))
+        sizes, relations = (None, ()) if constraints is None else read_declarations(constraints)
+        specs = [parse_spec(text, sizes) for text in described_texts(texts, example)]
+        known = Assumptions(relations).relations
+        return replace(signature_of_call(function, specs), guards=Guards(tuple(map(Guard, known))))
 
 
 def described_texts(texts: Sequence[str], example: Path | None) -> list[str]:
@@ -61,7 +87,7 @@ def as_usage() -> Generator[None]:
     """A wrong description of an argument is a wrong use of the command."""
     try:
         yield
-    except ArgumentSpecError as error:
+    except (ArgumentSpecError, DimSpecError, ContradictoryConstraintsError) as error:
         raise click.UsageError(error.message) from None
 
 

@@ -10,12 +10,14 @@ import click
 import optree
 
 from ..compiler.program import users_name
+from ..compiler.shapes.likely_sizes import likely_sizes
 from ..runtime.artifact.artifact import Artifact
 from ..runtime.artifact.loading import load_artifact
 from ..runtime.artifact.saving import EXTENSION
 from ..runtime.compile import CompiledFunction, compile
 from ..runtime.lower import Lowered
 from ..runtime.signature import Signature, StaticSpec
+from ..runtime.symbolic_call import SymbolicCall
 from .argument_specs import described_signature
 from .named_function import find_function
 from .transform_text import apply_transforms
@@ -64,6 +66,14 @@ class DescribedCall:
         )
 
     @property
+    def _symbolic(self) -> SymbolicCall | None:
+        """Its sizes with names, as they may well be."""
+        if not self.signature.dims:
+            return None
+        sizes = likely_sizes(self.signature.dims, [one.comparison for one in self.signature.guards.guards])
+        return SymbolicCall(self.signature, sizes)
+
+    @property
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Those of the call, with specs for leaves."""
         args, kwargs = cast(
@@ -74,7 +84,7 @@ class DescribedCall:
     def lowered(self, backend: str) -> Lowered:
         """Its stages on a backend: of an artifact as it was exported, or transformed and for other arguments."""
         if self.artifact is None:
-            return Lowered(self.changed, self.signature, backend)
+            return Lowered(self.changed, self.signature, backend, symbolic=self._symbolic)
         settings, program = self.artifact.settings, self.artifact.program
         if self.is_transformed:
             return Lowered(self.changed, self.signature, backend, settings.fast_math)
@@ -88,8 +98,11 @@ def described_call(
     example: Path | None,
     transform: str | None,
     types: Sequence[type[Any]] = (),
+    constraints: Sequence[str] | None = None,
 ) -> DescribedCall:
     """The call of ``package.module:function``, ``path/file.py:function`` or ``model.tmill`` that options describe.
+
+    With `constraints`, even none, arrays of a function may have names for sizes.
 
     An artifact has arguments of its own: they are described only where a transform gives them other shapes. Nothing in
     it is run.
@@ -100,7 +113,7 @@ def described_call(
     """
     if not name.endswith(EXTENSION):
         function = find_function(name)
-        signature = described_signature(function, described, example)
+        signature = described_signature(function, described, example, constraints)
         changed = apply_transforms(transform, function) if transform else function
         return DescribedCall(function, changed, signature, None)
     if not Path(name).is_file():

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from ..runtime.target import BACKENDS
-from .argument_specs import describes_a_call
+from .argument_specs import DIM, describes_a_call
 from .artifact_types import takes_types
 from .described_call import described_call
 from .html_report import HTML, write_report
@@ -17,6 +17,7 @@ from .inspection import WORDS, as_rows, choose, show
 
 @click.command("inspect")
 @describes_a_call
+@DIM
 @click.option("--stage", default="all", show_default=True, help=f"One of {', '.join(WORDS)}.")
 @click.option(
     "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What it is made for."
@@ -35,6 +36,7 @@ def inspect(
     described: tuple[str, ...],
     example: Path | None,
     transform: str | None,
+    constraints: tuple[str, ...],
     stage: str,
     backend: str,
     target: str | None,
@@ -54,11 +56,12 @@ def inspect(
       axis = -1                  a setting, known while tracing
       layers.0.w: f32[784, 10]   an array inside a list inside a dict
       f32[4, 784]                the next argument, whatever its name
+      x: f32[B, 2*K + 1]         an array of any size, by dims, of which --dim says more
 
     The code of FUNCTION's module is run. An artifact, such as model.tmill, has arguments of its own; they are described
     only where --transform gives them other shapes. Nothing in it is run.
     """
-    lowered = described_call(function, described, example, transform, types).lowered(backend)
+    lowered = described_call(function, described, example, transform, types, constraints).lowered(backend)
     if html is not None:
         write_report(lowered.html(), html)
         click.echo(f"wrote {html}", err=True)

@@ -15,8 +15,24 @@ from ..runtime.lower import Lowered
 TRACED, NUMPY, C, PLAN, TRITON = "traced", "numpy", "c", "plan", "triton"
 TRANSFORMS = "transforms"
 KERNELS, MEMORY, COST, PTX, SASS = "kernels", "memory", "cost", "ptx", "sass"
+GUARDS = "guards"
 ALL = "all"
-WORDS = (TRANSFORMS, TRACED, "after:PASS", KERNELS, MEMORY, COST, NUMPY, C, PLAN, TRITON, PTX, SASS, ALL)
+WORDS = (
+    TRANSFORMS,
+    TRACED,
+    "after:PASS",
+    GUARDS,
+    KERNELS,
+    MEMORY,
+    COST,
+    NUMPY,
+    C,
+    PLAN,
+    TRITON,
+    PTX,
+    SASS,
+    ALL,
+)
 """All that ``--stage`` takes, on one backend or another."""
 
 
@@ -50,8 +66,9 @@ class Stage:
 def stages_of(lowered: Lowered) -> list[Stage]:
     """All stages that are cheap to show, in order.
 
-    ``transforms`` if there are some, ``traced``, ``after:<pass>`` for each pass, ``kernels``, ``memory``, ``cost``,
-    ``numpy``, and ``c`` if there is some. Of programs for GPUs the last ones are ``plan`` and ``triton``.
+    ``transforms`` if there are some, ``traced``, ``after:<pass>`` for each pass, ``guards`` if sizes have names,
+    ``kernels``, ``memory``, ``cost``, ``numpy``, and ``c`` if there is some. Of programs for GPUs the last ones are
+    ``plan`` and ``triton``.
 
     The module is without the self-check that the file on disk ends with.
     """
@@ -66,6 +83,8 @@ def stages_of(lowered: Lowered) -> list[Stage]:
         title = f"after {name}" if run == 1 else f"after {name}, run {run}"
         stages.append(Stage(f"after:{name}", title, graph.code, text))
         text = stages[-1].text
+    if lowered.signature.dims:
+        stages.append(Stage(GUARDS, "guards", _guards(lowered), None))
     stages += _tables(lowered)
     if lowered.plan is not None:
         stages.append(Stage(PLAN, "the plan", str(lowered.plan), None))
@@ -76,6 +95,13 @@ def stages_of(lowered: Lowered) -> list[Stage]:
     if source.c is not None:
         stages.append(Stage(C, "generated C", source.c.rstrip(), None))
     return stages
+
+
+def _guards(lowered: Lowered) -> str:
+    """What is assumed of named sizes, and those by which is counted below."""
+    guards = lowered.guards.described() or ["none: it serves all sizes"]
+    sizes = ", ".join(f"{name} = {size}" for name, size in lowered.sizes.items())
+    return "\n".join([*guards, f"# memory and cost are for {sizes}"])
 
 
 def _tables(lowered: Lowered) -> Iterator[Stage]:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracemill as tm
+from symbolic.programs import OBSERVED, OTHERS, PROGRAMS
 from threading_together import run_in_threads
 from tracemill.compiler.errors import (
     ArgumentSpecError,
@@ -550,3 +551,29 @@ def test_what_making_a_program_assumed_is_stored_with_it(monkeypatch: pytest.Mon
         assert {text.split(" and ")[1] for text in shown(f)} == {"x_0 <= 100", "x_0 >= 101"}
     assert default_cache().statistics.hits >= 3
     assert asked == [False, True]
+
+
+# ---- whatever functions do with arrays of any size -----------------------------------------------------------
+
+
+def _parts(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, tuple | list) else [result]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if i % 5 == 0 else pytest.mark.slow) for i, n in enumerate(PROGRAMS)]
+)
+def test_what_is_compiled_for_many_sizes_gives_what_numpy_gives(name: str) -> None:
+    program = PROGRAMS[name]
+    f = tm.compile(program.function, dynamic=True, on_recompile="ignore")
+    for sizes in (OBSERVED, *OTHERS, OBSERVED):
+        arrays, plain = program.arrays(sizes), program.arrays(sizes)
+        with np.errstate(all="ignore"):
+            try:
+                expected = _parts(program.function(*plain))
+            except ValueError:  # it is not for these sizes
+                continue
+            for got, wanted in zip(_parts(f(*arrays)), expected, strict=True):
+                np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+        for got, wanted in zip(arrays, plain, strict=True):
+            np.testing.assert_array_equal(got, wanted)
