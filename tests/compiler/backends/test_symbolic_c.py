@@ -104,9 +104,6 @@ def test_functions_give_what_they_mean_for_each_size(name: str, kernels: dict[st
                 np.testing.assert_array_equal(x, y)
 
 
-# ---- what Python calls ---------------------------------------------------------------------------------
-
-
 def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., tuple[Any, ...]]]:
     """The functions of optimised graphs, whose C functions stand in one library."""
     library = CLibrary(partial(print_function, options=COptions()))
@@ -120,6 +117,25 @@ def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., 
         link(function, shared, None)
         made.append(function)
     return made
+
+
+@pytest.mark.parametrize("name", [name for name, (_, function, _) in PRINTED.items() if function.in_place])
+def test_results_are_the_same_in_the_memory_of_inputs(name: str, kernels: dict[str, Compiled]) -> None:
+    graph, function, _ = PRINTED[name]
+    for sizes in OTHER_SIZES.get(name, SIZES):
+        arrays = drawn(graph, sizes, name)
+        expected = kernels[name](*arrays, sizes=sizes)[: len(graph.outputs)]
+        for output, places in function.in_place.items():
+            for place in places:
+                given = [x.copy() for x in arrays]
+                outputs = [np.full(shape_at(type, sizes), 1, type.dtype) for type in function.outputs]
+                outputs[output] = given[place]
+                found = kernels[name](*given, sizes=sizes, threads=2, outputs=tuple(outputs))
+                for x, y in zip(found, expected, strict=False):
+                    np.testing.assert_array_equal(x, y)
+
+
+# ---- what Python calls ---------------------------------------------------------------------------------
 
 
 def of_all_texts(first: int, second: int) -> dict[str, int]:
