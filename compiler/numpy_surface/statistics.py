@@ -23,6 +23,7 @@ from ..functions import (
     sum_,
 )
 from ..ir import Value
+from ..symbolic_size import maximum as maximum_size
 from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes
 from .reductions import NO_VALUE, Axes, count_along, deliver, fold_all, keeps_axes, kept, masked, some_axes
@@ -212,7 +213,7 @@ def cov(
     average_of_x, total = average(x, axis=1, weights=weights, returned=True)
     total = total[0]
     if weights is None:
-        freedom = x.shape[1] - ddof
+        freedom = maximum_size(x.shape[1] - int(ddof), 0)
     elif ddof == 0:
         freedom = total
     elif aweights is None:
@@ -222,7 +223,9 @@ def cov(
     centred = x - average_of_x[:, None]
     scaled = centred if weights is None else centred * weights
     product: Any = np.dot(centred, np.conj(scaled.T))
-    return np.squeeze(product * np.true_divide(1, freedom))
+    with np.errstate(divide="ignore"):
+        scale = np.true_divide(1, freedom if weights is None else np.maximum(freedom, 0))
+    return np.squeeze(product * scale)
 
 
 def _variables_as_rows(x: Any, rowvar: bool) -> Any:

@@ -23,6 +23,12 @@ OTHERS = (
     {"B": 3, "N": 16, "M": 9, "K": 2},
     {"B": 4, "N": 5, "M": 6, "K": 12},
 )
+SMALL = (
+    {"B": 1, "N": 1, "M": 1, "K": 1},
+    {"B": 0, "N": 3, "M": 2, "K": 2},
+    {"B": 3, "N": 0, "M": 0, "K": 2},
+)
+"""Sizes that programs need not be for, which dims of 2 or more leave out."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +37,15 @@ class SymbolicProgram:
 
     function: Callable[..., Any]
     arguments: tuple[str, ...]
-    """Types of its arguments: ``f32[B, 2*N + 1]``. Each dim is 2 or more."""
+    """Types of its arguments: ``f32[B, 2*N + 1]``."""
     guards: str = "True"
     """What tracing may assume of the sizes; nothing else, and nothing less."""
     rtol: float = 0.0
     """How far the meaning of the graph may be from NumPy, as it is for arrays of known sizes."""
 
-    def types(self) -> list[ArrayType]:
-        """Those of the arguments, with symbolic sizes."""
-        sizes = {name: tm.Dim(name, min=2) for name in OBSERVED}
+    def types(self, least: int = 2) -> list[ArrayType]:
+        """Those of the arguments, with symbolic sizes that are `least` or more."""
+        sizes = {name: tm.Dim(name, min=least) for name in OBSERVED}
         return [_type(text, sizes) for text in self.arguments]
 
     def arrays(self, sizes: Mapping[str, int]) -> list[Array]:
@@ -333,7 +339,7 @@ SHAPES: dict[str, SymbolicProgram] = {
     "broadcast": P(lambda x, y: x + y, ("f64[B, N]", "f64[N]")),
     "broadcast-columns": P(lambda x, y: x * y, ("f64[B, N]", "f64[B, 1]")),
     "broadcast-to": P(lambda x: np.broadcast_to(x, (3, *x.shape)), X),
-    "broadcast-guarded": P(lambda x, y: x + y, ("f64[B]", "f64[2*M - 1]"), "B + 1 == 2*M"),
+    "broadcast-guarded": P(lambda x, y: x + y, ("f64[B]", "f64[M + 2]"), "B == M + 2"),
     "broadcast-arrays": P(lambda x, y: np.broadcast_arrays(x, y), ("f64[B, 1]", "f64[N]")),
     "concatenated": P(lambda x, y: np.concatenate([x, y]), ("f64[B, N]", "f64[M, N]")),
     "concatenated-with-itself": P(lambda x: np.concatenate([x, x * 2, x], axis=1), X),

@@ -11,7 +11,7 @@ import pytest
 import symbolic.programs
 import tracemill as tm
 from numpy_surface.differential import assert_same, run_numpy
-from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SymbolicProgram
+from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SMALL, SymbolicProgram
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
     AxisError,
@@ -78,6 +78,24 @@ def test_a_program_is_traced_once_for_all_sizes(name: str) -> None:
         found = run(once, fixed, arrays)
         assert_same(run(static, static.graph, arrays), found, program.rtol, program.rtol)
         assert_same(expected, found, program.rtol, program.rtol)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_guards_say_where_sizes_of_0_and_1_are_others(name: str) -> None:
+    program = PROGRAMS[name]
+    scope = Observed(OBSERVED)
+    with answering(scope):
+        once = traced(program, program.types(least=0))
+    for sizes in SMALL:
+        arrays, theirs = program.arrays(sizes), program.arrays(sizes)
+        try:
+            expected = as_arrays((run_numpy(program.function, *theirs), theirs))
+        except (ValueError, IndexError, ZeroDivisionError):
+            continue
+        if allowed(scope.guards, sizes):
+            found = run(once, fix_sizes(once.graph, sizes), arrays)
+            assert_same(expected, found, program.rtol, program.rtol)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
