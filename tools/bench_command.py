@@ -14,6 +14,7 @@ from .bench.machine import machine_text
 from .bench.timing import Measurement
 from .bench_function_command import bench_function
 from .bench_suite_command import suite
+from .output_path import to_file
 from .wide_console import wide_console
 
 
@@ -77,7 +78,8 @@ bench.add_command(suite)
 @click.option(
     "--json",
     "file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
+    callback=to_file("own.json"),
     help="Write the table to this file, too.",
 )
 def own(names: tuple[str, ...], rounds: int, file: Path | None) -> None:

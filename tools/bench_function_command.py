@@ -20,11 +20,12 @@ from ..runtime.signature import ArraySpec, NumberSpec, Signature, StaticSpec
 from ..runtime.toolchain import working_toolchain
 from .argument_specs import describes_a_call
 from .artifact_types import takes_types
-from .bench.bars import check_name, draw, shown, times
+from .bench.bars import check_picture, draw, shown, times
 from .bench.machine import machine_text
 from .bench.peers import PEERS
 from .bench.race import Contestant, Place, race
 from .described_call import DescribedCall, described_call
+from .output_path import to_file
 from .wide_console import wide_console
 
 BACKENDS: Final = ("numpy", "c", "triton")
@@ -47,7 +48,10 @@ ADVICE: Final = "pip install 'tracemill[bench]'"
 @takes_types
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw bars into this .svg or .png file."
+    "--plot",
+    type=click.Path(path_type=Path),
+    callback=to_file("bars.svg"),
+    help="Draw bars into this .svg or .png file.",
 )
 def bench_function(
     function: str,
@@ -68,7 +72,7 @@ def bench_function(
     same uncompiled, operation by operation. For JAX and torch, np in FUNCTION's module becomes their own namespace.
     """
     if plot is not None:
-        check_name(plot)
+        check_picture(plot)
     if transform and peers:
         raise click.UsageError(
             "--vs compares FUNCTION itself, which --transform changes: leave one of them out"

@@ -20,6 +20,7 @@ from .bench.suite.plots import draw
 from .bench.suite.rows import ROWS
 from .bench.suite.starts import starts
 from .bench.suite.tables import markdown, problems_of, summary_table, table_of
+from .output_path import to_file, to_folder
 from .wide_console import wide_console
 
 BACKENDS = ("c", "numpy")
@@ -80,16 +81,21 @@ class Field:
     "--threads", type=click.IntRange(min=1), help="For each contestant. Default: the cores there are."
 )
 @click.option(
-    "--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write all numbers here."
+    "--json",
+    "file",
+    type=click.Path(path_type=Path),
+    callback=to_file("suite.json"),
+    help="Write all numbers here.",
 )
 @click.option(
     "--markdown",
     "page",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
+    callback=to_file("suite.md"),
     help="Write the tables for a page here.",
 )
 @click.option(
-    "--plots", type=click.Path(file_okay=False, path_type=Path), help="Draw pictures into this folder."
+    "--plots", type=click.Path(path_type=Path), callback=to_folder, help="Draw pictures into this folder."
 )
 def suite(
     peers: tuple[str, ...],

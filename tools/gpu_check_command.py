@@ -19,6 +19,7 @@ from .gpu_check.peers import PEERS, is_installed, version_of
 from .gpu_check.rows import ROWS
 from .gpu_check.tables import draw, markdown, problems_of, table_of
 from .gpu_check.worker import OURS
+from .output_path import to_folder
 from .package_versions import version_of_package
 from .wide_console import wide_console
 
@@ -45,7 +46,8 @@ from .wide_console import wide_console
 )
 @click.option(
     "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
+    callback=to_folder,
     help="Write JSON, tables and a picture here.",
 )
 @click.option("--small", is_flag=True, help="Small arrays: whether it works, not how fast it is.")

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
-from .output_path import check_file
+from .output_path import to_file
 
 HTML = click.option(
     "--html",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    callback=lambda _context, _parameter, path: path and check_file(path, "--html", "report.html"),
+    callback=to_file("report.html"),
     help="Write all of it as one HTML file: open it in a browser.",
 )
 """The option."""

@@ -1,5 +1,6 @@
 """Where a command writes: refused before any work is done, if nothing can be written there."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -20,3 +21,13 @@ def check_folder(path: Path, flag: str) -> Path:
         if place.exists() and not place.is_dir():
             raise click.UsageError(f"{flag} {path}: {place} is a file, and a folder is needed: name another")
     return path
+
+
+def to_file(usual: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
+    """A callback of an option that names a file to be written, such as `usual`."""
+    return lambda _context, option, path: None if path is None else check_file(path, option.opts[0], usual)
+
+
+def to_folder(_context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """A callback of an option that names a folder to be written to."""
+    return None if path is None else check_folder(path, option.opts[0])

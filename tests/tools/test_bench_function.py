@@ -137,6 +137,15 @@ def test_a_peer_that_is_not_installed_says_how_to_get_it(
     )
 
 
+def test_a_png_without_matplotlib_is_refused_before_anything_runs(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracemill.tools.bench.bars.find_spec", lambda name: None)
+    ran = terminal.run(*LOSS, "--plot", "loss.png")
+    assert (ran.status, ran.out) == (1, "")
+    assert "a PNG is drawn by matplotlib, which is not installed: pip install matplotlib" in ran.err
+
+
 def test_a_word_that_is_no_function_is_a_command(terminal: Terminal) -> None:
     ran = terminal.run("bench", "suites")
     assert ran.status == 2

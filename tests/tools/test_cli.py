@@ -134,6 +134,26 @@ MISUSES = {
     "no epochs": (("demo", "--epochs", "0"), "'--epochs'"),
     "nothing to bench": (("bench", "model.tmill"), "there is no file model.tmill"),
     "no backend": (("demo", "--backend", "fortran"), "'fortran' is not one of"),
+    "no folder for a plot": (
+        ("bench", *LOSS[1:], "--plot", "no/l.svg"),
+        "--plot no/l.svg: there is no folder no",
+    ),
+    "a folder as a plot": (
+        ("bench", *LOSS[1:], "--plot", "."),
+        "--plot . is a folder: name a file, such as bars.svg",
+    ),
+    "no folder for numbers": (
+        ("bench", "own", "--json", "no/x.json"),
+        "--json no/x.json: there is no folder no",
+    ),
+    "no folder for a suite": (
+        ("bench", "suite", "--plots", "model.py"),
+        "--plots model.py: model.py is a file",
+    ),
+    "no folder for a check": (
+        ("gpu-check", "--folder", "model.py/x"),
+        "model.py is a file, and a folder is needed",
+    ),
     "no benchmark": (("bench", "own", "speed"), "'speed'"),
 }
 

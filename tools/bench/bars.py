@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -13,22 +14,12 @@ _WIDTH, _ROW, _TOP, _LEFT, _RIGHT = 760, 34, 48, 170, 170
 
 
 def draw(places: Sequence[Place], title: str, about: str, file: Path) -> None:
-    """Write a picture whose kind the file's name tells: ``.svg`` or ``.png``. `about` is a second, smaller title.
-
-    Raises:
-        click.UsageError: it has another name.
-        MissingPackageError: a PNG needs matplotlib, which is not installed.
-    """
-    check_name(file)
+    """Write a picture whose kind the file's name tells. `about` is a second, smaller title."""
     if file.suffix.lower() == ".svg":
         file.write_text(svg(places, title, about), encoding="utf-8")
         return
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingPackageError(
-            "a PNG is drawn by matplotlib, which is not installed: pip install matplotlib, or name the file .svg"
-        ) from error
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(8.0, 1.0 + 0.4 * len(places)), layout="constrained")
     axes = figure.add_subplot()
     medians = [1e6 * (place.median or 0.0) for place in places]
@@ -60,10 +51,19 @@ def _short(text: str, most: int = 110) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def check_name(file: Path) -> None:
-    """`click.UsageError` for a picture that is neither SVG nor PNG."""
+def check_picture(file: Path) -> None:
+    """Before there is anything to draw.
+
+    Raises:
+        click.UsageError: the file's name ends neither in ``.svg`` nor in ``.png``.
+        MissingPackageError: a PNG needs matplotlib, which is not installed.
+    """
     if file.suffix.lower() not in (".svg", ".png"):
         raise click.UsageError(f"--plot {file}: name a file that ends in .svg or .png")
+    if file.suffix.lower() == ".png" and find_spec("matplotlib") is None:
+        raise MissingPackageError(
+            "a PNG is drawn by matplotlib, which is not installed: pip install matplotlib, or name the file .svg"
+        )
 
 
 def svg(places: Sequence[Place], title: str, about: str) -> str:
