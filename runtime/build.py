@@ -3,7 +3,7 @@
 What is on disk is loaded without the passes and printers, which take as long to import as all else together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -14,16 +14,14 @@ from .built import Build, statistics
 from .cache import DiskCache, cache_key, default_cache, versions_in_use
 from .cache_entry import Entry
 from .cache_log import GRAPH, load_text, log_load, log_store
+from .entry_for_sizes import GUARDS, entry_for_sizes, holds
 from .load import load_module
 from .prepare import can_be_cached, prepared
 from .shared_library import LIBRARY, link
 from .stage_times import note_from_disk, stage
-from .stored_guards import guards_read, guards_text
+from .stored_guards import guards_text
 from .target import NUMPY, Target, target_of
 from .threads import get_num_threads
-
-GUARDS: Final = "guards.json"
-"""The member of an entry that says what making the program assumed of named sizes."""
 
 ENTRY: Final = "entry"
 """What an entry of the disk cache says of a program: the name of its function."""
@@ -39,7 +37,7 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Obse
     """
     graph = prepared(graph, target.backend)
     if target.backend == "triton":
-        return _build_for_gpu(graph, target, donated)
+        return _build_for_gpu(graph, target, donated, scope)
     text = str(graph)
     cache = default_cache()
     key, entry = None, None
@@ -75,7 +73,7 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Obse
         members[GUARDS] = guards_text(scope.assumed[known:]).encode()
     about = {"function": graph.name, "backend": target.backend, ENTRY: entry_name(graph)}
     folder = cache.store(key, members, about) if key else None
-    if scope is not None and key and folder is not None and not _holds(cache, key, members):
+    if scope is not None and key and folder is not None and not holds(cache, key, members):
         folder = None  # another process was first, with a program that was made for other sizes
     if key:
         log_store(cache, key, graph.name, stored=folder is not None)
@@ -102,18 +100,18 @@ def why_cached(
     return load_text(cache, key, graph.name, target.backend, text, found=found)
 
 
-def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int]) -> Build:
+def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:
     from .gpu.build import build_for_gpu
     from .gpu.device import gpu
     from .gpu.host_program import REASONS, HostProgram, say_once
 
     try:
-        return build_for_gpu(graph, target)
+        return build_for_gpu(graph, target, scope)
     except REASONS as error:
         if not target.falls_back:
             raise
         say_once(graph.name, error)
-    built = build(graph, target_of("auto", target.options.fast_math), donated)
+    built = build(graph, target_of("auto", target.options.fast_math), donated, scope)
     return replace(built, function=HostProgram(built.function, gpu(target.gpu)))
 
 
@@ -128,33 +126,10 @@ def _key(text: str, target: Target, donated: Sequence[int], sizes: str = "") -> 
     )
 
 
-def _holds(cache: DiskCache, key: str, members: Mapping[str, bytes]) -> bool:
-    """Whether an entry has just these files."""
-    entry = cache.load(key)
-    return entry is not None and entry.members == members
-
-
 def _found(
     cache: DiskCache, text: str, graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None
 ) -> tuple[str, Entry | None]:
-    """The entry that serves the call, and its key; if there is none, the key under which to store one.
-
-    With named sizes it is one that was made for sizes of the same `coarse` classes. What making it assumed of sizes is
-    known from the entry alone: where that does not hold for this call, the next key says so.
-    """
-    if scope is None:
-        key = _key(text, target, donated)
-        return key, cache.load(key)
-    known, refuted = str(scope.guards), list[str]()
-    while True:
-        key = _key(text, target, donated, f"{known} for {scope.judged}, not {refuted}")
-        entry = cache.load(key)
-        if entry is None:
-            return key, None
-        guards = guards_read(entry.text(GUARDS), graph)
-        if scope.adopt(guards):
-            return key, entry
-        refuted.append(str(guards))
+    return entry_for_sizes(cache, lambda sizes: _key(text, target, donated, sizes), graph, scope)
 
 
 def _from_disk(entry: Entry) -> Build:

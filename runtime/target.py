@@ -15,7 +15,7 @@ GRAPH: Final = "graph.txt"
 """Among the files of a program that was compiled ahead of time: the graph for which it was."""
 
 BACKENDS: Final = ("auto", "c", "numpy", "triton")
-SYMBOLIC: Final = frozenset({"numpy", "c"})
+SYMBOLIC: Final = frozenset({"c", "numpy", "triton"})
 """Those whose programs can serve arrays of many sizes; the others are made for each size."""
 
 

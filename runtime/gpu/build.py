@@ -11,12 +11,15 @@ from ...compiler.backends.triton.program import triton_program
 from ...compiler.byte_counts import show_bytes
 from ...compiler.errors import GpuCodeError, MissingPackageError
 from ...compiler.ir import Graph
+from ...compiler.shapes.scope import Observed
 from ..built import Build, statistics
 from ..cache import cache_key, default_cache, versions_in_use
 from ..cache_log import log_load, log_store
+from ..entry_for_sizes import GUARDS, entry_for_sizes, holds
 from ..optimise import optimised
 from ..prepare import can_be_cached
 from ..stage_times import note_from_disk, stage
+from ..stored_guards import guards_text
 from ..target import Target
 from ..triton_build import build_program, target_named
 from .device import Device, gpu
@@ -31,10 +34,11 @@ from .tune import architecture, tuned
 _log = logging.getLogger("tracemill")
 
 
-def build_for_gpu(graph: Graph, target: Target) -> Build:
+def build_for_gpu(graph: Graph, target: Target, scope: Observed | None = None) -> Build:
     """Make a prepared graph runnable on a GPU, from the disk cache if it is there.
 
-    If the target has a lock file, what is chosen of kernels stands there, or is measured now and added to it.
+    The `scope` is asked about named sizes, and knows afterwards what the program assumes of them. If the target has a
+    lock file, what is chosen of kernels stands there, or is measured now and added to it.
 
     Raises:
         LockFileError: that file is damaged, or cannot be written.
@@ -51,9 +55,13 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
         refused = error.message
     is_cached = can_be_cached(graph)
     choices = {} if target.lock is None else choices_in(read_lock(target.lock), architecture(device))
-    key = _key(text, target, device, choices)
     cache = default_cache()
-    entry = cache.load(key) if is_cached else None
+    key, entry = "", None
+    if is_cached:
+        key, entry = entry_for_sizes(
+            cache, lambda sizes: _key(text, target, device, choices, sizes), graph, scope
+        )
+    known = len(scope.assumed) if scope else 0
     log_load(cache, key if is_cached else None, graph.name, "triton", text, found=entry is not None)
     if entry is not None:
         statistics.from_disk += 1
@@ -68,7 +76,7 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
     if target.lock is not None:
         choices = tuned(program.kernels, device, target.lock, fast_math=fast_math)
         program = triton_program(compiled, choices, fast_math=fast_math)
-        key = _key(text, target, device, choices)
+        key = _key(text, target, device, choices) if scope is None else key
     _report_host_steps(program.plan)
     try:
         with stage("compile"):
@@ -80,7 +88,11 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
     statistics.compiled += 1
     about = {"function": graph.name, "backend": "triton"}
     members = files_of(program, built) | {"graph.txt": text.encode()}
+    if scope is not None:
+        members[GUARDS] = guards_text(scope.assumed[known:]).encode()
     folder = cache.store(key, members, about) if is_cached else None
+    if scope is not None and folder is not None and not holds(cache, key, members):
+        folder = None  # another process was first, with a program that was made for other sizes
     if is_cached:
         log_store(cache, key, graph.name, stored=folder is not None)
     with stage("load"):
@@ -88,7 +100,7 @@ def build_for_gpu(graph: Graph, target: Target) -> Build:
     return Build(function, program.text, folder / KERNELS if folder else None)
 
 
-def _key(text: str, target: Target, device: Device, choices: Mapping[str, Choice]) -> str:
+def _key(text: str, target: Target, device: Device, choices: Mapping[str, Choice], sizes: str = "") -> str:
     try:
         triton = version("triton")
     except PackageNotFoundError:
@@ -96,6 +108,8 @@ def _key(text: str, target: Target, device: Device, choices: Mapping[str, Choice
     options: dict[str, Any] = {"fast_math": target.options.fast_math}
     if target.lock is not None:
         options["choices"] = "; ".join(f"{kernel}: {choice}" for kernel, choice in sorted(choices.items()))
+    if sizes:
+        options["sizes"] = sizes
     versions = {**versions_in_use(), "triton": triton, "target": device.target}
     return cache_key(ir=text, backend="triton", options=options, versions=versions)
 

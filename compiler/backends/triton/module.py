@@ -10,7 +10,7 @@ from ...fixing import Fixing
 from ...ir import Call, Constant, Graph, Value, called
 from ...kernel import MOVES, PLACES, PRODUCTS, REDUCTIONS, is_elementwise
 from ...naming import constant_key
-from ...sizes import sizes_in_call
+from ...sizes import is_symbolic, sizes_in_call
 from ...symbolic_size import SymbolicSize
 from ..python_text import Names
 from .choice import RULES, Choice
@@ -81,7 +81,8 @@ class Module:
             if not any(title in self.functions for title in titles):
                 self.functions |= zip(titles, kernel.functions, strict=True)
                 self.needs |= kernel.needs
-                self.graphs += [graph] if graph is not None else []
+                if graph is not None and not is_symbolic(graph):
+                    self.graphs.append(graph)
                 return kernel
 
 

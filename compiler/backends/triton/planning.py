@@ -4,10 +4,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...ir import ArrayType, Call, Constant, Graph, Value
-from ...memory_plan import RENAMES, Block
+from ...memory_plan import RENAMES, Block, place_blocks
 from ...naming import Naming, constant_key
 from ...symbolic_size import SymbolicSize
-from .arena import place_all
 from .control import control_task
 from .kernel import TritonKernel
 from .module import Module, operands
@@ -152,7 +151,7 @@ class _Planner:
             for place, type in enumerate(task.scratch):
                 slot = Slot(f"scratch_{number + 1}_{place + 1}", type, Region.ARENA, 0)
                 blocks.append((_block(type, number, number), (number, place), slot))
-        arena_bytes = place_all([block for block, _, _ in blocks])
+        arena_bytes = place_blocks(block for block, _, _ in blocks)
         for block, key, slot in blocks:
             placed = replace(slot, at=block.offset)
             if isinstance(key, Value):
