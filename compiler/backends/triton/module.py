@@ -109,7 +109,12 @@ def _of_known_sizes(call: Call) -> tuple[Call, tuple[tuple[str, int], ...]] | No
 
     Guards say then that they are the same in all calls of the program.
     """
-    if _is_loop(call) or (call.op == "kernel" and not any(map(has_product, called((call,))))):
+    calls = (
+        [call, *(inner for graph in called((call,)) for inner in graph.calls)]
+        if call.op == "kernel"
+        else [call]
+    )
+    if all(_is_loop(inner) or inner.op in ("dot", "kernel") for inner in calls):
         return None
     sizes = [size for value in call.inputs for size in value.shape if isinstance(size, SymbolicSize)]
     named = {str(part): part for size in (*sizes, *sizes_in_call(call)) for part in size.sizes}

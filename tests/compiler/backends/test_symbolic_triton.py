@@ -109,7 +109,7 @@ def test_one_program_gives_what_it_means_for_each_size_that_it_is_for(name: str,
     run = loaded(program)
     candidates = [HINTS | OTHERS, *({**OTHERS, "B": b, "N": n, "M": m, "K": 6 * m} for b, n, m in SIZES)]
     found = [sizes for sizes in candidates if allowed(scope.guards, sizes)]
-    for sizes in found:
+    for sizes in sorted(found, key=lambda sizes: sizes["B"] * sizes["N"])[:4]:
         arrays = drawn(graph, sizes)
         assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))
     is_fixed = any(step.made_for for step in program.plan.launches)

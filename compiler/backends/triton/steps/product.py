@@ -10,7 +10,10 @@ from ....functions import convert, full, multiply, reshape, sum_, transpose
 from ....ir import ArrayType, Call, Graph, Shape, Value
 from ....kernel import PRODUCTS, is_elementwise
 from ....ops.convolution import LEAD
+from ....symbolic_size import SymbolicSize, is_known
 from ....trace import Builder, inline, recording
+from ..assumed import assumed
+from ..plan import ALIGNED
 from .windows import Windows
 
 WIDE: Final = 16
@@ -37,6 +40,13 @@ class Product:
     """The columns belong to so many matrices, which lie one behind the other in the result."""
     is_copied: bool
     """Whether operands are copied from memory as they are, several numbers at once."""
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether it is for matrices of other sizes in other calls."""
+        return any(
+            isinstance(size, SymbolicSize) for size in (self.batch, self.rows, self.columns, self.length)
+        )
 
     @property
     def dtype(self) -> DType:
@@ -79,10 +89,13 @@ def _product(graph: Graph, call: Call, tail: Graph) -> Product:
     batch, rows, columns, length = (
         math.prod(shape) for shape in (axes.batch, axes.rows, axes.columns, axes.length)
     )
+    for value in (x, y):
+        if value.shape and isinstance(value.shape[-1], SymbolicSize):
+            assumed(value.shape[-1] % ALIGNED == 0)
     left = _operand(graph, x, (*axes.batch_x, *axes.free_x, *axes.contract_x), (batch, rows, length))
     right = _operand(graph, y, (*axes.batch_y, *axes.contract_y, *axes.free_y), (batch, length, columns))
     is_copied = all(
-        math.prod(value.shape[-1:]) * value.dtype.itemsize % WIDE == 0 for value in (x, y)
+        is_known(math.prod(value.shape[-1:]) * value.dtype.itemsize % WIDE == 0) for value in (x, y)
     ) and not any(is_elementwise(call) for operand in (left, right) for call in operand.calls)
     type = call.outputs[0].type
     return Product(batch, rows, columns, length, type, left, right, tail, stacked=1, is_copied=is_copied)
@@ -191,7 +204,7 @@ def _sum_of_products(call: Call, x: Value, y: Value) -> Value:
     if call.op == "conv":
         return full(call.outputs[0].shape, 0, x.dtype)  # of no entries
     axes = _axes(call)
-    if 0 in axes.length:
+    if any(is_known(dim == 0) for dim in axes.length):
         return full(call.outputs[0].shape, 0, x.dtype)
     left = transpose(x, (*axes.batch_x, *axes.free_x, *axes.contract_x))
     right = transpose(y, (*axes.batch_y, *axes.free_y, *axes.contract_y))

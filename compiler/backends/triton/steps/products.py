@@ -6,6 +6,7 @@ from typing import Final
 
 from ....ir import Call, Graph
 from ....kernel import PRODUCTS
+from ....symbolic_size import is_known
 from ..choice import RULES, Choice
 from ..kernel import TritonKernel, is_in_triton, triton_kernel
 from .product import Product, behind_parts, in_parts, product_in, product_of, with_sums
@@ -36,11 +37,14 @@ class Way(Enum):
 
 def way_of(product: Product) -> Way:
     """How a product is computed."""
-    is_thin = min(product.rows, product.columns) == 1  # and takes as long as to read it
-    is_dot = not isinstance(product.right, Windows)
-    if not product.length * product.type.size or (is_dot and (is_thin or product.length <= SHORT)):
+    sides = product.rows, product.columns
+    is_thin = any(is_known(side == 1) for side in sides)  # and takes as long as to read it
+    is_dot, is_short = not isinstance(product.right, Windows), is_known(product.length <= SHORT)
+    if is_known(product.length * product.type.size == 0) or (is_dot and (is_thin or is_short)):
         return Way.SUMS
-    is_small = max(product.rows, product.columns, product.length) <= SMALL or product.rows <= FEW
+    is_small = all(is_known(side <= SMALL) for side in (*sides, product.length)) or is_known(
+        product.rows <= FEW
+    )
     return Way.ELEMENTS if product.dtype.kind in "iu" or is_small else Way.MATRICES
 
 

@@ -7,6 +7,8 @@ from typing import Final
 from ....additions import additions
 from ....errors import ArgumentValueError
 from ....kernel import is_elementwise
+from ....symbolic_size import SymbolicSize, is_known, typical
+from ..assumed import power_of_two
 from ..choice import RULES, Choice
 from .product import Product
 
@@ -18,6 +20,9 @@ LEAST: Final = 16
 
 LONG: Final = 1024
 """A part of a sum has at least so many products: adding up the parts costs a launch, and reads what they leave."""
+
+SIDE: Final = 64
+"""Rows or columns of a tile at least, where nobody knows how many there are in another call."""
 
 LONG_TAIL: Final = 12
 """What takes longer than so many additions for each element of a product needs registers of its own."""
@@ -60,17 +65,20 @@ def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:
     size = product.dtype.itemsize
     most = 128 if size < 8 and product.is_copied else 64
     tall, wide = (min(most, _matrix_side(count)) for count in (product.rows, product.columns))
-    if size == 2 and tall == 128 < product.columns and not has_long_tail(product):
+    batch, rows, columns, length = map(
+        typical, (product.batch, product.rows, product.columns, product.length)
+    )
+    if size == 2 and tall == 128 < columns and not has_long_tail(product):
         wide = 256
 
     def programs() -> int:
-        return product.batch * math.ceil(product.rows / tall) * math.ceil(product.columns / wide)
+        return batch * math.ceil(rows / tall) * math.ceil(columns / wide)
 
     while programs() < PROCESSORS and tall * wide > 64 * 64:
         tall, wide = (tall, wide // 2) if wide >= tall else (tall // 2, wide)
     parts = 1
-    if programs() <= PROCESSORS // 2 and choice.programs is None:
-        parts = max(1, min(2 * PROCESSORS // programs(), product.length // LONG))
+    if programs() <= PROCESSORS // 2 and choice.programs is None and not product.is_symbolic:
+        parts = max(1, min(2 * PROCESSORS // programs(), length // LONG))
     is_large, is_small = tall * wide >= 128 * 128, tall * wide <= 32 * 64
     row_bytes = 256 if is_small else 128 if product.is_copied else 64
     depth = min(max(LEAST, row_bytes // size), _matrix_side(product.length))
@@ -86,10 +94,10 @@ def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:
 
 def has_long_tail(product: Product) -> bool:
     """Whether what is made of each element of a product needs many registers."""
-    tail, size = product.tail, product.type.size
+    tail, size = product.tail, typical(product.type.size)
     calls = sum(additions(call) for call in tail.calls if is_elementwise(call))
     read = {value for call in tail.calls for value in call.inputs if value in tail.inputs[:-1]}
-    arrays = sum(value.type.size >= size for value in (*read, *tail.outputs))
+    arrays = sum(typical(value.type.size) >= size for value in (*read, *tail.outputs))
     return calls > LONG_TAIL or arrays > 2
 
 
@@ -98,19 +106,14 @@ def tile_of_elements(batch: int, rows: int, columns: int, choice: Choice = RULES
 
     Small matrices are computed several at once, as if their rows were those of one.
     """
-    wide = max(2, min(64, _power_of_two(columns)))
-    tall = max(2, min(64, _power_of_two(rows)))
-    if batch > 1:
-        tall = max(tall, min(1024 // wide, _power_of_two(batch * rows)))
+    wide = max(2, min(64, power_of_two(columns)))
+    tall = max(2, min(64, power_of_two(rows)))
+    if not is_known(batch <= 1):
+        tall = max(tall, min(1024 // wide, power_of_two(batch * rows)))
     return replace(
         Tile(tall, wide), **{name: choice.fields[name] for name in OF_ELEMENTS if name in choice.fields}
     )
 
 
 def _matrix_side(count: int) -> int:
-    return max(LEAST, _power_of_two(count))
-
-
-def _power_of_two(count: int) -> int:
-    """The least that is not less."""
-    return 1 << max(0, count - 1).bit_length()
+    return max(SIDE if isinstance(count, SymbolicSize) else LEAST, power_of_two(count))

@@ -9,10 +9,13 @@ from ....ir import Graph
 from ....loops.lower import lower
 from ....loops.nest import Block, Buffer, Choose, Expression, Let, Load, Loop, Nest, Statement, Store
 from ....loops.walk import at_value, expressions, statements
+from ....symbolic_size import is_known, quotient, remainder, suppose, typical
 from ...python_text import wrapped
+from ..assumed import pieces
 from ..blocks import FAR, Rows
 from ..elements import ALONG, INDENT, ROW, Guard
 from ..kernel import Launch, TritonKernel
+from ..numbers import Numbers
 from ..types import triton_type
 from ..writer import Writer
 from .matrix_in_memory import MatrixInMemory
@@ -32,7 +35,7 @@ def by_matrices(product: Product, tile: Tile, name: str) -> TritonKernel | None:
     None where operands or outputs are not made element by element.
     """
     writing = _Writing.of(product, tile, name)
-    first, last = "0", str(product.length)
+    first, last = "0", writing.writer.numbers.text(product.length)
     if tile.parts > 1:
         size = -(-product.length // (tile.parts * tile.depth)) * tile.depth
         first, last = f"part * {size}", f"tl.minimum(part * {size} + {size}, {product.length})"
@@ -50,7 +53,8 @@ def by_elements(product: Product, tile: Tile, name: str) -> TritonKernel | None:
     """
     writing = _Writing.of(product, tile, name)
     k, wide = Variable("k", 0, product.length - 1), total_dtype(product.dtype)
-    with writing.writer.indented(f"for k in range(0, {product.length}):"):
+    length = writing.writer.numbers.text(product.length)
+    with writing.writer.indented(f"for k in range(0, {length}):"):
         writing.writer.names_of[k], writing.writer.axes["k"] = "k", frozenset()
         left = writing.operand(product.left, writing.left(k), k)
         right = writing.operand(product.right, writing.right(k), k)
@@ -79,14 +83,15 @@ class _Writing:
     def of(cls, product: Product, tile: Tile, name: str) -> "_Writing":
         """Begin a function: find the program's tile, and let its sums be 0."""
         values = (*product.tail.inputs, *product.tail.outputs)
-        rows = Rows(tile.rows, tile.columns, max(value.type.size for value in values) >= FAR)
-        writer = Writer(rows, depth=2 if tile.programs else 1)
+        sizes = sorted({value.type.size for value in values}, key=typical, reverse=True)
+        rows = Rows(tile.rows, tile.columns, not all(suppose(size < FAR) for size in sizes))
+        writer = Writer(rows, numbers=Numbers.of(product.tail), depth=2 if tile.programs else 1)
         writer.names.update(_NAMES.split(), (name,))
-        rows_of_all = product.rows < tile.rows and tile.depth == 1
+        rows_of_all = is_known(product.rows < tile.rows) and tile.depth == 1
         batch = 1 if rows_of_all else product.batch
-        row = Variable("row", 0, product.rows * product.batch // batch - 1)
+        row = Variable("row", 0, product.rows * (product.batch if rows_of_all else 1) - 1)
         column = Variable("column", 0, product.columns - 1)
-        down, across = -(-row.extent // tile.rows), -(-column.extent // tile.columns)
+        down, across = pieces(row.extent, tile.rows), pieces(column.extent, tile.columns)
         if not tile.programs:
             writer.line(f"program = tl.program_id(0){writer.wide}")
         part = _turn(writer, "part", tile.parts, batch * down * across)
@@ -115,7 +120,7 @@ class _Writing:
 
     @property
     def programs(self) -> int:
-        return min(self.tiles, self.tile.programs or self.tiles)
+        return min(self.tiles, self.tile.programs) if self.tile.programs else self.tiles
 
     @property
     def result(self) -> Affine:
@@ -123,7 +128,7 @@ class _Writing:
         if self.product.stacked == 1:
             matrix = self.part * self.product.batch + self.batch
             return (matrix * self.product.rows + self.row) * self.product.columns + self.column
-        columns = self.product.columns // self.product.stacked
+        columns: int = quotient(self.product.columns, self.product.stacked)
         stack = (self.part * self.product.batch + self.batch) * self.product.stacked + self.column // columns
         return (stack * self.product.rows + self.row) * columns + self.column % columns
 
@@ -132,9 +137,9 @@ class _Writing:
         name = self.writer.names_of[variable] = variable.name
         self.writer.axes[name] = frozenset({axis})
         self.writer.line(f"{name} = {text}")
-        if variable.extent % size:
+        if not is_known(variable.extent % size == 0):
             mask = self.writer.masks[variable] = f"{name}_in"
-            self.writer.line(f"{mask} = {name} < {variable.extent}")
+            self.writer.line(f"{mask} = {name} < {self.writer.numbers.text(variable.extent)}")
 
     def operand(
         self, given: Graph | Windows, place: Affine, k: Variable, shape: tuple[int, int] | None = None
@@ -143,7 +148,7 @@ class _Writing:
         if isinstance(given, Windows):
             found, text = self.entry(given, place)
         else:
-            body = _elements(lower(given, _NAMES.split(), plain=True), place, given.outputs[0].type.size)
+            body = _elements(self.lowered(given), place, given.outputs[0].type.size)
             if not body or not isinstance(store := body[-1], Store):
                 return None
             self.writer.statements(body[:-1])
@@ -173,10 +178,12 @@ class _Writing:
         tile, k = self.tile, Variable("k", 0, self.product.length - 1)
         left = self.in_memory(self.product.left, self.left(k), self.row, of(k))
         right = self.in_memory(self.product.right, self.right(k), of(k), self.column)
-        if left is None or right is None or tile.parts > 1 or self.writer.wide:
+        is_fixed = tile.parts == 1 and not self.writer.wide and not self.product.is_symbolic
+        if left is None or right is None or not is_fixed:
             raise ArgumentValueError(
                 "programs cannot be chosen of this product: that is for two matrices of numbers of two bytes, read as"
-                " they lie in memory, with rows that begin at multiples of 16 bytes, and for sums in one part"
+                " they lie in memory, with rows that begin at multiples of 16 bytes, and for sums in one part, of known"
+                " sizes"
             )
         first_row, first_column = f"row_tile * {tile.rows}", f"column_tile * {tile.columns}"
         texts: list[str] = []
@@ -201,7 +208,7 @@ class _Writing:
         """Where an operand lies, if it is a matrix in memory."""
         if isinstance(given, Windows) or self.product.batch > 1 or self.product.dtype.itemsize != 2:
             return None
-        body = _elements(lower(given, _NAMES.split(), plain=True), place, given.outputs[0].type.size)
+        body = _elements(self.lowered(given), place, given.outputs[0].type.size)
         if body is None or len(body) != 1 or not isinstance(store := body[0], Store):
             return None
         (down,), (across,) = row.variables, column.variables
@@ -210,7 +217,7 @@ class _Writing:
 
     def entry(self, windows: Windows, place: Affine) -> tuple[Expression, str]:
         """The entries of windows, 0 where these reach into the padding."""
-        signal = lower(self.product.tail, _NAMES.split(), plain=True).inputs[windows.number]
+        signal = self.lowered(self.product.tail).inputs[windows.number]
         load, conditions = windows.entry(place, signal)
         if not conditions:
             return load, self.writer.text(load)
@@ -221,9 +228,13 @@ class _Writing:
         self.writer.guards.pop()
         return load, text
 
+    def lowered(self, graph: Graph) -> Nest:
+        """A graph as loops whose names are not those of the function."""
+        return lower(graph, [*_NAMES.split(), *self.writer.numbers.names.values()], plain=True)
+
     def kernel(self) -> TritonKernel | None:
         """The function, with what it makes of the product behind its sums."""
-        nest = lower(self.product.tail, _NAMES.split(), plain=True)
+        nest = self.lowered(self.product.tail)
         *inputs, product = nest.inputs
         body = _elements(nest, self.result, product.size)
         if body is None or not all(map(self.is_here, _loads(body, product))):
@@ -238,11 +249,13 @@ class _Writing:
         buffers = [buffer.name for buffer in (*inputs, *nest.outputs)]
         used = {buffer.name for buffer in writer.buffers}
         arguments = tuple(number for number, buffer in enumerate(buffers) if buffer in used)
-        head = wrapped(
-            f"def {self.name}(", [f"{buffers[number]}_ptr" for number in arguments], "):", indent=0
-        )
+        numbers = writer.numbers.taken(is_wide=writer.rows.is_far)
+        pointers = [f"{buffers[number]}_ptr" for number in arguments]
+        head = wrapped(f"def {self.name}(", [*pointers, *(name for name, _ in numbers)], "):", indent=0)
         text = "\n".join(["@triton.jit", *head, *self.ahead, *writer.lines, ""])
-        launch = Launch(self.name, self.programs, self.tile.warps, arguments, self.tile.stages)
+        given = tuple(number for _, number in numbers)
+        tile = self.tile
+        launch = Launch(self.name, self.programs, tile.warps, arguments, tile.stages, numbers=given)
         tail = self.product.tail
         types = tuple(value.type for value in (*tail.inputs[:-1], *tail.outputs))
         return TritonKernel((text,), frozenset(writer.needs), (launch,), types, len(tail.outputs))
@@ -258,9 +271,10 @@ class _Writing:
 def _turn(writer: Writer, name: str, count: int, size: int) -> Affine:
     """The number of a program's part or matrix, of which each has `size` programs."""
     variable = Variable(name, 0, count - 1)
-    if count > 1:
-        writer.line(f"{name} = program // {size}")
-        writer.line(f"program = program % {size}")
+    if not is_known(count <= 1):
+        shown = writer.numbers.factor(size)
+        writer.line(f"{name} = program // {shown}")
+        writer.line(f"program = program % {shown}")
         writer.names_of[variable], writer.axes[name] = name, frozenset()
     return of(variable)
 
@@ -272,15 +286,18 @@ def _block_of(variable: Variable) -> Affine:
 
 def _find_tile(writer: Writer, down: int, across: int) -> None:
     """The row and the column of a program's tile: column by column, a few rows at once."""
-    if across == 1 or down <= TOGETHER:
-        writer.line(f"row_tile = program % {down}" if down > 1 else "row_tile = 0")
-        writer.line(f"column_tile = program // {down}" if across > 1 else "column_tile = 0")
+    is_row, is_column = is_known(down <= 1), is_known(across <= 1)
+    if is_column or is_known(down <= TOGETHER):
+        shown = writer.numbers.factor(down) if not (is_row and is_column) else ""
+        writer.line("row_tile = 0" if is_row else f"row_tile = program % {shown}")
+        writer.line("column_tile = 0" if is_column else f"column_tile = program // {shown}")
         return
-    size, height = TOGETHER * across, str(TOGETHER)
+    size, height = writer.numbers.factor(TOGETHER * across), str(TOGETHER)
     writer.line(f"group = program // {size}")
-    if down % TOGETHER:
+    if not is_known(down % TOGETHER == 0):
         height = "group_rows"
-        writer.line(f"group_rows = tl.minimum({down} - group * {TOGETHER}, {TOGETHER})")
+        shown = writer.numbers.text(down)
+        writer.line(f"group_rows = tl.minimum({shown} - group * {TOGETHER}, {TOGETHER})")
     writer.line(f"row_tile = group * {TOGETHER} + program % {size} % {height}")
     writer.line(f"column_tile = program % {size} // {height}")
 
@@ -290,7 +307,7 @@ def _find_tile(writer: Writer, down: int, across: int) -> None:
 
 def _elements(nest: Nest, place: Affine, size: int) -> Block | None:
     """The statements that compute the elements of outputs of this size at a place, in row-major order."""
-    if nest.constants or any(buffer.size != size for buffer in nest.outputs):
+    if nest.constants or not all(is_known(buffer.size == size) for buffer in nest.outputs):
         return None
     body = tuple(_at(nest.body, place, size))
     return body if all(isinstance(s, (Let, Choose, Store)) for s in body) else None
@@ -299,12 +316,18 @@ def _elements(nest: Nest, place: Affine, size: int) -> Block | None:
 def _at(body: Block, place: Affine, size: int) -> Iterator[Statement]:
     """The statements of loops that count through `size` elements, for the one at a place; other loops as they are."""
     for statement in body:
-        if isinstance(statement, Loop) and size % statement.variable.extent == 0 < size:
-            inner = size // statement.variable.extent
+        if isinstance(statement, Loop) and _is_counted(statement.variable.extent, size):
+            inner = quotient(size, statement.variable.extent)
             turn = at_value(statement.body, statement.variable, place // inner)
             yield from _at(turn, place % inner, inner)
         else:
             yield statement
+
+
+def _is_counted(extent: int, size: int) -> bool:
+    """Whether so many elements are some times as many as a loop has turns."""
+    has_some = not is_known(size <= 0) and not is_known(extent <= 0)
+    return has_some and is_known(remainder(size, extent) == 0)
 
 
 def _loads(body: Block, buffer: Buffer) -> Iterator[Load]:
