@@ -172,6 +172,11 @@ def broadcasts(one: Any, other: Any) -> bool:
     return one is other or is_known(one == 1) or one in (other, 1)
 
 
+def is_empty(shape: Sequence[Any]) -> bool:
+    """Whether an array of this shape is known to have no entries."""
+    return any(is_known(dim == 0) for dim in shape)
+
+
 def joint_shape(*shapes: Sequence[Any]) -> tuple[Any, ...] | None:
     """The shape that all broadcast to, aligned from the right; None if there is none."""
     first = shapes[0] if shapes else ()

@@ -241,6 +241,8 @@ def _per_axis(name: str, given: Any, rank: int, least: int = 1) -> tuple[int, ..
 
 def _reach(length: int, dilation: int) -> int:
     """How far `length` entries reach that lie `dilation` apart."""
+    if dilation == 1:
+        return length
     return (length - 1) * dilation + 1 if length else 0
 
 

@@ -29,6 +29,7 @@ from ..functions import (
 )
 from ..ir import ArrayType, Value
 from ..op import JvpRule, Meaning, Op, TransposeRule, not_linear, register
+from ..symbolic_size import is_known
 from ..trace import bind
 
 FAMILY = "cumulative"
@@ -148,7 +149,7 @@ def _cummin_numpy(x: Any, axis: Any, reverse: Any) -> Any:
 def _extremum_tangent(x: Value, dx: Value, out: Value, axis: int) -> Value:
     """The tangent of the entry that attained the extremum first: where the output changed last."""
     length = x.shape[axis]
-    if length < 2:
+    if is_known(length < 2):
         return dx
     _, late, early = _parts(out, 1, axis)
     both_nan = logical_and(elementwise("isnan", early), elementwise("isnan", late))

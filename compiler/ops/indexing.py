@@ -39,7 +39,7 @@ from ..functions import (
 )
 from ..ir import ArrayType, Constant, Shape, Value
 from ..op import Linear, Op, register
-from ..symbolic_size import SymbolicSize, is_known
+from ..symbolic_size import SymbolicSize, is_empty, is_known
 from ..trace import bind, bind_all
 from .elementwise import broadcast_shapes
 
@@ -141,7 +141,9 @@ def batch_index(size: int, ndim: int) -> Value:
 
 def _gather_type(x: ArrayType, *indices: ArrayType, axes: Shape, unique: bool = False) -> ArrayType:
     out = ArrayType(x.dtype, _check_indices("gather", x, indices, axes))
-    if any(x.shape[axis] == 0 for axis in axes) and 0 not in broadcast_shapes("gather", indices):
+    places = broadcast_shapes("gather", indices)
+    others = [x.shape[axis] for axis in axes if not any(x.shape[axis] is dim for dim in places)]
+    if any(length == 0 for length in others) and 0 not in places:
         raise OutOfBoundsError(f"gather of {x}: an axis of length 0 has no entry to read")
     return out
 
@@ -367,7 +369,7 @@ def _extremum_jvp(
 ) -> Value:
     """The mean of the tangents of the entry and of the updates that attain the extremum; NaN attains it."""
 
-    if not x.type.size:
+    if is_empty(x.shape):
         return zeros_like(x)
 
     def attains(value: Value, extremum: Value) -> Value:
@@ -390,7 +392,7 @@ def _scatter_transpose(
     dx: Value | None = None
     dupdates: Value | None = None
     if isinstance(updates, Linear):
-        dupdates = gather(ct, indices, axes, unique=unique) if ct.type.size else zeros_like(updates)
+        dupdates = zeros_like(updates) if is_empty(ct.shape) else gather(ct, indices, axes, unique=unique)
         if mode == "set" and not unique:
             effective = _winners(x.shape, indices, axes)
         else:

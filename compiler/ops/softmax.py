@@ -23,6 +23,7 @@ from ..functions import (
 )
 from ..ir import ArrayType, Shape, Value
 from ..op import Linear, not_linear
+from ..symbolic_size import is_empty
 from ..trace import bind
 from .composite import Check, composite, floating_operands
 
@@ -100,14 +101,14 @@ composite(
 
 
 def _softmax(x: Value, axis: int) -> Value:
-    if 0 in x.shape:
+    if is_empty(x.shape) or x.shape[axis] == 0:
         return x
     terms = exp(subtract(x, _finite_maximum(x, (axis,))))
     return divide(terms, sum_kept(terms, (axis,)))
 
 
 def _log_softmax(x: Value, axis: int) -> Value:
-    if 0 in x.shape:
+    if is_empty(x.shape) or x.shape[axis] == 0:
         return x
     shifted = subtract(x, _finite_maximum(x, (axis,)))
     return subtract(shifted, log(sum_kept(exp(shifted), (axis,))))
