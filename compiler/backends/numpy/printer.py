@@ -358,7 +358,7 @@ def _sized_workspace(main: Function, sizes: Sequence[str]) -> list[str]:
     """`_workspace` whose memory depends on named sizes: it is kept while calls need no more."""
     may_warn = main.may_warn
     context = "a context that ignores floating-point errors, and " * may_warn
-    doc = f"{context}memory for results, what is `kept` where that is enough."
+    doc = f"{context}memory for results, as far as `kept` has none."
     needed = main.module.size(main.arena_bytes)
     lines = [
         *definition("workspace", ["kept", *sizes]),
