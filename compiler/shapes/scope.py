@@ -187,13 +187,13 @@ def usual(size: Size) -> int:
 
 
 def coarse(size: int) -> int:
-    """The power of 4 next to a size: its class, which decides how a program for many sizes is made.
+    """What stands for all sizes from a power of 4 to the next: one class of them is made one program for.
 
-    >>> [coarse(size) for size in (1, 2, 7, 8, 31, 32, 1000)]
-    [1, 4, 4, 16, 16, 64, 1024]
+    >>> [coarse(size) for size in (1, 3, 4, 15, 16, 63, 64, 1000)]
+    [2, 2, 8, 8, 32, 32, 128, 512]
     """
-    bits = size.bit_length()
-    return 1 << (bits - bits % 2)
+    bits = max(size, 1).bit_length()
+    return 1 << (bits - 1 | 1)
 
 
 @contextmanager
