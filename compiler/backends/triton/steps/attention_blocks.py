@@ -11,6 +11,7 @@ from ....dtypes import BOOL, DType, dtype_name
 from ....ir import ArrayType, Shape
 from ....loops.moves import aligned
 from ....ops.elementwise import broadcast_shapes
+from ....symbolic_size import SymbolicSize, is_known
 from ..literals import bare_literal
 from ..types import triton_type
 from .places import broadcast_place, counting, place_text, wide
@@ -40,8 +41,10 @@ class Attention:
     def has_kernels(self) -> bool:
         """Whether the blocks of queries, keys and values fit into registers, and tensor cores take them."""
         longest = LONGEST // max(self.dtype.itemsize // 2, 1)
-        is_known = dtype_name(self.dtype) in ("f16", "bf16", "f32", "f64")
-        return is_known and self.columns > 0 and 0 < self.entries <= longest and 0 < self.width <= longest
+        if dtype_name(self.dtype) not in ("f16", "bf16", "f32", "f64") or not is_known(self.columns > 0):
+            return False
+        sides = (self.entries, self.width)
+        return all(not isinstance(side, SymbolicSize) and 0 < side <= longest for side in sides)
 
     @property
     def batch(self) -> Shape:

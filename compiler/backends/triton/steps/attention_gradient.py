@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import indent
 
 from ....ir import ArrayType, Call, Param, Value
+from ....symbolic_size import same_shape
 from ..kernel import TritonKernel
 from ..types import triton_type
 from .attention import OPERANDS, function_text
@@ -68,7 +69,7 @@ def has_kernel(op: str, inputs: Sequence[Value], params: Mapping[str, Param]) ->
 def has_gradient_kernels(known: Attention) -> bool:
     """Whether each block of queries, and each of keys, is that of one program."""
     lead, keys, values = (t.shape[:-2] for t in (known.query, known.key, known.value))
-    return known.has_kernels() and lead == known.batch and keys == values
+    return known.has_kernels() and same_shape(lead, known.batch) and same_shape(keys, values)
 
 
 def _of_queries(blocks: Blocks, ct: ArrayType) -> list[str]:
