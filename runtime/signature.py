@@ -1,7 +1,7 @@
 """Signatures: what a compiled variant was made for, as a key to look up and as generated code that checks a call."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -10,9 +10,10 @@ from ..compiler.dtypes import DType, dtype_name, is_supported
 from ..compiler.errors import StaticArgumentError, WrongDeviceError
 from ..compiler.ir import ArrayType, Shape
 from ..compiler.program import Argument, Static, argument_names, is_array_like, leaf_type, weak_type
-from ..compiler.shapes.dim import Dim
+from ..compiler.shapes.dim import Dim, of_size
 from ..compiler.shapes.guards import Guards
 from ..compiler.shapes.solving import SizeReader
+from ..compiler.shapes.terms import sizes_in
 from ..compiler.symbolic_size import SymbolicSize
 from .gpu.device_array import DeviceArray
 
@@ -113,6 +114,16 @@ class Signature:
         return tuple(dict.fromkeys(dim for size in named for dim in cast("Dim", size).sizes))
 
     @property
+    def facts(self) -> list[str]:
+        """What holds of the named sizes: ``["B in 1..4096", "A <= B"]``."""
+        compared = (
+            of_size(size) for guard in self.guards.guards for size in sizes_in(guard.comparison.terms)
+        )
+        named = dict.fromkeys((*self.dims, *compared))
+        limits = [fact for dim in named for fact in dim.limits[repr(dim)]]
+        return limits + [repr(guard.comparison) for guard in self.guards.guards]
+
+    @property
     def sizes(self) -> SizeReader:
         """Reads the named sizes off the shapes of the arrays that have some."""
         named = [
@@ -131,6 +142,18 @@ class Signature:
         """Those of the arrays."""
         return [spec.shape for spec in self.specs if isinstance(spec, ArraySpec)]
 
+    def at(self, sizes: Mapping[str, int]) -> "Signature":
+        """The same with numbers for named sizes."""
+
+        def number(size: Any) -> int:
+            return cast("int", size.at(sizes) if isinstance(size, SymbolicSize) else size)
+
+        specs = (
+            replace(spec, shape=tuple(map(number, spec.shape))) if isinstance(spec, ArraySpec) else spec
+            for spec in self.specs
+        )
+        return Signature(self.tree, tuple(specs))
+
     @property
     def family(self) -> "Signature":
         """The same for calls that differ in sizes alone."""
@@ -142,7 +165,7 @@ class Signature:
 
     def __str__(self) -> str:
         leaves = ", ".join(f"{path}: {spec}" for path, spec in zip(self.paths, self.specs, strict=True))
-        return (leaves or "no arguments") + self._facts
+        return (leaves or "no arguments") + self.where
 
     @property
     def symbolic_text(self) -> str:
@@ -152,13 +175,12 @@ class Signature:
             for path, spec in zip(self.paths, self.specs, strict=True)
             if isinstance(spec, ArraySpec) and spec.is_symbolic
         ]
-        return ", ".join(leaves) + self._facts
+        return ", ".join(leaves) + self.where
 
     @property
-    def _facts(self) -> str:
-        facts = [fact for dim in self.dims for fact in dim.limits[repr(dim)]]
-        facts += [repr(guard.comparison) for guard in self.guards.guards]
-        return f" where {' and '.join(facts)}" if facts else ""
+    def where(self) -> str:
+        """What holds of the named sizes, as the end of a text; empty without any."""
+        return f" where {' and '.join(self.facts)}" if self.facts else ""
 
     def changes_from(self, other: "Signature") -> list[str]:
         """What another signature does not have, a line per argument path; a size that has a name there may be any."""

@@ -21,7 +21,7 @@ class SymbolicCall:
     def __init__(self, called: Signature, hints: Mapping[str, int]) -> None:
         self.called = called
         self.scope = Observed(
-            hints, Assumptions(guard.comparison for guard in called.guards.guards), _line_at_work
+            hints, Assumptions(guard.comparison for guard in called.guards.guards), line_at_work
         )
 
     def answering(self) -> AbstractContextManager[None]:
@@ -44,7 +44,7 @@ class SymbolicCall:
         return all(map(self.scope.fixes, self.called.dims))
 
 
-def _line_at_work() -> Any:
+def line_at_work() -> Any:
     """The line of the user's program from which what is being made comes, if one is known."""
     builder = current_builder()
     return None if builder is None else builder.where()

@@ -9,7 +9,7 @@ from typing import Protocol
 import click
 from rich.table import Table
 
-from .bench import artifacts, compilation, overhead, training_step, transforms
+from .bench import artifacts, compilation, overhead, sizes, training_step, transforms
 from .bench.machine import machine_text
 from .bench.timing import Measurement
 from .bench_function_command import bench_function
@@ -32,6 +32,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "step": training_step,
     "transforms": transforms,
     "artifacts": artifacts,
+    "sizes": sizes,
 }
 
 

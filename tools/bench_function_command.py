@@ -118,7 +118,7 @@ def contestants_of(
     call: DescribedCall, backends: tuple[str, ...], peers: tuple[str, ...]
 ) -> list[Contestant]:
     """The function itself, then each backend, then the peers; each gets arrays of its own."""
-    make = partial(arguments_of, call.signature)
+    make = partial(arguments_of, call.sized_signature)
     is_plain = call.artifact is None and not call.is_transformed
     return [
         Contestant("NumPy as written" if is_plain else "uncompiled", lambda: _bound(call.uncompiled, make())),

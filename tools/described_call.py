@@ -70,8 +70,17 @@ class DescribedCall:
         """Its sizes with names, as they may well be."""
         if not self.signature.dims:
             return None
-        sizes = likely_sizes(self.signature.dims, [one.comparison for one in self.signature.guards.guards])
-        return SymbolicCall(self.signature, sizes)
+        return SymbolicCall(self.signature, self._likely_sizes)
+
+    @property
+    def _likely_sizes(self) -> dict[str, int]:
+        known = self.signature.sizes
+        return likely_sizes(known.dims, known.assumptions.relations)
+
+    @property
+    def sized_signature(self) -> Signature:
+        """The signature with numbers that named sizes may well be."""
+        return self.signature.at(self._likely_sizes) if self.signature.dims else self.signature
 
     @property
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -87,9 +96,16 @@ class DescribedCall:
             return Lowered(self.changed, self.signature, backend, symbolic=self._symbolic)
         settings, program = self.artifact.settings, self.artifact.program
         if self.is_transformed:
-            return Lowered(self.changed, self.signature, backend, settings.fast_math)
-        donated = settings.donate_argnums
-        return Lowered(self.function, self.signature, backend, settings.fast_math, donated, program=program)
+            return Lowered(self.changed, self.signature, backend, settings.fast_math, symbolic=self._symbolic)
+        return Lowered(
+            self.function,
+            self.signature,
+            backend,
+            settings.fast_math,
+            settings.donate_argnums,
+            program=program,
+            symbolic=self._symbolic,
+        )
 
 
 def described_call(

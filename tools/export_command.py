@@ -8,7 +8,7 @@ from ..compiler.byte_counts import show_bytes
 from ..runtime.artifact.export import export
 from ..runtime.artifact.saving import BUNDLE, EXTENSION, FORMATS
 from ..runtime.artifact.targets import CPU, CPU_C
-from .argument_specs import as_usage, described_texts, describes_a_call
+from .argument_specs import DIM, as_usage, described_texts, describes_a_call
 from .named_function import find_function
 from .output_path import check_file, check_folder
 from .transform_text import apply_transforms
@@ -17,6 +17,7 @@ from .working import working
 
 @click.command("export")
 @describes_a_call
+@DIM
 @click.option(
     "--target",
     "targets",
@@ -38,6 +39,7 @@ def export_(
     described: tuple[str, ...],
     example: Path | None,
     transform: str | None,
+    constraints: tuple[str, ...],
     targets: tuple[str, ...],
     format: str,
     output: Path | None,
@@ -61,7 +63,9 @@ def export_(
     found = find_function(function)
     wanted = apply_transforms(transform, found) if transform else found
     with working(f"exporting {function}"), as_usage():
-        artifact = export(wanted, *described_texts(described, example), targets=targets or CPU)
+        artifact = export(
+            wanted, *described_texts(described, example), targets=targets or CPU, constraints=constraints
+        )
         path = artifact.save(output or _usual_output(artifact.interface.name, format), format)
     size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
     click.echo(f"{path}: {show_bytes(size)}, {artifact} for {', '.join(artifact.targets)}")

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from ..errors import ContradictoryConstraintsError, DimMismatchError, UndeterminedDimError
 from .assumptions import Assumptions
-from .dim import Comparison, Extent, of_terms, terms_of
+from .dim import Comparison, Dim, Extent, of_size, of_terms, terms_of
 from .spelling import spelled_facts
 from .terms import Size, Terms, add, evaluated, multiply, sizes_in, without
 
@@ -62,6 +62,11 @@ class SizeReader:
         self._check_names()
         self.steps = self._plan()
         """In this order they give all sizes: each has one that is new."""
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The named sizes, in the order in which they are read."""
+        return tuple(of_size(step.size) for step in self.steps)
 
     def read(self, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
         """The sizes of the dims, by name. `DimMismatchError` names what does not fit."""

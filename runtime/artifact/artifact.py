@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...compiler.ir import Graph
 from ...compiler.program import ArrayOutput, Program, argument_names, users_name
+from ...compiler.shapes.likely_sizes import likely_sizes
 from ..signature import Signature
 from .interface import Interface
 from .loaded_function import LoadedFunction
@@ -65,6 +66,12 @@ class Artifact:
         shown = [users_name(self.interface.stand_in, name) for name in names]
         return [name for name, spec in zip(shown, self.signature.specs, strict=True) if spec.is_traced]
 
+    @property
+    def likely_sizes(self) -> Mapping[str, int]:
+        """Values of the named sizes with which it can be tried. `DimSpecError` if none are found."""
+        known = self.signature.sizes
+        return likely_sizes(known.dims, known.assumptions.relations)
+
     def save(self, path: str | os.PathLike[str], format: str = "bundle") -> Path:
         """Write a file, all at once: nobody sees it half written.
 
@@ -99,4 +106,4 @@ class Artifact:
         results = [str(outputs[leaf.index].type) if isinstance(leaf, ArrayOutput) else repr(leaf.value)
                    for leaf in self.program.out_leaves]  # fmt: skip
         shown = results[0] if len(results) == 1 else f"({', '.join(results)})"
-        return f"{self.interface.name}({arguments}) -> {shown}"
+        return f"{self.interface.name}({arguments}) -> {shown}{self.signature.where}"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from ...compiler.errors import ArgumentSpecError, ExportError, TransformTypeError
+from ...compiler.errors import ArgumentSpecError, DimSpecError, ExportError, TransformTypeError
 from ...compiler.ir import Constant, Graph, Value, called
 from ...compiler.op import has_effect
 from ...compiler.program import (
@@ -25,6 +25,10 @@ from ...compiler.program import (
     function_name,
     trace,
 )
+from ...compiler.shapes.assumptions import Assumptions
+from ...compiler.shapes.guards import Guard, Guards
+from ...compiler.shapes.reading import Sizes, read_declarations
+from ...compiler.shapes.scope import Declared, answering
 from ..argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
 from ..build import build
 from ..compile import CompiledFunction, Options
@@ -41,19 +45,25 @@ from ..signature import (
     arguments_for,
     sign,
 )
+from ..symbolic_call import line_at_work
 from ..target import target_of
 from .artifact import Artifact, Settings
 from .interface import Interface, StandIn, interface_document, interface_from, interface_of
 from .literal_document import literal_document
 from .lost_rules import without_rules
-from .targets import CPU_C, check_targets, code_for
+from .targets import CPU, CPU_C, check_targets, code_for
 from .tree_document import tree_document
 
 _USUAL = Options("auto", False, (), (), 1)
 
 
 def export(
-    function: Callable[..., Any], /, *args: Any, targets: str | Iterable[str] = ("cpu",), **kwargs: Any
+    function: Callable[..., Any],
+    /,
+    *args: Any,
+    targets: str | Iterable[str] = ("cpu",),
+    constraints: str | Iterable[str] = (),
+    **kwargs: Any,
 ) -> Artifact:
     """Trace a function ahead of time, for arguments that are described, and keep it as an artifact.
 
@@ -70,13 +80,21 @@ def export(
             ``"x: f32[4, 784]"``, ``"layers.0.w: f32[784, 10]"`` for an array in a list in a dict, ``"axis = -1"`` for a
             setting. An array or number is an example, and a container of these and of texts is one of arguments.
             What is not described has its default, and is a setting, too: other values are refused later.
+            A size may have a name, ``"x: f32[B, 2*K + 1]"``: the artifact is for all such sizes.
         targets: what it is made for: ``"cpu"``, and ``"cuda:sm_90"``, ``"cuda:sm_80"`` and so on, whose kernels are
             compiled now and stored with it. No such GPU need be there, but Triton. Newer GPUs run what is for
             ``"cuda:sm_80"``, ``sm_86`` or ``sm_89``, too, from PTX that their driver compiles. With ``"cpu-c"`` it is
             compiled as C now, so that this machine's disk cache has it, and what a compiler has against it is known.
 
+        constraints: what holds of named sizes, ``"B in 1..4096"``, ``"B % 16 == 0"`` or ``"A <= B"``. Without any they
+            are 0 or more. They are checked in each call.
+
     Raises:
         ArgumentSpecError: (a ValueError) a description cannot be read, or the function takes no such arguments.
+        DimSpecError, ContradictoryConstraintsError: (ValueErrors) a constraint cannot be read; they hold for no sizes.
+        UndecidedDimError: (a ValueError) the function asks what holds for some sizes only. The message says which
+            constraint to add.
+        UndeterminedDimError: (a ValueError) a size cannot be read off the shapes of the arguments.
         ExportError: (a ValueError) the function calls Python when it runs, updates an array that is no argument, or
             takes or returns what a file cannot hold.
         MissingCompilerError, CompilerError: for ``"cpu-c"``, if there is no C compiler that works.
@@ -90,15 +108,22 @@ def export(
     >>> f = artifact.function()
     >>> f(np.zeros((4, 3)))
     array([0., 0., 0., 0.])
+    >>> print(tm.export(lambda x: x / x.shape[0], "x: f64[B, 3]", constraints="B >= 1"))
+    function(x: f64[B, 3]) -> f64[B, 3] where B >= 1
     """
     if not callable(function):
         raise TransformTypeError(f"export needs a function, not {type(function).__name__}: {function!r:.60}")
     wanted = check_targets(targets)
     function, options, static = _taken_apart(function)
-    signature, args, kwargs = _signature(function, args, kwargs, static)
-    with refusing_draws(function):
-        program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
+    texts = (constraints,) if isinstance(constraints, str) else tuple(constraints)
+    sizes, relations = read_declarations(texts)
+    signature, args, kwargs = _signature(function, args, kwargs, static, sizes)
     name = describe(function)
+    signature = replace(signature, guards=Guards(tuple(map(Guard, Assumptions(relations).relations))))
+    _check_sizes(name, signature, sizes, wanted)
+    declared = Declared(signature.sizes.assumptions, line_at_work)
+    with refusing_draws(function), answering(declared):
+        program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
     program = replace(program, graph=without_rules(program.graph))
     _check_effects(name, program.graph)
     program = _closed(name, program)
@@ -134,12 +159,13 @@ def _signature(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     static: tuple[frozenset[int], frozenset[str]],
+    sizes: Sizes,
 ) -> tuple[Signature, tuple[Any, ...], dict[str, Any]]:
     """The signature of the call that is described, and its arguments with specs for leaves."""
     nameless: list[Any] = []
     named = NamedArguments()
     for number, given in enumerate(args):
-        name, spec = _parsed(given, number in static[0])
+        name, spec = _parsed(given, number in static[0], sizes)
         if name:
             named.add(name, spec)
         else:
@@ -148,7 +174,7 @@ def _signature(
     for name, given in kwargs.items():
         if name in trees:
             raise ArgumentSpecError(f"{name!r} is described twice")
-        trees[name] = _described(given, name in static[1])
+        trees[name] = _described(given, name in static[1], sizes)
     bound_args, bound_kwargs = _with_defaults(function, *bound_arguments(function, nameless, trees))
     leaves, tree = flatten_arguments(bound_args, bound_kwargs)
     specs: list[Spec] = [
@@ -203,11 +229,11 @@ def _is_literal(default: Any) -> bool:
     return True
 
 
-def _parsed(given: Any, is_static: bool) -> tuple[str, Any]:
+def _parsed(given: Any, is_static: bool, sizes: Sizes) -> tuple[str, Any]:
     """The name, if there is one, and what is described: a text in a static place is one, but "n = 3" says which."""
     if not isinstance(given, str) or (is_static and not re.fullmatch(r"\s*\w+\s*=.*", given, re.DOTALL)):
-        return "", _described(given, is_static)
-    return parse_spec(given)
+        return "", _described(given, is_static, sizes)
+    return parse_spec(given, sizes)
 
 
 def _signed(leaves: list[Any], tree: Any) -> tuple[Spec, ...]:
@@ -215,13 +241,28 @@ def _signed(leaves: list[Any], tree: Any) -> tuple[Spec, ...]:
     return sign(leaves, tree).specs
 
 
-def _described(given: Any, is_static: bool) -> Any:
+def _described(given: Any, is_static: bool, sizes: Sizes) -> Any:
     """An argument with specs in the place of texts; a static one as one leaf."""
     if is_static:
         return given if isinstance(given, StaticSpec) else StaticLeaf(given)
     return optree.tree_map(
-        lambda leaf: spec_named(leaf) if isinstance(leaf, str) else leaf, given, namespace=NAMESPACE
+        lambda leaf: spec_named(leaf, sizes=sizes) if isinstance(leaf, str) else leaf,
+        given,
+        namespace=NAMESPACE,
     )
+
+
+def _check_sizes(name: str, signature: Signature, sizes: Sizes, targets: tuple[str, ...]) -> None:
+    """Named sizes stand in shapes, can be read off them, and programs of all targets can be for many."""
+    stray = sizes.keys() - {repr(dim) for dim in signature.sizes.dims}
+    if stray:
+        raise DimSpecError(f"{name}: the constraints are of {min(stray)!r}, which is no size of an argument")
+    fixed = [target for target in targets if target != CPU]
+    if signature.dims and fixed:
+        raise ExportError(
+            f"{name} cannot be exported for {fixed[0]} with the named size {signature.dims[0]}: programs that are"
+            " compiled ahead of time are for known sizes. Write these, or leave the target out"
+        )
 
 
 # ---- what a file can hold ------------------------------------------------------------------------------

@@ -1,12 +1,14 @@
 """`LoadedFunction`: a function whose Python code is not there, called, compiled and transformed by its graph."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optree
 
 from ...compiler.errors import ArgumentMismatchError
+from ...compiler.ir import Graph, Shape
 from ...compiler.outside_array import as_seen_inside
 from ...compiler.program import (
     ArrayOutput,
@@ -16,10 +18,16 @@ from ...compiler.program import (
     leaf_type,
     users_name,
 )
+from ...compiler.shapes.dim import Extent
+from ...compiler.shapes.solving import SizeReader
+from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.traced_array import is_numpy_array, is_traced, wrap
+from ...passes.fix_sizes import fix_sizes
 from ..compile import CompiledFunction, Options
+from ..dynamic import Dynamic
 from ..gpu.device_array import DeviceArray
-from ..signature import ArraySpec, StaticLeaf, StaticSpec, identity_of
+from ..signature import ArraySpec, Signature, StaticLeaf, StaticSpec, identity_of
+from ..symbolic_call import SymbolicCall
 from ..tape import joined
 from ..transform import is_array, overwrite, run
 from ..trees import show, structure
@@ -51,6 +59,8 @@ class LoadedFunction(CompiledFunction):
         self._replay = _Replay(artifact)
         settings = artifact.settings
         options = Options(backend, settings.fast_math, (), (), _VARIANTS, settings.donate_argnums)
+        if artifact.signature.dims:
+            options = replace(options, dynamic=Dynamic())
         super().__init__(self._replay, options)
         self._code = artifact.code
 
@@ -74,6 +84,19 @@ class LoadedFunction(CompiledFunction):
             for leaf, spec in zip(leaves, specs, strict=True)
         ], self.artifact.signature.tree
 
+    def _symbolic(self, called: Signature) -> SymbolicCall | None:
+        """The call with the named sizes of the artifact, if it has some."""
+        signature = self.artifact.signature
+        if not signature.dims or not self._names_sizes(called):
+            return None
+        specs = [
+            replace(ours, gpu=theirs.gpu)
+            if isinstance(ours, ArraySpec) and isinstance(theirs, ArraySpec)
+            else ours
+            for ours, theirs in zip(signature.specs, called.specs, strict=True)
+        ]
+        return SymbolicCall(replace(signature, specs=tuple(specs)), self._replay.read_sizes(called.shapes))
+
 
 class _Replay(StandIn):
     """The graph as a function of Python, which can be traced: it checks its arguments and computes."""
@@ -82,6 +105,18 @@ class _Replay(StandIn):
         super().__init__(artifact.interface)
         self.artifact = artifact
         self.names = [users_name(self, name) for name in argument_names(artifact.signature.tree)]
+        arrays = [
+            (name, spec.shape)
+            for name, spec in zip(self.names, artifact.signature.specs, strict=True)
+            if isinstance(spec, ArraySpec)
+        ]
+        self.reader = SizeReader(
+            [f"{describe(self)}: {name}" for name, _ in arrays],
+            [shape for _, shape in arrays],
+            [guard.comparison for guard in artifact.signature.guards.guards],
+        )
+        self._fixed: dict[tuple[int, ...], Graph] = {}
+        """The graph for the sizes of calls that were traced."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         program, specs = self.artifact.program, self.artifact.signature.specs
@@ -89,7 +124,7 @@ class _Replay(StandIn):
         inputs = [as_seen_inside(x) for x, spec in zip(leaves, specs, strict=True) if spec.is_traced]
         for index, _ in program.mutated:
             self._check_can_be_updated(inputs, index)
-        outputs = run(program.graph, inputs)
+        outputs = run(self._graph_for(leaves), inputs)
         results = [
             _returned(outputs[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
             for leaf in program.out_leaves
@@ -97,6 +132,28 @@ class _Replay(StandIn):
         for index, output in program.mutated:
             overwrite(inputs[index], outputs[output])
         return optree.tree_unflatten(program.out_tree, results)
+
+    def read_sizes(self, shapes: Sequence[Shape]) -> dict[str, int]:
+        """What the named sizes are for arrays of these shapes. `DimMismatchError` for others than were exported for."""
+        return self.reader.read(shapes)
+
+    def _graph_for(self, leaves: Sequence[Any]) -> Graph:
+        """The graph for arguments that have been checked, whose sizes may have the names that they have in it."""
+        graph = self.artifact.program.graph
+        if not self.reader.dims:
+            return graph
+        shapes = self._shapes(leaves)
+        if all(map(_same, shapes, self.reader.shapes)):
+            return graph
+        sizes = self.read_sizes([tuple(map(int, shape)) for shape in shapes])
+        key = tuple(sizes.values())
+        if key not in self._fixed:
+            self._fixed = {key: fix_sizes(graph, sizes)}
+        return self._fixed[key]
+
+    def _shapes(self, leaves: Sequence[Any]) -> list[Shape]:
+        pairs = zip(leaves, self.artifact.signature.specs, strict=True)
+        return [as_seen_inside(leaf).shape for leaf, spec in pairs if isinstance(spec, ArraySpec)]
 
     def checked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         """What stands in the places of the leaves, if that is what it was exported for. A setting may be a container.
@@ -119,11 +176,19 @@ class _Replay(StandIn):
                 self._check_setting(leaf, spec, name)
             else:
                 self._check_data(as_seen_inside(leaf), spec, name)
+        if self.reader.dims:
+            self._check_sizes(found)
         if self.artifact.program.mutated:
             self._check_writeable(
                 [x for x, spec in zip(found, signature.specs, strict=True) if spec.is_traced]
             )
         return found
+
+    def _check_sizes(self, leaves: Sequence[Any]) -> None:
+        """Those of arrays whose sizes are known."""
+        shapes = self._shapes(leaves)
+        if all(isinstance(size, int) for shape in shapes for size in shape):
+            self.read_sizes(shapes)
 
     def _check_writeable(self, inputs: Sequence[Any]) -> None:
         """Before any argument is updated."""
@@ -149,7 +214,9 @@ class _Replay(StandIn):
                 f"{describe(self)}: {name} is {type(leaf).__name__}, and it was exported for {spec}"
             )
         found = leaf.type if isinstance(leaf, DeviceArray) else leaf_type(leaf, f"{describe(self)}: {name}")
-        if found.dtype == spec.dtype and found.shape == (spec.shape if isinstance(spec, ArraySpec) else ()):
+        if found.dtype == spec.dtype and _fits(
+            found.shape, spec.shape if isinstance(spec, ArraySpec) else ()
+        ):
             return
         shown = (
             str(found)
@@ -177,6 +244,21 @@ class _Replay(StandIn):
                 f"{describe(self)} updates {name}, which has memory in common with another argument: pass a copy of"
                 " that, .copy()"
             )
+
+
+def _fits(found: Shape, wanted: Shape) -> bool:
+    """Whether a shape has the axes that are wanted, and their sizes where these have no names."""
+    return len(found) == len(wanted) and all(
+        isinstance(size, SymbolicSize) or other == size for other, size in zip(found, wanted, strict=True)
+    )
+
+
+def _same(found: Shape, wanted: Sequence[Extent]) -> bool:
+    """Whether sizes are the same, those with names by their names."""
+    return all(
+        other is size or not (isinstance(size, SymbolicSize) or isinstance(other, SymbolicSize))
+        for other, size in zip(found, wanted, strict=True)
+    )
 
 
 def _share(x: Any, other: Any) -> bool:

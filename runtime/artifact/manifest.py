@@ -5,6 +5,7 @@ id          the digest of all the rest, and so of all members
 producer    what made the file: for people alone
 function    its name, docstring and parameters
 arguments   the containers of args and kwargs, with a description of each leaf
+sizes       what holds of the named sizes in the shapes of arguments
 results     the same of what it returns: which output of the graph a leaf is, and as what it is returned
 mutated     pairs of input and output: after a call, the memory of the one holds the other
 in_step     the mutated inputs that are the counters of random generators
@@ -26,6 +27,7 @@ import numpy as np
 from ...compiler.dtypes import dtype_name
 from ...compiler.ir import ArrayType
 from ...compiler.program import ArrayOutput
+from ...compiler.symbolic_size import SymbolicSize
 from ..signature import ArraySpec, NumberSpec
 from .interface import interface_document
 from .literal_document import literal_document
@@ -54,6 +56,7 @@ def manifest_of(
         "arguments": tree_document(
             artifact.signature.tree, lambda number: _argument(artifact.signature.specs[number])
         ),
+        "sizes": artifact.signature.facts,
         "results": tree_document(program.out_tree, lambda number: _result(program.out_leaves[number])),
         "mutated": [list(pair) for pair in program.mutated],
         "in_step": sorted(program.in_step),
@@ -88,7 +91,11 @@ def digest_of(content: bytes) -> str:
 def _argument(spec: Any) -> dict[str, Any]:
     match spec:
         case ArraySpec():
-            return {"leaf": "array", "dtype": dtype_name(spec.dtype), "shape": list(spec.shape)}
+            return {
+                "leaf": "array",
+                "dtype": dtype_name(spec.dtype),
+                "shape": [str(size) if isinstance(size, SymbolicSize) else size for size in spec.shape],
+            }
         case NumberSpec() if spec.type is np.generic:
             return {"leaf": "scalar", "dtype": dtype_name(spec.dtype)}
         case NumberSpec():

@@ -1,16 +1,20 @@
 """Reading bundles: every part is checked before it is used, and nothing is executed, imported or unpacked to disk."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from ...compiler.check import check, shape_problem
 from ...compiler.dtypes import Array, dtype_named, dtype_names
 from ...compiler.errors import InvalidGraphError, ParseError
-from ...compiler.ir import ArrayType, Constant, Graph, called
+from ...compiler.ir import ArrayType, Constant, Graph, Shape, called
 from ...compiler.parse import parse
 from ...compiler.program import ArrayOutput, Program, Static, flatten_arguments
+from ...compiler.shapes.assumptions import Assumptions
+from ...compiler.shapes.guards import Guard, Guards
+from ...compiler.shapes.reading import Sizes, read_declarations, read_dim
+from ...compiler.shapes.scope import Declared, answering
 from ...compiler.text import graph_constants
 from ..signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, arguments_for, identity_of
 from ..trees import flatten
@@ -31,6 +35,9 @@ LARGEST_GRAPH: Final = 1 << 22
 LARGEST_TEXT: Final = 1 << 16
 """Bytes of a text that is for people alone, and not of a target's files."""
 
+MOST_FACTS: Final = 64
+"""Of named sizes."""
+
 TEXTS: Final = "src/"
 """The folder of texts for people."""
 
@@ -46,8 +53,9 @@ def artifact_in(archive: Archive, types: Iterable[type[Any]] = ()) -> Artifact:
     try:
         interface = interface_from(manifest.take("function", dict))
         signature = _signature(manifest, interface, types)
-        graph = _graph(members)
-        program = _program(manifest, signature, graph, types)
+        with answering(Declared(signature.sizes.assumptions)):
+            graph = _graph(members)
+            program = _program(manifest, signature, graph, types)
         settings = _settings(manifest.fields("settings"))
     except KeyError as error:
         raise DamageError(MANIFEST, f"there is no {error}") from error
@@ -198,8 +206,15 @@ def _constants(members: _Members) -> Mapping[str, Array]:
     return arrays
 
 
-def _shape(fields: Fields) -> tuple[int, ...]:
-    shape = tuple(fields.items("shape", int))
+def _shape(fields: Fields, sizes: Sizes | None = None) -> Shape:
+    """The sizes of an array, which may be expressions if there are named ones."""
+    given = fields.items("shape", int if sizes is None else object)
+    shape = tuple(
+        cast("int", read_dim(size, sizes))
+        if sizes is not None and isinstance(size, str)
+        else fields.checked("shape", size, int)
+        for size in given
+    )
     if problem := shape_problem(shape):
         raise DamageError(fields.member, f"in {fields.what}: {problem}")
     return shape
@@ -209,8 +224,13 @@ def _shape(fields: Fields) -> tuple[int, ...]:
 
 
 def _signature(manifest: Fields, interface: Interface, types: Iterable[type[Any]]) -> Signature:
+    facts = manifest.items("sizes", str) if "sizes" in manifest.found else []
+    if len(facts) > MOST_FACTS:
+        raise DamageError(MANIFEST, f"it has {len(facts)} facts of sizes, and {MOST_FACTS} are read")
+    sizes, relations = read_declarations(facts)
+
     def leaf(document: Mapping[str, Any]) -> Spec:
-        return _spec(Fields(MANIFEST, "an argument", document))
+        return _spec(Fields(MANIFEST, "an argument", document), sizes)
 
     call = TreeReader(leaf, types).read(manifest.take("arguments", dict))
     match call:
@@ -219,13 +239,17 @@ def _signature(manifest: Fields, interface: Interface, types: Iterable[type[Any]
         case _:
             raise ValueError("the arguments are no tuple of args and kwargs")
     leaves, tree = flatten_arguments(args, kwargs)
-    return Signature(tree, tuple(leaves))
+    known = Guards(tuple(map(Guard, Assumptions(relations).relations)))
+    signature = Signature(tree, tuple(leaves), known)
+    if sizes.keys() - {repr(dim) for dim in signature.sizes.dims}:
+        raise ValueError("it says of sizes what no argument has")
+    return signature
 
 
-def _spec(fields: Fields) -> Spec:
+def _spec(fields: Fields, sizes: Sizes) -> Spec:
     match fields.take("leaf", str):
         case "array":
-            return ArraySpec(_dtype(fields), _shape(fields))
+            return ArraySpec(_dtype(fields), _shape(fields, sizes))
         case "scalar":
             return NumberSpec(np.generic, _dtype(fields))
         case "number":

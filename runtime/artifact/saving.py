@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
-from ...compiler.errors import ArgumentValueError
+from ...compiler.errors import ArgumentValueError, ExportError
 from ..c_export import as_c
 from ..cache_folder import temporary_in
 from ..python_export import as_python
@@ -30,6 +30,11 @@ def save_artifact(artifact: "Artifact", path: Path, format: str) -> Path:
         return path
     if format not in FORMATS:
         raise ArgumentValueError(f"format {format!r} is unknown: choose one of {', '.join(FORMATS)}")
+    if dims := artifact.signature.dims:
+        raise ExportError(
+            f"{artifact.interface.name} cannot be written as {format}, whose sources are for known sizes, and"
+            f" {dims[0]} is none: export it with a number there, or as a bundle"
+        )
     files = SOURCES[format](artifact)
     folder = path
     if format == PYTHON and path.suffix == ".py":

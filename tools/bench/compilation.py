@@ -52,14 +52,19 @@ def measure(rounds: int) -> Iterator[Measurement]:
         )
 
 
-def seconds_to_compile(make: Callable[[], Callable[[Any], Any]], argument: Any, *, repeats: int) -> float:
-    """The median time of the first call of a function, which `make` gives anew, without the disk cache."""
+def seconds_to_compile(
+    make: Callable[[], Callable[[Any], Any]], argument: Any, *, repeats: int, **options: Any
+) -> float:
+    """The median time of the first call of a function, which `make` gives anew, without the disk cache.
+
+    `options` are those of `compile`.
+    """
     with _disk_cache_off():
-        return median(_compile(make(), argument) for _ in range(repeats))
+        return median(_compile(make(), argument, **options) for _ in range(repeats))
 
 
-def _compile(function: Callable[[Any], Any], argument: Any) -> float:
-    compiled = compile(function)
+def _compile(function: Callable[[Any], Any], argument: Any, **options: Any) -> float:
+    compiled = compile(function, **options)
     started = time.perf_counter()
     compiled(argument)
     return time.perf_counter() - started

@@ -49,26 +49,29 @@ class Tracemill(NumPy):
         self.backend = backend
 
     def program(self, row: Row, arrays: Arrays) -> Program:
-        plain = repeated(applied(row.function, np), row.repeat)
-        function, arguments = plain, arrays
-        match row.task:
-            case "backward":
-                function = grad(weighted(np, plain), shifted(row.argnums))
-                arguments = (cotangent(row, arrays), *arrays)
-            case "value and gradient":
-                function = value_and_grad(plain, row.argnums)
-            case "gradient per sample":
-                function = vmap(grad(plain, row.argnums), in_dims(row, arrays))
-            case "hessian":
-                function = hessian(plain)
-            case _:
-                pass
+        function, arguments = transformed(row, arrays)
         compiled = compile(function, backend=self.backend)
         return lambda: compiled(*arguments)
 
     def to_numpy(self, result: Any) -> list[np.ndarray[Any, Any]]:
         leaves = [leaf for part in as_tuple(result) for leaf in as_tuple(part)]
         return list(map(np.asarray, leaves))
+
+
+def transformed(row: Row, arrays: Arrays) -> tuple[Function, Arrays]:
+    """The function of NumPy that computes a row, for `compile`, and its arguments."""
+    plain = repeated(applied(row.function, np), row.repeat)
+    match row.task:
+        case "backward":
+            return grad(weighted(np, plain), shifted(row.argnums)), (cotangent(row, arrays), *arrays)
+        case "value and gradient":
+            return value_and_grad(plain, row.argnums), arrays
+        case "gradient per sample":
+            return vmap(grad(plain, row.argnums), in_dims(row, arrays)), arrays
+        case "hessian":
+            return hessian(plain), arrays
+        case _:
+            return plain, arrays
 
 
 class Jax:

@@ -1,0 +1,144 @@
+"""Artifacts for arrays of any size: what is exported, what is checked in files and in calls, and what is computed."""
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.dtypes import Array
+from tracemill.runtime.artifact.manifest import MANIFEST, manifest_id
+from tracemill.runtime.artifact.verification import verified
+
+WEIGHTS = np.linspace(-1.0, 1.0, 12).reshape(4, 3)
+
+
+def predict(x: Any, temperature: float = 2.0) -> Any:
+    scores = x @ WEIGHTS / temperature
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def of_rows(count: int) -> Array:
+    return np.random.default_rng(count).normal(size=(count, 4))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tm.export(predict, "x: f64[B, 4]", constraints="B in 1..64").save(tmp_path / "p.tmill")
+
+
+@pytest.mark.usefixtures("c_compiler")
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_one_program_serves_all_sizes_of_a_file(file: Path, backend: str) -> None:
+    loaded = tm.load(file, backend=backend)
+    for rows in (1, 3, 64, 17):
+        np.testing.assert_allclose(loaded(of_rows(rows)), predict(of_rows(rows)), rtol=1e-12)
+    assert len(loaded.signatures()) == 1
+
+
+def test_what_is_loaded_can_be_transformed_for_any_size(file: Path) -> None:
+    loaded = tm.load(file, backend="numpy")
+
+    def loss(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda x: np.sum(function(x) ** 2)
+
+    compiled = tm.compile(tm.grad(loss(loaded)), backend="numpy", dynamic={"x": "[B, 4]"})
+    for rows in (2, 5):
+        x = of_rows(rows)
+        np.testing.assert_allclose(tm.grad(loss(loaded))(x), tm.grad(loss(predict))(x), rtol=1e-12)
+        np.testing.assert_allclose(compiled(x), tm.grad(loss(predict))(x), rtol=1e-12)
+        batch = np.stack([x, -x])
+        np.testing.assert_allclose(tm.vmap(loaded)(batch), tm.vmap(predict)(batch), rtol=1e-12)
+
+
+def test_a_call_outside_of_what_is_declared_is_refused_by_name(file: Path) -> None:
+    loaded = tm.load(file, backend="numpy")
+    for rows in (0, 65):
+        with pytest.raises(tm.errors.DimMismatchError, match=rf"predict: x.*B is {rows}.*B in 1..64"):
+            loaded(of_rows(rows))
+    with pytest.raises(tm.errors.ArgumentMismatchError, match=r"x is f64\[3, 5\].*exported for f64\[B, 4\]"):
+        loaded(np.ones((3, 5)))
+
+
+def test_relations_between_sizes_are_kept_and_checked(tmp_path: Path) -> None:
+    artifact = tm.export(
+        lambda x, y: x + y[: x.shape[0]], "x: f64[A]", "y: f64[2*B]", constraints=["A <= B", "B >= 1"]
+    )
+    assert str(artifact) == "function(x: f64[A], y: f64[2*B]) -> f64[A] where A <= B and B >= 1"
+    loaded = tm.load(artifact.save(tmp_path / "f.tmill"), backend="numpy")
+    np.testing.assert_array_equal(loaded(np.ones(2), np.arange(6.0)), [1.0, 2.0])
+    with pytest.raises(tm.errors.DimMismatchError, match=r"A <= B.*A = 4, B = 3"):
+        loaded(np.ones(4), np.ones(6))
+    with pytest.raises(tm.errors.DimMismatchError, match=r"y is 5, which is no 2\*B"):
+        loaded(np.ones(2), np.ones(5))
+
+
+def test_all_checks_of_a_file_pass(file: Path) -> None:
+    checks = list(verified(file))
+    assert all(check.is_good for check in checks)
+    assert "B = 64" in checks[-1].found
+
+
+WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "a size of no argument": ({"constraints": "C in 1..9"}, tm.errors.DimSpecError, "'C'"),
+    "a comparison of none": ({"constraints": "B <= C"}, tm.errors.UndeterminedDimError, "dim C"),
+    "no constraint": ({"constraints": "B <"}, tm.errors.DimSpecError, "B <"),
+    "a contradiction": (
+        {"constraints": ("B in 1..9", "B >= 10")},
+        tm.errors.ContradictoryConstraintsError,
+        "B >= 10",
+    ),
+    "machine code": ({"targets": "cuda:sm_90"}, tm.errors.ExportError, "cuda:sm_90.*B"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_exported_is_refused(name: str) -> None:
+    options, error, message = WRONG[name]
+    with pytest.raises(error, match=message):
+        tm.export(predict, "x: f64[B, 4]", **options)
+
+
+def test_what_the_function_asks_of_sizes_must_be_declared() -> None:
+    with pytest.raises(tm.errors.UndecidedDimError, match="B == C") as raised:
+        tm.export(lambda x, y: x + y, "f64[B]", "f64[C]")
+    assert raised.value.location is not None
+    assert "test_named_sizes" in raised.value.location.file
+    with pytest.raises(tm.errors.UndeterminedDimError, match=r"B\*C"):
+        tm.export(lambda x: x, "f64[B*C]")
+
+
+@pytest.mark.parametrize("format", ["python", "c"])
+def test_sources_are_for_known_sizes(format: str, tmp_path: Path) -> None:
+    artifact = tm.export(predict, "x: f64[B, 4]")
+    with pytest.raises(tm.errors.ExportError, match=f"{format}, whose sources are for known sizes"):
+        artifact.save(tmp_path / "p", format=format)
+    assert not list(tmp_path.iterdir())
+
+
+DAMAGED: dict[str, Any] = {
+    "of another size": ["B in 1..32"],
+    "more than is read": ["B in 1..64", *(f"B >= {number}" for number in range(80))],
+    "no facts": ["B in 1..64 or so"],
+    "of no argument": ["B in 1..64", "C in 1..64"],
+    "a contradiction": ["B in 1..64", "B >= 65"],
+    "no texts": [1],
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_facts_are_refused(name: str, file: Path) -> None:
+    with zipfile.ZipFile(file) as archive:
+        members = {member: archive.read(member) for member in archive.namelist()}
+    manifest = json.loads(members[MANIFEST]) | {"sizes": DAMAGED[name]}
+    members[MANIFEST] = json.dumps(manifest | {"id": manifest_id(manifest)}).encode()
+    with zipfile.ZipFile(file, "w") as archive:
+        for member, content in members.items():
+            archive.writestr(member, content)
+    with pytest.raises(tm.errors.ArtifactError):
+        tm.load(file)

@@ -1,0 +1,88 @@
+"""What one program for every size costs, beside one for each: to compile, to call, and to run."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import exp, log
+from typing import Any
+
+import numpy as np
+
+from ...runtime.compile import CompiledFunction, compile
+from .compilation import chain, seconds_to_compile
+from .suite.frameworks import transformed
+from .suite.rows import ROWS, Row
+from .timing import Measurement, seconds_in_turn
+
+ABOUT: str = "Programs for every size, beside those for one"
+BACKENDS = ("c", "numpy")
+COMPILED = (30, 300, 3000)
+"""Nodes of graphs."""
+BATCHES = 1000
+SECONDS = 0.05
+"""For which calls in a row are timed."""
+
+
+def measure(rounds: int) -> Iterator[Measurement]:
+    """Compilations for many sizes, and ratios of time: to compile, to call, and to run the rows of the suite."""
+    yield from _many_sizes()
+    for nodes in COMPILED:
+        yield _compiling(nodes, max(3, rounds * COMPILED[0] // nodes))
+    yield _calling(rounds)
+    for backend in BACKENDS:
+        ratios = []
+        for row in ROWS.values():
+            measured = _running(row, backend, rounds)
+            ratios.append(measured.value)
+            yield measured
+        mean = exp(sum(map(log, ratios)) / len(ratios))
+        yield Measurement("sizes", f"{backend}, geometric mean", mean, "×", f"worst {max(ratios):.2f}")
+
+
+def _many_sizes() -> Iterator[Measurement]:
+    function = compile(lambda x: np.tanh(x @ np.ones((16, 4))).sum(axis=1))
+    for batch in range(2, BATCHES + 2):
+        function(np.ones((batch, 16)))
+    count = len(function.signatures())
+    yield Measurement("sizes", f"{BATCHES} batch sizes", count, "compilations", "the first is of one size")
+
+
+def _compiling(nodes: int, repeats: int) -> Measurement:
+    argument = np.ones(8, np.float32)
+    static, symbolic = (
+        seconds_to_compile(partial(chain, nodes), argument, repeats=repeats, dynamic=dynamic)
+        for dynamic in (False, True)
+    )
+    detail = f"{1e3 * symbolic:.1f} ms, and {1e3 * static:.1f} ms for one size, medians of {repeats}"
+    return Measurement("sizes", f"compiling {nodes} nodes", symbolic / static, "×", detail)
+
+
+def _calling(rounds: int) -> Measurement:
+    arrays = np.ones((3, 16), np.float32), np.ones((3, 16), np.float32)
+    static, symbolic = _both(lambda x, y: x + y, arrays, tuple(array[:2] for array in arrays), "numpy")
+    seconds = seconds_in_turn([lambda: symbolic(*arrays), lambda: static(*arrays)], rounds=rounds, calls=2000)
+    beyond = 1e6 * (seconds[0] - seconds[1])
+    return Measurement("sizes", "guards of a call on 2 arrays", beyond, "µs", "more than for one size")
+
+
+def _running(row: Row, backend: str, rounds: int) -> Measurement:
+    function, arguments = transformed(row, row.arguments(row.size))
+    _, first = transformed(row, row.arguments(row.size // 2 + 1))
+    static, symbolic = _both(function, arguments, first, backend)
+    programs = [lambda: symbolic(*arguments), lambda: static(*arguments)]
+    once = max(seconds_in_turn(programs, rounds=1, calls=1))
+    seconds = seconds_in_turn(programs, rounds=rounds, calls=max(1, int(SECONDS / once)))
+    variants = len(symbolic.signatures())
+    detail = f"{1e3 * seconds[0]:.3g} ms, {variants} variant{'s' if variants > 1 else ''}"
+    return Measurement("sizes", f"{backend}, {row.name}", seconds[0] / seconds[1], "×", detail)
+
+
+def _both(
+    function: Callable[..., Any], arguments: tuple[Any, ...], first: tuple[Any, ...], backend: str
+) -> tuple[CompiledFunction, CompiledFunction]:
+    """The function compiled for these arguments, and for every size, which it first meets with others."""
+    static = compile(function, backend=backend, dynamic=False)
+    symbolic = compile(function, backend=backend, dynamic=True)
+    static(*arguments)
+    symbolic(*first)
+    symbolic(*arguments)
+    return static, symbolic
