@@ -30,7 +30,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     known = values.concrete()
     if known is None and values.shape[0]:
         raise DataDependentShapeError(
-            "np.bincount gives an array whose length depends on values: use tracemill.numpy.bincount with length="
+            "np.bincount gives an array whose length depends on values: with a length of your own, "
+            "counts = np.zeros(length, int); np.add.at(counts, x, 1)"
         )
     if known is not None and known.size and known.min() < 0:
         raise ArgumentValueError("'list' argument must have no negative elements")

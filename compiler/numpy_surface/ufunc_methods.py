@@ -11,6 +11,7 @@ from ..errors import ArgumentValueError, DTypeError, OutOfBoundsError, Unsupport
 from ..functions import broadcast_to, concatenate, constant, convert, expand_dims, slice_axis, where
 from ..functions import moveaxis as move_axis
 from ..ir import Value
+from ..symbolic_size import is_symbolic_shape
 from ..trace import bind
 from ..traced_array import TracedArray, as_value, index_items, wrap
 from ..tracing import require_trace
@@ -147,6 +148,8 @@ def _chosen(mask: Any, x: Value, fill: Value | None) -> Value:
 def _fold(ufunc: Any, line: Value) -> Value:
     """The entries of the last axis combined."""
     axis = line.ndim - 1
+    if ufunc is np.logaddexp and is_symbolic_shape(line.shape[axis:]):
+        return bind("logsumexp", line, axes=(axis,))
     length = operator.index(line.shape[axis])
     if not length:
         raise ArgumentValueError(

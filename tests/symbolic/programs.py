@@ -303,7 +303,8 @@ STATISTICS: dict[str, SymbolicProgram] = {
     "norm": P(lambda x: np.linalg.norm(x), ("f32[B, N]",)),
     "normalized-rows": P(normalized_rows, X),
     "softmax": P(softmax, ("f32[B, N]",)),
-    "logsumexp": P(lambda x: np.logaddexp.reduce(x, axis=1), X, "N == 8", rtol=1e-14),
+    "logsumexp": P(lambda x: np.logaddexp.reduce(x, axis=1), X, rtol=1e-14),
+    "accumulated-bits": P(lambda i: np.bitwise_or.reduce(i, axis=0), ("i64[B, N]",), "B == 5"),
     "quantile": P(lambda x: np.quantile(x, 0.5, axis=0), ("f64[2*B + 1, N]",)),
 }
 
@@ -563,6 +564,7 @@ ORDER: dict[str, SymbolicProgram] = {
     "argmin-flat": P(lambda x: np.argmin(x), X),
     "ranks": P(lambda x: np.argsort(np.argsort(x)), V),
     "searchsorted": P(lambda x, y: np.searchsorted(np.sort(x), y), ("f64[N]", "f64[B]"), "N <= 255"),
+    "counted": P(lambda i: _added_at(np.zeros(3, int), np.abs(i)), ("i64[B]",)),
     "digitized": P(lambda x: np.digitize(x, [-1.0, 0.0, 1.0]), X),
     "histogram": P(lambda x: np.histogram(x, bins=4, range=(-2, 2))[0], V),
     "interpolated": P(lambda x, y: np.interp(x, np.linspace(-1, 1, 5), np.arange(5.0)), ("f64[N]", "f64[B]")),
