@@ -1,14 +1,16 @@
 """C functions run in a program of their own that was built to find misuse of memory, of arithmetic, or of threads."""
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from compiling import shape_at
 from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.source import functions_text
+from tracemill.compiler.ir import ArrayType
 from tracemill.runtime.toolchain import REQUIRED, Toolchain
 
 THREADS = Path(__file__).parent / "threads_without_openmp.c"
@@ -30,16 +32,24 @@ static void *array(FILE *data, size_t bytes)
 
 
 def sanitized(
-    cases: Sequence[tuple[CFunction, Sequence[Any]]], toolchain: Toolchain, folder: Path, sanitizer: str
+    cases: Sequence[tuple[CFunction, Sequence[Any]]],
+    toolchain: Toolchain,
+    folder: Path,
+    sanitizer: str,
+    sizes: Mapping[str, Mapping[str, int]] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """What a program says that calls each function with its arrays, on one thread and on four."""
+    """What a program says that calls each function with its arrays, on one thread and on four.
+
+    `sizes` are those of the named sizes, by the name of the function.
+    """
+    sizes = sizes or {}
     source, data, program = folder / "functions.c", folder / "arrays", folder / "program"
     parts = [
         functions_text([function for function, _ in cases]),
         "#include <stdio.h>\n#include <stdlib.h>",
         RUN,
     ]
-    parts += [_calling(function) for function, _ in cases]
+    parts += [_calling(function, sizes.get(function.name, {})) for function, _ in cases]
     calls = "".join(f"    run_{function.name}(data);\n" for function, _ in cases)
     parts.append(
         'int main(int count, char **given)\n{\n    (void)count;\n    FILE *data = fopen(given[1], "rb");\n'
@@ -59,12 +69,17 @@ def sanitized(
     return subprocess.run([str(program), str(data)], capture_output=True, text=True, check=False)
 
 
-def _calling(function: CFunction) -> str:
-    given = [f"array(data, {type.nbytes})" for type in function.inputs]
-    made = [f"array(NULL, {type.nbytes})" for type in function.outputs]
+def _calling(function: CFunction, sizes: Mapping[str, int]) -> str:
+    given = [f"array(data, {_nbytes(type, sizes)})" for type in function.inputs]
+    made = [f"array(NULL, {_nbytes(type, sizes)})" for type in function.outputs]
     arrays = "".join(f"    void *p{i} = {text};\n" for i, text in enumerate([*given, *made]))
     count = len(given) + len(made)
-    arguments = ", ".join([*(f"p{i}" for i in range(count)), ""])
+    named = [str(sizes[name]) for name in function.sizes]
+    arguments = ", ".join([*named, *(f"p{i}" for i in range(count)), ""])
     frees = "".join(f"    free(p{i});\n" for i in range(count))
     calls = "".join(f"    {function.name}({arguments}{threads});\n" for threads in (1, 4))
     return f"static void run_{function.name}(FILE *data)\n{{\n{arrays}{calls}{frees}}}\n"
+
+
+def _nbytes(type: ArrayType, sizes: Mapping[str, int]) -> int:
+    return ArrayType(type.dtype, shape_at(type, sizes)).nbytes

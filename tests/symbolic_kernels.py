@@ -1,5 +1,20 @@
 """Kernels on arrays of any size, as texts by name: what loops and C must do once for all sizes."""
 
+from collections.abc import Mapping
+from zlib import crc32
+
+import numpy as np
+
+from compiling import shape_at
+from tracemill.compiler.backends.c.function import CFunction, COptions
+from tracemill.compiler.backends.c.kernel import kernel_function
+from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.dtypes import Array
+from tracemill.compiler.ir import Graph
+from tracemill.compiler.parse import parse
+from tracemill.compiler.shapes import Observed, answering
+from tracemill.compiler.text import HEADER
+
 HINTS = {"B": 8, "N": 100, "M": 7}
 """Sizes with which they are printed."""
 
@@ -296,3 +311,32 @@ def f(i: i64[], x: f64[N]) -> f64[N]:  # N in 2..
 """,
 }
 """Calls that are no loop nests, each alone in a graph."""
+
+
+def printed(name: str) -> tuple[Graph, CFunction, Observed]:
+    """A kernel, its C function, and what was assumed when that was printed."""
+    scope = Observed(HINTS)
+    with answering(scope):
+        if name in KERNELS:
+            graph = parse(f"{HEADER}{KERNELS[name]}")
+            function = kernel_function(graph, f"c_{name}", COptions(), in_place=True)
+        else:
+            graph = parse(f"{HEADER}{STEPS[name]}")
+            (call,) = graph.calls
+            function = print_function(call, f"c_{name}", COptions(), in_loop=True)
+    assert function is not None
+    return graph, function, scope
+
+
+def drawn(graph: Graph, sizes: Mapping[str, int], seed: str) -> list[Array]:
+    rng = np.random.default_rng(crc32(repr((seed, sorted(sizes.items()))).encode()))
+    arrays: list[Array] = []
+    for value in graph.inputs:
+        shape, dtype = shape_at(value.type, sizes), value.dtype
+        if dtype.kind in "iu":
+            arrays.append(rng.integers(0 if dtype.kind == "u" else -1, 4, shape).astype(dtype))
+        elif dtype.kind == "c":
+            arrays.append((rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype))
+        else:
+            arrays.append(rng.normal(size=shape).astype(dtype))
+    return arrays

@@ -1,6 +1,6 @@
 """Generated C runs clean under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from recording import drawn
 from samples.sample import Sample
 from samples.table import SAMPLES
 from sanitizing import SANITIZERS, sanitized
+from symbolic_kernels import KERNELS, OTHER_SIZES, SIZES, STEPS, printed
+from symbolic_kernels import drawn as drawn_for
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.source import print_function
 from tracemill.compiler.backends.c.steps import step_function
@@ -43,9 +45,15 @@ PARALLEL_STEPS = (
 Case = tuple[CFunction, Sequence[Any]]
 
 
-def assert_clean(cases: Sequence[Case], toolchain: Toolchain, folder: Path, sanitizer: str) -> None:
+def assert_clean(
+    cases: Sequence[Case],
+    toolchain: Toolchain,
+    folder: Path,
+    sanitizer: str,
+    sizes: Mapping[str, Mapping[str, int]] | None = None,
+) -> None:
     assert cases
-    done = sanitized(cases, toolchain, folder, sanitizer)
+    done = sanitized(cases, toolchain, folder, sanitizer, sizes)
     assert not done.returncode, done.stderr[-4000:]
     assert not done.stderr
 
@@ -96,3 +104,16 @@ def test_faults_are_found(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path
 def test_kernels_run_clean(sanitizer: str, c_toolchain: Toolchain, tmp_path: Path) -> None:
     cases = [(large_function(name), drawn(graph, "real")) for name, graph in LARGE.items()]
     assert_clean(cases, c_toolchain, tmp_path, sanitizer)
+
+
+@pytest.mark.parametrize("turn", [0, -1])
+def test_functions_for_any_size_run_clean(
+    sanitizer: str, c_toolchain: Toolchain, tmp_path: Path, turn: int
+) -> None:
+    cases: list[Case] = []
+    sizes: dict[str, Mapping[str, int]] = {}
+    for name in (*KERNELS, *STEPS):
+        graph, function, _ = printed(name)
+        sizes[function.name] = OTHER_SIZES.get(name, SIZES)[turn]
+        cases.append((function, drawn_for(graph, sizes[function.name], name)))
+    assert_clean(cases, c_toolchain, tmp_path, sanitizer, sizes)

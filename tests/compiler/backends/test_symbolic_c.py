@@ -1,9 +1,8 @@
 """C functions that are printed once compute, for arrays of any size, what static graphs of that size mean."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pytest
@@ -11,9 +10,8 @@ import pytest
 from compiling import Compiled, compiled, shape_at
 from kernels import as_kernel
 from symbolic.texts import TEXTS, graph_of
-from symbolic_kernels import HINTS, KERNELS, OTHER_SIZES, SIZES, STEPS
-from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.kernel import kernel_function
+from symbolic_kernels import HINTS, KERNELS, OTHER_SIZES, SIZES, STEPS, drawn, printed
+from tracemill.compiler.backends.c.function import COptions
 from tracemill.compiler.backends.c.library import CLibrary
 from tracemill.compiler.backends.c.source import print_function, print_source
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
@@ -31,37 +29,7 @@ from tracemill.runtime.shared_library import link
 from tracemill.runtime.toolchain import Toolchain
 from tracemill.runtime.toolchain import compiled as build
 
-
-def printed(name: str) -> tuple[Graph, CFunction, Observed]:
-    """A kernel, its C function, and what was assumed when that was printed."""
-    scope = Observed(HINTS)
-    with answering(scope):
-        if name in KERNELS:
-            graph = parse(f"{HEADER}{KERNELS[name]}")
-            function = kernel_function(graph, f"c_{name}", COptions(), in_place=True)
-        else:
-            graph = parse(f"{HEADER}{STEPS[name]}")
-            (call,) = graph.calls
-            function = print_function(call, f"c_{name}", COptions(), in_loop=True)
-    assert function is not None
-    return graph, function, scope
-
-
 PRINTED = {name: printed(name) for name in (*KERNELS, *STEPS)}
-
-
-def drawn(graph: Graph, sizes: Mapping[str, int], seed: str) -> list[Array]:
-    rng = np.random.default_rng(crc32(repr((seed, sorted(sizes.items()))).encode()))
-    arrays: list[Array] = []
-    for value in graph.inputs:
-        shape, dtype = shape_at(value.type, sizes), value.dtype
-        if dtype.kind in "iu":
-            arrays.append(rng.integers(0 if dtype.kind == "u" else -1, 4, shape).astype(dtype))
-        elif dtype.kind == "c":
-            arrays.append((rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype))
-        else:
-            arrays.append(rng.normal(size=shape).astype(dtype))
-    return arrays
 
 
 def assert_close(found: Sequence[Array], expected: Sequence[Array]) -> None:
