@@ -28,6 +28,15 @@ SIZES = (
 
 _SMALL = [{"B": 2, "N": 2, "M": 2}, {"B": 3, "N": 5, "M": 9}, {"B": 2, "N": 67, "M": 33}]
 
+EMPTY = (
+    {"B": 0, "N": 0, "M": 0},
+    {"B": 3, "N": 0, "M": 2},
+    {"B": 0, "N": 4, "M": 2},
+    {"B": 3, "N": 4, "M": 0},
+    {"B": 1, "N": 1, "M": 1},
+)
+"""Sizes of arrays without elements, and with one."""
+
 OTHER_SIZES = {
     "halves": [{"N": 2}, {"N": 6}, {"N": 64}, {"N": 514}],
     "products": _SMALL,
@@ -313,19 +322,23 @@ def f(i: i64[], x: f64[N]) -> f64[N]:  # N in 2..
 """Calls that are no loop nests, each alone in a graph."""
 
 
+def in_c(name: str, text: str) -> tuple[Graph, CFunction]:
+    """The graph of a text, and its C function."""
+    graph = parse(f"{HEADER}{text}")
+    if name in KERNELS:
+        function = kernel_function(graph, f"c_{name}", COptions(), in_place=True)
+    else:
+        (call,) = graph.calls
+        function = print_function(call, f"c_{name}", COptions(), in_loop=True)
+    assert function is not None
+    return graph, function
+
+
 def printed(name: str) -> tuple[Graph, CFunction, Observed]:
-    """A kernel, its C function, and what was assumed when that was printed."""
+    """A kernel or a step, its C function, and what was assumed when that was printed."""
     scope = Observed(HINTS)
     with answering(scope):
-        if name in KERNELS:
-            graph = parse(f"{HEADER}{KERNELS[name]}")
-            function = kernel_function(graph, f"c_{name}", COptions(), in_place=True)
-        else:
-            graph = parse(f"{HEADER}{STEPS[name]}")
-            (call,) = graph.calls
-            function = print_function(call, f"c_{name}", COptions(), in_loop=True)
-    assert function is not None
-    return graph, function, scope
+        return *in_c(name, {**KERNELS, **STEPS}[name]), scope
 
 
 def drawn(graph: Graph, sizes: Mapping[str, int], seed: str) -> list[Array]:

@@ -80,9 +80,7 @@ def _accesses(body: Block) -> tuple[Sequence[_Access], Sequence[_Access]]:
 def _never_repeats(store: _Access) -> bool:
     """Whether every turn of the loops around a store writes elsewhere."""
     factors = [
-        (_distance(store.place.factor(v) or 0), v.extent)
-        for _, v in store.loops
-        if not is_known(v.extent <= 1)
+        (_distance(store.place.factor(v)), v.extent) for _, v in store.loops if not is_known(v.extent <= 1)
     ]
     reach = 0
     for factor, extent in sorted(factors, key=lambda one: tuple(map(typical, one))):
@@ -112,8 +110,10 @@ def _is_safe(load: _Access, store: _Access) -> bool:
     return is_earlier or is_known(rest.high < other.low) or is_known(other.high < rest.low)
 
 
-def _distance(factor: int) -> int:
+def _distance(factor: int | None) -> int:
     """How far a factor moves; 0 if nobody knows which way."""
+    if factor is None:
+        return 0
     return factor if is_known(factor >= 0) else -factor if is_known(factor <= 0) else 0
 
 

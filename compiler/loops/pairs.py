@@ -68,7 +68,7 @@ class _Pairs:
         self.whole = {*nest.inputs, *(buffer for buffer, _ in nest.constants)}
         self.taken = {*reserved, *(b.name for b in (*self.whole, *nest.outputs)), *_names(nest.body)}
         self.row_bytes = sum(_nbytes(b) for b in used(nest.body).buffers if isinstance(b, Row))
-        self.copies: dict[tuple[Buffer, int, tuple[tuple[int, int], ...]], Copy] = {}
+        self.copies: dict[tuple[Buffer, int, tuple[tuple[int | None, int], ...]], Copy] = {}
         self.copying: list[Loop] = []
 
     def claim(self, stem: str) -> str:
@@ -166,7 +166,7 @@ class _Pairs:
         place = ZERO
         for v in order:
             place = place * v.extent + (of(v) + -v.low)
-        steps = tuple((load.place.factor(v) or 0, v.extent) for v in order)
+        steps = tuple((load.place.factor(v), v.extent) for v in order)
         key = load.buffer, load.place.low, steps
         if key not in self.copies:
             self.copies[key] = Copy(self.claim(f"{load.buffer.name}_copy"), load.dtype, size)

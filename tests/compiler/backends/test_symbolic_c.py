@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,15 @@ import pytest
 from compiling import Compiled, compiled, shape_at
 from kernels import as_kernel
 from symbolic.texts import TEXTS, graph_of
-from symbolic_kernels import HINTS, KERNELS, OTHER_SIZES, SIZES, STEPS, drawn, printed
-from tracemill.compiler.backends.c.function import COptions
+from symbolic_kernels import EMPTY, HINTS, KERNELS, OTHER_SIZES, SIZES, STEPS, drawn, in_c, printed
+from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.library import CLibrary
 from tracemill.compiler.backends.c.source import print_function, print_source
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.parse import parse
-from tracemill.compiler.shapes import Observed, answering
+from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.text import HEADER
 from tracemill.compiler.trace import evaluate
 from tracemill.passes.fix_sizes import fix_sizes
@@ -40,7 +41,8 @@ def assert_close(found: Sequence[Array], expected: Sequence[Array]) -> None:
             np.testing.assert_array_equal(x, y)
             continue
         eps = float(np.finfo(real_dtype(y.dtype)).eps)
-        np.testing.assert_allclose(x, y, rtol=64 * eps, atol=64 * eps * float(np.abs(y).max()))
+        largest = float(np.abs(y).max(initial=0.0))
+        np.testing.assert_allclose(x, y, rtol=64 * eps, atol=64 * eps * largest)
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +72,37 @@ def test_functions_give_what_they_mean_for_each_size(name: str, kernels: dict[st
             again = kernels[name](*arrays, sizes=sizes, threads=threads)
             for x, y in zip(found[: len(expected)], again, strict=False):
                 np.testing.assert_array_equal(x, y)
+
+
+MAY_BE_EMPTY = (
+    "bits",
+    "places",
+    "products",
+    "recurrence",
+    "running_sums",
+    "side_by_side",
+    "sorted_pairs",
+    "sums",
+    "taken_apart",
+    "transposed",
+    "written",
+)
+
+
+def test_declared_sizes_may_be_0_and_1(c_toolchain: Toolchain, tmp_path: Path) -> None:
+    graphs: list[Graph] = []
+    functions: list[CFunction] = []
+    with answering(Declared()):
+        for name in MAY_BE_EMPTY:
+            graph, function = in_c(name, {**KERNELS, **STEPS}[name].replace(" in 2..", " in 0.."))
+            graphs.append(graph)
+            functions.append(function)
+    made = compiled(functions, c_toolchain, tmp_path, level=1)
+    for sizes in EMPTY:
+        for name, graph, run in zip(MAY_BE_EMPTY, graphs, made, strict=True):
+            arrays = drawn(graph, sizes, name)
+            expected = [np.asarray(x) for x in evaluate(fix_sizes(graph, sizes), *arrays)]
+            assert_close(run(*arrays, sizes=sizes, threads=2), expected)
 
 
 def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., tuple[Any, ...]]]:
