@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tracemill as tm
 from comparing import assert_close
+from kernels import as_kernel
 from matrix_graphs import matrix_graphs
 from recording import assert_same
 from samples.grouping import of_each_op
@@ -31,6 +32,7 @@ from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.trace import evaluate
 from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.fix_sizes import fix_sizes
+from tracemill.passes.tile import tile
 from tracemill.runtime.load import load_module
 from tracemill.runtime.optimise import optimise
 from tracemill.runtime.prepare import final
@@ -121,6 +123,22 @@ def test_a_generated_file_checks_itself_at_sizes_that_may_be(tmp_path: Path, nam
     file.write_text(text, "utf-8")
     done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("ok: max difference ")
+
+
+@pytest.mark.parametrize("n", [4, 100])
+def test_tiles_are_right_for_all_sizes_in_planes_and_not(n: int) -> None:
+    program = PROGRAMS["statistics:softmax"]
+    scope = Observed({**OBSERVED, "B": 4096, "N": n})
+    with answering(scope):
+        graph = traced(program, program.types()).graph
+        tiled = tile(as_kernel(graph), tile_bytes=1 << 13, smallest=0)
+        text = print_module(tiled)
+        function = loaded(tiled)
+    assert str(scope.guards) == "True"
+    assert "in_tiles(" in text
+    assert ("in_planes(" in text) == (n == 4)
+    for sizes in ({"B": 1000, "N": 5}, {"B": 3, "N": 2}, {"B": 2, "N": 3000}, {"B": 513, "N": 64}):
+        assert_right(function, graph, sizes, arrays_for(graph, sizes))
 
 
 def test_python_functions_get_the_sizes_of_the_call() -> None:
