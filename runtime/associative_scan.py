@@ -13,7 +13,7 @@ import optree
 from ..compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
 from ..compiler.options import flag
 from ..compiler.program import describe, is_array_like, leaf_type, path_names, remedy_for
-from ..compiler.symbolic_size import is_known
+from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.traced_array import located
 from ..compiler.tracing import location_at
 from .transform import require_function
@@ -33,6 +33,9 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = Fals
 
     Returns:
         The running results, of the structure, shapes and dtypes of `xs`.
+
+    Where the length is symbolic, a program serves all lengths up to a power of 2, from half of it on, and combines
+    each slice in each of the log₂ n steps.
 
     Raises:
         TransformArgumentError: (a ValueError) the lengths differ, or an array has no such axis.
@@ -83,7 +86,9 @@ class _Halving:
         self.where, self.f, self.tree, self.axes = where, f, tree, axes
 
     def running(self, xs: list[Any]) -> list[Any]:
-        length = xs[0].shape[self.axes[0]]
+        length: Any = xs[0].shape[self.axes[0]]
+        if isinstance(length, SymbolicSize):
+            return self.doubling(xs, length)
         if length < 2:
             return xs
         pairs = self.combine(self.part(xs, slice(0, length - 1, 2)), self.part(xs, slice(1, None, 2)))
@@ -94,6 +99,16 @@ class _Halving:
             between = self.combine(known, self.part(xs, slice(2, None, 2)))
             even = [np.concatenate([a, b], axis) for a, b, axis in zip(even, between, self.axes, strict=True)]
         return [_alternating(a, b, axis) for a, b, axis in zip(even, odd, self.axes, strict=True)]
+
+    def doubling(self, xs: list[Any], length: Any) -> list[Any]:
+        """For all lengths that take as many steps: each adds what lies twice as far back (Hillis and Steele, 1986)."""
+        step = 1
+        while step < length:
+            later = self.combine(self.part(xs, slice(0, length - step)), self.part(xs, slice(step, None)))
+            first = self.part(xs, slice(0, step))
+            xs = [np.concatenate([a, b], axis) for a, b, axis in zip(first, later, self.axes, strict=True)]
+            step *= 2
+        return xs
 
     def part(self, xs: Sequence[Any], where: slice) -> list[Any]:
         """A slice of each along its axis."""
@@ -132,6 +147,6 @@ def _alternating(even: Any, odd: Any, axis: int) -> Any:
     first = even[(slice(None),) * axis + (slice(0, count),)]
     both = np.stack([first, odd], axis + 1)
     both = np.reshape(both, (*odd.shape[:axis], 2 * count, *odd.shape[axis + 1 :]))
-    if is_known(even.shape[axis] == count):
+    if even.shape[axis] == count:
         return both
     return np.concatenate([both, even[(slice(None),) * axis + (slice(count, None),)]], axis)

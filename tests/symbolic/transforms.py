@@ -213,7 +213,7 @@ LOOPS: dict[str, SymbolicProgram] = {
     "switch": P(lambda x: tm.switch(np.argmax(x) % 3, [np.sin, np.cos, lambda x: x[::-1]], x), V),
     "map": P(lambda x: tm.map(lambda row: np.sum(row) * row, x), X),
     "map-in-batches": P(lambda x: tm.map(lambda row: np.sum(row) * row, x, batch_size=2), X),
-    "associative-scan": P(lambda x: tm.associative_scan(np.add, x), V, "N >= 8 and N <= 11"),
+    "associative-scan": P(lambda x: tm.associative_scan(np.add, x), V, "N >= 5 and N <= 8"),
 }
 
 
