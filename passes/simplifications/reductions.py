@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.dtypes import DType, kind
-from ...compiler.functions import add, broadcast_to, constant, multiply, reshape, sum_, transpose
+from ...compiler.functions import add, broadcast_to, constant, convert, multiply, reshape, sum_, transpose
 from ...compiler.ir import Dim, Value
 from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
 from ...compiler.trace import bind
@@ -68,9 +68,14 @@ def _reduced_repetition(site: Site) -> Value | None:
 
 
 def _number_of(dtype: DType, count: Dim) -> Value | None:
-    """By what a sum of so many equal numbers is a multiple of one; None if that is no number of the dtype."""
-    if isinstance(count, SymbolicSize) or kind(dtype) not in "iuf":  # complex infinities would become NaN
+    """By what a sum of so many equal numbers is a multiple of one; None if that is no number of the dtype.
+
+    A symbolic one is rounded to one of four bytes or more, where it is that large: once more than the product.
+    """
+    if kind(dtype) not in "iuf":  # complex infinities would become NaN
         return None
+    if isinstance(count, SymbolicSize):
+        return convert(bind("size", of=count), dtype) if kind(dtype) != "f" or dtype.itemsize >= 4 else None
     with np.errstate(over="ignore"):
         number = np.asarray(count).astype(dtype)  # integers wrap, as their sum does
     return constant(number, dtype) if kind(dtype) != "f" or float(number) == count else None

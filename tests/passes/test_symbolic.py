@@ -239,3 +239,16 @@ def test_costs_are_those_of_the_sizes_that_are_given() -> None:
     for backend in BACKENDS:
         found = optimised(graph, backend, {"B": 5})
         assert cost_of(fix_sizes(found, {"B": 7}), None).transcendentals == 7 * 3 + 3
+
+
+def test_a_sum_over_rows_that_are_all_the_same_is_a_product_with_their_number() -> None:
+    graph = tm.parse(
+        "# tracemill ir 1\n"
+        "def f(x: f64[3], y: f64[B, 2]) -> (f64[3], f64[B, 2]):  # B in 2..\n"
+        "    broadcast_to_1: f64[B, 3] = broadcast_to(x, shape=(B, 3))\n"
+        "    sum_1: f64[3] = sum(broadcast_to_1, axes=(0,))\n"
+        "    return sum_1, y\n"
+    )
+    found = optimised(graph, "numpy", {"B": 5})
+    assert [call.op for call in found.calls] == ["size", "convert", "add", "multiply"]
+    assert_same(found, graph, {"B": 7}, [np.array([0.1, np.inf, -0.0]), np.ones((7, 2))])
