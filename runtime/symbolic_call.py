@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from types import CodeType
 from typing import Any
 
 from ..compiler.shapes.assumptions import Assumptions
 from ..compiler.shapes.guards import Guards
 from ..compiler.shapes.scope import Observed, answering
 from ..compiler.trace import current_builder
+from ..compiler.tracing import is_library
 from .signature import Signature
 
 
@@ -21,7 +23,7 @@ class SymbolicCall:
     def __init__(self, called: Signature, hints: Mapping[str, int]) -> None:
         self.called = called
         self.scope = Observed(
-            hints, Assumptions(guard.comparison for guard in called.guards.guards), line_at_work
+            hints, Assumptions(guard.comparison for guard in called.guards.guards), line_at_work, is_for_user
         )
 
     def answering(self) -> AbstractContextManager[None]:
@@ -42,6 +44,12 @@ class SymbolicCall:
     def is_fixed(self) -> bool:
         """Whether the guards leave each size one value."""
         return all(map(self.scope.fixes, self.called.dims))
+
+
+def is_for_user(code: CodeType) -> bool:
+    """Whether code is neither ours nor the ``__hash__`` of a dataclass."""
+    is_generated = code.co_filename == "<string>" and code.co_name == "__hash__"
+    return not is_generated and not is_library(code.co_filename)
 
 
 def line_at_work() -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compiler.errors import ArgumentValueError
 from ..compiler.ir import Shape
-from ..compiler.program import Program, Static, describe, trace
+from ..compiler.program import ArrayOutput, Program, Static, describe, trace
 from ..compiler.shapes.dim import Comparison, Dim
 from ..compiler.shapes.guards import Guards
 from ..compiler.traced_array import is_traced
@@ -27,6 +27,10 @@ from .transform import inputs_of, overwrite
 
 SizeReading: TypeAlias = Callable[[Sequence[Shape]], dict[str, int] | None]
 """The sizes of dims from the shapes of all arrays of a call of the family; None for one that is not served."""
+
+
+_PLAIN = (bool, int, float, complex, bytes, type(None))
+"""What cannot hold a dim, nor its name."""
 
 
 def _none(shapes: Sequence[Shape]) -> None:
@@ -77,7 +81,7 @@ class Variant:
         signature = self.signature if symbolic is None else symbolic.called
         with refusing_draws(self.function), stage("trace"):
             program = trace(self.function, signature.tree, arguments_for(signature), is_kept=True)
-        self.program = program if symbolic is None else _with_facts(program)
+        self.program = program if symbolic is None else _with_facts(program, signature.dims)
         self.donated = donated_inputs(signature, donate_argnums)
         """The inputs of the program whose memory results may take."""
         self.uses_variables = any(map(is_traced, self.program.captured))
@@ -169,17 +173,20 @@ class Variant:
         return any(not _equal(array, copy) for array, copy in self.program.frozen)
 
 
-def _with_facts(program: Program) -> Program:
-    """What a function says of sizes, such as ``x.shape[0] > 8``, is decided: it is no size."""
-    return replace(
-        program,
-        out_leaves=tuple(
-            Static(bool(leaf.value))
-            if isinstance(leaf, Static) and isinstance(leaf.value, Comparison)
-            else leaf
-            for leaf in program.out_leaves
-        ),
-    )
+def _with_facts(program: Program, dims: Sequence[Dim]) -> Program:
+    """What a function says of sizes, such as ``x.shape[0] > 8`` or a text with one, is decided: it is no size."""
+    leaves: list[ArrayOutput | Static] = []
+    for leaf in program.out_leaves:
+        if isinstance(leaf, Static) and not isinstance(leaf.value, Dim):
+            if isinstance(leaf.value, Comparison):
+                leaf = Static(bool(leaf.value))
+            elif not isinstance(leaf.value, _PLAIN):
+                text = repr(leaf.value)
+                for dim in dims:
+                    if repr(dim) in text:
+                        int(dim)  # it is the same for this size alone
+        leaves.append(leaf)
+    return replace(program, out_leaves=tuple(leaves))
 
 
 def _with_sizes(program: Program, sizes: Mapping[str, int]) -> Program:

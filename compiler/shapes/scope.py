@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
+from types import CodeType
 from typing import Any
 
 from ..errors import UndecidedDimError
@@ -13,12 +14,18 @@ from .terms import Size, evaluated, sizes_in
 USUAL = 256
 """A size of which nothing is known."""
 
+IsForUser = Callable[[CodeType], bool]
 Where = Callable[[], Any]
 """The line of the user's program that is being run."""
 
 
 def nowhere() -> None:
     """No line is known."""
+
+
+def nobody(code: CodeType) -> bool:
+    """All code is ours."""
+    return False
 
 
 class Declared:
@@ -31,9 +38,13 @@ class Declared:
     True
     """
 
-    def __init__(self, assumptions: Assumptions | None = None, where: Where = nowhere) -> None:
+    def __init__(
+        self, assumptions: Assumptions | None = None, where: Where = nowhere, is_for_user: IsForUser = nobody
+    ) -> None:
+        """`is_for_user` tells the user's code from ours, where it looks for a size in sets and dicts."""
         self._given = assumptions
         self.where = where
+        self.is_for_user = is_for_user
 
     @property
     def assumptions(self) -> Assumptions:
@@ -87,9 +98,15 @@ class Observed:
     """
 
     def __init__(
-        self, hints: Mapping[str, int], assumptions: Assumptions | None = None, where: Where = nowhere
+        self,
+        hints: Mapping[str, int],
+        assumptions: Assumptions | None = None,
+        where: Where = nowhere,
+        is_for_user: IsForUser = nobody,
     ) -> None:
+        """`is_for_user` tells the user's code from ours, where it looks for a size in sets and dicts."""
         self.hints = dict(hints)
+        self.is_for_user = is_for_user
         self.assumptions = nothing() if assumptions is None else assumptions
         self.where = where
         self.judged = {name: coarse(size) for name, size in self.hints.items()}

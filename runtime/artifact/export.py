@@ -45,7 +45,7 @@ from ..signature import (
     arguments_for,
     sign,
 )
-from ..symbolic_call import line_at_work
+from ..symbolic_call import is_for_user, line_at_work
 from ..target import target_of
 from .artifact import Artifact, Settings
 from .interface import Interface, StandIn, interface_document, interface_from, interface_of
@@ -121,7 +121,7 @@ def export(
     name = describe(function)
     signature = replace(signature, guards=Guards(tuple(map(Guard, Assumptions(relations).relations))))
     _check_sizes(name, signature, sizes, wanted)
-    declared = Declared(signature.sizes.assumptions, line_at_work)
+    declared = Declared(signature.sizes.assumptions, line_at_work, is_for_user)
     with refusing_draws(function), answering(declared):
         program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
     program = replace(program, graph=without_rules(program.graph))
