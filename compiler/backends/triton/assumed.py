@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from ...affine import Affine, Variable
 from ...errors import UndecidedDimError
-from ...shapes.dim import Dim
+from ...shapes.dim import Dim, of_size
+from ...shapes.terms import Size
 from ...symbolic_size import SymbolicSize, is_known, suppose, typical
 from .plan import ALIGNED
 
@@ -62,12 +63,23 @@ def held_by(extent: int, most: int) -> int:
     return block
 
 
+def is_multiple(size: int, factor: int) -> bool:
+    """Whether a size is known to be a multiple of a power of two, as one of which it is one times others is."""
+    if is_known(size % factor == 0):
+        return True
+    if not isinstance(size, Dim) or len(size.terms) != 1 or ALIGNED % factor:
+        return False
+    ((sizes, _),) = size.terms
+    named = [of_size(one) for one in sizes if isinstance(one, Size) and one.multiple_of == 1]
+    return any(is_known(one % ALIGNED == 0) for one in named)
+
+
 def assume_aligned(places: Iterable[Affine]) -> None:
     """Ask whether rows begin where several elements are loaded at once: a program is for sizes where all do, or not."""
     strides = {stride for place in places for stride in _strides(place)}
     for stride in sorted(strides, key=lambda stride: (len(stride.sizes), str(stride))):
         # A product is aligned if one of its factors is.
-        if len(stride.terms) == 1 and not is_known(stride % ALIGNED == 0):
+        if len(stride.terms) == 1 and not is_multiple(stride, ALIGNED):
             any(assumed(size % ALIGNED == 0) for size in stride.sizes)
 
 

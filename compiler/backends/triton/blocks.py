@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from ...affine import Variable, is_unit, same
 from ...loops.nest import Apply, Begin, Block, Load, Loop, Store
 from ...loops.walk import expressions, places, statements
-from ...symbolic_size import SymbolicSize, is_known, suppose, typical
-from .assumed import block_of, power_of_two
+from ...symbolic_size import SymbolicSize, suppose, typical
+from .assumed import block_of, is_multiple, power_of_two
 from .choice import RULES, Choice
 from .definitions import definitions
 from .expression import needed_by
@@ -164,7 +164,7 @@ def has_wide_masks(count: int, body: Block) -> bool:
         s.buffer.dtype for s in statements(body) if isinstance(s, Store)
     ]
     narrowest = min((dtype.itemsize for dtype in dtypes), default=VECTOR)
-    return is_known(count % min(VECTOR // narrowest, POINTWISE // THREADS) == 0)
+    return is_multiple(count, min(VECTOR // narrowest, POINTWISE // THREADS))
 
 
 def _is_long(body: Block) -> bool:

@@ -8,7 +8,7 @@ from ...shapes.dim import Dim
 from ...shapes.spelling import spelled
 from ...shapes.terms import Operation, atoms_in
 from ...sizes import sizes_in_graph
-from ...symbolic_size import is_known
+from .assumed import is_multiple
 from .plan import ALIGNED, Number
 
 TAKEN: Final = ("tl", "triton", "libdevice")
@@ -75,6 +75,6 @@ class Numbers:
 def _multiple(size: Dim) -> int:
     """What it is known to be a multiple of, as far as that helps to load several elements at once."""
     multiple = ALIGNED
-    while not is_known(size % multiple == 0):
+    while not is_multiple(size, multiple):
         multiple //= 2
     return multiple

@@ -226,3 +226,17 @@ def test_what_a_plan_may_touch_is_checked_for_the_sizes_of_a_call(
     plan = plan_of(given, {})
     with pytest.raises(tm.errors.ParseError):
         fixed_plan(plan, HINTS)
+
+
+def test_a_network_is_compiled_once_for_all_batches(card: StubGpu) -> None:
+    def network(x: Any, w: Any, b: Any) -> Any:
+        h = np.tanh(x @ w + b)
+        return h / h.sum(axis=-1, keepdims=True), h.mean(axis=0)
+
+    compiled = tm.compile(network, backend="triton", dynamic={"x": "f64[B, 32]", "w": None, "b": None})
+    rng = np.random.default_rng(0)
+    w, b = np.abs(rng.normal(size=(32, 48))), np.ones(48)
+    for batch in (2, 3, 17, 64, 200):
+        x = np.abs(rng.normal(size=(batch, 32)))
+        assert_close(compiled(x, w, b), network(x, w, b))
+    assert len(compiled.signatures()) == 1

@@ -12,7 +12,7 @@ from ....kernel import PRODUCTS, is_elementwise
 from ....ops.convolution import LEAD
 from ....symbolic_size import SymbolicSize, is_known
 from ....trace import Builder, inline, recording
-from ..assumed import assumed
+from ..assumed import assumed, is_multiple
 from ..plan import ALIGNED
 from .windows import Windows
 
@@ -95,7 +95,7 @@ def _product(graph: Graph, call: Call, tail: Graph) -> Product:
     left = _operand(graph, x, (*axes.batch_x, *axes.free_x, *axes.contract_x), (batch, rows, length))
     right = _operand(graph, y, (*axes.batch_y, *axes.contract_y, *axes.free_y), (batch, length, columns))
     is_copied = all(
-        is_known(math.prod(value.shape[-1:]) * value.dtype.itemsize % WIDE == 0) for value in (x, y)
+        is_multiple(math.prod(value.shape[-1:]), WIDE // value.dtype.itemsize) for value in (x, y)
     ) and not any(is_elementwise(call) for operand in (left, right) for call in operand.calls)
     type = call.outputs[0].type
     return Product(batch, rows, columns, length, type, left, right, tail, stacked=1, is_copied=is_copied)
