@@ -63,7 +63,7 @@ def held_by(extent: int, most: int) -> int:
     return block
 
 
-def is_multiple(size: int, factor: int) -> bool:
+def is_multiple(size: Any, factor: int) -> bool:
     """Whether a size is known to be a multiple of a power of two, as one of which it is one times others is."""
     if is_known(size % factor == 0):
         return True
