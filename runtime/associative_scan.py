@@ -34,8 +34,8 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = Fals
     Returns:
         The running results, of the structure, shapes and dtypes of `xs`.
 
-    Where the length is symbolic, a program serves all lengths up to a power of 2, from half of it on, and combines
-    each slice in each of the log₂ n steps.
+    Where the length is symbolic, a program serves all lengths from above 2ᵏ to 2ᵏ⁺¹, and combines nearly all slices in
+    each of its k + 1 steps.
 
     Raises:
         TransformArgumentError: (a ValueError) the lengths differ, or an array has no such axis.
