@@ -277,6 +277,8 @@ class Writer:
         elif bounds is None and is_known(loop.variable.extent <= min(map(longest, in_blocks))):
             with self.braces(""):
                 self.block(loop, low, end, gathered if vectors else None, in_blocks)
+        elif vectors and bounds is None and isinstance(loop.variable.extent, SymbolicSize):
+            self.blocks_and_rest(loop, low, end, gathered, in_blocks)
         else:
             step = min(map(longest, in_blocks))
             start, stop = f"{loop.variable}_block", f"{loop.variable}_end"
@@ -291,6 +293,23 @@ class Writer:
                     gathered if vectors else None,
                     in_blocks,
                 )
+
+    def blocks_and_rest(
+        self,
+        loop: Loop,
+        low: str,
+        end: str,
+        gathered: Sequence[Accumulator],
+        in_blocks: Sequence[Accumulator],
+    ) -> None:
+        """Blocks of a length that the compiler knows, and one of what is left."""
+        step, start = min(map(longest, in_blocks)), f"{loop.variable}_block"
+        with self.braces(""):
+            self.line(f"long {start} = {low};")
+            with self.braces(f"for (; {start} + {step} <= {end}; {start} += {step})"):
+                self.block(loop, start, f"{start} + {step}", gathered, in_blocks)
+            with self.braces(f"if ({start} < {end})"):
+                self.block(loop, start, end, gathered, in_blocks)
 
     def block(
         self,
