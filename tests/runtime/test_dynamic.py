@@ -518,12 +518,12 @@ def test_programs_for_many_sizes_are_forgotten_as_others_are() -> None:
 
 def test_stages_are_those_of_the_program_that_serves_the_call() -> None:
     f = tm.compile(clipped, dynamic=True)
-    before = f.lower(np.ones(10))
+    before = f.lower(np.ones(20))
     assert str(before.guards) == "x_0 >= 9"
     (line,) = before.guards.described()
     assert "if x.shape[0] > 8:" in line
-    f(np.ones(10))
-    lowered = f.lower(np.ones(20))
+    f(np.ones(20))
+    lowered = f.lower(np.ones(40))  # of the same class
     assert lowered.graph == before.graph
     assert "x_0" in str(lowered.graph)
     assert lowered.source in str(lowered)
