@@ -239,7 +239,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     if array.ndim < 2:
         raise ShapeError("array must be at least 2-d")
     if array.ndim == 2 and not wrap and is_symbolic_shape(array.shape) and not np.ndim(val):
-        places = np.arange(minimum(*array.shape), like=array)
+        places = new_array(iota(minimum(*array.shape), INT64))
         array[places, places] = val
         return
     end = array.size

@@ -73,7 +73,7 @@ def test_a_quantile_may_be_traced() -> None:
 
 
 def test_a_count_whose_length_depends_on_values_is_an_error_with_a_hint() -> None:
-    with pytest.raises(DataDependentShapeError, match="length="):
+    with pytest.raises(DataDependentShapeError, match=r"np\.add\.at"):
         run_traced(lambda x: np.bincount(x), np.array([1, 2]))
 
 
