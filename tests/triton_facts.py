@@ -12,6 +12,7 @@ from elementwise_calls import calls_with_known
 from kernel_graphs import LARGE, POINTWISE, SMALL, WIDE
 from step_graphs import LARGE as LARGE_STEPS
 from step_graphs import STEPS
+from symbolic_kernels import KERNELS
 from tracemill.compiler.backends.triton.candidates import candidates
 from tracemill.compiler.backends.triton.choice import RULES
 from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
@@ -19,6 +20,10 @@ from tracemill.compiler.backends.triton.program import triton_program
 from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.compiler.backends.triton.steps.products import product_kernel
 from tracemill.compiler.dtypes import dtype_named
+from tracemill.compiler.parse import parse
+from tracemill.compiler.shapes import Observed, answering
+from tracemill.compiler.text import HEADER
+from tracemill.passes.fix_sizes import fix_sizes
 from tracemill.runtime.gpu.tune import program_of_kernel
 from tracemill.runtime.ptx import kernel_in
 from tracemill.runtime.triton_build import BuiltKernel, Target, build, build_program, target_named
@@ -37,6 +42,7 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
         "warps": kernel.warps,
         "shared": kernel.shared_bytes,
         "scratch": kernel.scratch_bytes,
+        "instructions": len(re.findall(r"^\t(?:@\S+ )?[a-z][\w.:]*[ \t].*;", kernel.assembly, re.MULTILINE)),
         "copies": len(re.findall(r"cp\.async\.bulk\.tensor", kernel.assembly)),
         "wide loads": len(re.findall(r"ld\.global\S*\.v[24]\S*|global_load_dwordx4", kernel.assembly)),
         "wide stores": len(re.findall(r"st\.global\S*\.v[24]\S*|global_store_dwordx4", kernel.assembly)),
@@ -75,7 +81,17 @@ def fast_kernels(name: str, target: Target) -> tuple[BuiltKernel, ...]:
     return tuple(build_program(program, target).values())
 
 
+def kernel_of_sizes(name: str, *, is_fixed: bool) -> TritonKernel:
+    """A kernel for arrays of any size, or for the sizes with which it is made alone."""
+    sizes = {"B": 4096, "N": 1024, "M": 64}
+    with answering(Observed(sizes)):
+        graph = parse(f"{HEADER}{KERNELS[name]}")
+        return triton_kernel(fix_sizes(graph, sizes) if is_fixed else graph, "kernel")
+
+
 def kernel_named(name: str) -> TritonKernel:
+    if name.startswith(("sized ", "fixed ")):
+        return kernel_of_sizes(name[len("sized ") :], is_fixed=name.startswith("fixed "))
     if name in STEPS or name in LARGE_STEPS:
         (call,) = {**STEPS, **LARGE_STEPS}[name].calls
         kernel = step_kernel(call, "step")

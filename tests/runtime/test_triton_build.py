@@ -125,6 +125,17 @@ def assert_elements_are_loaded_16_bytes_at_once_and_the_cache_is_told_what_is_re
 
 @needs_triton
 @pytest.mark.slow
+def test_kernels_for_many_sizes_have_hardly_more_instructions_than_those_for_one() -> None:
+    names = ("softmax", "layer_norm")
+    found = built("cuda:sm_90", *(f"{kind} {name}" for name in names for kind in ("sized", "fixed")))
+    for name in names:
+        (sized,), (fixed,) = found[f"sized {name}"], found[f"fixed {name}"]
+        assert 0 < sized["instructions"] <= 1.3 * fixed["instructions"], (name, sized, fixed)
+        assert sized["loads of 16 bytes"] == fixed["loads of 16 bytes"] > 0
+
+
+@needs_triton
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_operations_with_known_operands_compile(place: int) -> None:
     names = [f"known operand {place} of {dtype_name(dtype)}" for dtype in DTYPES if dtype.kind != "c"]
