@@ -39,6 +39,8 @@ class _Search:
             return True
         if depth == 0 or self.steps < 0:
             return False
+        if self._succeeds_by_cases(terms, factor, depth):
+            return True
         for monomial, count in terms:
             if not monomial or lowest(((monomial, count),), self.ranges) >= 0:
                 continue
@@ -51,6 +53,17 @@ class _Search:
                 left = add(scale(terms, ours), fact, -times)
                 if self.succeeds(left, factor * ours, depth - 1):
                     return True
+        return False
+
+    def _succeeds_by_cases(self, terms: Terms, factor: int, depth: int) -> bool:
+        """Whether it succeeds with each argument in the place of a maximum that is subtracted, or a minimum added."""
+        for monomial, count in terms:
+            if len(monomial) != 1 or not isinstance(monomial[0], Operation):
+                continue
+            if (monomial[0].op, count > 0) in (("max", False), ("min", True)):
+                rest = tuple(term for term in terms if term[0] != monomial)
+                cases = (add(rest, arg, count) for arg in monomial[0].args)
+                return all(self.succeeds(case, factor, depth - 1) for case in cases)
         return False
 
 

@@ -31,7 +31,7 @@ def report_html(
     lowered: "Lowered", recompiles: str = "", *, machine_code: bool = True, is_timed: bool = True
 ) -> str:
     """The page of `Lowered.html`. The same program gives the same bytes; on the same machine, if it `is_timed`."""
-    cost = lowered.cost if is_timed else cost_of(lowered.optimised, None)
+    cost = lowered.cost if is_timed else cost_of(lowered.sized, None)
     names = SteadyNames()
     stages = stages_of(lowered.graph, lowered.stages, names)
     marks = Marks(_locations(lowered, stages))

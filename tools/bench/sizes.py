@@ -1,6 +1,6 @@
 """What one program for every size costs, beside one for each: to compile, to call, and to run."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import exp, log
 from typing import Any
@@ -57,8 +57,10 @@ def _compiling(nodes: int, repeats: int) -> Measurement:
 
 
 def _calling(rounds: int) -> Measurement:
-    arrays = np.ones((3, 16), np.float32), np.ones((3, 16), np.float32)
-    static, symbolic = _both(lambda x, y: x + y, arrays, tuple(array[:2] for array in arrays), "numpy")
+    arrays = np.ones((8, 16), np.float32), np.ones((8, 16), np.float32)
+    static, symbolic = _both(
+        lambda x, y: x + y, arrays, [tuple(array[:rows] for array in arrays) for rows in (2, 4)], "numpy"
+    )
     seconds = seconds_in_turn([lambda: symbolic(*arrays), lambda: static(*arrays)], rounds=rounds, calls=2000)
     beyond = 1e6 * (seconds[0] - seconds[1])
     return Measurement("sizes", "guards of a call on 2 arrays", beyond, "µs", "more than for one size")
@@ -66,23 +68,23 @@ def _calling(rounds: int) -> Measurement:
 
 def _running(row: Row, backend: str, rounds: int) -> Measurement:
     function, arguments = transformed(row, row.arguments(row.size))
-    _, first = transformed(row, row.arguments(row.size // 2 + 1))
-    static, symbolic = _both(function, arguments, first, backend)
+    others = [transformed(row, row.arguments(size))[1] for size in (row.size // 2 + 1, row.size * 3 // 4)]
+    static, symbolic = _both(function, arguments, others, backend)
     programs = [lambda: symbolic(*arguments), lambda: static(*arguments)]
     once = max(seconds_in_turn(programs, rounds=1, calls=1))
     seconds = seconds_in_turn(programs, rounds=rounds, calls=max(1, int(SECONDS / once)))
-    variants = len(symbolic.signatures())
-    detail = f"{1e3 * seconds[0]:.3g} ms, {variants} variant{'s' if variants > 1 else ''}"
+    more = len(symbolic.signatures()) - 2
+    detail = f"{1e3 * seconds[0]:.3g} ms" + (f", {more} more for other sizes" if more else "")
     return Measurement("sizes", f"{backend}, {row.name}", seconds[0] / seconds[1], "×", detail)
 
 
 def _both(
-    function: Callable[..., Any], arguments: tuple[Any, ...], first: tuple[Any, ...], backend: str
+    function: Callable[..., Any], arguments: tuple[Any, ...], others: Sequence[tuple[Any, ...]], backend: str
 ) -> tuple[CompiledFunction, CompiledFunction]:
-    """The function compiled for these arguments, and for every size, which it first meets with others."""
+    """The function compiled for these arguments; and as it is by default, after calls with two other sizes."""
     static = compile(function, backend=backend, dynamic=False)
-    symbolic = compile(function, backend=backend, dynamic=True)
+    symbolic = compile(function, backend=backend, on_recompile="ignore")
     static(*arguments)
-    symbolic(*first)
-    symbolic(*arguments)
+    for call in (*others, arguments):
+        symbolic(*call)
     return static, symbolic
