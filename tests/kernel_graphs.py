@@ -7,6 +7,7 @@ from recording import recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.kernel import kernel_function
+from tracemill.compiler.dtypes import INT64
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.loops import work
 from tracemill.compiler.trace import bind
@@ -76,6 +77,12 @@ def kernel_sums(x: Value, y: Value) -> tuple[Value, ...]:
 def nearest(x: Value, y: Value) -> tuple[Value, ...]:
     d = distances(x, y)
     return bind("min", d, axes=(1,)), bind("argmin", d, axis=1)
+
+
+def scaled_sums(x: Value, y: Value) -> Value:
+    """The outer product of y and short sums, one for each number of x."""
+    steps = fn.subtract(fn.reshape(x, (x.type.size, 1)), fn.convert(fn.iota(8, INT64), x.dtype))
+    return fn.multiply(fn.reshape(fn.sum_(fn.square(steps), (1,)), (x.type.size, 1)), y)
 
 
 def columns(x: Value) -> tuple[Value, ...]:

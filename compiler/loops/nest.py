@@ -24,7 +24,7 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class Row(Buffer):
-    """A small buffer in which one loop leaves what a later one needs."""
+    """A small buffer in which one loop leaves what a later one needs, both within the same outermost statement."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,6 +106,8 @@ class _Pairs:
             is_longer = not is_known(loop.variable.extent <= PART)
             has_room = is_longer and self.row_bytes + 2 * width * PART <= LARGEST_ROWS
             return self.in_parts(loop, outer) if has_room else self.as_before(loop, outer)
+        if kept and not outer:
+            return self.as_before(loop, outer)  # no rows between outermost loops: threads share those
         near = loaded_from(first, lambda load: self.copied(load, loop.variable, outer))
         vectors = replace(loop, body=_written_out(near))
         if not rest:

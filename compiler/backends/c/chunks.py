@@ -43,7 +43,7 @@ class ChunkWriter(Writer):
         if isinstance(statement, Loop) and statement.chunk is not None:
             self.chunks(statement, statement.chunk)
         else:
-            if isinstance(statement, Loop) and self.depth == 1:
+            if self.depth == 1:
                 self.rows(statement)
                 for row in rows_in(statement):
                     if most(row.size) is None:

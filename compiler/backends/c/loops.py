@@ -83,9 +83,9 @@ class Writer:
         self.depth -= 1
         self.line("}")
 
-    def rows(self, loop: Loop) -> None:
-        """Memory for what the loops in an outermost loop leave each other."""
-        for row in rows_in(loop):
+    def rows(self, outermost: Statement) -> None:
+        """Memory for what the loops in an outermost statement leave each other."""
+        for row in rows_in(outermost):
             size = most(row.size)
             if size is not None:
                 self.line(f"{c_type(row.dtype)} {row.name}[{size}] __attribute__((aligned(64)));")
@@ -387,9 +387,9 @@ class Writer:
         return "".join(f" reduction({clause} : {', '.join(names)})" for clause, names in clauses.items())
 
 
-def rows_in(loop: Loop) -> list[Row]:
-    """What the loops in an outermost loop leave each other."""
-    return [buffer for buffer in used((loop,)).buffers if isinstance(buffer, Row)]
+def rows_in(outermost: Statement) -> list[Row]:
+    """What the loops in an outermost statement, a loop or a choice, leave each other."""
+    return [buffer for buffer in used((outermost,)).buffers if isinstance(buffer, Row)]
 
 
 def most(size: int | None) -> int | None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from compiling import Compiled, compiled
-from kernel_graphs import LARGE, LONG, large_function, stencil
+from kernel_graphs import LARGE, LONG, large_function, scaled_sums, stencil
 from random_graphs import graphs
 from recording import assert_same, drawn, recorded
 from samples.grouping import of_each_op
@@ -302,6 +302,30 @@ def test_kernels_with_large_constants_are_left_to_numpy() -> None:
 def test_what_is_slow_to_compute_is_kept_in_a_row() -> None:
     assert NAMED["softmax"].text.count("tm_exp_f32(") == 1
     assert "_row[700]" in NAMED["softmax"].text
+
+
+def test_loops_leave_rows_only_where_later_ones_find_them(
+    c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    def chosen(x: Value, y: Value, at: Value) -> Value:
+        """Entries of one of two arrays: only one branch computes them, from rows of its own."""
+        e, last = fn.exp(x), (x.ndim - 1,)
+        shares = fn.divide(e, fn.reshape(fn.sum_(e, last), (*x.shape[:-1], 1)))
+        return fn.gather(fn.concatenate([bind("max", shares, axes=last), y], 0), [at], (0,))
+
+    graphs = [
+        recorded(scaled_sums, "f64[16]", "f64[16]"),
+        recorded(scaled_sums, "f64[2000]", "f64[300]"),
+        recorded(chosen, "f64[3, 70]", "f64[2]", "i64[]"),
+        recorded(chosen, "f64[3, 5, 70]", "f64[2, 5]", "i64[]"),
+    ]
+    functions = [function_of(graph, f"kernel_{i}") for i, graph in enumerate(graphs)]
+    assert "_chunk(" in functions[1].text
+    assert all("_row[" in f.text for f in functions[2:])
+    made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("rows"), level=1)
+    for (graph, run), at, threads in product(zip(graphs, made, strict=True), (1, 4), (1, 3)):
+        arrays = [*drawn(graph, "real")[:2], *(np.array(at) for _ in graph.inputs[2:])]
+        assert_close(run(*arrays, threads=threads), meaning(graph, arrays), 100)
 
 
 def test_arrays_that_are_transposed_are_read_in_tiles() -> None:

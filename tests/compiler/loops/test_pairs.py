@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from kernel_graphs import LARGE, distances, kernel_sums, nearest
+from kernel_graphs import LARGE, distances, kernel_sums, nearest, scaled_sums
 from loop_interpreter import Run
 from random_graphs import graphs
 from recording import drawn, recorded
@@ -31,6 +31,8 @@ def assert_means_the_same(graph: Graph) -> Nest:
             np.testing.assert_allclose(x, np.ravel(y), 1e-4 if y.dtype.itemsize < 8 else 1e-12, 1e-300)
         else:
             np.testing.assert_array_equal(x, np.ravel(y))
+    rows = [b for item in nest.body for b in used((item,)).buffers if isinstance(b, Row)]
+    assert len(rows) == len(set(rows))  # each is between loops in the same outermost one
     return nest
 
 
@@ -112,6 +114,15 @@ def test_loops_in_parts_mean_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for f in (kernel_sums, lambda x, y: nearest(x, y)[1]):
         nest = assert_means_the_same(recorded(f, "f64[9, 5]", "f64[94, 5]"))
         assert {b.size for loop in nest.body for b in used((loop,)).buffers if isinstance(b, Row)} == {32, 30}
+
+
+def test_outermost_loops_leave_rows_only_within_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = recorded(scaled_sums, "f64[94]", "f64[30]")
+    assert not [b for b in used(assert_means_the_same(graph).body).buffers if isinstance(b, Row)]
+    monkeypatch.setattr(pairs, "LARGEST_ROWS", 600)
+    monkeypatch.setattr(pairs, "PART", 32)
+    nest = assert_means_the_same(graph)
+    assert [b.size for b in used(nest.body).buffers if isinstance(b, Row)] == [32]
 
 
 def test_new_names_are_none_that_are_taken() -> None:
