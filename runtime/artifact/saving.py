@@ -12,6 +12,7 @@ from ..c_export import as_c
 from ..cache_folder import temporary_in
 from ..python_export import as_python
 from ..signature import arguments_for
+from ..symbolic_call import SymbolicCall
 from .targets import CPU
 from .writing import bundle_bytes
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 BUNDLE: Final = "bundle"
 PYTHON: Final = "python"
+C: Final = "c"
 EXTENSION: Final = ".tmill"
 
 
@@ -30,10 +32,10 @@ def save_artifact(artifact: "Artifact", path: Path, format: str) -> Path:
         return path
     if format not in FORMATS:
         raise ArgumentValueError(f"format {format!r} is unknown: choose one of {', '.join(FORMATS)}")
-    if dims := artifact.signature.dims:
+    if format == C and (dims := artifact.signature.dims):
         raise ExportError(
-            f"{artifact.interface.name} cannot be written as {format}, whose sources are for known sizes, and"
-            f" {dims[0]} is none: export it with a number there, or as a bundle"
+            f"{artifact.interface.name} cannot be written as C, whose arrays have known sizes, and {dims[0]} is none:"
+            " export it with a number there, or in another format"
         )
     files = SOURCES[format](artifact)
     folder = path
@@ -56,7 +58,13 @@ def _python(artifact: "Artifact") -> dict[str, bytes]:
         interface.doc,
         interface.name,
     )
-    files = dict(as_python(function))
+    if signature.dims:
+        call = SymbolicCall(signature, artifact.likely_sizes)
+        with call.answering():
+            as_python(function)  # what printing assumes of sizes is a fact that the file checks
+            files = dict(as_python(function))
+    else:
+        files = dict(as_python(function))
     if artifact.targets != (CPU,):
         from ..gpu.python_export import as_triton
 
@@ -78,7 +86,7 @@ def _c(artifact: "Artifact") -> dict[str, bytes]:
     return {name: text.encode() for name, text in files.items()}
 
 
-SOURCES: Final[Mapping[str, Callable[["Artifact"], dict[str, bytes]]]] = {PYTHON: _python, "c": _c}
+SOURCES: Final[Mapping[str, Callable[["Artifact"], dict[str, bytes]]]] = {PYTHON: _python, C: _c}
 """Formats that are folders of sources."""
 
 FORMATS: Final = (BUNDLE, *SOURCES)

@@ -32,10 +32,11 @@ def names_of_sizes(sizes: Iterable[SymbolicSize]) -> list[str]:
 
 def size_text(size: Any, variables: Mapping[str, str]) -> str:
     """A size as an expression of the variables, as the formatter writes it."""
-    return _spaced(size.spelled(variables)) if isinstance(size, SymbolicSize) else str(size)
+    return spaced(size.spelled(variables)) if isinstance(size, SymbolicSize) else str(size)
 
 
-def _spaced(text: str) -> str:
+def spaced(text: str) -> str:
+    """An expression as the formatter writes it."""
     return text.replace("*", " * ")
 
 
@@ -69,7 +70,7 @@ def size_statements(
     needed = set(used)
     for name, text in reversed(texts.items()):
         if variables[name] in needed:
-            lines.append(f"    {variables[name]} = {_spaced(text)}")
+            lines.append(f"    {variables[name]} = {spaced(text)}")
             needed.update(sizes_used(variables, [text]))
     return lines[::-1]
 

@@ -106,7 +106,7 @@ def print_module(
     if is_checked:
         reference = plain(graph, module, parameters)
         reference.write()
-        bodies.append(reference.text("reference", (), MEANING, _reading(reference, reference.used_sizes)))
+        bodies.append(reference.text("reference", (), MEANING, reading(reference, reference.used_sizes)))
     nested = nested_functions(module)
     tile_functions = tiles.tile_functions(module)
     c_functions = _c_functions(module)
@@ -166,7 +166,7 @@ def print_compared(graph: Graph, doc: str, imports: str, blocks: Sequence[str], 
         *blocks,
         compared.entry(parameters, reads),
         *("\n".join(lines) for lines in (*helper_functions(module), *nested)),
-        "\n".join(reference.text("reference", (), MEANING, _reading(reference, reference.used_sizes))),
+        "\n".join(reference.text("reference", (), MEANING, reading(reference, reference.used_sizes))),
         *("\n".join(lines) for lines in self_check(graph, entry_name(graph), module, compared.before)),
     ]
     used = ["base64"] * any(array_text(constant.array) is None for _, constant in module.constants.values())
@@ -313,14 +313,14 @@ def entry_functions(graph: Graph, name: str, main: Function, effects: bool) -> l
     outputs = [f"{v.type}" for v in graph.outputs]
     doc = f"Inputs: {', '.join(inputs) or 'none'}. Outputs: {', '.join(outputs) or 'none'}."
     if not has_workspace(main):
-        return [main.text(name, (), doc, _reading(main, main.used_sizes))]
+        return [main.text(name, (), doc, reading(main, main.used_sizes))]
     sizes = sizes_used(main.module.sizes, [*_views(main), main.module.size(main.arena_bytes)])
     first = [*_first_parameters(effects), *main.used_sizes]
     run, arguments = ("mine[0].run(", ("statements", *first)) if main.may_warn else ("statements(", first)
     entry = [
         *definition(name, main.parameters),
         f'    """{doc}"""',
-        *_reading(main, [*main.used_sizes, *sizes]),
+        *reading(main, [*main.used_sizes, *sizes]),
         *(
             ["    outside = contextvars.copy_context()  # in which the Python functions run"]
             if effects
@@ -338,7 +338,7 @@ def entry_functions(graph: Graph, name: str, main: Function, effects: bool) -> l
     return [workspace, entry, main.text("statements", first)]
 
 
-def _reading(function: Function, used: Sequence[str]) -> list[str]:
+def reading(function: Function, used: Sequence[str]) -> list[str]:
     """Statements that read sizes off the inputs."""
     return size_statements(function.graph, function.parameters, function.module.sizes, used)
 

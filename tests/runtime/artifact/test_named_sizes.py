@@ -1,6 +1,8 @@
 """Artifacts for arrays of any size: what is exported, what is checked in files and in calls, and what is computed."""
 
 import json
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -113,12 +115,39 @@ def test_what_the_function_asks_of_sizes_must_be_declared() -> None:
         tm.export(lambda x: x, "f64[B*C]")
 
 
-@pytest.mark.parametrize("format", ["python", "c"])
-def test_sources_are_for_known_sizes(format: str, tmp_path: Path) -> None:
+def test_c_is_for_known_sizes(tmp_path: Path) -> None:
     artifact = tm.export(predict, "x: f64[B, 4]")
-    with pytest.raises(tm.errors.ExportError, match=f"{format}, whose sources are for known sizes"):
-        artifact.save(tmp_path / "p", format=format)
+    with pytest.raises(tm.errors.ExportError, match="C, whose arrays have known sizes"):
+        artifact.save(tmp_path / "p", format="c")
     assert not list(tmp_path.iterdir())
+
+
+def halves(x: Any, y: Any, B: int = 2) -> Any:
+    n = x.shape[0]
+    return x[: n // 2] * y[0, 0] + np.arange(n // 2) / n, y.reshape(-1, B)
+
+
+def test_a_python_file_reads_and_checks_sizes_by_their_names(tmp_path: Path) -> None:
+    constraints = ["K <= B", "B % 4 == 0", "B >= 1", "K >= 1"]
+    artifact = tm.export(halves, "x: f64[2*K + 1]", "y: f64[B, 16]", constraints=constraints)
+    file = artifact.save(tmp_path / "halves.py", format="python")
+    names: dict[str, Any] = {"__name__": "halves"}
+    exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), names)
+    made = names["halves"]
+    for k, b in ((1, 4), (4, 4), (5, 8)):
+        x, y = np.linspace(0.0, 1.0, 2 * k + 1), np.linspace(-1.0, 1.0, 16 * b).reshape(b, 16)
+        for found, expected in zip(made(x, y), halves(x, y), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    for shapes, message in (
+        (((4,), (4, 16)), r"expected arrays with x.shape\[0\] == 2\*K \+ 1, found K = 1"),
+        (((11,), (4, 16)), "expected arrays with B >= K, found K = 5, B = 4"),
+        (((3,), (6, 16)), "expected arrays with B % 4 == 0, found B = 6"),
+        (((3,), (4, 15)), r"y: expected an array of shape \(None, 16\), found \(4, 15\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            made(*map(np.ones, shapes))
+    ran = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("ok:")
 
 
 DAMAGED: dict[str, Any] = {

@@ -15,6 +15,24 @@ def array(name, x, dtype, shape):
         raise ValueError(f"{name}: expected an array of shape {shape}, found {x.shape}")
     return x
 ''',
+    "sized": '''\
+def sized(name, x, dtype, shape):
+    """`x`, if it is an array of this dtype and shape; any length will do where that is None."""
+    if type(x) is not np.ndarray and type(x) is not np.memmap:
+        raise TypeError(f"{name}: expected an array of NumPy, found {type(x).__name__}")
+    if x.dtype != dtype:
+        raise TypeError(f"{name}: expected an array of {np.dtype(dtype)}, found {x.dtype}")
+    if x.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, x.shape)):
+        raise ValueError(f"{name}: expected an array of shape {shape}, found {x.shape}")
+    return x
+''',
+    "fact": '''\
+def fact(text, holds, **sizes):
+    """Refuse arrays of sizes for which this file was not made."""
+    if not holds:
+        found = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+        raise ValueError(f"expected arrays with {text}, found {found or 'others'}")
+''',
     "number": '''\
 def number(name, x, kind, dtype):
     """A number of Python's as NumPy's; an int will do for a float, and a float for a complex."""

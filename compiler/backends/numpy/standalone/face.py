@@ -13,10 +13,14 @@ from ....dtypes import DType
 from ....errors import ExportError
 from ....identifiers import identifier
 from ....program import Argument, ArrayOutput, Program, Static, order_of_keys
+from ....shapes.scope import relations_among
+from ....symbolic_size import SymbolicSize
 from ...python_literals import dtype_text, value_text
 from ...python_text import Names, bare_tuple, tuple_text, wrapped
 from ..form import RESERVED, Module, shape_text
+from ..named_sizes import names_of_sizes
 from .parameters import Exported, Given, head_items
+from .size_checks import size_checks
 
 
 def _numpy_dtype(dtype: DType) -> tuple[str, str]:
@@ -76,6 +80,7 @@ class Face:
         self.names = Names([*RESERVED, *self.module.fixed_names, *hidden])
         for parameter in self.parameters:
             self._enter(parameter)
+        self._check_sizes()
         self._check_writes()
         out = self.names.claim("out")
         result = self._result(out)
@@ -196,6 +201,9 @@ class Face:
             self._check("number", quoted(path), path, kind, dtype, target=target)
         elif leaf.is_scalar:
             self._check("scalar", quoted(path), path, dtype, target=target)
+        elif any(isinstance(size, SymbolicSize) for size in leaf.type.shape):
+            shape = tuple_text(["None" if isinstance(n, SymbolicSize) else str(n) for n in leaf.type.shape])
+            self._check("sized", quoted(path), path, dtype, shape, target=target)
         else:
             self._check("array", quoted(path), path, dtype, shape_text(leaf.type.shape), target=target)
 
@@ -203,6 +211,23 @@ class Face:
         self.module.note_dtype(leaf.type.dtype)
         package, name = self.library.dtype(leaf.type.dtype)
         return f"{self._global(package)}.{name}"
+
+    def _check_sizes(self) -> None:
+        """Named sizes are read off the arguments, for what was declared of them."""
+        types = [argument.type for argument in self.program.arguments]
+        found = names_of_sizes(n for type in types for n in type.shape if isinstance(n, SymbolicSize))
+        if not found:
+            return
+        names = {name: self.names.claim(name) for name in found}
+        shapes = [type.shape for type in types]
+        lines = size_checks(self.paths, self.inputs, shapes, relations_among(found), names)
+        if any(line.startswith("fact(") for line in lines):
+            self.checks.setdefault("fact", "fact")
+        fact = self._global("fact")
+        self.lines += [
+            f"    {fact}{line.removeprefix('fact')}" if line.startswith("fact(") else f"    {line}"
+            for line in lines
+        ]
 
     def _check_writes(self) -> None:
         """A program knows nothing of arguments that share memory."""

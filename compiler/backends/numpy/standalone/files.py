@@ -21,6 +21,7 @@ from ..printer import (
     module_of,
     nested_functions,
     parameters_of,
+    reading,
 )
 from ..self_check import self_check, self_check_names
 from .checks import CHECKS
@@ -58,7 +59,8 @@ def python_files(function: TracedFunction) -> dict[str, str | bytes]:
     if not effects:
         reference = plain(graph, module, parameters)
         reference.write()
-        bodies.append(reference.text("reference", (), "The meaning of every operation, one by one."))
+        meaning = "The meaning of every operation, one by one."
+        bodies.append(reference.text("reference", (), meaning, reading(reference, reference.used_sizes)))
     nested = nested_functions(module)
     known = list(module.known)
     tile_functions = tiles.tile_functions(module)

@@ -1,0 +1,61 @@
+"""Statements of an exported function that read its named sizes off the arguments, and check what is declared."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from ....ir import Shape
+from ....shapes.dim import Comparison
+from ....shapes.guards import limit_texts
+from ....shapes.solving import SizeReader
+from ....shapes.spelling import spelled, spelled_comparison
+from ....shapes.terms import sizes_in
+from ....shapes.unpacking import unpacking
+from ...python_literals import value_text
+from ..named_sizes import spaced
+
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def size_checks(
+    paths: Sequence[str],
+    arrays: Sequence[str],
+    shapes: Sequence[Shape],
+    relations: Sequence[Comparison],
+    names: Mapping[str, str],
+) -> list[str]:
+    """``B = x.shape[0]``, and ``fact("1 <= B", 1 <= B, B=B)`` for all that is known.
+
+    `paths` are the arguments in the user's words, `arrays` the variables that hold them, and `names` the variables of
+    sizes.
+    """
+    reader = SizeReader(paths, shapes, relations)
+    lengths = [f"{array}.shape" for array in arrays]
+    bound = unpacking(reader, lengths, names)
+    shown, checked = (_facts(reader, lengths, bound, called) for called in ({}, names))
+    return [
+        *(f"{names[size]} = {spaced(text)}" for size, text in bound.items()),
+        *dict.fromkeys(_check(*texts, bound, names) for texts in zip(shown, checked, strict=True)),
+    ]
+
+
+def _facts(
+    reader: SizeReader, lengths: Sequence[str], bound: Mapping[str, str], names: Mapping[str, str]
+) -> Iterator[str]:
+    """Conditions of Python, limits first."""
+    axes = {f"{lengths[argument]}[{axis}]": terms for (argument, axis), terms in reader.axes}
+    for step in reader.steps:
+        name = names.get(step.size.text, step.size.text)
+        yield from limit_texts(step.size, name)
+        if not step.size.min and bound[step.size.text] not in axes:
+            yield f"{name} >= 0"
+    for one in reader.assumptions.relations:
+        yield spelled_comparison(one.terms, one.relation, names)
+    for length, terms in axes.items():
+        if any(True for _ in sizes_in(terms)) and bound.get(spelled(terms)) != length:
+            yield f"{length} == {spelled(terms, names)}"
+
+
+def _check(shown: str, checked: str, bound: Mapping[str, str], names: Mapping[str, str]) -> str:
+    words = set(_WORD.findall(checked))
+    known = [f"{size}={names[size]}" for size in bound if names[size] in words]
+    return f"fact({', '.join([str(value_text(shown)), spaced(checked), *known])})"
