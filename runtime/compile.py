@@ -22,6 +22,7 @@ from .dynamic import Dynamic, Given, check_arguments, read_dynamic
 from .entry import MISS, always_miss
 from .environment import checking, usual_lock
 from .gpu.arguments import entered
+from .key_orders import key_orders, sees_keywords_in_order
 from .log import logger
 from .recompilation import Recompilation, recompilation
 from .signature import Signature, StaticLeaf, arguments_for, gpu_of, sign
@@ -89,6 +90,7 @@ class CompiledFunction:
         check_donated(function, options.donate_argnums, sorted(self._static_argnums))
         self._has_static = bool(options.static_argnums or options.static_argnames)
         check_arguments(function, options.dynamic)
+        self._sees_keywords = sees_keywords_in_order(function)
         self._variants = Variants()
         self._last: Recompilation | None = None
         """Why the newest variant was compiled."""
@@ -130,7 +132,7 @@ class CompiledFunction:
         if any(map(is_traced, leaves)):
             return self._call_traced(args, kwargs)
         leaves, leave = entered(leaves)
-        variant = self._variant(sign(leaves, tree))
+        variant = self._variant(self._signed(leaves, tree, kwargs))
         if variant.uses_variables:
             return self._call_traced(args, kwargs)
         self._entry = variant.entry
@@ -161,6 +163,10 @@ class CompiledFunction:
         if self._has_static:
             args, kwargs = self._wrap_static(args, kwargs)
         return flatten_arguments(args, kwargs)
+
+    def _signed(self, leaves: list[Any], tree: Any, kwargs: dict[str, Any]) -> Signature:
+        with_keywords = self._sees_keywords and len(kwargs) > 1
+        return sign(leaves, tree, key_orders(tree, leaves, with_keywords=with_keywords))
 
     def _wrap_static(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -334,7 +340,7 @@ class CompiledFunction:
         Sizes have names where the call is served by a program for many, or would be.
         """
         leaves, tree = self._flatten(args, kwargs)
-        called = sign(entered(leaves)[0], tree)
+        called = self._signed(entered(leaves)[0], tree, kwargs)
         variant = self._variants.find(called)
         if variant is None:
             return self._lowered(called, self._symbolic(called))

@@ -110,7 +110,7 @@ class CheckWriter:
         self._miss_if(f"len(args) != {args.num_children} or len(kwargs) != {kwargs.num_children}")
         is_known = all(
             self._visit(child, f"args[{i}]") for i, child in enumerate(args.children())
-        ) and self._visit_dict(kwargs, "kwargs")
+        ) and self._visit_dict(kwargs, "kwargs", in_order=any(self.signature.orders[-1:]))
         if is_known and self._shapes:
             names = size_names(self.signature)
             self.lines += matching(self.signature.sizes, self._shapes, names, "return MISS")
@@ -123,7 +123,7 @@ class CheckWriter:
         name = self._bind(source)
         if tree.type is dict:
             self._miss_if(f"type({name}) is not dict or len({name}) != {tree.num_children}")
-            return self._visit_dict(tree, name)
+            return self._visit_dict(tree, name, in_order=bool(self.signature.orders))
         if tree.type in (list, tuple) or optree.is_namedtuple_class(tree.type):
             container = f"{tree.type.__name__}_{name}"
             self.names[container] = tree.type
@@ -134,12 +134,16 @@ class CheckWriter:
             return True
         return False
 
-    def _visit_dict(self, tree: Any, name: str) -> bool:
+    def _visit_dict(self, tree: Any, name: str, *, in_order: bool) -> bool:
         keys = tree.entries()
         if not all(type(key) in (str, int) for key in keys):
             return False
-        for key in keys:
-            self._miss_if(f"{key!r} not in {name}")
+        if in_order:
+            self.names[f"keys_{name}"] = [keys[place] for place in order_of_keys(tree)]
+            self._miss_if(f"[*{name}] != keys_{name}")
+        else:
+            for key in keys:
+                self._miss_if(f"{key!r} not in {name}")
         return all(
             self._visit(child, f"{name}[{key!r}]") for key, child in zip(keys, tree.children(), strict=True)
         )

@@ -103,8 +103,8 @@ def _fix_of_sizes(called: Signature) -> str:
 
 
 def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:
-    if called.tree != other.tree:
-        return "pass the same containers, with the same keys and lengths"
+    if called.tree != other.tree or called.orders != other.orders:
+        return "pass the same containers, with the same keys in one order, and of the same lengths"
     for ours, theirs in zip(called.specs, other.specs, strict=True):
         if is_one_of(ours, theirs):
             continue

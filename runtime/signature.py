@@ -16,6 +16,7 @@ from ..compiler.shapes.solving import SizeReader
 from ..compiler.shapes.terms import sizes_in
 from ..compiler.symbolic_size import SymbolicSize
 from .gpu.device_array import DeviceArray
+from .key_orders import KeyOrders
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,8 @@ class Signature:
     specs: tuple[Spec, ...]
     guards: Guards = field(default=Guards(), compare=False)
     """What holds of named sizes, besides their own limits."""
+    orders: KeyOrders = ()
+    """In which order the keys of dicts come, as `key_orders` says; empty if it does not matter."""
 
     @property
     def paths(self) -> list[str]:
@@ -152,7 +155,7 @@ class Signature:
             replace(spec, shape=tuple(map(number, spec.shape))) if isinstance(spec, ArraySpec) else spec
             for spec in self.specs
         )
-        return Signature(self.tree, tuple(specs))
+        return Signature(self.tree, tuple(specs), orders=self.orders)
 
     @property
     def family(self) -> "Signature":
@@ -161,7 +164,7 @@ class Signature:
             ArraySpec(spec.dtype, (-1,) * len(spec.shape), spec.gpu) if isinstance(spec, ArraySpec) else spec
             for spec in self.specs
         )
-        return Signature(self.tree, tuple(specs))
+        return Signature(self.tree, tuple(specs), orders=self.orders)
 
     def __str__(self) -> str:
         leaves = ", ".join(f"{path}: {spec}" for path, spec in zip(self.paths, self.specs, strict=True))
@@ -195,7 +198,13 @@ class Signature:
         ]
         lines += [f"{path}: {ours[path]} is new" for path in ours if path not in theirs]
         lines += [f"{path}: {theirs[path]} is gone" for path in theirs if path not in ours]
-        return lines if lines or self.tree == other.tree else ["the containers of the arguments changed"]
+        if self.tree == other.tree:
+            return lines + [
+                f"a dict has its keys in the order {ours!r:.120}, and had them in the order {theirs!r:.120}"
+                for ours, theirs in zip(self.orders, other.orders, strict=True)
+                if ours != theirs
+            ]
+        return lines or ["the containers of the arguments changed"]
 
 
 def is_one_of(spec: Spec, other: Spec) -> bool:
@@ -210,9 +219,9 @@ def is_one_of(spec: Spec, other: Spec) -> bool:
     )
 
 
-def sign(leaves: Sequence[Any], tree: Any) -> Signature:
+def sign(leaves: Sequence[Any], tree: Any, orders: KeyOrders = ()) -> Signature:
     """The signature of a call."""
-    return Signature(tree, tuple(_spec(leaf, tree, i) for i, leaf in enumerate(leaves)))
+    return Signature(tree, tuple(_spec(leaf, tree, i) for i, leaf in enumerate(leaves)), orders=orders)
 
 
 def _spec(leaf: Any, tree: Any, index: int) -> Spec:

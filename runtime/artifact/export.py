@@ -81,6 +81,8 @@ def export(
             setting. An array or number is an example, and a container of these and of texts is one of arguments.
             What is not described has its default, and is a setting, too: other values are refused later.
             A size may have a name, ``"x: f32[B, 2*K + 1]"``: the artifact is for all such sizes.
+            The function sees dicts with their keys in the order in which they stand here. Later, values are found by
+            their keys, in whatever order; loaded functions refuse an OrderedDict in another one.
         targets: what it is made for: ``"cpu"``, and ``"cuda:sm_90"``, ``"cuda:sm_80"`` and so on, whose kernels are
             compiled now and stored with it. No such GPU need be there, but Triton. Newer GPUs run what is for
             ``"cuda:sm_80"``, ``sm_86`` or ``sm_89``, too, from PTX that their driver compiles. With ``"cpu-c"`` it is

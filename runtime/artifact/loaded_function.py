@@ -1,7 +1,9 @@
 """`LoadedFunction`: a function whose Python code is not there, called, compiled and transformed by its graph."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from ...compiler.errors import ArgumentMismatchError
 from ...compiler.ir import Graph, Shape
 from ...compiler.outside_array import as_seen_inside
 from ...compiler.program import (
+    NAMESPACE,
     ArrayOutput,
     argument_names,
     describe,
@@ -26,7 +29,7 @@ from ...passes.fix_sizes import fix_sizes
 from ..compile import CompiledFunction, Options
 from ..dynamic import Dynamic
 from ..gpu.device_array import DeviceArray
-from ..signature import ArraySpec, Signature, StaticLeaf, StaticSpec, identity_of
+from ..signature import ArraySpec, Signature, StaticLeaf, StaticSpec, identity_of, sign
 from ..symbolic_call import SymbolicCall
 from ..tape import joined
 from ..transform import is_array, overwrite, run
@@ -84,6 +87,10 @@ class LoadedFunction(CompiledFunction):
             for leaf, spec in zip(leaves, specs, strict=True)
         ], self.artifact.signature.tree
 
+    def _signed(self, leaves: list[Any], tree: Any, kwargs: dict[str, Any]) -> Signature:
+        """Dicts stand for one with their keys in the order that was exported, so theirs does not matter."""
+        return sign(leaves, tree)
+
     def _symbolic(self, called: Signature) -> SymbolicCall | None:
         """The call with the named sizes of the artifact, if it has some."""
         signature = self.artifact.signature
@@ -115,6 +122,7 @@ class _Replay(StandIn):
             [shape for _, shape in arrays],
             [guard.comparison for guard in artifact.signature.guards.guards],
         )
+        self._has_ordered = _has_ordered(artifact.signature.tree)
         self._fixed: dict[tuple[int, ...], Graph] = {}
         """The graph for the sizes of calls that were traced."""
 
@@ -171,6 +179,8 @@ class _Replay(StandIn):
                 f"{describe(self)} was exported for arguments of the structure {wanted}, and is called with {given},"
                 " where * is an array, a number or a setting"
             ) from None
+        if self._has_ordered:
+            self._check_orders(signature.tree, call)
         for leaf, spec, name in zip(found, signature.specs, self.names, strict=True):
             if isinstance(spec, StaticSpec):
                 self._check_setting(leaf, spec, name)
@@ -183,6 +193,23 @@ class _Replay(StandIn):
                 [x for x, spec in zip(found, signature.specs, strict=True) if spec.is_traced]
             )
         return found
+
+    def _check_orders(self, tree: Any, given: Any) -> None:
+        """Where an OrderedDict was exported, keys come in its order."""
+        if tree.is_leaf() or tree.type is NoneType:
+            return
+        if issubclass(tree.type, dict):
+            keys = tree.entries()
+            if tree.type is OrderedDict and list(given) != keys:
+                raise ArgumentMismatchError(
+                    f"{describe(self)} was exported for an OrderedDict with its keys in the order {keys!r:.120}, and"
+                    f" is called with {list(given)!r:.120}"
+                )
+            parts = [given[key] for key in keys]
+        else:
+            parts = optree.tree_flatten_one_level(given, namespace=NAMESPACE)[0]
+        for child, part in zip(tree.children(), parts, strict=True):
+            self._check_orders(child, part)
 
     def _check_sizes(self, leaves: Sequence[Any]) -> None:
         """Those of arrays whose sizes are known."""
@@ -259,6 +286,11 @@ def _same(found: Shape, wanted: Sequence[Extent]) -> bool:
         other is size or not (isinstance(size, SymbolicSize) or isinstance(other, SymbolicSize))
         for other, size in zip(found, wanted, strict=True)
     )
+
+
+def _has_ordered(tree: Any) -> bool:
+    """Whether an OrderedDict is in a structure."""
+    return tree.type is OrderedDict or any(map(_has_ordered, tree.children()))
 
 
 def _share(x: Any, other: Any) -> bool:

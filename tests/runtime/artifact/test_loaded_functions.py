@@ -196,6 +196,35 @@ def test_any_number_of_arguments_and_keywords(load: Load) -> None:
         loaded(x, x, scale=2.0)
 
 
+def test_dicts_stand_for_the_order_that_was_exported(load: Load) -> None:
+    def f(d: Any) -> Any:
+        first, second = d.values()
+        return first - 2 * second
+
+    x, y = np.arange(3.0), np.ones(3)
+    loaded = load(tm.export(f, {"b": "f64[3]", "a": "f64[3]"}))
+    for given in ({"b": x, "a": y}, {"a": y, "b": x}, {"b": x, "a": y}):
+        for _ in range(2):  # the general way, then the generated entry
+            assert_same(loaded(given), x - 2 * y)
+    assert len(loaded.signatures()) == 1
+
+
+def test_an_ordered_dict_must_come_in_the_order_that_was_exported(load: Load) -> None:
+    def f(held: Any) -> Any:
+        first, second = held["pair"][1].values()
+        return first - 2 * second
+
+    def held(**pair: Any) -> Any:
+        return {"pair": [None, OrderedDict(pair)], "more": {"z": 1.0, "y": 2.0}}
+
+    x, y = np.arange(3.0), np.ones(3)
+    loaded = load(tm.export(f, held(b="f64[3]", a="f64[3]")))
+    assert_same(loaded(held(b=x, a=y)), x - 2 * y)
+    for call in (loaded, tm.compile(loaded), tm.grad(lambda given: np.sum(loaded(given)))):
+        with pytest.raises(ArgumentMismatchError, match=r"\['b', 'a'\], and is called with \['a', 'b'\]"):
+            call(held(a=y, b=x))
+
+
 class Point(NamedTuple):
     x: Any
     y: Any
