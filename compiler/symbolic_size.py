@@ -63,6 +63,11 @@ class SymbolicSize:
         raise NotImplementedError
 
     @property
+    def may_overflow(self) -> bool:
+        """Whether it might need more than 64 bits where arrays are as large as memories are."""
+        raise NotImplementedError
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """The least and the greatest value that it may have, by what is known of each named size by itself."""
         raise NotImplementedError

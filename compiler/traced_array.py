@@ -482,7 +482,7 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
 def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
     """A symbolic size, or what Python's ``if`` would take a comparison of sizes for."""
     if isinstance(x, SymbolicSize):
-        return size_value(x, weak_dtype)
+        return size_value(x, weak_dtype) if _fits(x) else as_value(operator.index(x), weak_dtype)
     if isinstance(x, SymbolicFact):
         return Constant(bool(x))
     raise ArgumentTypeError(f"expected an array, not {type(x).__name__}: {x!r:.80}", user_location())
@@ -490,12 +490,18 @@ def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
 
 def size_value(size: Any, dtype: DType | None = None) -> Value:
     """A symbolic size as a number. As with Python's ints, one that the integer dtype cannot hold is an error."""
-    if dtype is not None and dtype.kind in "iu" and dtype.itemsize < INT64.itemsize:
-        limit = int(np.iinfo(dtype).max)
-        if not size <= limit:
+    if dtype is not None and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        is_above = dtype.itemsize < INT64.itemsize and not size <= int(limits.max)
+        if is_above or not size >= int(limits.min):
             raise OverflowError(f"{size!r} is a Python integer out of bounds for {dtype}")
     value = bind("size", of=size)
     return value if dtype is None else convert(value, dtype)
+
+
+def _fits(size: SymbolicSize) -> bool:
+    """Whether 64 bits hold a size, as which a program computes it."""
+    return not size.may_overflow or (size >= -(2**63) and size <= 2**63 - 1)  # type: ignore[operator]
 
 
 def as_size(x: Any) -> Any:
@@ -509,9 +515,11 @@ def as_size(x: Any) -> Any:
     return operator.index(x)
 
 
-def _recorded(size: SymbolicSize) -> "TracedArray | None":
+def _recorded(size: SymbolicSize) -> "TracedArray | int | None":
     """A symbolic size as the Python int that it stands for, in the function that is traced."""
-    return None if current_trace() is None else wrap(size_value(size), weak=int)
+    if current_trace() is None:
+        return None
+    return wrap(size_value(size), weak=int) if _fits(size) else operator.index(size)
 
 
 SymbolicSize.recorded = _recorded

@@ -3,11 +3,12 @@
 import operator
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from keyword import iskeyword
-from math import ceil, floor, isfinite
+from math import ceil, floor, isfinite, log2
 from types import CodeType
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 from weakref import WeakValueDictionary
@@ -21,6 +22,7 @@ from . import division
 from .bounds import own_lowest
 from .spelling import spelled, spelled_comparison, spelled_facts
 from .terms import (
+    Monomial,
     Size,
     Terms,
     add,
@@ -131,6 +133,11 @@ class Dim(SymbolicSize):
         return spelled(self.terms, names)
 
     @property
+    def may_overflow(self) -> bool:
+        """Products of different sizes mostly count the elements of an array. A third power of one does not."""
+        return any(abs(count) >= 2**31 or _most_often(monomial) > 2 for monomial, count in self.terms)
+
+    @property
     def bounds(self) -> tuple[float, float]:
         return own_lowest(self.terms), -own_lowest(scale(self.terms, -1))
 
@@ -177,7 +184,9 @@ class Dim(SymbolicSize):
         return other // self, other % self
 
     def __pow__(self, power: object) -> Any:
-        if not isinstance(power, int) or not 0 <= power <= MOST_POWER:
+        if isinstance(power, Dim) or (type(power) is int and power > MOST_POWER):
+            return operator.index(self) ** operator.index(power)
+        if not isinstance(power, int) or power < 0:
             return _with_number(operator.pow, self, power)
         result: Dim | int = 1
         for _ in range(power):
@@ -185,6 +194,8 @@ class Dim(SymbolicSize):
         return result
 
     def __rpow__(self, base: object) -> Any:
+        if type(base) is int and abs(base) > 1 and not (self >= 0 and self <= int(62.9 / log2(abs(base)))):
+            return base ** operator.index(self)  # what 64 bits do not hold, or a fraction
         return _with_number(operator.pow, self, base, swapped=True)
 
     def __truediv__(self, other: object) -> Any:
@@ -259,8 +270,16 @@ class Dim(SymbolicSize):
     def __repr__(self) -> str:
         return spelled(self.terms)
 
+    def __str__(self) -> str:
+        return str(self._shown(sys._getframe(1).f_code))
+
     def __format__(self, spec: str) -> str:
-        return format(repr(self), spec)
+        return format(self._shown(sys._getframe(1).f_code), spec)
+
+    def _shown(self, code: CodeType) -> int | str:
+        """The expression for ourselves; for the user's code the number, as a text may be a name of something."""
+        answers = ANSWERS.get()
+        return answers.whole(self) if answers is not None and answers.is_for_user(code) else repr(self)
 
     def __reduce__(self) -> "tuple[Callable[[Terms], Extent], tuple[Terms]]":
         return of_terms, (self.terms,)
@@ -461,6 +480,12 @@ _UFUNCS: Mapping[str, Callable[..., Any]] = {
     "greater": operator.gt,
     "greater_equal": operator.ge,
 }
+
+
+def _most_often(monomial: Monomial) -> int:
+    """How often a product has the size that it has most often."""
+    counts = Counter(size for found in monomial for size in set(sizes_in(atom(found))))
+    return max(counts.values(), default=0)
 
 
 def _extreme(op: Literal["min", "max"], sizes: Iterable[Extent]) -> Extent:

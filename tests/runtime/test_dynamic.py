@@ -213,6 +213,7 @@ def weight(n: int) -> int:
         lambda n: max(collections.Counter([n, 4, n]).values()),
         lambda n: n in (2, 4) or n in [3, 7],
         lambda n: f"{n} rows",
+        lambda n: {f"w{k}": 2 * k for k in range(9)}[f"w{n}"] + len(str(n)),
         lambda n: types.SimpleNamespace(rows=n).rows,
     ],
 )
@@ -221,6 +222,41 @@ def test_sizes_are_found_where_numbers_are(look: Any) -> None:
     for n in (3, 6, 2, 4, 5, 6, 3):
         for _ in range(2):
             assert f(np.ones(n)) == (n, look(n))
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda n: 2**n,
+        lambda n: 10**n - 1,
+        lambda n: n**12,
+        lambda n: n**n,
+        lambda n: n * (n * n - 1) * 10**14,
+        lambda n: 2 ** (5 - n),
+    ],
+)
+def test_numbers_of_sizes_are_as_large_as_pythons(compute: Callable[[int], float]) -> None:
+    f = tm.compile(lambda x: (x * compute(x.shape[0]), x + compute(len(x)) / 3), on_recompile="ignore")
+    for n in (3, 5, 70, 7, 100, 3):
+        scaled, moved = f(np.ones(n))
+        np.testing.assert_allclose(scaled, np.full(n, float(compute(n))))
+        np.testing.assert_allclose(moved, np.full(n, 1 + compute(n) / 3))
+
+
+def test_a_size_below_what_an_integer_dtype_holds_is_refused_as_numpy_does() -> None:
+    f = tm.compile(lambda x: x + (8 - x.shape[0]), on_recompile="ignore")
+    for dtype, largest in ((np.uint8, 8), (np.uint64, 8), (np.int8, 136)):
+        for n in (3, 5, largest):
+            np.testing.assert_array_equal(f(np.ones(n, dtype)), np.ones(n, dtype) + (8 - n))
+        with pytest.raises(OverflowError, match="out of bounds"):
+            f(np.ones(largest + 1, dtype))
+
+
+@pytest.mark.usefixtures("c_toolchain")
+def test_arrays_without_elements_have_axes_of_many_sizes() -> None:
+    f = tm.compile(lambda x: (x @ x.T, np.sort(x, axis=0), np.cumsum(x, axis=1)), backend="c")
+    for columns in (3, 4, 9):
+        assert [found.shape for found in f(np.ones((0, columns)))] == [(0, 0), (0, columns), (0, columns)]
 
 
 _COMPARISONS: dict[str, Callable[[int, int], bool]] = {

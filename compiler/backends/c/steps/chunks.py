@@ -8,7 +8,7 @@ from ....loops.work import CHUNK, MOST_CHUNKS
 from ....symbolic_size import SymbolicSize, is_known, maximum, minimum, quotient
 from ..function import CFunction
 from ..parameters import parameters
-from ..sizes import size_text
+from ..sizes import names_in_call, size_text
 
 _PARALLEL = Template("""\
 static void $name($parameters, long threads)
@@ -81,5 +81,7 @@ def over_chunks(name: str, declared: Sequence[str], items: int, size: int, eleme
 def nothing(call: Call, name: str) -> CFunction:
     """The function of a call whose results have no elements."""
     inputs, outputs = (tuple(value.type for value in values) for values in (call.inputs, call.outputs))
-    declared = ", ".join([*parameters(inputs, outputs), "long threads"])
-    return CFunction(name, f"static void {name}({declared}) {{}}\n", inputs, outputs, frozenset(), 0)
+    sizes = names_in_call(call)
+    declared = ", ".join([*parameters(inputs, outputs, sizes=sizes), "long threads"])
+    text = f"static void {name}({declared}) {{}}\n"
+    return CFunction(name, text, inputs, outputs, frozenset(), 0, sizes=sizes)
