@@ -185,6 +185,7 @@ class Dim(SymbolicSize):
 
     def __pow__(self, power: object) -> Any:
         if isinstance(power, Dim) or (type(power) is int and power > MOST_POWER):
+            self.as_number()  # an error outside of traced functions
             return operator.index(self) ** operator.index(power)
         if not isinstance(power, int) or power < 0:
             return _with_number(operator.pow, self, power)
@@ -194,9 +195,10 @@ class Dim(SymbolicSize):
         return result
 
     def __rpow__(self, base: object) -> Any:
+        power = _with_number(operator.pow, self, base, swapped=True)
         if type(base) is int and abs(base) > 1 and not (self >= 0 and self <= int(62.9 / log2(abs(base)))):
             return base ** operator.index(self)  # what 64 bits do not hold, or a fraction
-        return _with_number(operator.pow, self, base, swapped=True)
+        return power
 
     def __truediv__(self, other: object) -> Any:
         return _with_number(operator.truediv, self, other)
