@@ -1,7 +1,9 @@
 """Tracing a user's function: from a Python call to a `Program`."""
 
 import inspect
+import operator
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +20,7 @@ from .outside import Outside
 from .outside_array import COMPILE_OR_COPY, OutsideArray, as_seen_inside
 from .storage import Storage
 from .symbolic_size import SymbolicFact, SymbolicSize, is_symbolic_shape
-from .trace import recording
+from .trace import is_idle, recording
 from .traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
 from .tracing import Known, Lane, Trace, array_type
 
@@ -153,7 +155,7 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
 
 def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any], result: Any) -> Program:
     """Collect the outputs: the arrays of the result, then the memory that was written to."""
-    found, out_tree = optree.tree_flatten(result, namespace=NAMESPACE)
+    found, out_tree = optree.tree_flatten(with_plain_keys(result), namespace=NAMESPACE)
     outputs: list[Value] = []
     leaves: list[ArrayOutput | Static] = []
     for leaf in found:
@@ -200,6 +202,19 @@ def _refuse_overlapping_writes(record: Trace) -> None:
             )
 
 
+def with_plain_keys(tree: Any) -> Any:
+    """Containers with numbers in the place of sizes that are keys of dicts, as the user has put them there."""
+    if type(tree) in (dict, OrderedDict):
+        return type(tree)((_plain(key), with_plain_keys(item)) for key, item in tree.items())
+    if type(tree) in (tuple, list):
+        return type(tree)(map(with_plain_keys, tree))
+    return tree
+
+
+def _plain(key: Any) -> Any:
+    return operator.index(key) if isinstance(key, SymbolicSize) else key
+
+
 # ---- leaves and paths --------------------------------------------------------------------------------
 
 NAMESPACE = "tracemill"
@@ -209,7 +224,7 @@ def flatten_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any], is_leaf: Callable[[Any], bool] | None = None
 ) -> tuple[list[Any], Any]:
     """The leaves and the tree of a call's arguments; `is_leaf` says what is not taken apart."""
-    call: Any = (args, kwargs)
+    call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
     leaves, tree = optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
     return list(map(as_seen_inside, leaves)), tree
 

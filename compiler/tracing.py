@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from .traced_array import TracedArray
 
 _PACKAGE = dirname(dirname(__file__))
+OPTREE = join(dirname(dirname(np.__file__)), "optree", "")
+"""The folder of the library that looks for keys in the user's dicts."""
 _INTERNAL = (
     *(join(_PACKAGE, layer, "") for layer in ("compiler", "passes", "runtime")),
     join(dirname(np.__file__), ""),
     join(dirname(dirname(np.__file__)), "scipy", ""),
-    join(dirname(dirname(np.__file__)), "optree", ""),
+    OPTREE,
     "<__array_function__",
 )
 

@@ -10,7 +10,7 @@ from ..compiler.shapes.assumptions import Assumptions
 from ..compiler.shapes.guards import Guards
 from ..compiler.shapes.scope import Observed, answering
 from ..compiler.trace import current_builder
-from ..compiler.tracing import is_library
+from ..compiler.tracing import OPTREE, is_library
 from .signature import Signature
 
 
@@ -47,7 +47,9 @@ class SymbolicCall:
 
 
 def is_for_user(code: CodeType) -> bool:
-    """Whether code is neither ours nor the ``__hash__`` of a dataclass."""
+    """Whether code is neither ours nor the ``__hash__`` of a dataclass; what finds keys in dicts is not ours."""
+    if code.co_filename.startswith(OPTREE):
+        return True
     is_generated = code.co_filename == "<string>" and code.co_name == "__hash__"
     return not is_generated and not is_library(code.co_filename)
 

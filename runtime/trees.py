@@ -7,18 +7,19 @@ import optree
 
 from ..compiler.errors import TreeMismatchError
 from ..compiler.outside_array import as_seen_inside
-from ..compiler.program import NAMESPACE
+from ..compiler.program import NAMESPACE, with_plain_keys
+from ..compiler.trace import is_idle
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a pytree and its structure."""
-    leaves, found = optree.tree_flatten(tree, namespace=NAMESPACE)
+    leaves, found = optree.tree_flatten(tree if is_idle() else with_plain_keys(tree), namespace=NAMESPACE)
     return list(map(as_seen_inside, leaves)), found
 
 
 def structure(tree: Any) -> Any:
     """The structure of a pytree, without its leaves."""
-    return optree.tree_structure(tree, namespace=NAMESPACE)
+    return optree.tree_structure(tree if is_idle() else with_plain_keys(tree), namespace=NAMESPACE)
 
 
 def show(structure: Any) -> str:

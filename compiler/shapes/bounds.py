@@ -23,7 +23,7 @@ def own_range(size: Size) -> Interval:
 
 def interval(terms: Terms, ranges: Ranges) -> Interval:
     """Bounds of the sum."""
-    return lowest(terms, ranges), -lowest(scale(terms, -1), ranges)
+    return _interval(terms, ranges, {})
 
 
 @lru_cache(1 << 14)
@@ -37,7 +37,19 @@ def lowest(terms: Terms, ranges: Ranges) -> Bound:
 
     Atoms of products are counted from their least values, as in ``N*M - N = n*m + m`` for ``N = n + 1, M = m + 1``.
     """
-    found = {one: atom_interval(one, ranges) for monomial, _ in terms for one in monomial}
+    return _lowest(terms, ranges, {})
+
+
+Remembered: TypeAlias = dict[Atom, Interval]
+"""Of operations, which may stand in each other many times over."""
+
+
+def _interval(terms: Terms, ranges: Ranges, remembered: Remembered) -> Interval:
+    return _lowest(terms, ranges, remembered), -_lowest(scale(terms, -1), ranges, remembered)
+
+
+def _lowest(terms: Terms, ranges: Ranges, remembered: Remembered) -> Bound:
+    found = {one: _atom_interval(one, ranges, remembered) for monomial, _ in terms for one in monomial}
     if any(len(monomial) > 1 for monomial, _ in terms):
         starts = {one: int(low) for one, (low, _) in found.items() if low not in (0, -inf)}
         shifted = {one: add(atom(one), number(low)) for one, low in starts.items()}
@@ -72,10 +84,17 @@ def _times(left: Bound, right: Bound) -> Bound:
 
 def atom_interval(found: Atom, ranges: Ranges) -> Interval:
     """Bounds of one atom; of a size, in its multiples."""
+    return _atom_interval(found, ranges, {})
+
+
+def _atom_interval(found: Atom, ranges: Ranges, remembered: Remembered) -> Interval:
     if isinstance(found, Size):
         known = ranges.get(found)
         return own_range(found) if known is None else known
-    return _operation_interval(found, [interval(arg, ranges) for arg in found.args])
+    if found not in remembered:
+        args = [_interval(arg, ranges, remembered) for arg in found.args]
+        remembered[found] = _operation_interval(found, args)
+    return remembered[found]
 
 
 def _operation_interval(found: Operation, args: list[Interval]) -> Interval:

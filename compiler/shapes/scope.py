@@ -7,10 +7,14 @@ from typing import Any
 
 from ..errors import UndecidedDimError
 from .assumptions import Assumptions, nothing
-from .dim import ANSWERS, Answers, Comparison, Dim, compared
+from .dim import ANSWERS, Answers, Comparison, Dim, compared, of_size
 from .guards import Guard, Guards
-from .terms import Size, evaluated, sizes_in
+from .terms import Size, evaluated, nesting, sizes_in
 
+MOST_GUARDS = 32
+DEEPEST_GUARD = 2
+"""Quotients of quotients: what is asked of more of these, or after more guards, is asked by a loop that follows the
+size, and would take long to reason about. It leaves the program one size."""
 USUAL = 256
 """A size of which nothing is known."""
 
@@ -107,7 +111,7 @@ class Observed:
         """`is_for_user` tells the user's code from ours, where it looks for a size in sets and dicts."""
         self.hints = dict(hints)
         self.is_for_user = is_for_user
-        self.assumptions = nothing() if assumptions is None else assumptions
+        self.assumptions = self._given = nothing() if assumptions is None else assumptions
         self.where = where
         self.judged = {name: coarse(size) for name, size in self.hints.items()}
         """The sizes by which programs are weighed. All calls of about the same sizes so give the same program."""
@@ -139,8 +143,20 @@ class Observed:
         return found
 
     def _guard(self, comparison: Comparison) -> None:
+        if len(self._guards) >= MOST_GUARDS or nesting(comparison.terms) > DEEPEST_GUARD:
+            self._fix(comparison)
+            return
         self._guards.append(Guard(comparison, self.where()))
         self.assumptions = self.assumptions.adding(comparison)
+
+    def _fix(self, comparison: Comparison) -> None:
+        """Leave the sizes in a comparison those of this call, from which all follows that was assumed of them alone."""
+        sizes = set(sizes_in(comparison.terms))
+        values = [compared("==", of_size(size), self.hints[size.text]) for size in sizes]
+        fixed = [Guard(one, self.where()) for one in values if isinstance(one, Comparison)]
+        kept = [guard for guard in self._guards if not sizes.issuperset(sizes_in(guard.comparison.terms))]
+        self._guards = [*kept, *fixed]
+        self.assumptions = self._given.adding(*(guard.comparison for guard in self._guards))
 
     def adopt(self, guards: Guards) -> bool:
         """Assume what a program from elsewhere does; False, and nothing, if that does not hold for this call."""

@@ -141,6 +141,12 @@ def atoms_in(terms: Terms) -> Iterator[Atom]:
                     yield from atoms_in(arg)
 
 
+def nesting(terms: Terms) -> int:
+    """How deep operations stand in each other."""
+    operations = [found for monomial, _ in terms for found in monomial if isinstance(found, Operation)]
+    return max((1 + max(map(nesting, found.args)) for found in operations), default=0)
+
+
 def evaluated(terms: Terms, sizes: Mapping[str, int]) -> int:
     """The value where the sizes have these values. A `KeyError` names a size without one."""
     total = 0

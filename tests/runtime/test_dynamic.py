@@ -643,3 +643,25 @@ def test_what_is_compiled_for_many_sizes_gives_what_numpy_gives(name: str) -> No
         for got, wanted in zip(arrays, plain, strict=True):
             np.testing.assert_array_equal(got, wanted)
     assert program.guards != "True" or len(f.signatures()) <= 2  # the second where sizes were equal by chance
+
+
+def test_sizes_that_are_keys_are_numbers_there() -> None:
+    f = tm.compile(lambda x: {x.shape[0]: 1, "a": 2 * x}, backend="numpy")
+    g = tm.compile(
+        lambda x: tm.scan(lambda c, _: ({n: v + 1 for n, v in c.items()}, None), {len(x): x}, length=2)[0],
+        backend="numpy",
+    )
+    for n in (5, 7, 8):
+        assert f(np.ones(n))[n] == 1
+        np.testing.assert_array_equal(g(np.ones(n))[n], np.full(n, 3.0))
+
+
+def halved(x: Any) -> Any:
+    middle = x.shape[0] // 2
+    return x.sum() if x.shape[0] < 2 else halved(x[:middle]) + halved(x[middle:])
+
+
+def test_what_follows_a_size_by_halves_is_compiled_for_one_size_before_long() -> None:
+    f = tm.compile(halved, backend="numpy", on_recompile="ignore")
+    for n in (8, 32, 21):
+        assert f(np.arange(float(n))) == n * (n - 1) / 2
