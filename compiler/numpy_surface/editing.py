@@ -78,32 +78,27 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> TracedArray:
 @implements(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> TracedArray:
     array, place = _flat_or_axis(arr, axis)
-    length = array.shape[place]
-    at = known_places(obj, "insert")
+    length, at = array.shape[place], known_places(obj, "insert")
     new = convert(as_value(values), array.dtype)
-    one_of_many = is_symbolic_shape((length,)) and isinstance(at, int)
-    if not one_of_many:
-        length = operator.index(length)
-        places = len(_edited(np.insert, length, at, 0)) - length
-    if (
-        not isinstance(at, slice) and np.ndim(at) == 0
-    ):  # one place: as many entries as `values` has along its first axis
-        new = reshape_value(new, (*(1,) * (array.ndim - new.ndim), *new.shape))
+    new = reshape_value(new, (*(1,) * (array.ndim - new.ndim), *new.shape))
+    if not isinstance(at, slice) and np.ndim(at) == 0:  # as many entries as `values` has along its first axis
         new = moveaxis(new, 0, place)
-        count = new.shape[place]
-    elif places == 1:
-        new = reshape_value(new, (*(1,) * (array.ndim - new.ndim), *new.shape))
-        count = new.shape[place]
-    else:
-        count = places
-    shape = (*array.shape[:place], count, *array.shape[place + 1 :])
-    broadcast_shape(new.shape, shape)
-    if one_of_many:
+    if is_symbolic_shape((length,)) and isinstance(at, int):
         start = _place(at, length, length)
-        return _joined_around(array.value, place, start, start, broadcast_to(new, shape))
-    both = concatenate([array.value, broadcast_to(new, shape)], place)
+        return _joined_around(array.value, place, start, start, _spread(new, array, place, new.shape[place]))
+    length = operator.index(length)
+    places = len(_edited(np.insert, length, at, 0)) - length
+    count = new.shape[place] if places == 1 else places
+    both = concatenate([array.value, _spread(new, array, place, count)], place)
     order = _edited(np.insert, length, at, np.arange(length, length + count))
     return new_array(take_known(both, order, place))
+
+
+def _spread(new: Value, array: TracedArray, axis: int, count: int) -> Value:
+    """`new`, with `count` entries along an axis and as many as `array` has along the others."""
+    shape = (*array.shape[:axis], count, *array.shape[axis + 1 :])
+    broadcast_shape(new.shape, shape)
+    return broadcast_to(new, shape)
 
 
 def _place(at: int, last: int, length: int) -> int:

@@ -46,10 +46,14 @@ MOST_POWER = 8
 
 Relation = Literal["==", "!=", ">="]
 Sign = Literal["==", "!=", "<", "<=", ">", ">="]
+IsForUser = Callable[[CodeType], bool]
+"""Tells the user's code from ours."""
 
 
 class Answers(Protocol):
     """What Python learns where it needs a plain bool or int."""
+
+    is_for_user: IsForUser
 
     def answer(self, comparison: "Comparison") -> bool: ...
 
@@ -60,8 +64,6 @@ class Answers(Protocol):
     def whole(self, dim: "Dim") -> int: ...
 
     def typical(self, dim: "Dim") -> int: ...
-
-    def is_for_user(self, code: CodeType) -> bool: ...
 
 
 ANSWERS: ContextVar[Answers | None] = ContextVar("ANSWERS", default=None)

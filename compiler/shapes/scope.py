@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import UndecidedDimError
 from .assumptions import Assumptions, nothing
-from .dim import ANSWERS, Answers, Comparison, Dim, compared, of_size
+from .dim import ANSWERS, Answers, Comparison, Dim, IsForUser, compared, of_size
 from .guards import Guard, Guards
 from .terms import Size, evaluated, nesting, sizes_in
 
@@ -18,7 +18,6 @@ size, and would take long to reason about. It leaves the program one size."""
 USUAL = 256
 """A size of which nothing is known."""
 
-IsForUser = Callable[[CodeType], bool]
 Where = Callable[[], Any]
 """The line of the user's program that is being run."""
 

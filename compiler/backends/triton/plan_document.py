@@ -9,7 +9,7 @@ from ...dtypes import dtype_name, dtype_named
 from ...errors import DimSpecError, ParseError, TracemillError
 from ...ir import ArrayType, Constant, Graph
 from ...parse import parse
-from ...shapes.dim import Dim, of_terms
+from ...shapes.dim import Dim, Extent, of_terms
 from ...shapes.reading import LONGEST_TEXT, Sizes, read_declarations, read_dim
 from ...symbolic_size import SymbolicSize
 from ...text import graph_constants
@@ -98,7 +98,7 @@ def _limits(plan: Plan) -> dict[str, list[str]]:
 # ---- writing -------------------------------------------------------------------------------------------
 
 
-def _size(size: int) -> Any:
+def _size(size: Extent) -> Any:
     """A number, the text of an expression, or the texts of what it is the sum of if it is long."""
     if not isinstance(size, Dim):
         return size
