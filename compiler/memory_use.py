@@ -1,7 +1,7 @@
 """How much memory a program needs, and when: its arguments, its results, and what it works in."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Final
 
@@ -10,7 +10,7 @@ from .ir import Dim, Graph, Value, called
 from .memory_plan import Block, MemoryPlan
 from .naming import Naming
 from .peak_memory import working_memory
-from .symbolic_size import typical
+from .symbolic_size import SymbolicSize, typical
 from .table_text import aligned
 
 _COLUMNS: Final = 48
@@ -55,6 +55,28 @@ class MemoryUse:
     def peak(self) -> Dim:
         """All of that together."""
         return self.arguments + self.outputs + self.temporaries
+
+    def at(self, sizes: Mapping[str, int]) -> "MemoryUse":
+        """With a number for each named size.
+
+        >>> from tracemill import Dim
+        >>> MemoryUse(4 * Dim("N"), 8, 0).at({"N": 10}).peak
+        48
+        """
+
+        def number(extent: Dim) -> int:
+            return extent.at(sizes) if isinstance(extent, SymbolicSize) else extent
+
+        lives = (
+            replace(
+                life,
+                nbytes=number(life.nbytes),
+                offset=None if life.offset is None else number(life.offset),
+            )
+            for life in self.lifetimes
+        )
+        given, made, kept = map(number, (self.arguments, self.outputs, self.temporaries))
+        return MemoryUse(given, made, kept, tuple(lives), self.steps)
 
     def __str__(self) -> str:
         given, made, kept = map(exact_bytes, (self.arguments, self.outputs, self.temporaries))

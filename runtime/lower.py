@@ -157,9 +157,12 @@ class Lowered:
 
     @cached_property
     def memory(self) -> MemoryUse:
-        """The bytes of arguments, outputs and temporaries, and the peak."""
+        """The bytes of arguments, outputs and temporaries, and the peak: expressions of sizes if those have names.
+
+        ``lowered.memory.at(lowered.sizes)`` has the numbers for the call that was lowered.
+        """
         with self.answering():
-            return memory_of(self.sized, self._target, self._donated, self.plan, self._print_c)
+            return memory_of(self.optimised, self._target, self._donated, self.plan, self._print_c)
 
     @cached_property
     def fusion(self) -> Report:
@@ -216,7 +219,7 @@ class Lowered:
         has_some = self.backend == "triton" or functions or any(c.op == "tiled" for c in self.optimised.calls)
         bandwidth = self.machine.bandwidth if has_some and self.machine else None
         with self.answering():
-            return kernels_of(self.sized, self._target, functions, bandwidth)
+            return kernels_of(self.optimised, self.sized, self._target, functions, bandwidth, self.answering)
 
     @cached_property
     def cost(self) -> Cost:
@@ -246,7 +249,8 @@ class Lowered:
         check_for_gpus(self._target, self.graph.name)
         from .gpu.machine_code import build_all
 
-        return build_all(self.optimised, self._target, architecture)
+        with self.answering():
+            return build_all(self.optimised, self._target, architecture)
 
     @property
     def ptx(self) -> str:

@@ -1,13 +1,14 @@
 """`Kernel`: what one generated function of a program computes and costs, its text, and its machine code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..compiler.backends.c.function import CFunction
 from ..compiler.byte_counts import show_bytes
-from ..compiler.errors import BackendError
+from ..compiler.errors import BackendError, UndeterminedDimError
 from ..compiler.flops import work_of
 from ..compiler.ir import Call, Constant, Graph, called
 from ..compiler.kernel import PRODUCTS
@@ -16,7 +17,7 @@ from ..passes.decompose import decompose_composites
 from ..passes.fusion.cost import operations
 from ..passes.fusion.traffic import bytes_read, bytes_written
 from ..passes.pipeline import apply
-from .program_source import print_program
+from .program_source import Source, print_program
 from .target import Target
 
 if TYPE_CHECKING:
@@ -41,7 +42,11 @@ class Kernel:
     None of GPUs."""
     call: Call = field(repr=False)
     """The call of the optimised graph."""
+    sized: Call = field(repr=False)
+    """The same with a number for each named size, by which is counted."""
     target: Target = field(repr=False)
+    answering: Callable[[], AbstractContextManager[None]] = field(repr=False)
+    """Within it, named sizes can be compared."""
 
     @property
     def least_time(self) -> float | None:
@@ -52,18 +57,20 @@ class Kernel:
     def files(self) -> Mapping[str, str]:
         """Texts by file name. Beside each other they run: ``python loss_0.py`` checks this kernel and times it.
 
-        They need NumPy, and what the backend needs: a C compiler, or Triton.
+        They need NumPy, and what the backend needs: a C compiler, or Triton. Sizes keep their names if the shapes of
+        the kernel's arrays tell them, and it is not for a GPU.
         """
-        alone = alone_graph(self.call, self.name)
         if self.target.backend == "triton":
             from ..compiler.backends.triton.self_check import runnable
             from .gpu.machine_code import functions_of, text_of
 
-            meaning, kernel = apply(decompose_composites, alone), functions_of(self.call, self.target)
+            alone = alone_graph(self.sized, self.name)
+            meaning, kernel = apply(decompose_composites, alone), functions_of(self.sized, self.target)
             fast_math = self.target.options.fast_math
             text = runnable(alone, meaning, kernel, text_of(kernel, self.target), fast_math=fast_math)
             return {f"{self.name}.py": text}
-        source = print_program(alone, self.target)
+        with self.answering():
+            source = _alone(self.call, self.sized, self.name, self.target)
         files = {f"{self.name}.py": source.python}
         return files | ({f"{self.name}.c": source.c} if source.c is not None else {})
 
@@ -81,7 +88,8 @@ class Kernel:
         check_for_gpus(self.target, self.name)
         from .gpu.machine_code import build_all
 
-        return build_all(alone_graph(self.call, self.name), self.target, architecture)
+        with self.answering():
+            return build_all(alone_graph(self.call, self.name), self.target, architecture)
 
     @property
     def ptx(self) -> str:
@@ -126,23 +134,30 @@ def check_for_gpus(target: Target, name: str) -> None:
 
 
 def kernels_of(
-    graph: Graph, target: Target, functions: Mapping[Call, CFunction], bandwidth: float | None
+    graph: Graph,
+    sized: Graph,
+    target: Target,
+    functions: Mapping[Call, CFunction],
+    bandwidth: float | None,
+    answering: Callable[[], AbstractContextManager[None]],
 ) -> list[Kernel]:
-    """The calls of an optimised graph that generated functions compute, in order."""
+    """The calls of an optimised graph that generated functions compute, in order, counted by a graph without names."""
     found: list[Kernel] = []
-    for call in graph.calls:
-        source = _source(call, target, functions)
+    for call, counted in zip(graph.calls, sized.calls, strict=True):
+        source = _source(call, counted, target, functions)
         if source is not None:
             name = f"{graph.name}_{len(found)}"
-            moved = bytes_read(call) + bytes_written(call)
-            inner = graph_of(call)
+            moved = bytes_read(counted) + bytes_written(counted)
+            spent = _operations(counted, graph_of(counted))
             found.append(
-                Kernel(name, inner, source, moved, _operations(call, inner), bandwidth, call, target)
+                Kernel(
+                    name, graph_of(call), source, moved, spent, bandwidth, call, counted, target, answering
+                )
             )
     return found
 
 
-def _source(call: Call, target: Target, functions: Mapping[Call, CFunction]) -> str | None:
+def _source(call: Call, sized: Call, target: Target, functions: Mapping[Call, CFunction]) -> str | None:
     """The text of the function that computes a call; None if a statement does."""
     if target.backend == "triton":
         from .gpu.machine_code import functions_if_any, text_of
@@ -153,7 +168,15 @@ def _source(call: Call, target: Target, functions: Mapping[Call, CFunction]) -> 
         return functions[call].text
     if call.op not in ("kernel", "tiled"):
         return None
-    return print_program(alone_graph(call, graph_of(call).name), target, check=False).python
+    return _alone(call, sized, graph_of(call).name, target, check=False).python
+
+
+def _alone(call: Call, sized: Call, name: str, target: Target, *, check: bool = True) -> Source:
+    """A program of one call; for the sizes of `sized` if the shapes of its arrays do not tell all named sizes."""
+    try:
+        return print_program(alone_graph(call, name), target, check=check)
+    except UndeterminedDimError:
+        return print_program(alone_graph(sized, name), target, check=check)
 
 
 def graph_of(call: Call) -> Graph:

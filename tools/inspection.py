@@ -100,8 +100,11 @@ def stages_of(lowered: Lowered) -> list[Stage]:
 def _guards(lowered: Lowered) -> str:
     """What is assumed of named sizes, and those by which is counted below."""
     guards = lowered.guards.described() or ["none: it serves all sizes"]
-    sizes = ", ".join(f"{name} = {size}" for name, size in lowered.sizes.items())
-    return "\n".join([*guards, f"# memory and cost are for {sizes}"])
+    return "\n".join([*guards, f"# kernels and cost are counted for {_sizes(lowered)}"])
+
+
+def _sizes(lowered: Lowered) -> str:
+    return ", ".join(f"{name} = {size}" for name, size in lowered.sizes.items())
 
 
 def _tables(lowered: Lowered) -> Iterator[Stage]:
@@ -118,8 +121,11 @@ def _tables(lowered: Lowered) -> Iterator[Stage]:
     ]
     lines = [f"{kernel.name}: {kernel}" for kernel in lowered.kernels]
     yield Stage(KERNELS, "kernels", "\n".join(lines) or "none: statements of NumPy do it", None, kernels)
-    memory = lowered.memory
-    yield Stage(MEMORY, "memory", str(memory), None, asdict(memory) | {"peak": memory.peak})
+    memory = lowered.memory.at(lowered.sizes)
+    shown = str(lowered.memory)
+    if lowered.sizes:
+        shown += f"\n# for {_sizes(lowered)}: {memory.peak:_} bytes"
+    yield Stage(MEMORY, "memory", shown, None, asdict(memory) | {"peak": memory.peak})
     yield Stage(COST, "cost", str(lowered.cost), None, lowered.cost.as_dict())
 
 

@@ -45,7 +45,7 @@ def kernels_section(
     for number, (kernel, pairs) in enumerate(zip(kernels, neighbours, strict=True)):
         left -= kernel.source.count("\n")
         text = _text(kernel, lowered.backend, marks, is_open=len(kernels) < 9) if left >= 0 else ""
-        alone = alone_graph(kernel.call, kernel.name)
+        alone = alone_graph(kernel.sized, kernel.name)
         (taken,) = cost_of(alone, lowered.machine if cost.bandwidth else None).calls or (None,)
         cards.append(
             f'<article class="kernel" id="k{number}">{_head(kernel, taken, marks, names, machine_code)}'

@@ -64,7 +64,7 @@ def _sections(
     values = values_by_name(lowered.optimised)
     yield Section("cost", "Cost", cost_section(cost, lowered.kernels, values, makers, marks, names))
     yield Section("kernels", "Kernels", kernels_section(lowered, cost, marks, names, makers, machine_code))
-    memory = memory_section(lowered.optimised, lowered.memory, values, makers, marks, names)
+    memory = memory_section(lowered.optimised, lowered.memory.at(lowered.sizes), values, makers, marks, names)
     yield Section("memory", "Memory", memory)
     if recompiles:
         yield Section("recompiles", "Compilations", f"<pre>{escaped(recompiles)}</pre>")
@@ -99,7 +99,9 @@ def _header(lowered: "Lowered", stages: Stages, cost: Cost) -> str:
     ]
     if cost.least_time is not None:
         shown.append(("takes at least", show_seconds(cost.least_time)))
-    shown.append(("peak memory", show_bytes(lowered.memory.peak)))
+    shown.append(("peak memory", show_bytes(lowered.memory.at(lowered.sizes).peak)))
+    if lowered.sizes:
+        shown.append(("counted for", ", ".join(f"{name} = {size:_}" for name, size in lowered.sizes.items())))
     doc = (inspect.getdoc(lowered.function) or "").partition("\n\n")[0]
     about = f'<p class="doc">{escaped(doc)}</p>' if doc else ""
     signature = ", ".join(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -77,6 +78,38 @@ def test_a_wrong_kernel_says_so(c_compiler: str, tmp_path: Path) -> None:
     ran = run(files, tmp_path / "kernels")
     assert ran.returncode == 1
     assert "wrong: output 0 differs by" in ran.stdout
+
+
+def unwrapped(c_text: str) -> str:
+    """Without what long lines are broken with, comments and directives too."""
+    return re.sub(r"[\s\\/]", "", c_text)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c", "triton"])
+def test_kernels_for_many_sizes_are_shown_as_they_are_and_counted_for_one(
+    backend: str, c_compiler: str, tmp_path: Path
+) -> None:
+    def flat(x: Any) -> Any:
+        return normalised(x).reshape(-1) * 2.0
+
+    found = tm.compile(flat, backend=backend, dynamic=True).lower(np.ones((4_000, 300), np.float32))
+    static = tm.compile(flat, backend=backend, dynamic=False).lower(np.ones((4_000, 300), np.float32))
+    program = unwrapped(str(found.c_source))
+    for kernel, one_size in zip(found.kernels, static.kernels, strict=True):
+        assert kernel.bytes_moved == one_size.bytes_moved
+        assert kernel.graph.name == one_size.graph.name
+        assert "x_1" in kernel.source
+        assert "4000" not in kernel.source
+        if backend == "c":
+            assert unwrapped(kernel.source) in program
+        if backend != "triton":
+            ran = run(dict(kernel.files), tmp_path / kernel.name)
+            assert (ran.returncode, ran.stderr) == (0, "")
+    page = found.html(machine_code=False)
+    assert "x_0 = 4_000, x_1 = 300" in page
+    assert "?: f32" not in page
+    assert "x_0*x_1" in str(found.memory)
+    assert found.memory.at(found.sizes).peak == pytest.approx(static.memory.peak, rel=0.01)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])
