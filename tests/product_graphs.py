@@ -51,6 +51,15 @@ def widened(x: Value, y: Value) -> Value:
     return matmul(fn.convert(x, np.dtype(np.float32)), fn.convert(y, np.dtype(np.float32)))
 
 
+def widened_layer(x: Value, y: Value, bias: Value) -> Value:
+    """Of matrices of which one is of f32, or both are of different numbers of two bytes."""
+    return fn.maximum(fn.add(widened(x, y), bias), 0)
+
+
+def batch_of_right_widened(x: Value, y: Value) -> Value:
+    return batched(x, fn.convert(y, x.dtype))
+
+
 def of_scaled(x: Value, scale: Value, y: Value) -> Value:
     return matmul(fn.exp(fn.multiply(x, scale)), fn.flip(y, (0,)))
 
@@ -126,6 +135,12 @@ SMALL: dict[str, Graph] = {
     "two results": recorded(two_results, "f32[50, 40]", "f32[40, 70]", "f32[]"),
     "rows of two axes": recorded(of_layer, "f32[5, 7, 40]", "f32[40, 66]", "f32[66]"),
     "widened": recorded(widened, "bf16[50, 40]", "bf16[40, 70]"),
+    "left widened": recorded(widened_layer, "bf16[50, 40]", "f32[40, 70]", "f32[70]"),
+    "right widened": recorded(widened_layer, "f32[50, 40]", "f16[40, 72]", "f32[72]"),
+    "both widened": recorded(widened_layer, "f16[64, 40]", "bf16[40, 64]", "f32[64]"),
+    "batch of right widened": recorded(batch_of_right_widened, "f32[3, 20, 30]", "f16[3, 30, 40]"),
+    "long right widened": recorded(widened, "f32[20, 3000]", "bf16[3000, 17]"),
+    "vector of widened": recorded(widened, "bf16[70, 200]", "f32[200, 1]"),
     "of scaled": recorded(of_scaled, "f32[50, 40]", "f32[40]", "f32[40, 70]"),
     "squared": recorded(lambda x: matmul(x, x), "f32[40, 40]"),
     "row sums": recorded(row_sums, "f32[50, 40]", "f32[40, 70]"),
@@ -146,6 +161,8 @@ LARGE: dict[str, Graph] = {
     "relu layer": recorded(relu_layer, "bf16[8192, 1024]", "bf16[1024, 4096]", "bf16[4096]", "bf16[8192, 4096]"),
     "gelu layer": recorded(gelu_layer, "bf16[8192, 1024]", "bf16[1024, 4096]", "bf16[4096]"),
     "widened": recorded(widened, "bf16[4096, 1024]", "bf16[1024, 4096]"),
+    "left widened": recorded(widened_layer, "bf16[4096, 1024]", "f32[1024, 4096]", "f32[4096]"),
+    "right widened": recorded(widened_layer, "f32[4096, 1024]", "bf16[1024, 4096]", "f32[4096]"),
     "singles": recorded(matmul, "f32[4096, 1024]", "f32[1024, 4096]"),
     "doubles": recorded(matmul, "f64[2048, 1024]", "f64[1024, 2048]"),
     "integers": recorded(matmul, "i32[1024, 512]", "i32[512, 1024]"),

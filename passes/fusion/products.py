@@ -42,7 +42,7 @@ def with_products(graph: Graph) -> Graph:
         kernel_1: f32[100, 50] = kernel(x, w, graph=kernel_dot_tanh)
 
     A product that others read too is a further result. Numbers of two bytes that are widened to be multiplied are
-    widened in the kernel: their products are exact then, and tensor cores add them up.
+    widened in the kernel. If both operands are of such numbers, their products are exact, and tensor cores add them up.
     """
     readers: dict[Value, list[Call]] = {}
     for call in graph.calls:
@@ -112,13 +112,11 @@ def _is_held(call: Call) -> bool:
 
 
 def _with_widening(call: Call, makers: Mapping[Value, Call]) -> list[Call]:
-    """A product with the conversions of its operands, if both are made of numbers of two bytes, of one dtype."""
-    widening = [_widening(value, makers) for value in dict.fromkeys(call.inputs)]
-    found = [conversion for conversion in widening if conversion is not None]
-    if call.op != "dot" or call.inputs[0].dtype != FLOAT32 or len(found) < len(widening):
+    """A product with the conversions of those of its operands that are made of numbers of two bytes."""
+    if call.op != "dot" or call.inputs[0].dtype != FLOAT32:
         return [call]
-    same = len({conversion.inputs[0].dtype for conversion in found}) == 1
-    return [*found, call] if same else [call]
+    widening = (_widening(value, makers) for value in dict.fromkeys(call.inputs))
+    return [*(conversion for conversion in widening if conversion is not None), call]
 
 
 def _widening(value: Value, makers: Mapping[Value, Call]) -> Call | None:

@@ -105,11 +105,10 @@ def test_what_makes_numbers_of_two_bytes_for_a_product_stores_them_so() -> None:
     assert second.inputs[0] is first.outputs[0]
 
 
-def test_a_product_of_widened_and_other_numbers_is_apart() -> None:
-    def mixed(x: Value, y: Value) -> Value:
-        return matmul(fn.convert(x, np.dtype(np.float32)), y)
-
-    assert in_kernels(fused(recorded(mixed, "f16[64, 32]", "f32[32, 128]"))) == [["convert"], ["dot"]]
+def test_one_operand_is_widened_in_the_kernel_too() -> None:
+    for x, y in (("f16", "f32"), ("f32", "bf16"), ("f16", "bf16")):
+        (kernel,) = in_kernels(fused(recorded(widened, f"{x}[64, 32]", f"{y}[32, 128]")))
+        assert kernel[-1] == "dot"
 
 
 def test_what_is_made_of_a_convolution_is_in_its_kernel() -> None:

@@ -35,6 +35,12 @@ FUSED = (
     "row sums",
     "turned result",
     "convolution layer",
+    "left widened",
+    "right widened",
+    "both widened",
+    "batch of right widened",
+    "long right widened",
+    "vector of widened",
 )
 
 
@@ -67,18 +73,7 @@ def test_products_give_what_they_mean(name: str) -> None:
     assert_runs(Graph("whole", inputs, (Call("kernel", inputs, {"graph": kernel}, outputs),), outputs))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "gelu layer",
-        "two results",
-        "rows of two axes",
-        "widened",
-        "row sums",
-        "turned result",
-        "convolution layer",
-    ],
-)
+@pytest.mark.parametrize("name", FUSED)
 def test_fused_products_give_what_they_mean(name: str) -> None:
     graph = apply(partial(fuse, costs=GPU), SMALL[name])
     if all(call_kernel(call, "kernel") for call in graph.calls):
@@ -139,6 +134,8 @@ def test_random_layers_give_what_they_mean(graph: Graph) -> None:
         ("brain halves", [32 * 16]),  # of 128 × 256
         ("relu layer", [64 * 16]),
         ("gelu layer", [64 * 32]),  # of 128 × 128, which leaves registers for an expression
+        ("left widened", [32 * 32]),
+        ("right widened", [32 * 32]),
         ("odd", [65 * 64]),  # of 64 × 64, by way of registers
         ("singles", [32 * 32]),
         ("long", [16 * 16, 1024]),  # 16 tiles of 64 × 64, whose sums are cut into 16 parts

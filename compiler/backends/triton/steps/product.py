@@ -39,7 +39,9 @@ class Product:
     stacked: int
     """The columns belong to so many matrices, which lie one behind the other in the result."""
     is_copied: bool
-    """Whether operands are copied from memory as they are, several numbers at once."""
+    """Whether operands are copied from memory as they are, several numbers at once, and at most widened then."""
+    is_turned: bool = False
+    """Whether the result has its rows as columns, and its columns as rows."""
 
     @property
     def is_symbolic(self) -> bool:
@@ -86,6 +88,7 @@ def _product(graph: Graph, call: Call, tail: Graph) -> Product:
     narrow_x, narrow_y = (_before_widening(graph, operand) for operand in (x, y))
     if narrow_x.dtype == narrow_y.dtype:
         x, y = narrow_x, narrow_y  # their products are exact in four bytes, where tensor cores add them up
+    widened = [value for value, narrow in ((x, narrow_x), (y, narrow_y)) if value is not narrow]
     batch, rows, columns, length = (
         math.prod(shape) for shape in (axes.batch, axes.rows, axes.columns, axes.length)
     )
@@ -95,10 +98,29 @@ def _product(graph: Graph, call: Call, tail: Graph) -> Product:
     left = _operand(graph, x, (*axes.batch_x, *axes.free_x, *axes.contract_x), (batch, rows, length))
     right = _operand(graph, y, (*axes.batch_y, *axes.contract_y, *axes.free_y), (batch, length, columns))
     is_copied = all(
-        is_multiple(math.prod(value.shape[-1:]), WIDE // value.dtype.itemsize) for value in (x, y)
-    ) and not any(is_elementwise(call) for operand in (left, right) for call in operand.calls)
+        is_multiple(math.prod(value.shape[-1:]), WIDE // value.dtype.itemsize)
+        for value in (narrow_x, narrow_y)
+    ) and not any(
+        is_elementwise(call) and call.outputs[0] not in widened
+        for operand in (left, right)
+        for call in operand.calls
+    )
     type = call.outputs[0].type
-    return Product(batch, rows, columns, length, type, left, right, tail, stacked=1, is_copied=is_copied)
+    product = Product(batch, rows, columns, length, type, left, right, tail, stacked=1, is_copied=is_copied)
+    return _turned(product) if widened == [y] else product
+
+
+def _turned(product: Product) -> Product:
+    """The product of the right matrices, turned, and the left ones, turned: the same numbers in columns, not rows.
+
+    An operand that is widened is stored in shared memory again. As the right one it would be waited for after all of
+    the left block has been loaded into registers, which then do not suffice.
+    """
+    assert isinstance(product.right, Graph)
+    left, right = (_with_turned_output(operand) for operand in (product.right, product.left))
+    return replace(
+        product, rows=product.columns, columns=product.rows, left=left, right=right, is_turned=True
+    )
 
 
 def _convolution(graph: Graph, call: Call, tail: Graph) -> Product:
@@ -227,6 +249,12 @@ def _operand(graph: Graph, value: Value, axes: Shape, shape: Shape) -> Graph:
         matrices = reshape(transpose(value, axes), shape)
     calls = (*_made_of(graph, (value,), ()), *builder.calls)
     return Graph("operand", graph.inputs, calls, (matrices,), graph.input_names)
+
+
+def _with_turned_output(operand: Graph) -> Graph:
+    with recording(Builder()) as builder:
+        turned = transpose(operand.outputs[0], (0, 2, 1))
+    return replace(operand, calls=(*operand.calls, *builder.calls), outputs=(turned,))
 
 
 def _made_of(graph: Graph, wanted: Sequence[Value], known: Sequence[Value]) -> tuple[Call, ...]:

@@ -127,6 +127,8 @@ class _Writing:
         """The place of an element of the product."""
         if self.product.stacked == 1:
             matrix = self.part * self.product.batch + self.batch
+            if self.product.is_turned:
+                return (matrix * self.product.columns + self.column) * self.product.rows + self.row
             return (matrix * self.product.rows + self.row) * self.product.columns + self.column
         columns: int = quotient(self.product.columns, self.product.stacked)
         stack = (self.part * self.product.batch + self.batch) * self.product.stacked + self.column // columns
