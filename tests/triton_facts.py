@@ -8,6 +8,7 @@ import re
 import sys
 
 import product_graphs
+import symbolic_steps
 from elementwise_calls import calls_with_known
 from kernel_graphs import LARGE, POINTWISE, SMALL, WIDE
 from step_graphs import LARGE as LARGE_STEPS
@@ -16,6 +17,7 @@ from symbolic_kernels import KERNELS
 from tracemill.compiler.backends.triton.candidates import candidates
 from tracemill.compiler.backends.triton.choice import RULES
 from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
+from tracemill.compiler.backends.triton.module import call_kernel
 from tracemill.compiler.backends.triton.program import triton_program
 from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.compiler.backends.triton.steps.products import product_kernel
@@ -85,8 +87,14 @@ def kernel_of_sizes(name: str, *, is_fixed: bool) -> TritonKernel:
     """A kernel for arrays of any size, or for the sizes with which it is made alone."""
     sizes = {"B": 4096, "N": 1024, "M": 64}
     with answering(Observed(sizes)):
-        graph = parse(f"{HEADER}{KERNELS[name]}")
-        return triton_kernel(fix_sizes(graph, sizes) if is_fixed else graph, "kernel")
+        graph = parse(f"{HEADER}{(KERNELS | symbolic_steps.LARGE)[name]}")
+        graph = fix_sizes(graph, sizes) if is_fixed else graph
+        if name in KERNELS:
+            return triton_kernel(graph, "kernel")
+        (call,) = graph.calls
+        kernel = call_kernel(call, "kernel")
+        assert kernel is not None
+        return kernel
 
 
 def kernel_named(name: str) -> TritonKernel:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import product_graphs
 import step_graphs
+import symbolic_steps
 import tracemill as tm
 from elementwise_calls import DTYPES
 from kernel_graphs import POINTWISE
@@ -126,12 +127,13 @@ def assert_elements_are_loaded_16_bytes_at_once_and_the_cache_is_told_what_is_re
 @needs_triton
 @pytest.mark.slow
 def test_kernels_for_many_sizes_have_hardly_more_instructions_than_those_for_one() -> None:
-    names = ("softmax", "layer_norm")
-    found = built("cuda:sm_90", *(f"{kind} {name}" for name in names for kind in ("sized", "fixed")))
-    for name in names:
-        (sized,), (fixed,) = found[f"sized {name}"], found[f"fixed {name}"]
-        assert 0 < sized["instructions"] <= 1.3 * fixed["instructions"], (name, sized, fixed)
-        assert sized["loads of 16 bytes"] == fixed["loads of 16 bytes"] > 0
+    ratios = {"softmax": 1.3, "layer_norm": 1.3} | dict.fromkeys(symbolic_steps.LARGE, 1.15)
+    found = built("cuda:sm_90", *(f"{kind} {name}" for name in ratios for kind in ("sized", "fixed")))
+    for name, ratio in ratios.items():
+        for sized, fixed in zip(found[f"sized {name}"], found[f"fixed {name}"], strict=True):
+            assert 0 < sized["instructions"] <= ratio * fixed["instructions"], (name, sized, fixed)
+            assert sized["loads of 16 bytes"] == fixed["loads of 16 bytes"] > 0
+            assert sized["local"] == 0, (name, sized)
 
 
 @needs_triton

@@ -29,6 +29,15 @@ import triton.language as tl
 from triton.language.extra import libdevice
 '''
 
+OF_ANY_SIZE: Final = (
+    "attention",
+    "attention_gradient_by_sums",
+    "attention_with_sums",
+    "dot",
+    "kernel",
+)
+"""What is no loop nest, and has functions for all sizes."""
+
 ATTENTION: Final = "attention"
 """A step that is no product, and has a tile."""
 
@@ -114,7 +123,7 @@ def _of_known_sizes(call: Call) -> tuple[Call, tuple[tuple[str, int], ...]] | No
         if call.op == "kernel"
         else [call]
     )
-    if all(_is_loop(inner) or inner.op in ("dot", "kernel") for inner in calls):
+    if all(_is_loop(inner) or inner.op in OF_ANY_SIZE for inner in calls):
         return None
     sizes = [size for value in call.inputs for size in value.shape if isinstance(size, SymbolicSize)]
     named = {str(part): part for size in (*sizes, *sizes_in_call(call)) for part in size.sizes}

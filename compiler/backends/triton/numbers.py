@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ...ir import Graph
+from ...ir import Call, Graph
 from ...shapes.dim import Dim
 from ...shapes.spelling import spelled
 from ...shapes.terms import Operation, atoms_in
-from ...sizes import sizes_in_graph
+from ...sizes import sizes_in_call, sizes_in_graph, sizes_in_param
 from .assumed import is_multiple
 from .plan import ALIGNED, Number
 
@@ -36,6 +36,14 @@ class Numbers:
         """Those of the named sizes in a graph."""
         found = sorted({name for size in sizes_in_graph(graph) for name in size.limits})
         names = {name: f"{name}_size" if name in (*TAKEN, *_BUILT_IN) else name for name in found}
+        return Numbers(names, set(names.values()))
+
+    @staticmethod
+    def of_step(call: Call) -> "Numbers":
+        """Those of a call whose functions are templates, in which all names begin with a small letter."""
+        inputs = (size for value in call.inputs for size in sizes_in_param(value.type.shape))
+        found = sorted({name for size in (*inputs, *sizes_in_call(call)) for name in size.limits})
+        names = {name: name if name[0].isupper() else f"{name}_size" for name in found}
         return Numbers(names, set(names.values()))
 
     def text(self, size: Any) -> str:

@@ -13,6 +13,8 @@ import tracemill as tm
 from stub_gpu import StubGpu
 from symbolic.texts import TEXTS
 from symbolic_kernels import HINTS, KERNELS
+from symbolic_steps import SIZES as STEP_SIZES
+from symbolic_steps import STEPS
 from tracemill.compiler.backends.triton.plan_document import arrays_of, document, plan_of
 from tracemill.compiler.backends.triton.program import TritonProgram, triton_program
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
@@ -94,7 +96,10 @@ def assert_close(found: Sequence[Any], expected: Sequence[Any]) -> None:
         if not is_inexact(y.dtype):
             np.testing.assert_array_equal(x, y)
             continue
-        eps = float(np.finfo(real_dtype(y.dtype)).eps)
+        real = real_dtype(y.dtype)
+        eps = 2**-13 if real.itemsize == 2 else float(np.finfo(real).eps)
+        if real.itemsize == 2:
+            x, y = x.astype(np.float64), y.astype(np.float64)
         np.testing.assert_allclose(x, y, rtol=64 * eps, atol=64 * eps * float(np.abs(y).max(initial=1)))
 
 
@@ -114,6 +119,20 @@ def test_one_program_gives_what_it_means_for_each_size_that_it_is_for(name: str,
         assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))
     is_fixed = any(step.made_for for step in program.plan.launches)
     assert is_fixed or len(found) >= 3, str(scope.guards)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_is_one_program_for_sizes_at_the_ends_of_its_blocks(name: str, card: StubGpu) -> None:
+    scope = Observed(HINTS)
+    graph, program = made(STEPS[name], scope)
+    assert not any(step.made_for for step in program.plan.launches), str(program.plan)
+    run = loaded(program)
+    found = [sizes for sizes in STEP_SIZES if allowed(scope.guards, sizes)]
+    assert len(found) >= 3, str(scope.guards)
+    for sizes in found:
+        arrays = drawn(graph, sizes)
+        assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))
 
 
 def test_sizes_are_arguments_behind_the_arrays(card: StubGpu) -> None:

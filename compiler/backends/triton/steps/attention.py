@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from textwrap import indent
 
+from ....affine import is_none
 from ....ir import ArrayType, Call
 from ...python_text import wrapped
 from ..choice import RULES, Choice
@@ -15,6 +16,7 @@ from ..kernel import TritonKernel
 from ..types import triton_type
 from .attention_blocks import Attention, Blocks
 from .attention_tile import tile_of_queries
+from .step_sizes import StepSizes
 from .step_writer import StepWriter
 
 OPERANDS = ("query", "key", "value", "mask")
@@ -27,30 +29,33 @@ def attention(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | N
     if not known.has_kernels():
         return None
     tile = tile_of_queries(known, choice)
-    blocks = Blocks(known, tile.rows, tile.columns)
     writer = StepWriter(call)
+    blocks = Blocks(known, tile.rows, tile.columns, writer.sizes(*known.counts))
     results = ("out", "largest", "total")[: len(call.outputs)]
-    pointers = [f"{operand}_ptr" for operand in (*OPERANDS[: len(types)], *results)]
+    operands = [*OPERANDS[: len(types)], *results]
     lines = _lines(blocks, call.outputs[0].type, keeps_sums=len(results) > 1)
-    writer.function(function_text(name, pointers, lines))
-    writer.launch(name, known.matrices * blocks.tiles, tile.warps, writer.buffers, tile.stages)
+    writer.function(function_text(name, operands, blocks.sizes, lines))
+    programs, numbers = known.matrices * blocks.tiles, blocks.sizes.given
+    writer.launch(name, programs, tile.warps, writer.buffers, tile.stages, numbers)
     return writer.kernel()
 
 
-def function_text(name: str, parameters: Sequence[str], lines: Sequence[str]) -> str:
-    """A Triton function of these lines."""
+def function_text(name: str, arrays: Sequence[str], sizes: StepSizes, lines: Sequence[str]) -> str:
+    """A Triton function of these lines, on arrays of these names."""
+    parameters = [*(f"{array}_ptr" for array in arrays), *sizes.names]
     head = wrapped(f"def {name}(", parameters, "):", indent=0)
     return "\n".join(["@triton.jit", *head, *(indent(line, "    ") for line in lines), ""])
 
 
 def _lines(blocks: Blocks, out: ArrayType, *, keeps_sums: bool) -> list[str]:
-    known, rows = blocks.attention, blocks.row_count
-    tile = f"program % {blocks.tiles}"
+    known, rows, sizes = blocks.attention, blocks.row_count, blocks.sizes
+    tiles = sizes.factor(blocks.tiles)
+    tile = f"program % {tiles}"
     if known.causal:  # what takes longest comes first
-        tile = f"({blocks.tiles - 1} - {tile})"
+        tile = f"({sizes.text(blocks.tiles - 1)} - {tile})"
     lines = [
-        f"program = tl.program_id(0){blocks.wide}",
-        f"matrix = program // {blocks.tiles}",
+        f"program = tl.program_id(0){sizes.wide}",
+        f"matrix = program // {tiles}",
         f"first = {tile} * {rows}",
         f"row = first + tl.arange(0, {rows})",
         f"entry = tl.arange(0, {blocks.entries})",
@@ -67,12 +72,9 @@ def _lines(blocks: Blocks, out: ArrayType, *, keeps_sums: bool) -> list[str]:
     lines.append(blocks.store("out", out, "row", "part", result, checked=blocks.rows_end))
     if keeps_sums:
         nats = f" * {blocks.number(math.log(2))}" if blocks.in_base_two else ""
-        place = f"matrix * {known.rows} + row"
-        inside = f", mask=row < {known.rows}" if blocks.rows_end else ""
         lines += [
             f'largest = tl.where(largest == -float("inf"), 0, largest){nats}',
-            f"tl.store(largest_ptr + {place}, largest{inside})",
-            f"tl.store(total_ptr + {place}, total{inside})",
+            *(blocks.store_row(name, name) for name in ("largest", "total")),
         ]
     return lines
 
@@ -80,18 +82,19 @@ def _lines(blocks: Blocks, out: ArrayType, *, keeps_sums: bool) -> list[str]:
 def _loops(blocks: Blocks) -> list[str]:
     """Over the keys that all queries of the block see, and over those that have to be compared with them."""
     known, size = blocks.attention, blocks.column_count
-    whole = known.columns // size * size
+    count = known.columns // size * size
+    whole, end = blocks.sizes.text(count), blocks.sizes.text(known.columns)
     if known.causal:
         return [
             f"seen_by_all = tl.minimum(first // {size} * {size}, {whole})",
             f"for start in range(0, seen_by_all, {size}):",
             *_turn(blocks),
-            f"for start in range(seen_by_all, tl.minimum(first + {blocks.row_count}, {known.columns}), {size}):",
+            f"for start in range(seen_by_all, tl.minimum(first + {blocks.row_count}, {end}), {size}):",
             *_turn(blocks, ends=blocks.columns_end, diagonal=True),
         ]
-    lines = [f"for start in range(0, {whole}, {size}):", *_turn(blocks)] if whole else []
+    lines = [] if is_none(count) else [f"for start in range(0, {whole}, {size}):", *_turn(blocks)]
     if blocks.columns_end:
-        lines += [f"for start in range({whole}, {known.columns}, {size}):", *_turn(blocks, ends=True)]
+        lines += [f"for start in range({whole}, {end}, {size}):", *_turn(blocks, ends=True)]
     return lines
 
 

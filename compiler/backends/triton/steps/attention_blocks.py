@@ -11,11 +11,13 @@ from ....dtypes import BOOL, DType, dtype_name
 from ....ir import ArrayType, Shape
 from ....loops.moves import aligned
 from ....ops.elementwise import broadcast_shapes
-from ....symbolic_size import SymbolicSize, is_known
+from ....symbolic_size import SymbolicSize, is_known, is_one
+from ..assumed import pieces
 from ..literals import bare_literal
 from ..types import triton_type
-from .places import broadcast_place, counting, place_text, wide
+from .places import broadcast_place, counting
 from .product import dot_text, total_dtype
+from .step_sizes import StepSizes
 from .tile import LEAST
 
 LONGEST: Final = 256
@@ -89,6 +91,13 @@ class Attention:
     def adds_mask(self) -> bool:
         return self.mask is not None and self.mask.dtype != BOOL
 
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The elements of each array."""
+        mask = self.mask.size if self.mask is not None else 0
+        out = self.matrices * self.rows * max(self.width, self.entries)
+        return self.query.size, self.key.size, self.value.size, mask, out
+
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
@@ -97,6 +106,7 @@ class Blocks:
     attention: Attention
     row_count: int
     column_count: int
+    sizes: StepSizes
 
     @property
     def entries(self) -> int:
@@ -111,22 +121,22 @@ class Blocks:
     @property
     def tiles(self) -> int:
         """The blocks of the rows of a matrix."""
-        return -(-self.attention.rows // self.row_count)
+        return pieces(self.attention.rows, self.row_count)
 
     @property
     def column_tiles(self) -> int:
         """The blocks of the columns of a matrix."""
-        return -(-self.attention.columns // self.column_count)
+        return pieces(self.attention.columns, self.column_count)
 
     @property
     def rows_end(self) -> bool:
-        """Whether the last block of rows reaches behind their end."""
-        return self.attention.rows % self.row_count != 0
+        """Whether the last block of rows may reach behind their end."""
+        return not is_known(self.attention.rows % self.row_count == 0)
 
     @property
     def columns_end(self) -> bool:
-        """Whether the last block of columns does."""
-        return self.attention.columns % self.column_count != 0
+        """Whether the last block of columns may."""
+        return not is_known(self.attention.columns % self.column_count == 0)
 
     # ---- numbers
 
@@ -161,19 +171,11 @@ class Blocks:
 
     # ---- places
 
-    @property
-    def wide(self) -> str:
-        """What makes whole numbers large enough to count all that lies in memory."""
-        known = self.attention
-        out = known.matrices * known.rows * max(known.width, known.entries)
-        mask = known.mask.size if known.mask is not None else 0
-        return wide(max(known.query.size, known.key.size, known.value.size, mask, out))
-
     def matrix(self, type: ArrayType) -> str:
         """Where the matrix of an operand begins that belongs to number ``matrix`` of the batch."""
         batch = self.attention.batch
         number = broadcast_place(type.shape[:-2], batch, counting("matrix", math.prod(batch)))
-        return place_text(number * math.prod(type.shape[-2:]))
+        return self.sizes.place(number * math.prod(type.shape[-2:]))
 
     def load(self, name: str, type: ArrayType, along: str, inner: str, *, checked: bool) -> str:
         """The block of an operand, ``[along, inner]``, with zeros behind its ends."""
@@ -188,19 +190,26 @@ class Blocks:
     def _block(self, type: ArrayType, along: str, inner: str, *, checked: bool) -> tuple[str, str]:
         """Where a block lies, and what of it is within the array: at the end `along` it is `checked`."""
         rows, columns = type.shape[-2:]
-        bounds = [f"({along} < {rows})[:, None]"] if checked else []
+        bounds = [f"({along} < {self.sizes.text(rows)})[:, None]"] if checked else []
         if columns != side(columns):
             bounds.append(f"({inner} < {columns})[None, :]")
         return f"{self.matrix(type)} + {along}[:, None] * {columns} + {inner}[None, :]", _masked(bounds)
 
     def load_row(self, name: str) -> str:
         """A number of each row; 1 behind their end."""
-        mask = f", mask=row < {self.attention.rows}, other=1" if self.rows_end else ""
-        return f"tl.load({name}_ptr + matrix * {self.attention.rows} + row{mask})"
+        place, mask = self.row
+        return f"tl.load({name}_ptr + {place}{mask and mask + ', other=1'})"
 
     def store_row(self, name: str, block: str) -> str:
-        mask = f", mask=row < {self.attention.rows}" if self.rows_end else ""
-        return f"tl.store({name}_ptr + matrix * {self.attention.rows} + row, {block}{mask})"
+        place, mask = self.row
+        return f"tl.store({name}_ptr + {place}, {block}{mask})"
+
+    @property
+    def row(self) -> tuple[str, str]:
+        """Where a number of each row lies, and what of them is within the array."""
+        rows = self.attention.rows
+        mask = f", mask=row < {self.sizes.text(rows)}" if self.rows_end else ""
+        return f"matrix * {self.sizes.factor(rows)} + row", mask
 
     @property
     def _sharing(self) -> tuple[Shape, Shape]:
@@ -208,8 +217,7 @@ class Blocks:
         batch = self.attention.batch
         lead = self.attention.key.shape[:-2]
         lead = (*(1 for _ in range(len(batch) - len(lead))), *lead)
-        own = tuple(dim if dim == mine else 1 for dim, mine in zip(batch, lead, strict=True))
-        return own, tuple(dim // mine if mine else 1 for dim, mine in zip(batch, own, strict=True))
+        return lead, tuple(dim if is_one(mine) else 1 for dim, mine in zip(batch, lead, strict=True))
 
     def _number(self, name: str, shape: Shape) -> Affine:
         """The number in the batch of a matrix by its number among the axes that are as long as in `shape`."""
@@ -219,16 +227,19 @@ class Blocks:
     @property
     def first_matrix(self) -> str:
         """The first matrix of those that have number ``shared`` of the keys."""
-        return place_text(self._number("shared", self._sharing[0]))
+        return self.sizes.place(self._number("shared", self._sharing[0]))
 
     def over_sharing(self, lines: list[str]) -> list[str]:
         """Lines for each matrix that shares the keys."""
         own, others = self._sharing
-        if math.prod(others) == 1:
+        if is_one(math.prod(others)):
             return lines
-        place = place_text(self._number("shared", own) + self._number("sharing", others))
+        place = self.sizes.place(self._number("shared", own) + self._number("sharing", others))
         turn = [f"matrix = {place}", *lines]
-        return [f"for sharing in range({math.prod(others)}):", *(indent(line, "    ") for line in turn)]
+        return [
+            f"for sharing in range({self.sizes.text(math.prod(others))}):",
+            *(indent(line, "    ") for line in turn),
+        ]
 
     def scores(self, product: str, *, ends: bool, diagonal: bool) -> list[str]:
         """Lines that make ``scores`` of a product of queries and keys: −∞ where a key is unseen, or behind the last.
@@ -237,10 +248,10 @@ class Blocks:
         """
         known = self.attention
         lines = [f"scores = {product} * {self.factor}"]
-        bounds = [f"(column < {known.columns})[None, :]"] if ends else []
+        bounds = [f"(column < {self.sizes.text(known.columns)})[None, :]"] if ends else []
         seen = [*bounds, "(row[:, None] >= column[None, :])"] if diagonal else bounds
         if known.mask is not None:
-            within = [f"(row < {known.rows})[:, None]", *bounds] if self.rows_end else bounds
+            within = [f"(row < {self.sizes.text(known.rows)})[:, None]", *bounds] if self.rows_end else bounds
             mask = _masked(within)
             loaded = f"tl.load(mask_ptr + {self._mask_place(known.mask)}{mask and mask + ', other=0'})"
             if known.adds_mask:
@@ -254,7 +265,7 @@ class Blocks:
     def _mask_place(self, mask: ArrayType) -> str:
         shape = (*(1 for _ in range(2 - mask.ndim)), *mask.shape)
         rows, columns = shape[-2:]
-        down, across = (columns if rows > 1 else 0), (1 if columns > 1 else 0)
+        down, across = ("0" if is_one(rows) else self.sizes.factor(columns)), (0 if is_one(columns) else 1)
         return f"{self.matrix(ArrayType(mask.dtype, shape))} + row[:, None] * {down} + column[None, :] * {across}"
 
 

@@ -5,8 +5,9 @@ number has one writer, and results are the same in every run. T. Dao, "FlashAtte
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import indent
+from typing import TypeAlias
 
 from ....ir import ArrayType, Call, Param, Value
 from ....symbolic_size import same_shape
@@ -39,17 +40,22 @@ def attention_gradient(call: Call, name: str) -> TritonKernel | None:
     ]
     buffers = (*writer.buffers, moved)
     tile = tile_of_gradient(known)
-    blocks = Blocks(known, tile.rows, tile.columns)
-    down, across = known.matrices * blocks.tiles, known.key_matrices * blocks.column_tiles
 
-    def add(title: str, lines: list[str], programs: int, unused: tuple[str, ...]) -> None:
+    def add(title: str, write: _Lines, unused: tuple[str, ...]) -> None:
+        blocks = Blocks(known, tile.rows, tile.columns, writer.sizes(*known.counts))
+        lines, programs = write(blocks, ct)
         used = [number for number, one in enumerate(names) if one not in unused]
-        writer.function(function_text(title, [f"{names[number]}_ptr" for number in used], lines))
-        writer.launch(title, programs, tile.warps, [buffers[number] for number in used], tile.stages)
+        writer.function(function_text(title, [names[number] for number in used], blocks.sizes, lines))
+        given = [buffers[number] for number in used]
+        writer.launch(title, programs, tile.warps, given, tile.stages, blocks.sizes.given)
 
-    add(f"{name}_queries", _of_queries(blocks, ct), down, ("key_ct", "value_ct"))
-    add(f"{name}_keys", _of_keys(blocks, ct), across, ("out", "query_ct"))
+    add(f"{name}_queries", _of_queries, ("key_ct", "value_ct"))
+    add(f"{name}_keys", _of_keys, ("out", "query_ct"))
     return writer.kernel()
+
+
+_Lines: TypeAlias = Callable[[Blocks, ArrayType], tuple[list[str], int]]
+"""Gives the lines of a function, and how many programs run it."""
 
 
 def has_kernel(op: str, inputs: Sequence[Value], params: Mapping[str, Param]) -> bool:
@@ -72,12 +78,13 @@ def has_gradient_kernels(known: Attention) -> bool:
     return known.has_kernels() and same_shape(lead, known.batch) and same_shape(keys, values)
 
 
-def _of_queries(blocks: Blocks, ct: ArrayType) -> list[str]:
-    known, rows, size = blocks.attention, blocks.row_count, blocks.column_count
+def _of_queries(blocks: Blocks, ct: ArrayType) -> tuple[list[str], int]:
+    known, rows, size, sizes = blocks.attention, blocks.row_count, blocks.column_count, blocks.sizes
+    tiles = sizes.factor(blocks.tiles)
     lines = [
-        f"program = tl.program_id(0){blocks.wide}",
-        f"matrix = program // {blocks.tiles}",
-        f"first = program % {blocks.tiles} * {rows}",
+        f"program = tl.program_id(0){sizes.wide}",
+        f"matrix = program // {tiles}",
+        f"first = program % {tiles} * {rows}",
         f"row = first + tl.arange(0, {rows})",
         f"entry = tl.arange(0, {blocks.entries})",
         f"part = tl.arange(0, {blocks.width})",
@@ -100,23 +107,26 @@ def _of_queries(blocks: Blocks, ct: ArrayType) -> list[str]:
         f"change = (weights * (change - moved[:, None])).to({triton_type(known.dtype)})",
         f"query_ct = {blocks.dot('change, key, query_ct')}",
     ]
-    end = f"tl.minimum(first + {rows}, {known.columns})" if known.causal else str(known.columns)
+    end = sizes.text(known.columns)
+    end = f"tl.minimum(first + {rows}, {end})" if known.causal else end
     scaled = f"query_ct * {blocks.number(known.scale)}"
-    return [
+    lines = [
         *lines,
         f"for start in range(0, {end}, {size}):",
         *_indented(turn),
         blocks.store("query_ct", known.query, "row", "entry", scaled, checked=blocks.rows_end),
     ]
+    return lines, known.matrices * blocks.tiles
 
 
-def _of_keys(blocks: Blocks, ct: ArrayType) -> list[str]:
+def _of_keys(blocks: Blocks, ct: ArrayType) -> tuple[list[str], int]:
     """Over the queries of all matrices that share the keys."""
-    known, rows, size = blocks.attention, blocks.row_count, blocks.column_count
+    known, rows, size, sizes = blocks.attention, blocks.row_count, blocks.column_count, blocks.sizes
+    tiles = sizes.factor(blocks.column_tiles)
     narrow = triton_type(known.dtype)
     first = f"first // {rows} * {rows}" if known.causal else "0"
     turn = [
-        f"row = (start + tl.arange(0, {rows})){blocks.wide}",
+        f"row = (start + tl.arange(0, {rows})){sizes.wide}",
         f"query = {blocks.load('query', known.query, 'row', 'entry', checked=blocks.rows_end)}",
         f"ct = {blocks.load('ct', ct, 'row', 'part', checked=blocks.rows_end)}",
         *(f"{name} = {blocks.load_row(name)}" for name in ("largest", "total", "moved")),
@@ -127,11 +137,11 @@ def _of_keys(blocks: Blocks, ct: ArrayType) -> list[str]:
         f"change = (weights * (change - moved[:, None])).to({narrow})",
         f"key_ct = {blocks.dot('tl.trans(change), query, key_ct')}",
     ]
-    loop = [f"for start in range({first}, {known.rows}, {rows}):", *_indented(turn)]
-    return [
-        f"program = tl.program_id(0){blocks.wide}",
-        f"shared = program // {blocks.column_tiles}",
-        f"first = program % {blocks.column_tiles} * {size}",
+    loop = [f"for start in range({first}, {sizes.text(known.rows)}, {rows}):", *_indented(turn)]
+    lines = [
+        f"program = tl.program_id(0){sizes.wide}",
+        f"shared = program // {tiles}",
+        f"first = program % {tiles} * {size}",
         f"column = first + tl.arange(0, {size})",
         f"entry = tl.arange(0, {blocks.entries})",
         f"part = tl.arange(0, {blocks.width})",
@@ -146,6 +156,7 @@ def _of_keys(blocks: Blocks, ct: ArrayType) -> list[str]:
                      checked=blocks.columns_end),
         blocks.store("value_ct", known.value, "column", "part", "value_ct", checked=blocks.columns_end),
     ]  # fmt: skip
+    return lines, known.key_matrices * blocks.column_tiles
 
 
 def _in_units(blocks: Blocks) -> list[str]:

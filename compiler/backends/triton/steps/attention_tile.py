@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ....errors import ArgumentValueError
+from ....symbolic_size import is_symbolic_shape, suppose, typical
 from ..choice import RULES, Choice
-from .attention_blocks import Attention, side
-from .tile import LEAST, PROCESSORS
+from .attention_blocks import Attention
+from .tile import LEAST, PROCESSORS, SIDE, matrix_side
 
 OF_QUERIES: Final = ("rows", "columns", "warps", "stages")
 """What can be chosen of the tile."""
@@ -46,14 +47,17 @@ def tile_of_queries(attention: Attention, choice: Choice = RULES) -> AttentionTi
     most = (
         tile.columns if attention.mask is None else max(tile.columns // 2, LEAST)
     )  # it takes registers, too
-    rows = min(tile.rows, side(attention.rows))
-    while rows > LEAST and attention.matrices * -(-attention.rows // rows) < PROCESSORS:
+    rows = min(tile.rows, matrix_side(attention.rows))
+    # Of other sizes there may be more in another call.
+    least = SIDE if is_symbolic_shape(attention.query.shape) else LEAST
+    while rows > least and typical(attention.matrices) * -(-typical(attention.rows) // rows) < PROCESSORS:
         rows //= 2
     warps = max(4, tile.warps * rows // tile.rows)
-    tile = AttentionTile(rows, min(most, side(attention.columns)), warps, tile.stages)
+    tile = AttentionTile(rows, min(most, matrix_side(attention.columns)), warps, tile.stages)
     tile = replace(tile, **{name: choice.fields[name] for name in OF_QUERIES if name in choice.fields})
     if min(tile.rows, tile.columns) < LEAST:
         raise ArgumentValueError(f"a tile of attention has {LEAST} rows and columns at least: {choice}")
+    _suppose_whole(attention, tile)
     return tile
 
 
@@ -71,8 +75,19 @@ _OF_GRADIENT: Final[Mapping[int, Mapping[int, AttentionTile]]] = {
 def tile_of_gradient(attention: Attention) -> AttentionTile:
     """The tile of the programs of the gradient, which hold two results and several products of the tile's size."""
     tile = _fitting(_OF_GRADIENT, attention)
-    rows, columns = min(tile.rows, side(attention.rows)), min(tile.columns, side(attention.columns))
-    return AttentionTile(rows, columns, tile.warps, tile.stages)
+    rows, columns = (
+        min(tile.rows, matrix_side(attention.rows)),
+        min(tile.columns, matrix_side(attention.columns)),
+    )
+    tile = AttentionTile(rows, columns, tile.warps, tile.stages)
+    _suppose_whole(attention, tile)
+    return tile
+
+
+def _suppose_whole(attention: Attention, tile: AttentionTile) -> None:
+    """Let a program be for sequences of whole tiles, where those at hand are: it needs no code for the last ones."""
+    suppose(attention.rows % tile.rows == 0)
+    suppose(attention.columns % tile.columns == 0)
 
 
 def _fitting(tiles: Mapping[int, Mapping[int, AttentionTile]], attention: Attention) -> AttentionTile:

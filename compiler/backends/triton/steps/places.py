@@ -1,10 +1,12 @@
 """Where elements lie, as texts of Triton: index expressions of names that count."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ....affine import Affine, Variable, flattened, of, unflattened
+from ....affine import Affine, SizeText, Variable, flattened, of, unflattened
 from ....ir import Shape
 from ....loops.moves import aligned
+from ....symbolic_size import SymbolicSize, suppose, typical
 from ..blocks import FAR
 
 
@@ -23,7 +25,7 @@ def counting_block(name: str, count: int) -> Affine:
     >>> place_text(counting_block("row", 1))
     'row'
     """
-    return counting(name, max(2, count))
+    return counting(name, count if isinstance(count, SymbolicSize) else max(2, count))
 
 
 def broadcast_place(shape: Shape, to: Shape, number: Affine) -> Affine:
@@ -58,11 +60,19 @@ class Lines:
         return start + counting_block(along, self.length) * self.inner
 
 
-def place_text(place: Affine) -> str:
+def place_text(place: Affine, size: SizeText = str) -> str:
     """An index expression in Triton, whose quotients are of numbers that are not negative."""
-    return str(place).replace(" / ", " // ")
+    return place.text(size).replace(" / ", " // ")
+
+
+def is_far(counts: Iterable[int]) -> bool:
+    """Whether places among so many need whole numbers of eight bytes."""
+    found = sorted(counts, key=typical, reverse=True)  # the largest first, from which others follow
+    if any(count >= FAR for count in found if not isinstance(count, SymbolicSize)):
+        return True
+    return not all(suppose(count < FAR) for count in found)
 
 
 def wide(count: int) -> str:
     """What makes whole numbers large enough to count so many places."""
-    return ".to(tl.int64)" if count >= FAR else ""
+    return ".to(tl.int64)" if is_far((count,)) else ""

@@ -7,6 +7,10 @@ from ....dtypes import DType
 from ....ir import ArrayType, Call
 from ..expression import functions_in
 from ..kernel import Launch, TritonKernel
+from ..numbers import Numbers
+from ..plan import Number
+from .places import is_far
+from .step_sizes import StepSizes
 
 
 @dataclass(slots=True)
@@ -38,15 +42,25 @@ class StepWriter:
         self.scratch.append(ArrayType(dtype, (size,)))
         return len(self.call.inputs) + len(self.call.outputs) + len(self.scratch) - 1
 
+    def sizes(self, *counts: int) -> StepSizes:
+        """How sizes stand in the next function, which goes through so many elements of each array."""
+        return StepSizes(Numbers.of_step(self.call), is_far(counts))
+
     def function(self, text: str) -> None:
         """Add a function, which launches run."""
         self.texts.append(text)
 
     def launch(
-        self, function: str, programs: int, warps: int, buffers: Iterable[int], stages: int = 3
+        self,
+        function: str,
+        programs: int,
+        warps: int,
+        buffers: Iterable[int],
+        stages: int = 3,
+        numbers: tuple[Number, ...] = (),
     ) -> None:
         """Run a function, after all that have been launched before."""
-        self.launches.append(Launch(function, programs, warps, tuple(buffers), stages))
+        self.launches.append(Launch(function, programs, warps, tuple(buffers), stages, numbers=numbers))
 
     def kernel(self) -> TritonKernel:
         needs = frozenset[str]().union(*map(functions_in, self.texts))

@@ -64,7 +64,7 @@ def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:
     """
     size = product.dtype.itemsize
     most = 128 if size < 8 and product.is_copied else 64
-    tall, wide = (min(most, _matrix_side(count)) for count in (product.rows, product.columns))
+    tall, wide = (min(most, matrix_side(count)) for count in (product.rows, product.columns))
     batch, rows, columns, length = map(
         typical, (product.batch, product.rows, product.columns, product.length)
     )
@@ -81,7 +81,7 @@ def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:
         parts = max(1, min(2 * PROCESSORS // programs(), length // LONG))
     is_large, is_small = tall * wide >= 128 * 128, tall * wide <= 32 * 64
     row_bytes = 256 if is_small else 128 if product.is_copied else 64
-    depth = min(max(LEAST, row_bytes // size), _matrix_side(product.length))
+    depth = min(max(LEAST, row_bytes // size), matrix_side(product.length))
     warps = 8 if is_large else 1 if tall * wide <= 16 * 32 else 4
     tile = Tile(tall, wide, depth, warps, 3 if is_large else 4, parts)
     tile = replace(tile, **{name: choice.fields[name] for name in OF_MATRICES if name in choice.fields})
@@ -115,5 +115,6 @@ def tile_of_elements(batch: int, rows: int, columns: int, choice: Choice = RULES
     )
 
 
-def _matrix_side(count: int) -> int:
+def matrix_side(count: int) -> int:
+    """The side of a tile that holds so many rows or columns."""
     return max(SIDE if isinstance(count, SymbolicSize) else LEAST, power_of_two(count))

@@ -1,0 +1,63 @@
+"""Calls that are no loop nests in Triton, on arrays of any size, as texts by name."""
+# ruff: noqa: E501  (a line of a graph is a line)
+
+SIZES = (
+    {"B": 1, "N": 1, "M": 1},
+    {"B": 2, "N": 64, "M": 33},
+    {"B": 1, "N": 127, "M": 128},
+    {"B": 3, "N": 65, "M": 32},
+    {"B": 2, "N": 3, "M": 600},
+)
+"""With which they run: at the ends of tiles and blocks, and behind them."""
+
+STEPS = {
+    "attention": """
+def f(q: f32[B, N, 16], k: f32[B, M, 16], v: f32[B, M, 5]) -> f32[B, N, 5]:  # B in 1.., N in 1.., M in 1..
+    o: f32[B, N, 5] = attention(q, k, v, scale=0.25, causal=False)
+    return o
+""",
+    "attention_in_order": """
+def f(q: bf16[B, 2, 3, N, 16], k: bf16[B, 2, 1, N, 16], v: bf16[B, 2, 1, N, 16]) -> bf16[B, 2, 3, N, 16]:  # B in 1.., N in 1..
+    o: bf16[B, 2, 3, N, 16] = attention(q, k, v, scale=0.25, causal=True)
+    return o
+""",
+    "attention_through_a_mask": """
+def f(q: f32[B, N, 16], k: f32[M, 16], v: f32[M, 16], seen: bool[N, M]) -> f32[B, N, 16]:  # B in 1.., N in 1.., M in 1..
+    o: f32[B, N, 16] = attention(q, k, v, seen, scale=0.25, causal=False)
+    return o
+""",
+    "attention_with_a_bias": """
+def f(q: f32[B, N, 16], k: f32[B, N, 16], v: f32[B, N, 16], bias: f32[B, 1, N]) -> f32[B, N, 16]:  # B in 1.., N in 1..
+    o: f32[B, N, 16] = attention(q, k, v, bias, scale=0.25, causal=True)
+    return o
+""",
+    "sums_of_attention": """
+def f(q: f64[N, 7], k: f64[M, 7], v: f64[M, 16]) -> (f64[N, 16], f64[N], f64[N]):  # N in 1.., M in 1..
+    o: f64[N, 16], l: f64[N], t: f64[N] = attention_with_sums(q, k, v, scale=0.25, causal=False)
+    return o, l, t
+""",
+    "gradient_of_attention": """
+def f(c: f32[B, N, 16], q: f32[B, N, 16], k: f32[N, 16], v: f32[N, 16], o: f32[B, N, 16], l: f32[B, N], t: f32[B, N]) -> (f32[B, N, 16], f32[N, 16], f32[N, 16]):  # B in 1.., N in 1..
+    x: f32[B, N, 16], y: f32[N, 16], z: f32[N, 16] = attention_gradient_by_sums(c, q, k, v, o, l, t, scale=0.25, causal=True)
+    return x, y, z
+""",
+}
+
+LARGE = {
+    "attention": """
+def f(q: bf16[B, 8, N, 64], k: bf16[B, 8, N, 64], v: bf16[B, 8, N, 64]) -> bf16[B, 8, N, 64]:  # B in 1.., N in 1..
+    o: bf16[B, 8, N, 64] = attention(q, k, v, scale=0.125, causal=False)
+    return o
+""",
+    "attention_in_order": """
+def f(q: bf16[B, 8, N, 128], k: bf16[B, 8, N, 128], v: bf16[B, 8, N, 128]) -> bf16[B, 8, N, 128]:  # B in 1.., N in 1..
+    o: bf16[B, 8, N, 128] = attention(q, k, v, scale=0.125, causal=True)
+    return o
+""",
+    "gradient_of_attention": """
+def f(c: bf16[B, 8, N, 64], q: bf16[B, 8, N, 64], k: bf16[B, 8, N, 64], v: bf16[B, 8, N, 64], o: bf16[B, 8, N, 64], l: f32[B, 8, N], t: f32[B, 8, N]) -> (bf16[B, 8, N, 64], bf16[B, 8, N, 64], bf16[B, 8, N, 64]):  # B in 1.., N in 1..
+    x: bf16[B, 8, N, 64], y: bf16[B, 8, N, 64], z: bf16[B, 8, N, 64] = attention_gradient_by_sums(c, q, k, v, o, l, t, scale=0.125, causal=True)
+    return x, y, z
+""",
+}
+"""Those that are compiled only."""
