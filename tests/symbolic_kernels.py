@@ -111,6 +111,25 @@ def f(x: i32[B, N]) -> i32[B + 3, 2*N]:  # B in 2.., N in 2..
     q: i32[B + 3, 2*N] = add(p, p)
     return q
 """,
+    "on_a_torus": """
+def f(x: f64[N, N]) -> f64[N, N]:  # N in 2..
+    a: f64[1, N] = slice(x, start=(N - 1, 0), stop=(N, N), step=(1, 1))
+    b: f64[N - 1, N] = slice(x, start=(0, 0), stop=(N - 1, N), step=(1, 1))
+    up: f64[N, N] = concatenate(a, b, axis=0)
+    c: f64[N - 1, N] = slice(x, start=(1, 0), stop=(N, N), step=(1, 1))
+    d: f64[1, N] = slice(x, start=(0, 0), stop=(1, N), step=(1, 1))
+    down: f64[N, N] = concatenate(c, d, axis=0)
+    e: f64[N, 1] = slice(x, start=(0, N - 1), stop=(N, N), step=(1, 1))
+    f: f64[N, N - 1] = slice(x, start=(0, 0), stop=(N, N - 1), step=(1, 1))
+    left: f64[N, N] = concatenate(e, f, axis=1)
+    g: f64[N, N - 1] = slice(x, start=(0, 1), stop=(N, N), step=(1, 1))
+    h: f64[N, 1] = slice(x, start=(0, 0), stop=(N, 1), step=(1, 1))
+    right: f64[N, N] = concatenate(g, h, axis=1)
+    rows: f64[N, N] = add(up, down)
+    columns: f64[N, N] = add(left, right)
+    s: f64[N, N] = add(rows, columns)
+    return s
+""",
     "windows": """
 def f(x: f32[N], y: f32[N]) -> f32[N]:  # N in 4..
     u: f32[N - 2] = slice(y, start=(1,), stop=(N - 1,), step=(1,))

@@ -384,15 +384,20 @@ def _names(expression: Expression) -> Iterator[str]:
 
 
 def _pieces(variable: Variable, turns: set[int]) -> list[Variable]:
-    """The range of a variable cut before each of `turns`, if they are few."""
+    """The range of a variable cut before each of `turns`, if they are few. Of symbolic ranges a piece may be empty."""
     cuts: list[int] = []
     for turn in sorted(turns, key=typical):
-        if is_known(turn > (cuts or [variable.low])[-1]) and is_known(turn <= variable.high):
+        if _is_behind(turn, (cuts or [variable.low])[-1]) and _is_behind(variable.high + 1, turn):
             cuts.append(turn)
     if not cuts or len(cuts) >= MOST_PIECES:
         return [variable]
     starts, ends = [variable.low, *cuts], [*(cut - 1 for cut in cuts), variable.high]
     return [Variable(variable.name, low, high) for low, high in zip(starts, ends, strict=True)]
+
+
+def _is_behind(place: int, other: int) -> bool:
+    """Whether a place is never before another one, and not always the same."""
+    return is_known(place >= other) and not is_known(place <= other)
 
 
 def _plain(name: str) -> str:

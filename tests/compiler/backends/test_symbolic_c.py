@@ -74,6 +74,12 @@ def test_functions_give_what_they_mean_for_each_size(name: str, kernels: dict[st
                 np.testing.assert_array_equal(x, y)
 
 
+def test_loops_are_cut_where_choices_turn_so_that_none_is_left() -> None:
+    _, function, _ = PRINTED["on_a_torus"]
+    chosen = [line for line in function.text.splitlines() if "?" in line or "if (" in line]
+    assert all("chunk" in line or "? end" in line or "threads" in line for line in chosen)
+
+
 MAY_BE_EMPTY = (
     "bits",
     "places",
