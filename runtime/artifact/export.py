@@ -51,7 +51,7 @@ from .artifact import Artifact, Settings
 from .interface import Interface, StandIn, interface_document, interface_from, interface_of
 from .literal_document import literal_document
 from .lost_rules import without_rules
-from .targets import CPU, CPU_C, check_targets, code_for
+from .targets import CPU_C, check_targets, code_for
 from .tree_document import tree_document
 
 _USUAL = Options("auto", False, (), (), 1)
@@ -135,7 +135,8 @@ def export(
     if CPU_C in wanted:
         target = target_of("c", options.fast_math)
         build(program.graph, target, donated_inputs(signature, options.donate_argnums))
-    code = code_for(program.graph, wanted, fast_math=options.fast_math)
+    with answering(declared):
+        code = code_for(program.graph, wanted, fast_math=options.fast_math)
     return Artifact(interface, signature, program, settings, code)
 
 
@@ -259,7 +260,7 @@ def _check_sizes(name: str, signature: Signature, sizes: Sizes, targets: tuple[s
     stray = sizes.keys() - {repr(dim) for dim in signature.sizes.dims}
     if stray:
         raise DimSpecError(f"{name}: the constraints are of {min(stray)!r}, which is no size of an argument")
-    fixed = [target for target in targets if target != CPU]
+    fixed = [target for target in targets if target == CPU_C]
     if signature.dims and fixed:
         raise ExportError(
             f"{name} cannot be exported for {fixed[0]} with the named size {signature.dims[0]}: programs that are"

@@ -109,7 +109,7 @@ class _Planner:
         """Where a value lies, as an array of its own shape."""
         root = self._root(value)
         slot = self._constant(root) if isinstance(root, Constant) else self.slots[root]
-        return slot if slot.type == value.type else replace(slot, type=value.type)
+        return replace(slot, type=value.type)
 
     def _constant(self, value: Constant) -> Slot:
         key = constant_key(value)

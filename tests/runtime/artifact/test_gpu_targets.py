@@ -14,7 +14,13 @@ import pytest
 
 import tracemill as tm
 from stub_gpu import INVALID_IMAGE, INVALID_PTX, UNSUPPORTED_PTX_VERSION, StubGpu, machine_code, ptx
-from tracemill.compiler.errors import ArgumentValueError, ArtifactError, GpuCodeError, MissingPackageError
+from tracemill.compiler.errors import (
+    ArgumentValueError,
+    ArtifactError,
+    DimMismatchError,
+    GpuCodeError,
+    MissingPackageError,
+)
 from tracemill.runtime.artifact.loading import artifact_of
 from tracemill.runtime.artifact.manifest import FORMAT
 from tracemill.runtime.artifact.targets import member_of
@@ -53,6 +59,18 @@ def card(stub_gpu: StubGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         yield stub_gpu
 
 
+@pytest.fixture
+def without_triton(card: StubGpu) -> Iterator[StubGpu]:
+    """A GPU for which programs are built ahead of time alone: where they are loaded, there is no Triton."""
+
+    def missing(*_: Any) -> Any:
+        raise MissingPackageError("compiling for GPUs needs Triton")
+
+    with pytest.MonkeyPatch.context() as patch:  # undone before `card` undoes its own
+        patch.setattr("tracemill.runtime.gpu.build.build_program", missing)
+        yield card
+
+
 def test_code_from_a_file_runs_where_the_gpu_is(card: StubGpu, tmp_path: Path) -> None:
     artifact = tm.export(softmax, "f32[6, 40]", targets=("cpu", "cuda:sm_90"))
     assert artifact.targets == ("cpu", "cuda:sm_90")
@@ -75,6 +93,39 @@ def test_code_from_a_file_runs_where_the_gpu_is(card: StubGpu, tmp_path: Path) -
     assert isinstance(on_gpu, tm.DeviceArray)
     assert statistics.compiled == before
     np.testing.assert_allclose(tm.load(path, backend="numpy")(X), softmax(X), rtol=1e-5)
+
+
+def layers(x: Any, w: Any) -> Any:
+    h = np.tanh(x @ w)
+    return (h - h.mean(axis=0)) * x.shape[0], h.reshape(-1)
+
+
+def test_code_with_named_sizes_runs_for_all_of_them_and_for_no_others(
+    without_triton: StubGpu, tmp_path: Path
+) -> None:
+    rows = tm.export(softmax, "f32[B, 40]", constraints="B in 1..40", targets="cuda:sm_90")
+    both = tm.export(
+        layers, "x: f32[B, 2*K]", "w: f32[2*K, N]", constraints=("B >= 1", "N <= B"), targets="cuda:sm_90"
+    )
+    before = statistics.compiled
+    f = tm.load(rows.save(tmp_path / "rows.tmill"), backend="triton")
+    for count in (1, 7, 33, 40):
+        x = np.linspace(-3, 3, count * 40, dtype=np.float32).reshape(count, 40)
+        np.testing.assert_allclose(f(x), softmax(x), rtol=1e-5)
+    with pytest.raises(
+        DimMismatchError, match=r"softmax: x: dim B is 41 in this call, and its limits are B in 1\.\.40"
+    ):
+        f(np.ones((41, 40), np.float32))
+    g = tm.load(both.save(tmp_path / "both.tmill"), backend="triton")
+    rng = np.random.default_rng(0)
+    for b, k, n in ((1, 1, 1), (9, 3, 0), (70, 20, 33)):
+        x, w = rng.normal(size=(b, 2 * k)), rng.normal(size=(2 * k, n))
+        x, w = x.astype(np.float32), w.astype(np.float32)
+        for found, expected in zip(g(x, w), layers(x, w), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    with pytest.raises(DimMismatchError, match="B >= N"):
+        g(np.ones((2, 4), np.float32), np.ones((4, 3), np.float32))
+    assert statistics.compiled == before
 
 
 def test_code_in_a_file_of_the_first_format_is_read(card: StubGpu) -> None:
@@ -140,18 +191,6 @@ def test_code_that_does_not_fit_its_plan_is_refused(card: StubGpu) -> None:
     refused(plan, with_plan(lambda d: d["kernels"].clear()), "launches a function that is not beside it")
     refused(plan, with_plan(lambda d: d["plan"]["steps"][0]["slots"].pop()), "with other arguments")
     refused("kernels.py", b"\xff", "this is no program for a GPU")
-
-
-@pytest.fixture
-def without_triton(card: StubGpu) -> Iterator[StubGpu]:
-    """A GPU for which programs are built ahead of time alone: where they are loaded, there is no Triton."""
-
-    def missing(*_: Any) -> Any:
-        raise MissingPackageError("compiling for GPUs needs Triton")
-
-    with pytest.MonkeyPatch.context() as patch:  # undone before `card` undoes its own
-        patch.setattr("tracemill.runtime.gpu.build.build_program", missing)
-        yield card
 
 
 def saved(path: Path, *targets: str) -> Path:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from ....ir import Call
+from ....symbolic_size import is_known
 from ..choice import RULES, Choice
 from ..kernel import TritonKernel
 from ..types import has_type
@@ -41,9 +42,9 @@ _STEPS: dict[str, Callable[[Call, str], TritonKernel | None]] = {
 
 def step_kernel(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """The Triton functions, called after `name`, that compute a call; None where NumPy does it."""
-    is_known = call.op in _STEPS or call.op in _CHOSEN
-    if not is_known or not all(has_type(value.dtype) for value in (*call.inputs, *call.outputs)):
+    has_step = call.op in _STEPS or call.op in _CHOSEN
+    if not has_step or not all(has_type(value.dtype) for value in (*call.inputs, *call.outputs)):
         return None
-    if not any(value.type.size for value in call.outputs):
+    if all(is_known(value.type.size == 0) for value in call.outputs):
         return nothing(call)
     return _CHOSEN[call.op](call, name, choice) if call.op in _CHOSEN else _STEPS[call.op](call, name)
