@@ -39,11 +39,15 @@ def measure(rounds: int) -> Iterator[Measurement]:
 
 
 def _many_sizes() -> Iterator[Measurement]:
-    function = compile(lambda x: np.tanh(x @ np.ones((16, 4))).sum(axis=1))
-    for batch in range(2, BATCHES + 2):
-        function(np.ones((batch, 16)))
-    count = len(function.signatures())
-    yield Measurement("sizes", f"{BATCHES} batch sizes", count, "compilations", "the first is of one size")
+    for kind, dynamic, about in (
+        ("batch sizes", None, "the first is of one size"),
+        ("declared batch sizes", {"x": "f64[B, 16]"}, ""),
+    ):
+        function = compile(lambda x: np.tanh(x @ np.ones((16, 4))).sum(axis=1), dynamic=dynamic)
+        for batch in range(2, BATCHES + 2):
+            function(np.ones((batch, 16)))
+        count = len(function.signatures())
+        yield Measurement("sizes", f"{BATCHES} {kind}", count, "compilations", about)
 
 
 def _compiling(nodes: int, repeats: int) -> Measurement:
