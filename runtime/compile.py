@@ -200,7 +200,7 @@ class CompiledFunction:
         if stale is not None:
             self._variants.remove(stale)
         self._variants.add(variant)
-        self._last = why.noting(*notes)
+        self._last = why.for_one_size(*notes) if notes else why
         if log is not None:
             for note in notes:
                 log.info("%s: %s", why.name, note)
@@ -229,22 +229,22 @@ class CompiledFunction:
         return takes_symbolic_sizes(backend)
 
     def _made(self, called: Signature, symbolic: SymbolicCall | None) -> tuple[Variant, list[str]]:
-        """A variant for many sizes if that can be, else for those of the call; and what is to be said of that."""
-        notes: list[str] = []
+        """A variant for many sizes if that can be, else for those of the call; and why it is for no more."""
+        family = self._variants.family(called)
+        notes = [f"sizes get no names any more, after: {why}" for why in family.why_given_up]
         if symbolic is not None:
             try:
                 variant = self._watched(called, symbolic)
             except Exception as error:  # the function fails in the same way below, or runs
                 if checking():
                     raise
-                self._variants.give_up(symbolic.called)
-                notes.append(
-                    f"compiled for these sizes alone, since names do not do: {type(error).__name__}: {error}"
-                )
+                why = f"names do not do: {type(error).__name__}: {error}"
+                self._variants.give_up(symbolic.called, why)
+                notes = [f"compiled for these sizes alone: {why}"]
             else:
                 if variant.is_general:
                     return variant, notes
-                notes += self._fixed(variant)
+                notes = self._fixed(variant)
         return self._watched(called, None), notes
 
     def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:

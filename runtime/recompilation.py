@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from .dynamic import SMALLEST
 from .signature import ArraySpec, NumberSpec, Signature, StaticSpec, is_one_of
 from .variant import Variant
 
+_SERVED = "let it be: from the second size of an axis on, one program serves all"
+_SMALL = "let it be: axes of size 0 and 1 have programs of their own"
+_NUMBER = "compute with x.shape itself, without int() or range() of it"
+_EACH = f"let it be: each size has a program; for one that serves all, {_NUMBER}"
 CONTAINERS = "the containers of the arguments changed"
 
 
@@ -40,6 +45,10 @@ class Recompilation:
     def noting(self, *notes: str) -> "Recompilation":
         """With what became of it."""
         return replace(self, notes=(*self.notes, *notes))
+
+    def for_one_size(self, *notes: str) -> "Recompilation":
+        """With why no program for many sizes came of it."""
+        return replace(self.noting(*notes), fix=_EACH if self.fix == _SERVED else self.fix)
 
 
 def recompilation(
@@ -90,15 +99,13 @@ def _refusal(called: Signature, variant: Variant) -> tuple[str, Guard | None]:
 def _fix_of_guard(guard: Guard) -> str:
     line = "that line" if guard.location is not None else "the program"
     if guard.comparison.relation == "==":
-        return (
-            f"{line} needs the size as a number: compute with x.shape itself, without int() or range() of it"
-        )
+        return f"{line} needs the size as a number: {_NUMBER}"
     return f"{line} asks which sizes there are, and each answer has a program: ask less, or let it be"
 
 
 def _fix_of_sizes(called: Signature) -> str:
     if any(size < SMALLEST for shape in called.shapes for size in shape):
-        return "let it be: axes of size 0 and 1 have programs of their own"
+        return _SMALL
     return "let it be: sizes that were equal in all calls so far have had one name, and have their own from now on"
 
 
@@ -125,5 +132,12 @@ def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:
         if ours.gpu != theirs.gpu:
             return "put arguments where they were, tm.device_put(x)"
     if names_sizes:
-        return "let it be: from the second size of an axis on, one program serves all"
+        sizes = zip(_sizes(called), _sizes(other), strict=True)
+        changed = [size for size, known in sizes if isinstance(known, int) and size != known]
+        return _SMALL if any(size < SMALLEST for size in changed) else _SERVED
     return "let one program serve many sizes with dynamic=None or dynamic=True, where the backend can; or pad arrays"
+
+
+def _sizes(signature: Signature) -> list[Any]:
+    """Those of all axes of all arrays."""
+    return [size for shape in signature.shapes for size in shape]

@@ -27,6 +27,8 @@ class Family:
     """What variants were compiled for."""
     fixed: Counter[Place] = field(default_factory=Counter[Place])
     """How often guards left an axis one size, after all."""
+    why_fixed: tuple[str, ...] = ()
+    """What left it that the last time, a line for each guard."""
     compiled: int = 0
     kept: int = 0
 
@@ -34,6 +36,11 @@ class Family:
     def given_up(self) -> frozenset[Place]:
         """Axes that get no names any more."""
         return frozenset(place for place, count in self.fixed.items() if count >= MOST_FIXED)
+
+    @property
+    def why_given_up(self) -> tuple[str, ...]:
+        """What was found the last time before they got none, a line for each reason."""
+        return self.why_fixed if self.given_up else ()
 
     def observations(self) -> Observations:
         """What calls have shown."""
@@ -84,15 +91,18 @@ class Variants:
 
     def note_fixed(self, variant: Variant) -> None:
         """The guards of a variant leave some sizes of a call one value: it was not worth while to name these."""
+        family = self._families.setdefault(variant.called.family, Family())
+        family.why_fixed = tuple(variant.guards.described())
         known = Assumptions(guard.comparison for guard in variant.guards.guards)
         for place, size in _named(variant.symbolic):
             low, high = known.bounds(size)
             if low == high:
-                self._families.setdefault(variant.called.family, Family()).fixed[place] += 1
+                family.fixed[place] += 1
 
-    def give_up(self, symbolic: Signature) -> None:
+    def give_up(self, symbolic: Signature, why: str) -> None:
         """There is no program for many sizes like these."""
         family = self._families.setdefault(symbolic.family, Family())
+        family.why_fixed = (why,)
         family.fixed.update({place: MOST_FIXED for place, _ in _named(symbolic)})
 
     def remove(self, variant: Variant) -> None:

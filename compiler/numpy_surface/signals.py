@@ -20,12 +20,10 @@ _MODES = {"valid": "valid", "same": "same", "full": "full", 0: "valid", 1: "same
 
 def _correlated(x: Value, y: Value, mode: Any) -> Value:
     """Sums of x[k + i] · y[i], for y no longer than x: windows of x by y as one product."""
-    n, m = x.shape[0], y.shape[0]
+    n, m = x.shape[0], operator.index(y.shape[0])
     chosen = _MODES.get(mode)
     if chosen is None:
         raise ArgumentValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
-    if isinstance(n, SymbolicSize):
-        m = operator.index(m)
     before, after = {"valid": (0, 0), "same": (m // 2, m - m // 2 - 1), "full": (m - 1, m - 1)}[chosen]
     if isinstance(n, SymbolicSize):
         return _correlated_of_any_length(x, y, before, after)
@@ -63,9 +61,10 @@ def _windows(x: Value, starts: Any, width: int) -> Value:
 
 def _partial_windows(x: Value, y: Value, starts: Any) -> Value:
     """Windows that reach beyond an end of x. What lies beyond is left out, not zero: 0 · inf would be NaN."""
-    places = starts[:, None] + np.arange(y.shape[0])
+    width = operator.index(y.shape[0])
+    places = starts[:, None] + np.arange(width)
     present = (places >= 0) & (places < x.shape[0])
-    return _partial_sums(_windows(x, starts, y.shape[0]), present, y)
+    return _partial_sums(_windows(x, starts, width), present, y)
 
 
 def _partial_sums(windows: Value, present: Any, y: Value) -> Value:

@@ -8,11 +8,24 @@ from ..errors import ContradictoryConstraintsError
 from .bounds import Bound, Interval, interval, own_range
 from .by_sympy import is_worth_asking, sign_by_sympy
 from .dim import CACHED, Comparison, Dim, Extent, comparison_of, terms_of
-from .division import replaced
+from .division import floor_divide, replaced
 from .proof import decided, is_never_negative, laws, verdict
 from .residues import cases, in_case
 from .spelling import spelled_facts
-from .terms import Atom, Monomial, Operation, Size, Terms, add, atom, atoms_in, number, scale, sizes_in
+from .terms import (
+    Atom,
+    Monomial,
+    Operation,
+    Size,
+    Terms,
+    add,
+    atom,
+    atoms_in,
+    multiply,
+    number,
+    scale,
+    sizes_in,
+)
 
 ROUNDS = 4
 """How often ranges are narrowed by each other."""
@@ -31,7 +44,8 @@ class Assumptions:
         ContradictoryConstraintsError: no sizes are found for which all of them can hold.
     """
 
-    def __init__(self, relations: Iterable[Comparison | bool] = ()) -> None:
+    def __init__(self, relations: Iterable[Comparison | bool] = (), *, hold_for_a_call: bool = False) -> None:
+        """`hold_for_a_call` says that they hold together for some sizes: what takes long is not asked then."""
         given: list[Comparison] = []
         for relation in relations:
             if isinstance(relation, Comparison):
@@ -51,12 +65,12 @@ class Assumptions:
             self._learn(relation)
         self._facts = list(dict.fromkeys(map(self._reduced, self._facts)))
         self._narrow()
-        if len(self._facts) > 1:
+        if not hold_for_a_call and len(self._facts) > 1:
             self._check_facts()
 
     def adding(self, *relations: Comparison | bool) -> "Assumptions":
-        """These and others."""
-        return Assumptions((*self.relations, *relations))
+        """These and others, which hold together for the sizes of a call."""
+        return Assumptions((*self.relations, *relations), hold_for_a_call=True)
 
     def __str__(self) -> str:
         return ", ".join(map(repr, self.relations))
@@ -169,6 +183,7 @@ class Assumptions:
                 continue
             if isinstance(monomial[0], Operation):
                 self._facts += laws([atom(monomial[0])], {})
+                self._facts += _of_quotient(monomial[0], rest)
             else:
                 low, high = own_range(monomial[0])
                 self._facts.append(add(rest, number(-int(low))))
@@ -251,6 +266,16 @@ class Assumptions:
 def nothing() -> Assumptions:
     """What is known of each size by itself."""
     return Assumptions()
+
+
+def _of_quotient(found: Operation, value: Terms) -> tuple[Terms, ...]:
+    """What the value of a remainder says of the quotient, as what is never negative: ``N*M == 4*(N*M // 4) + 1``."""
+    if found.op != "%":
+        return ()
+    dividend, divisor = found.args
+    rest = add(dividend, multiply(divisor, floor_divide(dividend, divisor)), -1)
+    difference = add(rest, value, -1)
+    return difference, scale(difference, -1)
 
 
 def _replacing_order(term: tuple[Monomial, int]) -> tuple[bool, str]:

@@ -21,6 +21,10 @@ def own_range(size: Size) -> Interval:
     return -(-size.min // size.multiple_of), inf if size.max is None else size.max // size.multiple_of
 
 
+Remembered: TypeAlias = dict[Atom, Interval]
+"""Of operations, which may stand in each other, and in sums for the same ranges, many times over."""
+
+
 def interval(terms: Terms, ranges: Ranges) -> Interval:
     """Bounds of the sum."""
     return _interval(terms, ranges, {})
@@ -32,16 +36,12 @@ def own_lowest(terms: Terms) -> Bound:
     return lowest(terms, {})
 
 
-def lowest(terms: Terms, ranges: Ranges) -> Bound:
+def lowest(terms: Terms, ranges: Ranges, remembered: Remembered | None = None) -> Bound:
     """A number that the sum is never below.
 
     Atoms of products are counted from their least values, as in ``N*M - N = n*m + m`` for ``N = n + 1, M = m + 1``.
     """
-    return _lowest(terms, ranges, {})
-
-
-Remembered: TypeAlias = dict[Atom, Interval]
-"""Of operations, which may stand in each other many times over."""
+    return _lowest(terms, ranges, {} if remembered is None else remembered)
 
 
 def _interval(terms: Terms, ranges: Ranges, remembered: Remembered) -> Interval:

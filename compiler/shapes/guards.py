@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ..errors import DimSpecError
@@ -10,6 +11,9 @@ from .dim import Comparison, Dim
 from .reading import Sizes, read_conjunction
 from .spelling import spelled_comparison
 from .terms import Size, sizes_in
+
+REMEMBERED = 256
+"""Conjunctions whose simple forms are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +60,7 @@ class Guards:
 
     def simplified(self) -> "Guards":
         """Without those that follow from the others; the earlier ones stay."""
-        kept = list(dict.fromkeys(self.guards))
-        for guard in reversed(kept[:]):
-            others = [one.comparison for one in kept if one is not guard]
-            if Assumptions(others).decide(guard.comparison):
-                kept.remove(guard)
-        return Guards(tuple(kept), self.sizes)
+        return Guards(_needed(self.guards), self.sizes)
 
     def source(self, names: Mapping[str, str]) -> str:
         """An expression of Python that is true where the guards and the dims' own limits hold.
@@ -76,6 +75,17 @@ class Guards:
 
     def _comparisons(self) -> list[Comparison]:
         return [guard.comparison for guard in self.guards]
+
+
+@lru_cache(REMEMBERED)
+def _needed(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+    """Remembered, as a compilation asks for what it has assumed so far again and again."""
+    kept = list(dict.fromkeys(guards))
+    for guard in reversed(kept[:]):
+        others = [one.comparison for one in kept if one is not guard]
+        if Assumptions(others, hold_for_a_call=True).decide(guard.comparison):
+            kept.remove(guard)
+    return tuple(kept)
 
 
 def limit_texts(size: Size, name: str) -> list[str]:

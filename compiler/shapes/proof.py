@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import gcd, inf
 
-from .bounds import Bound, Ranges, interval, lowest
+from .bounds import Bound, Ranges, Remembered, interval, lowest
 from .dim import Comparison, Relation
 from .terms import Operation, Terms, add, atom, atoms_in, constant_of, multiply, number, scale
 
@@ -30,19 +30,20 @@ class _Search:
     def __init__(self, facts: Sequence[Terms], ranges: Ranges) -> None:
         self.facts = [(fact, dict(fact)) for fact in facts]
         self.ranges = ranges
+        self.remembered: Remembered = {}
         self.steps = MOST_STEPS
 
     def succeeds(self, terms: Terms, factor: int, depth: int) -> bool:
         """Whether ``terms``, which is `factor` times the sum less facts, is above −`factor`."""
         self.steps -= 1
-        if lowest(terms, self.ranges) > -factor:
+        if self.lowest(terms) > -factor:
             return True
         if depth == 0 or self.steps < 0:
             return False
         if self._succeeds_by_cases(terms, factor, depth):
             return True
         for monomial, count in terms:
-            if not monomial or lowest(((monomial, count),), self.ranges) >= 0:
+            if not monomial or self.lowest(((monomial, count),)) >= 0:
                 continue
             for fact, counts in self.facts:
                 theirs = counts.get(monomial, 0)
@@ -54,6 +55,9 @@ class _Search:
                 if self.succeeds(left, factor * ours, depth - 1):
                     return True
         return False
+
+    def lowest(self, terms: Terms) -> Bound:
+        return lowest(terms, self.ranges, self.remembered)
 
     def _succeeds_by_cases(self, terms: Terms, factor: int, depth: int) -> bool:
         """Whether it succeeds with each argument in the place of a maximum that is subtracted, or a minimum added."""

@@ -46,7 +46,7 @@ class SizeReader:
     ) -> None:
         self.names = tuple(names)
         self.shapes = tuple(tuple(shape) for shape in shapes)
-        self.assumptions = Assumptions(relations)
+        self.assumptions = Assumptions(relations, hold_for_a_call=True)
         self.axes = [
             ((i, axis), terms_of(dim))
             for i, shape in enumerate(self.shapes)

@@ -158,6 +158,11 @@ def test_a_recompilation_names_the_guard_its_values_the_line_and_what_to_do() ->
         ([1.0, 1], "args[0]: float became int\nfix: pass numbers of one type, as 1.0 for 1"),
         ([rows(3), "text"], "args[0]: f64[3, 4] became static 'text'\nfix: pass what is data as an array"),
         ([rows(3), rows(5), rows(1)], "x_0 is 1 in this call, and its limits are x_0 in 2..\nfix: let it be"),
+        (
+            [rows(3), rows(0)],
+            "f64[3, 4] became f64[0, 4]\nfix: let it be: axes of size 0 and 1 have programs",
+        ),
+        ([rows(1), rows(5)], "f64[1, 4] became f64[5, 4]\nfix: let it be: from the second size"),
     ],
 )
 def test_a_recompilation_names_what_changed_and_what_to_do(calls: list[Any], message: str) -> None:
@@ -179,7 +184,10 @@ def test_a_size_that_is_needed_as_a_number_gives_up_names_after_some_programs() 
     for count in range(2, 9):
         np.testing.assert_allclose(f(rows(count)), unrolled(rows(count)))
     assert all("x_0" not in text for text in shown(f))
-    assert "args[0]: f64[7, 4] became f64[8, 4]" in f.explain_recompile()
+    text = f.explain_recompile()
+    assert "args[0]: f64[7, 4] became f64[8, 4]" in text
+    assert "sizes get no names any more, after: x_0 == 6  # test_dynamic.py:" in text
+    assert "\nfix: let it be: each size has a program; for one that serves all, compute with x.shape" in text
     again = tm.compile(unrolled, on_recompile="ignore")
     for count in (3, 4):
         again(rows(count))
@@ -654,6 +662,16 @@ def test_sizes_that_are_keys_are_numbers_there() -> None:
     for n in (5, 7, 8):
         assert f(np.ones(n))[n] == 1
         np.testing.assert_array_equal(g(np.ones(n))[n], np.full(n, 3.0))
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_what_is_convolved_may_be_shorter_or_longer_than_the_other(mode: Any) -> None:
+    f = tm.compile(lambda x: np.convolve(x, np.arange(3.0), mode), dynamic=True)
+    for n in (2, 5, 9, 3):
+        np.testing.assert_allclose(
+            f(np.arange(n) + 1.0), np.convolve(np.arange(n) + 1.0, np.arange(3.0), mode)
+        )
+    assert shown(f) == ["args[0]: f64[2]", "args[0]: f64[x_0] where x_0 in 2.. and x_0 >= 3"]
 
 
 def halved(x: Any) -> Any:

@@ -77,6 +77,7 @@ def test_bounds_and_decisions_of_any_expressions_hold(
         ([], "max(N, M) >= M", True),
         (["M in 1..", "N in 1.."], "M*N >= N", True),
         (["N - 2*(N // 2) == 0"], "N % 2 == 0", True),
+        (["A*B*C % 6 == 0"], "A*B*C == 6*(A*B*C // 6)", True),
         (["N % 2 == 1", "N <= 9"], "N == 4", False),
         (["N % 2 == 1", "N <= 9"], "N == 5", None),
         ([], "A*A + B*B >= 2*A*B", True),
