@@ -1,6 +1,9 @@
 """Calls that are no loop nests in Triton, on arrays of any size, as texts by name."""
 # ruff: noqa: E501  (a line of a graph is a line)
 
+HINTS = {"B": 8, "N": 101, "M": 7}
+"""Sizes with which they are made."""
+
 SIZES = (
     {"B": 1, "N": 1, "M": 1},
     {"B": 2, "N": 64, "M": 33},
@@ -9,6 +12,10 @@ SIZES = (
     {"B": 2, "N": 3, "M": 600},
 )
 """With which they run: at the ends of tiles and blocks, and behind them."""
+
+WHOLE_HINTS = {"B": 8, "N": 1024, "M": 1024}
+WHOLE_SIZES = ({"B": 2, "N": 64, "M": 64}, {"B": 1, "N": 256, "M": 128})
+"""The same for programs that are for whole tiles alone."""
 
 STEPS = {
     "attention": """
@@ -40,6 +47,23 @@ def f(q: f64[N, 7], k: f64[M, 7], v: f64[M, 16]) -> (f64[N, 16], f64[N], f64[N])
 def f(c: f32[B, N, 16], q: f32[B, N, 16], k: f32[N, 16], v: f32[N, 16], o: f32[B, N, 16], l: f32[B, N], t: f32[B, N]) -> (f32[B, N, 16], f32[N, 16], f32[N, 16]):  # B in 1.., N in 1..
     x: f32[B, N, 16], y: f32[N, 16], z: f32[N, 16] = attention_gradient_by_sums(c, q, k, v, o, l, t, scale=0.25, causal=True)
     return x, y, z
+""",
+    "bits": """
+def f(k: u32[2], c: u32[4], x: u32[B, N]) -> u32[B, N]:  # B in 1.., N in 1..
+    r: u32[B, N] = random_bits(k, c, shape=(B, N), dtype=u32)
+    y: u32[B, N] = bitwise_xor(r, x)
+    return y
+""",
+    "bits_of_many": """
+def f(k: u32[B, 1, 2], c: u32[M, 4], x: u64[N]) -> u64[B, M, N]:  # B in 1.., N in 1.., M in 1..
+    r: u64[B, M, N] = random_bits(k, c, shape=(N,), dtype=u64)
+    y: u64[B, M, N] = bitwise_xor(r, x)
+    return y
+""",
+    "bits_of_few": """
+def f(k: u32[B, 2], c: u32[4]) -> u32[B, 3]:  # B in 1..
+    r: u32[B, 3] = random_bits(k, c, shape=(3,), dtype=u32)
+    return r
 """,
 }
 

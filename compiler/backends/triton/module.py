@@ -35,6 +35,7 @@ OF_ANY_SIZE: Final = (
     "attention_with_sums",
     "dot",
     "kernel",
+    "random_bits",
 )
 """What is no loop nest, and has functions for all sizes."""
 

@@ -9,12 +9,12 @@ from zlib import crc32
 import numpy as np
 import pytest
 
+import symbolic_steps
 import tracemill as tm
 from stub_gpu import StubGpu
 from symbolic.texts import TEXTS
 from symbolic_kernels import HINTS, KERNELS
-from symbolic_steps import SIZES as STEP_SIZES
-from symbolic_steps import STEPS
+from symbolic_steps import STEPS, WHOLE_HINTS, WHOLE_SIZES
 from tracemill.compiler.backends.triton.plan_document import arrays_of, document, plan_of
 from tracemill.compiler.backends.triton.program import TritonProgram, triton_program
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
@@ -122,14 +122,18 @@ def test_one_program_gives_what_it_means_for_each_size_that_it_is_for(name: str,
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("is_whole", [False, True])
 @pytest.mark.parametrize("name", STEPS)
-def test_a_step_is_one_program_for_sizes_at_the_ends_of_its_blocks(name: str, card: StubGpu) -> None:
-    scope = Observed(HINTS)
+def test_a_step_is_one_program_for_sizes_at_the_ends_of_its_blocks(
+    name: str, is_whole: bool, card: StubGpu
+) -> None:
+    scope = Observed(WHOLE_HINTS if is_whole else symbolic_steps.HINTS)
     graph, program = made(STEPS[name], scope)
     assert not any(step.made_for for step in program.plan.launches), str(program.plan)
     run = loaded(program)
-    found = [sizes for sizes in STEP_SIZES if allowed(scope.guards, sizes)]
-    assert len(found) >= 3, str(scope.guards)
+    wanted = WHOLE_SIZES if is_whole else symbolic_steps.SIZES
+    found = [sizes for sizes in wanted if allowed(scope.guards, sizes)]
+    assert len(found) >= (1 if is_whole else 3), str(scope.guards)
     for sizes in found:
         arrays = drawn(graph, sizes)
         assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))

@@ -5,8 +5,10 @@ from string import Template
 from typing import Any
 
 from ....ir import Call
+from ....symbolic_size import SymbolicSize, is_known, is_one, quotient, suppose
+from ..assumed import pieces
 from ..kernel import TritonKernel
-from .places import broadcast_place, counting, place_text, wide
+from .places import broadcast_place, counting
 from .step_writer import StepWriter
 
 BLOCKS = 512
@@ -14,14 +16,14 @@ BLOCKS = 512
 
 _RANDOM_BITS = Template("""\
 @triton.jit
-def $name(key_ptr, counter_ptr, out_ptr):
+def $name($parameters):
     first = tl.program_id(0)$wide * $blocks
     block = tl.minimum(first + tl.arange(0, $blocks), $last_block)
-    stream = block // $per_stream
+    stream = $stream
     key = key_ptr + $key
     counter = counter_ptr + $counter
     start = tl.load(counter).to(tl.uint64) | (tl.load(counter + 1).to(tl.uint64) << 32)
-    count = start + (block % $per_stream).to(tl.uint64)
+    count = start + ($number).to(tl.uint64)
     top0 = tl.broadcast_to(tl.load(counter + 2), ($blocks,))
     top1 = tl.broadcast_to(tl.load(counter + 3), ($blocks,))
     key0 = tl.load(key)
@@ -56,26 +58,36 @@ def random_bits(call: Call, name: str) -> TritonKernel:
     is_wide = params["dtype"].itemsize == 8
     size, per_block = math.prod(params["shape"]), 2 if is_wide else 4
     lead = out.shape[: out.ndim - len(params["shape"])]
-    streams, per_stream = math.prod(lead), -(-size // per_block)
+    streams = math.prod(lead)
+    is_in_a_row = is_one(streams) or suppose(size % per_block == 0)
+    is_full = is_known(size % per_block == 0)
+    per_stream = quotient(size, per_block) if is_full else pieces(size, per_block)
     blocks, stream = streams * per_stream, counting("stream", streams)
+    writer = StepWriter(call)
+    sizes = writer.sizes(blocks * per_block)
+    shown = sizes.factor(per_stream)
+    # Compilers see that the only stream has all blocks, if they know how many these are.
+    is_alone = is_one(streams) and isinstance(per_stream, SymbolicSize)
     texts = {
-        "wide": wide(blocks * per_block),
+        "name": name,
+        "wide": sizes.wide,
         "blocks": BLOCKS,
-        "last_block": blocks - 1,
-        "per_stream": per_stream,
-        "key": place_text(broadcast_place(key.shape[:-1], lead, stream) * 2),
-        "counter": place_text(broadcast_place(counter.shape[:-1], lead, stream) * 4),
+        "last_block": sizes.text(blocks - 1),
+        "stream": "0" if is_alone else f"block // {shown}",
+        "number": "block" if is_alone else f"block % {shown}",
+        "key": sizes.place(broadcast_place(key.shape[:-1], lead, stream) * 2),
+        "counter": sizes.place(broadcast_place(counter.shape[:-1], lead, stream) * 4),
         "joined": _PAIRS if is_wide else _WORDS,
         "numbers": per_block * BLOCKS,
         "per_block": per_block,
     }
-    if streams == 1 or size % per_block == 0:
-        stored = _IN_A_ROW.substitute(
-            blocks=BLOCKS, full_blocks=streams * size // per_block, size=streams * size
-        )
+    if is_in_a_row:
+        full_blocks = sizes.text(quotient(streams * size, per_block))
+        stored = _IN_A_ROW.substitute(blocks=BLOCKS, full_blocks=full_blocks, size=sizes.text(streams * size))
     else:
-        stored = _IN_STREAMS.substitute(padded=per_block * per_stream, size=size, total=blocks * per_block)
-    writer = StepWriter(call)
-    writer.function(_RANDOM_BITS.substitute(texts, name=name, stored=stored))
-    writer.launch(name, -(-blocks // BLOCKS), 4, (0, 1, writer.output(0)))
+        places = {"padded": per_block * per_stream, "size": size, "total": blocks * per_block}
+        stored = _IN_STREAMS.substitute({key: sizes.factor(place) for key, place in places.items()})
+    parameters = sizes.behind("key_ptr, counter_ptr, out_ptr")
+    writer.function(_RANDOM_BITS.substitute(texts, stored=stored, parameters=parameters))
+    writer.launch(name, pieces(blocks, BLOCKS), 4, (0, 1, writer.output(0)), numbers=sizes.given)
     return writer.kernel()
