@@ -65,7 +65,46 @@ def f(k: u32[B, 2], c: u32[4]) -> u32[B, 3]:  # B in 1..
     r: u32[B, 3] = random_bits(k, c, shape=(3,), dtype=u32)
     return r
 """,
+    "counted": """
+def f(x: i64[M, 3], y: i64[B, N], i: u32[N], j: i64[B, 1]) -> i64[M, 3]:  # B in 1.., N in 1.., M in 1..
+    s: i64[M, 3] = scatter(x, y, i, j, axes=(0, 1), mode="add")
+    return s
+""",
 }
+
+SORTED = {
+    "written": """
+def f(x: f32[N, M], y: f32[B, M], i: i64[B]) -> f32[N, M]:  # B in 1..700, N in 1..700, M in 1..700
+    s: f32[N, M] = scatter(x, y, i, axes=(0,), mode="add")
+    return s
+""",
+    "set_in_order": """
+def f(x: i8[M, N, 3], y: i8[B, N, M], i: i32[B, N]) -> i8[M, N, 3]:  # B in 1..700, N in 1..700, M in 1..700
+    s: i8[M, N, 3] = scatter(x, y, i, i, axes=(2, 1), mode="set")
+    return s
+""",
+    "sorted_rows": """
+def f(x: f32[B, N], y: i64[B, N]) -> (f32[B, N], i64[B, N]):  # B in 1..700, N in 1..700
+    s: f32[B, N], t: i64[B, N] = sort(x, y, axis=1, num_keys=1, descending=False)
+    return s, t
+""",
+    "sorted_columns": """
+def f(x: i32[N, B, 2], y: f64[N, B, 2]) -> (i32[N, B, 2], f64[N, B, 2]):  # B in 1..700, N in 1..700
+    s: i32[N, B, 2], t: f64[N, B, 2] = sort(x, y, axis=0, num_keys=2, descending=True)
+    return s, t
+""",
+    "largest": """
+def f(x: f32[B, N + 3]) -> (f32[B, 3], i64[B, 3]):  # B in 1..700, N in 1..700
+    v: f32[B, 3], i: i64[B, 3] = top_k(x, k=3, axis=1)
+    return v, i
+""",
+    "sorted_long_rows": """
+def f(x: i16[B, 40*M]) -> i16[B, 40*M]:  # B in 1.., M in 1..700
+    s: i16[B, 40*M] = sort(x, axis=1, num_keys=1, descending=False)
+    return s
+""",
+}
+"""Those for which sizes need a maximum: rows are sorted, or updates by their places."""
 
 LARGE = {
     "attention": """

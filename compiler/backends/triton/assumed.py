@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from ...affine import Affine, Variable
 from ...errors import UndecidedDimError
+from ...ir import Location
 from ...shapes.dim import Dim, of_size
 from ...shapes.terms import Size
 from ...symbolic_size import SymbolicSize, is_known, suppose, typical
@@ -12,6 +13,9 @@ from .plan import ALIGNED
 
 LARGEST_BLOCK: Final = 1 << 17
 """Of elements."""
+
+LONGEST: Final = 1 << 31
+"""No row of so many elements is sorted."""
 
 LOOSE: Final = 4
 """A block is for extents down to one of so many parts of it."""
@@ -27,19 +31,21 @@ def pieces(count: int, size: int) -> int:
     return (count + (size - 1)) // size
 
 
-def block_of(extent: int) -> int | None:
-    """A power of two that holds so many elements, and little more; None if there is none for all that a program is for.
+def block_of(extent: int, least: int = 1, most: int = LARGEST_BLOCK) -> int | None:
+    """A power of two that holds so many elements, and little more; None if none up to `most` does in all calls.
 
-    The one for the call at hand becomes one for all sizes that need about as many, by a guard.
+    The one for the call at hand becomes one for all sizes that need about as many, or no more than the `least`, by a
+    guard.
     """
     if not isinstance(extent, SymbolicSize):
         return power_of_two(extent)
-    block = 1
-    while block <= LARGEST_BLOCK:
+    block = least
+    while block <= most:
         if is_known(extent <= block):
             return block
         if suppose(extent <= block):
-            suppose(extent > block // LOOSE)
+            if block > least:
+                suppose(extent > block // LOOSE)
             return block
         block *= 2
     return None
@@ -51,6 +57,29 @@ def assumed(fact: Any) -> bool | None:
         return bool(fact)
     except UndecidedDimError:
         return None
+
+
+def bound_of(extent: int, least: int, op: str, location: Location | None) -> int:
+    """The same where there has to be one, which may be as large as memories are.
+
+    Raises:
+        UndecidedDimError: sizes are declared without a maximum.
+    """
+    bound = block_of(extent, least, LONGEST)
+    if bound is None:
+        raise unbounded(extent, op, location)
+    return bound
+
+
+def unbounded(size: int, op: str, location: Location | None) -> UndecidedDimError:
+    """The error of a call for whose kernel a size has to have a maximum."""
+    parts = size.sizes if isinstance(size, SymbolicSize) else ()
+    name = next((str(part) for part in parts if part.bounds[1] > LONGEST), str(size))
+    return UndecidedDimError(
+        f"{op} on a GPU needs to know how large {size} may be, and that is not known. Give {name} a maximum, such as"
+        f' tm.Dim("{name}", max=4096), or add the constraint "{name} <= 4096"',
+        location,
+    )
 
 
 def held_by(extent: int, most: int) -> int:

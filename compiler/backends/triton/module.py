@@ -36,6 +36,9 @@ OF_ANY_SIZE: Final = (
     "dot",
     "kernel",
     "random_bits",
+    "scatter",
+    "sort",
+    "top_k",
 )
 """What is no loop nest, and has functions for all sizes."""
 

@@ -14,7 +14,7 @@ import tracemill as tm
 from stub_gpu import StubGpu
 from symbolic.texts import TEXTS
 from symbolic_kernels import HINTS, KERNELS
-from symbolic_steps import STEPS, WHOLE_HINTS, WHOLE_SIZES
+from symbolic_steps import SORTED, STEPS, WHOLE_HINTS, WHOLE_SIZES
 from tracemill.compiler.backends.triton.plan_document import arrays_of, document, plan_of
 from tracemill.compiler.backends.triton.program import TritonProgram, triton_program
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
@@ -137,6 +137,23 @@ def test_a_step_is_one_program_for_sizes_at_the_ends_of_its_blocks(
     for sizes in found:
         arrays = drawn(graph, sizes)
         assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", SORTED)
+def test_what_is_sorted_is_one_program_up_to_a_declared_maximum(name: str, card: StubGpu) -> None:
+    graph, program = made(SORTED[name], Declared())
+    run = loaded(program)
+    for sizes in symbolic_steps.SIZES:
+        arrays = drawn(graph, sizes)
+        assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))
+    text = SORTED[name].replace("..700", "..")
+    with pytest.raises(tm.errors.UndecidedDimError, match=r'a maximum, such as tm.Dim\("\w", max=4096\)'):
+        made(text, Declared())
+    scope = Observed(symbolic_steps.HINTS)
+    _, program = made(text, scope)
+    assert not any(step.made_for for step in program.plan.launches), str(program.plan)
+    assert not any("==" in guard for guard in str(scope.guards).split(" and ")), str(scope.guards)
 
 
 def test_sizes_are_arguments_behind_the_arrays(card: StubGpu) -> None:

@@ -5,19 +5,36 @@ block) passes, each of which reads and writes all records: it is simple and alwa
 would pass over them less often.
 """
 
-import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from string import Template
 
 import numpy as np
 
+from ..assumed import pieces
+from ..plan import Number
 from .keys import Word
-from .places import Lines, place_text, wide
+from .places import Lines
+from .step_sizes import StepSizes
 from .step_writer import StepWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """How rows are sorted that may be as long as `most`, a power of two: in blocks, of which neighbours are merged."""
+
+    block: int
+    most: int
+
+    @property
+    def passes(self) -> int:
+        """How often runs are merged until none can be left."""
+        return max(0, (pieces(self.most, self.block) - 1).bit_length())
+
 
 _IN_BLOCKS = Template("""\
 @triton.jit
-def $name($pointers):
+def $name($parameters):
     program = tl.program_id(0)$wide
     row = program // $blocks
     number = program % $blocks * $block + tl.arange(0, $block)
@@ -32,7 +49,7 @@ $order
 
 _MERGE = Template("""\
 @triton.jit
-def $name(from_ptr, to_ptr):
+def $name($parameters):
     program = tl.program_id(0)$wide
     start = program // $blocks * $padded
     number = program % $blocks * $block + tl.arange(0, $block)
@@ -52,7 +69,7 @@ def $name(from_ptr, to_ptr):
 
 _GATHER = Template("""\
 @triton.jit
-def $name($pointers):
+def $name($parameters):
     program = tl.program_id(0)$wide
     row = program // $blocks
     number = program % $blocks * $block + tl.arange(0, $block)
@@ -64,73 +81,87 @@ $stored
 """)
 
 
-def long_rows(writer: StepWriter, name: str, lines: Lines, by: Sequence[Word], kept: int, block: int) -> None:
+def long_rows(
+    writer: StepWriter, name: str, lines: Lines, by: Sequence[Word], kept: int, rows: Blocks
+) -> None:
     """Add the functions that sort long rows by words and store the first `kept` entries of each."""
-    found = sorted_records(writer, name, lines, by, block)
-    padded = -(-lines.length // block) * block
-    blocks = -(-kept // block)
-    gather = _GATHER.substitute(
-        name=f"{name}_gather",
-        pointers=", ".join([writer.pointers, *_sorted_pointers(found)]),
-        wide=wide(lines.count * padded),
-        blocks=blocks,
-        block=block,
-        kept=kept,
-        order=_order(len(found), padded),
-        stored=stored(writer, lines, kept),
-    )
-    writer.function(gather)
-    writer.launch(f"{name}_gather", lines.count * blocks, 8, (*writer.buffers, *found))
+    found = sorted_records(writer, name, lines, by, rows)
+    padded = pieces(lines.length, rows.block) * rows.block
+    blocks = pieces(kept, rows.block)
+    sizes = writer.sizes(lines.count * padded)
+    texts = {
+        "name": f"{name}_gather",
+        "wide": sizes.wide,
+        "blocks": sizes.factor(blocks),
+        "block": rows.block,
+        "kept": sizes.text(kept),
+        "order": _order(len(found), sizes.factor(padded)),
+        "stored": stored(writer, lines, kept, sizes),
+    }
+    parameters = sizes.behind(", ".join([writer.pointers, *_sorted_pointers(found)]))
+    writer.function(_GATHER.substitute(texts, parameters=parameters))
+    buffers = (*writer.buffers, *found)
+    writer.launch(f"{name}_gather", lines.count * blocks, 8, buffers, numbers=sizes.given)
 
 
-def sorted_records(writer: StepWriter, name: str, lines: Lines, by: Sequence[Word], block: int) -> list[int]:
+def sorted_records(
+    writer: StepWriter, name: str, lines: Lines, by: Sequence[Word], rows: Blocks
+) -> list[int]:
     """Add the functions that sort rows by words: for each word, which buffer holds the records that it sorted.
 
     A record is the word, and in its lower half the place that it had when it was sorted. Each row of records is as
     long as its blocks together.
     """
-    blocks = -(-lines.length // block)
+    block, passes = rows.block, rows.passes
+    blocks = pieces(lines.length, block)
     padded = blocks * block
-    passes = math.ceil(math.log2(blocks))
-    texts = {
-        "wide": wide(lines.count * padded),
-        "blocks": blocks,
-        "block": block,
-        "padded": padded,
-        "length": lines.length,
-        "place": place_text(lines.place("row", "order")),
-    }
+    merging: tuple[Number, ...] = ()
     for place in range(passes):
-        run = block << place
-        merge = _MERGE.substitute(
-            texts, name=f"{name}_merge_{place + 1}", run=run, two_runs=2 * run, steps=run.bit_length()
-        )
-        writer.function(merge)
+        run, sizes = block << place, writer.sizes(lines.count * padded)
+        texts = {
+            "wide": sizes.wide,
+            "blocks": sizes.factor(blocks),
+            "block": block,
+            "padded": sizes.factor(padded),
+            "run": run,
+            "two_runs": 2 * run,
+            "steps": run.bit_length(),
+        }
+        parameters = sizes.behind("from_ptr, to_ptr")
+        writer.function(_MERGE.substitute(texts, name=f"{name}_merge_{place + 1}", parameters=parameters))
+        merging = sizes.given
     records = np.dtype(np.uint64)
     own = [writer.memory(records, lines.count * padded) for _ in by]
     spare = writer.memory(records, lines.count * padded) if passes else own[0]
     for number, word in enumerate(by):
         here, there = (own[number], spare) if passes % 2 == 0 else (spare, own[number])
-        title = f"{name}_word_{number + 1}"
-        text = _IN_BLOCKS.substitute(
-            texts,
-            name=title,
-            pointers=", ".join(["x_ptr", *_sorted_pointers(own[:number]), "records_ptr"]),
-            order=_order(number, padded),
-            word=word.of("entry"),
-        )
-        writer.function(_without_blanks(text))
-        writer.launch(title, lines.count * blocks, 8, (word.operand, *own[:number], here))
+        title, sizes = f"{name}_word_{number + 1}", writer.sizes(lines.count * padded)
+        texts = {
+            "name": title,
+            "wide": sizes.wide,
+            "blocks": sizes.factor(blocks),
+            "block": block,
+            "padded": sizes.factor(padded),
+            "length": sizes.text(lines.length),
+            "place": sizes.place(lines.place("row", "order")),
+            "order": _order(number, sizes.factor(padded)),
+            "word": word.of("entry"),
+        }
+        parameters = sizes.behind(", ".join(["x_ptr", *_sorted_pointers(own[:number]), "records_ptr"]))
+        writer.function(_without_blanks(_IN_BLOCKS.substitute(texts, parameters=parameters)))
+        buffers = (word.operand, *own[:number], here)
+        writer.launch(title, lines.count * blocks, 8, buffers, numbers=sizes.given)
         for place in range(passes):
-            writer.launch(f"{name}_merge_{place + 1}", lines.count * blocks, 8, (here, there))
+            function = f"{name}_merge_{place + 1}"
+            writer.launch(function, lines.count * blocks, 8, (here, there), numbers=merging)
             here, there = there, here
     return own
 
 
-def stored(writer: StepWriter, lines: Lines, kept: int) -> str:
+def stored(writer: StepWriter, lines: Lines, kept: int, sizes: StepSizes) -> str:
     """Lines that store the entries of the operands in their order; the last output of ``top_k`` is the order."""
-    target = place_text(Lines(lines.outer, kept, lines.inner).place("row", "number"))
-    source = place_text(lines.place("row", "order"))
+    target = sizes.place(Lines(lines.outer, kept, lines.inner).place("row", "number"))
+    source = sizes.place(lines.place("row", "order"))
     texts: list[str] = []
     for place in range(len(writer.call.outputs)):
         entry = f"tl.load(x{place}_ptr + {source}, mask=kept)" if place < len(writer.call.inputs) else "order"
@@ -142,7 +173,7 @@ def _sorted_pointers(sorted_by: Sequence[int]) -> list[str]:
     return [f"sorted_{place}_ptr" for place in range(len(sorted_by))]
 
 
-def _order(count: int, padded: int) -> str:
+def _order(count: int, padded: str) -> str:
     """From a place in the last order back to that in the array."""
     return "\n".join(
         f"    order = tl.load(sorted_{place}_ptr + row * {padded} + order, mask=inside, other=0)"

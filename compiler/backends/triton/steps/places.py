@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ....affine import Affine, SizeText, Variable, flattened, of, unflattened
 from ....ir import Shape
 from ....loops.moves import aligned
-from ....symbolic_size import SymbolicSize, suppose, typical
+from ....symbolic_size import SymbolicSize, is_known, suppose, typical
 from ..blocks import FAR
 
 
@@ -25,7 +25,7 @@ def counting_block(name: str, count: int) -> Affine:
     >>> place_text(counting_block("row", 1))
     'row'
     """
-    return counting(name, count if isinstance(count, SymbolicSize) else max(2, count))
+    return counting(name, count if is_known(count >= 2) or isinstance(count, SymbolicSize) else 2)
 
 
 def broadcast_place(shape: Shape, to: Shape, number: Affine) -> Affine:

@@ -5,7 +5,7 @@ from string import Template
 from typing import Any
 
 from ....ir import Call
-from ....symbolic_size import SymbolicSize, is_known, is_one, quotient, suppose
+from ....symbolic_size import is_known, is_one, is_symbolic_shape, quotient, suppose
 from ..assumed import pieces
 from ..kernel import TritonKernel
 from .places import broadcast_place, counting
@@ -67,7 +67,7 @@ def random_bits(call: Call, name: str) -> TritonKernel:
     sizes = writer.sizes(blocks * per_block)
     shown = sizes.factor(per_stream)
     # Compilers see that the only stream has all blocks, if they know how many these are.
-    is_alone = is_one(streams) and isinstance(per_stream, SymbolicSize)
+    is_alone = is_one(streams) and is_symbolic_shape((per_stream,))
     texts = {
         "name": name,
         "wide": sizes.wide,

@@ -12,21 +12,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....affine import Affine, Variable, flattened, of, unflattened
+from ....affine import Affine, flattened, is_none, unflattened
 from ....dtypes import kind
 from ....ir import Call, Shape
+from ....symbolic_size import SymbolicSize, is_known
+from ..assumed import LONGEST, assumed, bound_of, pieces, unbounded
 from ..blocks import POINTWISE
 from ..kernel import TritonKernel
+from ..numbers import Numbers
 from .joining import narrowed, widened
 from .keys import Word
-from .merging import sorted_records
-from .places import Lines, broadcast_place, counting_block, place_text, wide
-from .sorting import BLOCK, LONGEST
+from .merging import Blocks, sorted_records
+from .places import Lines, broadcast_place, counting_block
+from .sorting import BLOCK
+from .step_sizes import StepSizes
 from .step_writer import StepWriter
+
+FEW: Final = 512
+"""Up to so many updates are sorted alike, where there may be others in another call."""
 
 _COPY = Template("""\
 @triton.jit
-def $name(x_ptr, out_ptr):
+def $name($parameters):
     place = tl.program_id(0)$wide * $block + tl.arange(0, $block)
     inside = place < $size
     tl.store(out_ptr + place, tl.load(x_ptr + place, mask=inside), mask=inside)
@@ -34,7 +41,7 @@ def $name(x_ptr, out_ptr):
 
 _AT_ONCE = Template("""\
 @triton.jit
-def $name($pointers):
+def $name($parameters):
     number = tl.program_id(0)$wide * $block + tl.arange(0, $block)
     inside = number < $size
 $indices
@@ -45,7 +52,7 @@ $write
 
 _KEYS = Template("""\
 @triton.jit
-def $name($pointers, keys_ptr):
+def $name($parameters):
     number = tl.program_id(0)$wide * $block + tl.arange(0, $block)
     inside = number < $count
     within = inside
@@ -59,7 +66,7 @@ _INDEX = Template("""\
 
 _BEGINS = Template("""\
 @triton.jit
-def $name(records_ptr, begins_ptr):
+def $name($parameters):
     row = tl.program_id(0)$wide * $block + tl.arange(0, $block)
     low = tl.zeros_like(row)
     high = low + $count
@@ -74,7 +81,7 @@ def $name(records_ptr, begins_ptr):
 
 _BY_PLACE = Template("""\
 @triton.jit
-def $name(x0_ptr, x1_ptr, records_ptr, begins_ptr, out0_ptr):
+def $name($parameters):
     place = tl.program_id(0)$wide * $block + tl.arange(0, $block)
     inside = place < $size
     row = tl.zeros_like(place) + $row
@@ -142,16 +149,16 @@ class _Scatter:
 
     @property
     def indices(self) -> list[Affine]:
-        return [of(Variable(f"index{i}", 0, max(1, dim - 1))) for i, dim in enumerate(self.table)]
+        return [counting_block(f"index{i}", dim) for i, dim in enumerate(self.table)]
 
-    def loads(self, number: Affine) -> str:
+    def loads(self, number: Affine, sizes: StepSizes) -> str:
         """Lines that read the indices of the updates with these numbers."""
         return "\n".join(
             _INDEX.substitute(
                 i=i,
                 input=i + 2,
-                place=place_text(broadcast_place(index.shape, self.places, number)),
-                length=dim,
+                place=sizes.place(broadcast_place(index.shape, self.places, number)),
+                length=sizes.text(dim),
                 spread=" + tl.zeros_like(number)",
             )
             for i, (index, dim) in enumerate(zip(self.call.inputs[2:], self.table, strict=True))
@@ -159,7 +166,8 @@ class _Scatter:
 
     def written(self, number: Affine) -> Affine:
         """Where the entry of an update with this number goes."""
-        behind = unflattened(number % max(self.width, 1), tuple(self.shape[axis] for axis in self.rest))
+        width = 1 if is_none(self.width) else self.width
+        behind = unflattened(number % width, tuple(self.shape[axis] for axis in self.rest))
         index = {
             **dict(zip(self.axes, self.indices, strict=True)),
             **dict(zip(self.rest, behind, strict=True)),
@@ -172,11 +180,11 @@ def scatter(call: Call, name: str) -> TritonKernel | None:
     params: Any = call.params
     x, updates = call.inputs[:2]
     form = _Scatter(call, params["axes"], params["mode"])
-    if max(math.prod(form.table), math.prod(form.places)) >= LONGEST:
+    if any(is_known(count >= LONGEST) for count in (math.prod(form.table), math.prod(form.places))):
         return None
     writer = StepWriter(call)
     is_atomic = form.mode in _ATOMIC and kind(x.dtype) in "iu" and x.dtype.itemsize >= 4
-    if params.get("unique") or is_atomic or not updates.type.size:
+    if params.get("unique") or is_atomic or is_none(updates.type.size):
         _at_once(writer, name, form, is_atomic=is_atomic)
     else:
         _by_place(writer, name, form)
@@ -185,10 +193,14 @@ def scatter(call: Call, name: str) -> TritonKernel | None:
 
 def _at_once(writer: StepWriter, name: str, form: _Scatter, *, is_atomic: bool) -> None:
     x, updates = form.call.inputs[:2]
-    texts = {"block": POINTWISE}
-    writer.function(_COPY.substitute(texts, name=f"{name}_copy", wide=wide(x.type.size), size=x.type.size))
-    writer.launch(f"{name}_copy", -(-x.type.size // POINTWISE), 4, (0, writer.output(0)))
-    if not updates.type.size:
+    size, count = x.type.size, updates.type.size
+    sizes = writer.sizes(size)
+    texts = {"wide": sizes.wide, "block": POINTWISE, "size": sizes.text(size)}
+    parameters = sizes.behind("x_ptr, out_ptr")
+    writer.function(_COPY.substitute(texts, name=f"{name}_copy", parameters=parameters))
+    buffers = (0, writer.output(0))
+    writer.launch(f"{name}_copy", pieces(size, POINTWISE), 4, buffers, numbers=sizes.given)
+    if is_none(count):
         return
     if is_atomic:
         write = f'    {_ATOMIC[form.mode]}(to, new, mask=inside, sem="relaxed")'
@@ -198,70 +210,74 @@ def _at_once(writer: StepWriter, name: str, form: _Scatter, *, is_atomic: bool) 
         write = f"    total = tl.load(to, mask=inside){widened(x.dtype)}\n"
         write += f"    new = new{widened(x.dtype)}\n" if widened(x.dtype) else ""
         write += f"    total = {_join(form)}\n    tl.store(to, total{narrowed(x.dtype)}, mask=inside)"
-    number = counting_block("number", updates.type.size)
-    text = _AT_ONCE.substitute(
-        texts,
-        name=name,
-        pointers=writer.pointers,
-        wide=wide(updates.type.size),
-        size=updates.type.size,
-        indices=form.loads(number // form.width),
-        place=place_text(form.written(number)),
-        write=write,
-    )
-    writer.function(text)
-    writer.launch(name, -(-updates.type.size // POINTWISE), 4, writer.buffers)
+    number = counting_block("number", count)
+    sizes = writer.sizes(count)
+    texts = {
+        "wide": sizes.wide,
+        "block": POINTWISE,
+        "size": sizes.text(count),
+        "indices": form.loads(number // form.width, sizes),
+        "place": sizes.place(form.written(number)),
+    }
+    parameters = sizes.behind(writer.pointers)
+    writer.function(_AT_ONCE.substitute(texts, name=name, parameters=parameters, write=write))
+    writer.launch(name, pieces(count, POINTWISE), 4, writer.buffers, numbers=sizes.given)
 
 
 def _by_place(writer: StepWriter, name: str, form: _Scatter) -> None:
     x = form.call.inputs[0]
     count, rows = math.prod(form.places), math.prod(form.table)
+    most = bound_of(count, FEW, form.call.op, form.call.location)
+    if assumed(rows < LONGEST) is None:
+        raise unbounded(rows, form.call.op, form.call.location)
     keys = writer.memory(np.dtype(np.uint32), count)
-    text = _KEYS.substitute(
-        name=f"{name}_keys",
-        pointers=writer.pointers,
-        wide="",
-        block=POINTWISE,
-        count=count,
-        rows=rows,
-        indices=form.loads(counting_block("number", count)),
-        row=place_text(flattened(form.indices, form.table)),
-    )
-    writer.function(text)
-    writer.launch(f"{name}_keys", -(-count // POINTWISE), 4, (*writer.buffers, keys))
-    block = min(BLOCK, 1 << max(0, count - 1).bit_length())
-    (records,) = sorted_records(writer, name, Lines(1, count, 1), [Word(keys, "{0}")], block)
+    sizes = writer.sizes()
+    texts = {
+        "wide": "",
+        "block": POINTWISE,
+        "count": sizes.text(count),
+        "rows": sizes.text(rows),
+        "indices": form.loads(counting_block("number", count), sizes),
+        "row": sizes.place(flattened(form.indices, form.table)),
+    }
+    parameters = sizes.behind(f"{writer.pointers}, keys_ptr")
+    writer.function(_KEYS.substitute(texts, name=f"{name}_keys", parameters=parameters))
+    buffers = (*writer.buffers, keys)
+    writer.launch(f"{name}_keys", pieces(count, POINTWISE), 4, buffers, numbers=sizes.given)
+    blocks = Blocks(min(BLOCK, most), most)
+    (records,) = sorted_records(writer, name, Lines(1, count, 1), [Word(keys, "{0}")], blocks)
     begins = writer.memory(np.dtype(np.int64), rows + 1)
-    text = _BEGINS.substitute(
-        name=f"{name}_begins",
-        wide=".to(tl.int64)",
-        block=POINTWISE,
-        count=count,
-        rows=rows,
-        steps=count.bit_length(),
-    )
-    writer.function(text)
-    writer.launch(f"{name}_begins", -(-(rows + 1) // POINTWISE), 4, (records, begins))
+    sizes = StepSizes(Numbers.of_step(form.call), is_far=True)
+    texts = {
+        "wide": sizes.wide,
+        "block": POINTWISE,
+        "count": sizes.text(count),
+        "rows": sizes.text(rows),
+        "steps": (most if isinstance(count, SymbolicSize) else count).bit_length(),
+    }
+    parameters = sizes.behind("records_ptr, begins_ptr")
+    writer.function(_BEGINS.substitute(texts, name=f"{name}_begins", parameters=parameters))
+    buffers = (records, begins)
+    writer.launch(f"{name}_begins", pieces(rows + 1, POINTWISE), 4, buffers, numbers=sizes.given)
     index = unflattened(counting_block("place", x.type.size), form.shape)
     behind = flattened([index[axis] for axis in form.rest], tuple(form.shape[axis] for axis in form.rest))
-    update = f"update * {form.width}" if form.width > 1 else "update"
-    behind_text = place_text(behind)
+    sizes = writer.sizes(x.type.size)
+    update = "update" if is_known(form.width <= 1) else f"update * {sizes.factor(form.width)}"
+    behind_text = sizes.place(behind)
     texts = {
         "update": update if behind_text == "0" else f"{update} + {behind_text}",
         "widened": widened(x.dtype),
+        "wide": sizes.wide,
+        "block": POINTWISE,
+        "size": sizes.text(x.type.size),
+        "row": sizes.place(flattened([index[axis] for axis in form.axes], form.table)),
+        "narrowed": narrowed(x.dtype),
     }
-    text = _BY_PLACE.substitute(
-        texts,
-        name=name,
-        wide=wide(x.type.size),
-        block=POINTWISE,
-        size=x.type.size,
-        row=place_text(flattened([index[axis] for axis in form.axes], form.table)),
-        joined=_LAST.substitute(texts) if form.mode == "set" else _EACH.substitute(texts, join=_join(form)),
-        narrowed=narrowed(x.dtype),
-    )
-    writer.function(text)
-    writer.launch(name, -(-x.type.size // POINTWISE), 4, (0, 1, records, begins, writer.output(0)))
+    joined = _LAST.substitute(texts) if form.mode == "set" else _EACH.substitute(texts, join=_join(form))
+    parameters = sizes.behind("x0_ptr, x1_ptr, records_ptr, begins_ptr, out0_ptr")
+    writer.function(_BY_PLACE.substitute(texts, name=name, joined=joined, parameters=parameters))
+    buffers = (0, 1, records, begins, writer.output(0))
+    writer.launch(name, pieces(x.type.size, POINTWISE), 4, buffers, numbers=sizes.given)
 
 
 def _join(form: _Scatter) -> str:

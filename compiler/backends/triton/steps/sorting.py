@@ -4,28 +4,31 @@ A row that fits is sorted by one program; longer ones are sorted in blocks, and 
 """
 
 import math
+from collections.abc import Mapping
 from string import Template
 from typing import Any, Final
 
 from ....ir import Call, Value
+from ....symbolic_size import SymbolicSize, is_known
+from ..assumed import LONGEST, bound_of, pieces, power_of_two
 from ..kernel import TritonKernel
 from .keys import Word, words
-from .merging import long_rows, stored
-from .places import Lines, place_text, wide
+from .merging import Blocks, long_rows, stored
+from .places import Lines
 from .step_writer import StepWriter
 
 BLOCK: Final = 2048
 """Rows of up to so many entries are sorted by one program; by keys of several words, of that many fewer."""
 
+SHORT: Final = 16
+"""Rows of up to so many entries are sorted alike, where others may be in another call."""
+
 ROWS: Final = 1024
 """Short rows are sorted several at once: so many entries together."""
 
-LONGEST: Final = 1 << 31
-"""Places in a row are numbers of 32 bits."""
-
 _RESIDENT = Template("""\
 @triton.jit
-def $name($pointers):
+def $name($parameters):
     row = tl.program_id(0)$wide * $rows + tl.arange(0, $rows)[:, None]
     number = tl.arange(0, $block)[None, :]
     order = tl.broadcast_to(number, ($rows, $block))
@@ -62,34 +65,40 @@ def _ordered(
 ) -> TritonKernel | None:
     shape = call.inputs[0].shape
     lines = Lines(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
-    if lines.length >= LONGEST:
+    if is_known(lines.length >= LONGEST):  # places in a row are numbers of 32 bits
         return None
     by = list(words(keys, descending=descending))
     writer = StepWriter(call)
-    block = 1 << max(0, lines.length - 1).bit_length()
+    block = bound_of(lines.length, SHORT, call.op, call.location)
     if block * len(by) > BLOCK:
-        long_rows(writer, name, lines, by, kept, BLOCK)
+        long_rows(writer, name, lines, by, kept, Blocks(BLOCK, block))
         return writer.kernel()
-    rows = min(1 << max(0, lines.count - 1).bit_length(), max(1, ROWS // block))
-    texts = {"count": lines.count, "length": lines.length, "rows": rows, "block": block, "kept": kept}
-    text = _RESIDENT.substitute(
-        texts,
-        name=name,
-        pointers=writer.pointers,
-        wide=wide(lines.count * lines.length),
-        sorted="\n".join(_sorted_by(word, lines, texts, is_first=i == 0) for i, word in enumerate(by)),
-        stored=stored(writer, lines, kept),
-    )
-    writer.function(text)
-    writer.launch(name, -(-lines.count // rows), 4 if rows * block <= ROWS else 8, writer.buffers)
+    rows = max(1, ROWS // block)
+    rows = rows if isinstance(lines.count, SymbolicSize) else min(power_of_two(lines.count), rows)
+    sizes = writer.sizes(lines.count * lines.length)
+    texts = {
+        "count": sizes.text(lines.count),
+        "length": sizes.text(lines.length),
+        "kept": sizes.text(kept),
+        "rows": rows,
+        "block": block,
+        "wide": sizes.wide,
+        "place": sizes.place(lines.place("row", "order")),
+    }
+    texts |= {
+        "sorted": "\n".join(_sorted_by(word, texts, is_first=i == 0) for i, word in enumerate(by)),
+        "stored": stored(writer, lines, kept, sizes),
+    }
+    writer.function(_RESIDENT.substitute(texts, name=name, parameters=sizes.behind(writer.pointers)))
+    warps = 4 if rows * block <= ROWS else 8
+    writer.launch(name, pieces(lines.count, rows), warps, writer.buffers, numbers=sizes.given)
     return writer.kernel()
 
 
-def _sorted_by(word: Word, lines: Lines, texts: dict[str, int], *, is_first: bool) -> str:
+def _sorted_by(word: Word, texts: Mapping[str, object], *, is_first: bool) -> str:
     return _BY_A_WORD.substitute(
         texts,
         pointer=f"x{word.operand}_ptr",
-        place=place_text(lines.place("row", "order")),
         word=word.of("entry"),
         order="place" if is_first else "tl.gather(order, place, 1)",
     )
