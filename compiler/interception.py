@@ -1,6 +1,7 @@
 """NumPy's constructors while a trace is active: ``np.zeros(4)`` inside a traced function is a traced array."""
 
 import builtins
+import math
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .errors import RandomStateError
+from .math_of_sizes import functions_of_sizes
 from .numpy_surface.registry import FUNCTIONS, enter
 from .traced_array import TracedArray, contains_size, contains_traced, located
 from .tracing import current_trace, is_library, user_location
@@ -69,7 +71,8 @@ class _Installation:
     def enter(self, *, is_symbolic: bool) -> None:
         with self.lock:
             if is_symbolic:
-                builtins.len = _length
+                for module, name, _, ours in _FOR_SIZES:
+                    setattr(module, name, ours)
                 self.symbolic += 1
             if self.replaced is None:
                 self.replaced = list(_replacements())
@@ -101,7 +104,8 @@ class _Installation:
             if is_symbolic:
                 self.symbolic -= 1
                 if self.symbolic == 0:
-                    builtins.len = _len
+                    for module, name, original, _ in _FOR_SIZES:
+                        setattr(module, name, original)
             self.active -= 1
             if self.active == 0:
                 for module, name, original, _ in self.replaced or ():
@@ -147,11 +151,18 @@ def _length(x: Any, /) -> Any:
     return x.__len__() if isinstance(x, TracedArray) else _len(x)
 
 
+_FOR_SIZES: list[tuple[Any, str, Any, Any]] = [
+    (builtins, "len", _len, _length),
+    *((math, *function) for function in functions_of_sizes()),
+]
+"""What is replaced in Python while any trace has symbolic sizes, as in `_Installation.replaced`."""
+
+
 @contextmanager
 def intercepted(*, is_symbolic: bool = False) -> Generator[None]:
     """Let NumPy's constructors see traces. Threads that are not tracing get NumPy's own behaviour throughout.
 
-    In traces with symbolic sizes ``len(x)`` is one, too.
+    In traces with symbolic sizes ``len(x)`` is one, too, and ``math.sqrt(len(x))`` a number of the program.
     """
     _installation.enter(is_symbolic=is_symbolic)
     try:
@@ -186,9 +197,11 @@ def _draws(random: ModuleType) -> Iterator[tuple[Any, str, Any, Any]]:
 def _dispatching(name: str, original: Any, traced: Callable[..., Any]) -> Any:
     @wraps(original)
     def constructor(*args: Any, **kwargs: Any) -> Any:
-        if current_trace() is None or not (_holds_traced(args, kwargs) or _meant_by_caller(name)):
-            return original(*args, **kwargs)
-        return located(traced, *args, **kwargs)
+        if current_trace() is not None and (
+            _holds_traced(args, kwargs) or _meant_by_caller(name) or _gives_sizes(args, kwargs)
+        ):
+            return located(traced, *args, **kwargs)
+        return original(*args, **kwargs)
 
     return constructor
 

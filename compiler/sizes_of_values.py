@@ -1,9 +1,11 @@
 """Which symbolic size an integer of the program is: ``np.prod(x.shape)`` is one again where a length is needed."""
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from .dtypes import FLOAT64
 from .ir import Call, Constant, Value
 from .op import lookup
 from .symbolic_size import SymbolicSize
@@ -11,6 +13,7 @@ from .tracing import Trace
 
 MOST_ENTRIES = 64
 """No list of sizes is longer."""
+_MOST_PARTS = 1 << 16
 
 # What computes with sizes as ints do, or moves them. Nothing here compares them.
 _EXACT = frozenset(
@@ -25,6 +28,38 @@ def size_behind(trace: Trace, value: Value) -> Any:
     """The symbolic size or int that a number without axes is; None if it is computed from anything but sizes."""
     found = None if value.ndim else _entries(trace, value)
     return None if found is None else found.item()
+
+
+def ratio_behind(trace: Trace, value: Value) -> tuple[Any, int] | None:
+    """Two sizes or ints of which a float without axes is the quotient; None if it is not one for sure.
+
+    It is a float of 64 bits, and the whole numbers next to it are those next to the quotient itself.
+    """
+    call = None if value.ndim or value.dtype != FLOAT64 else trace.producer(value)
+    if call is None or call.op not in ("divide", "multiply"):
+        return None
+    left, right = (_fraction(trace, one) for one in call.inputs)
+    if left is None or right is None:
+        return None
+    (top, below), (by, by_below) = left, right
+    if call.op == "divide":
+        by, by_below = by_below, by
+    elif isinstance(by, SymbolicSize):
+        top, by = by, top
+    whole, part = top * by, below * by_below
+    is_exact = (
+        isinstance(part, int) and 0 < part <= _MOST_PARTS and type(by) is int and abs(by) <= _MOST_PARTS
+    )
+    return (whole, part) if is_exact else None
+
+
+def _fraction(trace: Trace, value: Value) -> tuple[Any, Any] | None:
+    if isinstance(value, Constant):
+        number = value.array.item()
+        return number.as_integer_ratio() if isinstance(number, (int, float)) and isfinite(number) else None
+    call = trace.producer(value)
+    size = None if call is None or call.op != "convert" else size_behind(trace, call.inputs[0])
+    return None if size is None else (size, 1)
 
 
 def _entries(trace: Trace, value: Value) -> Any:

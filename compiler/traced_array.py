@@ -1,5 +1,6 @@
 """`TracedArray`: what a user's function gets instead of an array while it is traced."""
 
+import math
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeGuard
@@ -22,7 +23,7 @@ from .indexing import Gather, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .outside import Outside
-from .sizes_of_values import size_behind
+from .sizes_of_values import ratio_behind, size_behind
 from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
 from .symbolic_size import SymbolicFact, SymbolicSize
 from .trace import bind
@@ -309,6 +310,16 @@ class TracedArray:
 
     def __trunc__(self) -> int:
         return int(self)
+
+    def __floor__(self) -> Any:
+        """``math.floor(n / 2)``, a size where `n` is one."""
+        ratio = ratio_behind(self._trace, self.value)
+        return math.floor(float(self)) if ratio is None else ratio[0] // ratio[1]
+
+    def __ceil__(self) -> Any:
+        """``math.ceil(n / 2)``, a size where `n` is one."""
+        ratio = ratio_behind(self._trace, self.value)
+        return math.ceil(float(self)) if ratio is None else -(-ratio[0] // ratio[1])
 
     def __format__(self, spec: str) -> str:
         """A scalar's number if it is known, as under grad; else what print shows."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.errors import TracemillError
+from ..compiler.shapes.advice import instead_of
 from ..compiler.shapes.guards import Guard, Guards
 from ..compiler.shapes.terms import sizes_in
 from .dynamic import SMALLEST
@@ -15,8 +16,6 @@ from .variant import Variant
 
 _SERVED = "let it be: from the second size of an axis on, one program serves all"
 _SMALL = "let it be: axes of size 0 and 1 have programs of their own"
-_NUMBER = "compute with x.shape itself, without int() or range() of it"
-_EACH = f"let it be: each size has a program; for one that serves all, {_NUMBER}"
 CONTAINERS = "the containers of the arguments changed"
 
 
@@ -48,7 +47,13 @@ class Recompilation:
 
     def for_one_size(self, *notes: str) -> "Recompilation":
         """With why no program for many sizes came of it."""
-        return replace(self.noting(*notes), fix=_EACH if self.fix == _SERVED else self.fix)
+        each = f"let it be: each size has a program; for one that serves all, {instead_of(_line(notes))}"
+        return replace(self.noting(*notes), fix=each if self.fix == _SERVED else self.fix)
+
+
+def _line(notes: Iterable[str]) -> str:
+    """The user's line that stands behind the first guard in notes."""
+    return next((line for note in notes for _, mark, line in [note.partition("  # ")] if mark), "")
 
 
 def recompilation(
@@ -99,7 +104,8 @@ def _refusal(called: Signature, variant: Variant) -> tuple[str, Guard | None]:
 def _fix_of_guard(guard: Guard) -> str:
     line = "that line" if guard.location is not None else "the program"
     if guard.comparison.relation == "==":
-        return f"{line} needs the size as a number: {_NUMBER}"
+        code = guard.location.code if guard.location is not None else ""
+        return f"{line} needs the size as a number: {instead_of(code)}"
     return f"{line} asks which sizes there are, and each answer has a program: ask less, or let it be"
 
 

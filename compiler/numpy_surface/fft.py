@@ -11,10 +11,11 @@ from ..errors import ArgumentTypeError, ArgumentValueError, OutOfBoundsError, Sh
 from ..functions import conjugate, convert, pad, slice_axis
 from ..interception import intercepts
 from ..ir import Value
+from ..symbolic_size import SymbolicSize
 from ..trace import bind
-from ..traced_array import TracedArray, as_size, as_value
+from ..traced_array import TracedArray, as_size, as_value, is_traced
 from .axes import axes_or_all, normalize_axis
-from .creation import constants_of, known_number, new_array
+from .creation import arange, constants_of, new_array
 from .registry import implements
 from .ufuncs import as_array, write_out
 
@@ -169,13 +170,21 @@ _shift(np.fft.fftshift, 1)
 _shift(np.fft.ifftshift, -1)
 
 
-def _frequencies(name: str) -> None:
+def _frequencies(name: str, of_size: Callable[[Any, Any], Any]) -> None:
     original = getattr(np.fft, name)
 
     @intercepts(f"fft.{name}")
     def frequencies(n: Any, d: Any = 1.0, device: Any = None) -> Any:
-        return constants_of(original(known_number(n), d))
+        length: Any = as_size(n) if is_traced(n) else n
+        if isinstance(length, SymbolicSize):
+            return of_size(length, 1.0 / (length * d))
+        return constants_of(original(length, d))
 
 
-_frequencies("fftfreq")
-_frequencies("rfftfreq")
+def _of_both_signs(n: Any, step: Any) -> Any:
+    place = arange(n)
+    return np.where(place < (n + 1) // 2, place, place - n) * step
+
+
+_frequencies("fftfreq", _of_both_signs)
+_frequencies("rfftfreq", lambda n, step: arange(n // 2 + 1) * step)

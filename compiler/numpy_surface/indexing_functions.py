@@ -1,7 +1,6 @@
 """Indexing routines: taking, putting and choosing entries; positions of entries."""
 
 import math
-from collections.abc import Callable
 from functools import reduce
 from itertools import accumulate
 from operator import mul
@@ -42,7 +41,7 @@ from .registry import implements, method
 from .reshaping import broadcast_shape, ravel
 from .ufuncs import as_array, target_of, write_out
 
-intercepts_constants("diag_indices", "tril_indices", "triu_indices", "mask_indices", "ix_")
+intercepts_constants("mask_indices", "ix_")
 
 
 def as_positions(indices: Any) -> Value:
@@ -287,18 +286,6 @@ def argwhere(a: Any) -> Any:
         (found,) = known_nonzero(reshape(array.value, (1,)), "argwhere")
         return constants_of(np.empty((len(found), 0), np.int64))
     return constants_of(np.stack(known_nonzero(array.value, "argwhere"), 1))
-
-
-def _indices_from(function: Any, original: Callable[..., Any]) -> None:
-    """Positions that follow from the shape alone."""
-
-    @implements(function)
-    def indices_from(arr: Any, *args: Any, **kwargs: Any) -> Any:
-        return constants_of(original(np.empty(np.shape(arr), bool), *args, **kwargs))
-
-
-for _function in (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from):
-    _indices_from(_function, _function)
 
 
 @implements(np.ix_)

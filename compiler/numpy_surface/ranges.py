@@ -11,9 +11,10 @@ from ..functions import broadcast_to, concatenate, constant, convert, iota
 from ..functions import reshape as reshape_value
 from ..interception import intercepts, replaces
 from ..ir import Shape, Value
+from ..symbolic_size import is_symbolic_shape
 from ..traced_array import TracedArray, as_size, as_value, weak_or_dtype
 from .axes import normalize_axis
-from .creation import as_dtype, as_shape, constants_of, intercepts_constants, new_array
+from .creation import arange, as_dtype, as_shape, constants_of, intercepts_constants, new_array
 from .registry import implements
 from .reshaping import broadcast_arrays, broadcast_shape, moveaxis
 from .reshaping import reshape as reshape_array
@@ -161,14 +162,36 @@ def fromfunction(
     return function(*indices(shape, dtype), **kwargs)
 
 
-class KnownGrid:
-    """``np.mgrid`` and ``np.ogrid`` in a traced function: constants."""
+class Grid:
+    """``np.mgrid`` and ``np.ogrid`` in a traced function: constants, unless a size is symbolic."""
 
     def __init__(self, original: Any) -> None:
         self._original = original
 
     def __getitem__(self, key: Any) -> Any:
-        return constants_of(self._original[key])
+        parts = key if isinstance(key, tuple) else (key,)
+        if not any(isinstance(part, slice) and _has_size(part) for part in parts):
+            return constants_of(self._original[key])
+        lines = [_points(part) for part in parts]
+        if not isinstance(key, tuple):
+            return lines[0]
+        common = np.result_type(*[line.dtype for line in lines])
+        grids = meshgrid(
+            *[line.astype(common) for line in lines], indexing="ij", sparse=self._original is _OPEN
+        )
+        return grids if self._original is _OPEN else np.stack(grids)
+
+
+def _has_size(part: slice) -> bool:
+    return is_symbolic_shape((part.start, part.stop, part.step))
+
+
+def _points(part: slice) -> Any:
+    """``start:stop:step`` as an array; a complex step is the number of points."""
+    start = 0 if part.start is None else part.start
+    if isinstance(part.step, complex):
+        return linspace(start, part.stop, int(abs(part.step)))
+    return arange(start, part.stop, 1 if part.step is None else part.step)
 
 
 class Rows:
@@ -200,7 +223,7 @@ class Rows:
 def _row_part(item: Any) -> tuple[Any, Value]:
     """What takes part in the promotion, and the value."""
     if isinstance(item, slice):
-        value: Value = constant(np.r_[item])
+        value: Value = _points(item).value if _has_size(item) else constant(np.r_[item])
         return value.dtype, value
     value = as_value(item)
     return weak_or_dtype(item, value), value
@@ -217,7 +240,8 @@ def _row_shape(value: Value, ndim: int, at: int) -> Value:
     return reshape_value(value, (*(1,) * start, *value.shape, *(1,) * (new - start)))
 
 
-replaces("mgrid", KnownGrid(np.mgrid))
-replaces("ogrid", KnownGrid(np.ogrid))
+_OPEN = np.ogrid
+replaces("mgrid", Grid(np.mgrid))
+replaces("ogrid", Grid(_OPEN))
 replaces("r_", Rows(0, 1, -1))
 replaces("c_", Rows(-1, 2, 0))

@@ -12,6 +12,7 @@ from ..errors import ArgumentValueError, ShapeError, UnsupportedFunctionError
 from ..functions import add, constant, gather, iota
 from ..functions import reshape as reshape_value
 from ..functions import transpose as transpose_value
+from ..interception import intercepts
 from ..ir import Shape, Value
 from ..storage import Broadcast, ReadOnly, Reshape, Strides, Transpose, View
 from ..symbolic_size import (
@@ -310,6 +311,16 @@ def broadcast_shape(*shapes: Shape) -> Shape:
     if shape is None:
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
     return shape
+
+
+_numpy_broadcast_shapes = np.broadcast_shapes
+
+
+@intercepts("broadcast_shapes")
+def broadcast_shapes(*args: Any) -> Shape:
+    """The shape that all broadcast to: a tuple, of sizes where these are symbolic."""
+    shapes = [as_shape(shape) for shape in args]
+    return broadcast_shape(*shapes) if any(map(is_symbolic_shape, shapes)) else _numpy_broadcast_shapes(*args)
 
 
 @implements(np.lib.stride_tricks.sliding_window_view)

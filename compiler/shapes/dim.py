@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from keyword import iskeyword
 from math import ceil, floor, isfinite, log2
+from numbers import Integral
 from types import CodeType
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 from weakref import WeakValueDictionary
@@ -217,6 +218,11 @@ class Dim(SymbolicSize):
     def __abs__(self) -> "Dim":
         return self if self >= 0 else -self
 
+    __floor__ = __ceil__ = __trunc__ = __pos__
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return self if ndigits is None or ndigits >= 0 else round(operator.index(self), ndigits)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """What NumPy does with sizes: a size where ints give one, else what it does with numbers in a program."""
         compute = _UFUNCS.get(ufunc.__name__)
@@ -289,6 +295,7 @@ class Dim(SymbolicSize):
         return of_terms, (self.terms,)
 
 
+Integral.register(Dim)  # so that `np.isscalar(n)` is true, as of ints
 Extent: TypeAlias = Dim | int
 
 

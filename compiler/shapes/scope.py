@@ -6,6 +6,7 @@ from types import CodeType
 from typing import Any
 
 from ..errors import UndecidedDimError
+from .advice import instead_of
 from .assumptions import Assumptions, nothing
 from .dim import ANSWERS, Answers, Comparison, Dim, IsForUser, compared, of_size
 from .guards import Guard, Guards
@@ -77,10 +78,12 @@ class Declared:
         low, high = self.assumptions.bounds(dim)
         if low == high:
             return int(low)
+        where = self.where()
+        fix = instead_of("" if where is None else where.code)
         raise UndecidedDimError(
-            f"an int is needed, and {dim!r} is not one number: {self._known(dim)}. Compute with the dim "
-            f'itself, or add a constraint such as "{dim!r} == {max(int(low), 1)}"',
-            self.where(),
+            f"an int is needed, and {dim!r} is not one number: {self._known(dim)}. {fix[0].upper()}{fix[1:]}, "
+            f'or add a constraint such as "{dim!r} == {max(int(low), 1)}"',
+            where,
         )
 
     def _known(self, about: Comparison | Dim) -> str:

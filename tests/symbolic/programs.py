@@ -4,6 +4,7 @@ Each is traced with the sizes `OBSERVED`, and its graph must then hold for those
 """
 # ruff: noqa: PLW0108  (a lambda names its arguments)
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -133,6 +134,13 @@ def column_added(x: Any) -> Any:
     return y
 
 
+def diagonal_written(x: Any) -> Any:
+    y = x.copy()
+    y[np.diag_indices(len(x))] = 0
+    y[np.diag_indices_from(x)] += 1
+    return y
+
+
 def filled_diagonal(x: Any) -> Any:
     y = x @ x.T
     i = np.arange(x.shape[0])
@@ -237,6 +245,18 @@ ARITHMETIC: dict[str, SymbolicProgram] = {
     "reciprocal-of-length": P(lambda x: (1.0 / x.shape[0]) * x, ("f32[B]",)),
     "length-to-a-power": P(lambda x: x * x.shape[0] ** 2 + x.shape[0] ** 0.5, X),
     "root-of-length": P(lambda x: x / np.sqrt(x.shape[-1]), ("f32[B, N]",)),
+    "root-by-math": P(lambda x: x / math.sqrt(x.shape[-1]), ("f32[B, N]",)),
+    "roots-by-math": P(
+        lambda x: x * math.sqrt(2 / (len(x) + x.shape[1])) + math.log(len(x) + 1, 3), X, rtol=1e-15
+    ),
+    "blocks-by-math": P(
+        lambda x: np.zeros(
+            (math.ceil(len(x) / 3), math.floor(len(x) * 0.5), math.ceil(len(x)), round(len(x)))
+        ),
+        V,
+    ),
+    "scalar-asked": P(lambda x: x * (2 if np.isscalar(len(x)) else 3), V),
+    "shapes-broadcast": P(lambda x, y: np.zeros(np.broadcast_shapes(x.shape, y.shape, 1)), (*X, *V)),
     "log-of-length": P(lambda x: x - np.log(x.shape[0]), ("f64[B]",)),
     "float-times-length": P(lambda x: x + 0.5 * x.shape[0] - x.shape[0] * 1.5, ("f32[B]",)),
     "length-minus": P(lambda x: x.shape[0] - x, ("f64[B]",)),
@@ -375,7 +395,13 @@ INDEXING: dict[str, SymbolicProgram] = {
     "unravelled": P(lambda x: np.unravel_index(np.argmax(x), x.shape), X),
     "ravelled": P(lambda x: np.ravel_multi_index((np.arange(2), np.arange(2)), x.shape), X),
     "product-of-indices": P(lambda x: x[np.ix_(np.array([0, 1]), np.arange(x.shape[1]))], X),
-    "upper-triangle-taken": P(lambda x: x[np.triu_indices(x.shape[0])], ("f64[B, B]",), "B == 5"),
+    "upper-triangle-taken": P(lambda x: x[np.triu_indices(x.shape[0])], ("f64[B, B]",)),
+    "triangles-of-pairs": P(
+        lambda x: [[f(len(x), k) for k in (-2, 0, 1)] for f in (np.triu_indices, np.tril_indices)], V
+    ),
+    "triangle-of-a-matrix": P(lambda x: x[np.tril_indices_from(x, -1)], ("f64[N, N]",)),
+    "triangle-of-pairs": P(lambda x: np.tril_indices_from(x), X, "B == 5 and N == 8"),
+    "diagonal-written": P(diagonal_written, ("f64[B, B]",)),
     "flat-written": P(lambda x: _flat_written(x.copy()), X),
     "put": P(lambda x: np.put(x, [0, 2], 9.0), X),
     "copied-to": P(lambda x: np.copyto(x, x[::-1].copy()), X),
@@ -469,7 +495,8 @@ CREATION: dict[str, SymbolicProgram] = {
     "like-a-row": P(lambda x: np.ones_like(x[0]) * np.full_like(x, 2), X),
     "arange-of-halves": P(lambda x: np.arange(x.shape[0] // 2) * 2.0, V),
     "arange-down": P(lambda x: np.arange(x.shape[0] - 1, -1, -1) + x, V),
-    "frequencies": P(lambda x: np.fft.fftfreq(x.shape[0]) * x, V, "N == 8"),
+    "frequencies": P(lambda x: np.fft.fftfreq(x.shape[0]) * x, V, rtol=1e-15),
+    "real-frequencies": P(lambda x: np.fft.rfftfreq(len(x), 0.5 / len(x)), V, rtol=1e-15),
     "eye": P(lambda x: np.eye(x.shape[0]) * x, V),
     "eye-with-offset": P(lambda x: np.eye(x.shape[0], x.shape[1], k=1), X),
     "identity": P(lambda x: x @ x.T + np.identity(x.shape[0]), X),
@@ -487,7 +514,17 @@ CREATION: dict[str, SymbolicProgram] = {
     "trace": P(lambda x: np.trace(x), ("f64[B, B]",)),
     "fill-diagonal": P(lambda x: _filled(x @ x.T), X),
     "vander": P(lambda x: np.vander(x, 3), V),
-    "hanning": P(lambda x: x * np.hanning(x.shape[0]), V, "N == 8"),
+    "windows-of-length": P(
+        lambda x: (x * np.hanning(len(x)), np.hamming(len(x)), np.bartlett(len(x)), np.blackman(len(x) + 1)),
+        V,
+        rtol=1e-14,
+    ),
+    "kaiser": P(lambda x: x * np.kaiser(x.shape[0], 14.0), V, rtol=1e-12),
+    "grids": P(
+        lambda x: np.add(*np.ogrid[: x.shape[0], 1 : x.shape[1] + 1]) + np.mgrid[0 : len(x), 0:9:2][1, 0, 2],
+        X,
+    ),
+    "joined-range": P(lambda x: np.r_[0 : len(x), 5.0], V),
     "positions-added": P(positions_added, X, rtol=1e-14),
     "fromfunction": P(lambda x: np.fromfunction(lambda i, j: i * 2 + j, x.shape) + x, X),
 }

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,8 @@ def test_a_guard_names_the_line_that_asked() -> None:
     [
         lambda x: x * int(x.shape[0]),
         lambda x: x * float(x.shape[0]),
-        lambda x: x * math.sqrt(x.shape[0]),
+        lambda x: x * math.sqrt(x.shape[0] / 2 - 1),
+        lambda x: x * sqrt(x.shape[0]),
         lambda x: x * np.float32(x.shape[0]),
         lambda x: x[: int(x.shape[0] * 0.5)],
         lambda x: sum(x[i] for i in range(x.shape[0])),
@@ -220,13 +222,21 @@ def test_sizes_compute_with_numpys_integers_and_compare_with_floats() -> None:
 
 
 def test_the_length_of_a_traced_array_is_a_size_while_tracing_alone() -> None:
-    own = len
+    own = len, math.sqrt
 
     def failing(x: Any) -> Any:
         assert len(x) is x.shape[0]
         assert len([1, 2]) == 2
+        assert math.sqrt(4) == math.log2(4) == 2
         raise KeyError
 
     with pytest.raises(KeyError):
         observed(failing, "f64[B]")
-    assert len is own
+    assert (len, math.sqrt) == own
+
+
+def test_math_has_no_value_where_python_has_none() -> None:
+    assert observed(lambda x: x * math.log(x.shape[0] - 4), "f64[B]")[1].startswith("B >= 5  #")
+    for compute in (lambda n: math.log(n - 5), lambda n: math.sqrt(n - 6), lambda n: math.log(n / 2 - 3)):
+        with pytest.raises(ValueError, match=r"math domain error|expected a "):
+            observed(lambda x, compute=compute: x * compute(x.shape[0]), "f64[B]")
