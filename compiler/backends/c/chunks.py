@@ -81,13 +81,23 @@ class ChunkWriter(Writer):
         if isinstance(size, SymbolicSize):
             low = "" if is_known(variable.low == 0) else f" + {factor_text(variable.low)}"
             first = f"chunk * {turns}{low}"
-        several = "" if count.isdigit() else f" && {count} > 1"
-        self.line(f"#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1{several})")
-        with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
-            self.line(f"const long begin = {first}, end = begin + {turns};")
-            last = size_text(variable.high + 1)
-            end = "end" if is_known(variable.extent % size == 0) else f"end < {last} ? end : {last}"
-            self.line(f"{function}({', '.join([*arguments, 'begin', end])});")
+        last = size_text(variable.high + 1)
+        end = "end" if is_known(variable.extent % size == 0) else f"end < {last} ? end : {last}"
+
+        def all_chunks() -> None:
+            with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
+                self.line(f"const long begin = {first}, end = begin + {turns};")
+                self.line(f"{function}({', '.join([*arguments, 'begin', end])});")
+
+        if count.isdigit():
+            self.line("#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)")
+            all_chunks()
+        else:  # a team of one thread costs more than a short loop
+            with self.braces(f"if (threads > 1 && {count} > 1)"):
+                self.line("#pragma omp parallel for num_threads(threads) schedule(static)")
+                all_chunks()
+            with self.braces("else"):
+                all_chunks()
         if parts:
             with self.braces(f"for (long chunk = 0; chunk < {count}; chunk++)"):
                 for accumulator, how in parts.items():

@@ -23,9 +23,15 @@ _PARALLEL_BY_SIZES = Template("""\
 static void $name($parameters, long threads)
 {
 $leaves    const long items = $items, per_chunk = $size;
-    #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && per_chunk < items)
-    for (long begin = 0; begin < items; begin += per_chunk)
-        ${name}_chunk($arguments, begin, begin + per_chunk < items ? begin + per_chunk : items);
+    if (threads > 1 && per_chunk < items) {
+        #pragma omp parallel for num_threads(threads) schedule(static)
+        for (long begin = 0; begin < items; begin += per_chunk)
+            ${name}_chunk($arguments, begin, begin + per_chunk < items ? begin + per_chunk : items);
+    }
+    else {
+        for (long begin = 0; begin < items; begin += per_chunk)
+            ${name}_chunk($arguments, begin, begin + per_chunk < items ? begin + per_chunk : items);
+    }
 }
 """)
 
