@@ -140,7 +140,7 @@ class Program:
     @property
     def function(self) -> Callable[..., Any]:
         names: dict[str, Any] = {"np": np}
-        exec(compile(self.text, "program.py", "exec"), names)
+        exec(compile(self.text, "<program>", "exec"), names)
         return names["program"]  # type: ignore[no-any-return]
 
     def arguments(self, sizes: tuple[int, int]) -> tuple[Any, ...]:

@@ -40,6 +40,13 @@ def expression(op: str, inputs: Sequence[str], params: Mapping[str, str]) -> str
 
 def function_text(op: str, name: str) -> list[str]:
     """The meaning of `op` as the lines of a function called `name`, without annotations."""
+    arguments, body = _definition(op)
+    return [f"def {name}({arguments}):", *body]
+
+
+@cache
+def _definition(op: str) -> tuple[str, tuple[str, ...]]:
+    """The arguments and the body of the function that is the meaning of `op`. It takes a while to find them."""
     source = textwrap.dedent(inspect.getsource(_function(op)))
     (definition,) = ast.parse(source).body
     assert isinstance(definition, ast.FunctionDef), "lambdas are written in place"
@@ -47,8 +54,8 @@ def function_text(op: str, name: str) -> list[str]:
     doc = lookup(op).doc
     body = definition.body[1:] if ast.get_docstring(definition) else definition.body
     lines = source.splitlines()[body[0].lineno - 1 : definition.end_lineno]
-    head = f"def {name}({_without_annotations(definition.args)}):"
-    return [head, *([f'    """{doc}"""'] if len(doc) < 100 else []), *lines]
+    shown = [f'    """{doc}"""'] if len(doc) < 100 else []
+    return _without_annotations(definition.args), (*shown, *lines)
 
 
 def _function(op: str) -> FunctionType:
