@@ -261,6 +261,8 @@ class _Gaps:
         return offset
 
     def give_back(self, offset: int, size: int) -> None:
+        if not size:  # an array without elements has no memory
+            return
         before = [gap for gap in self.gaps if sum(gap) == offset]
         after = [gap for gap in self.gaps if gap[0] == offset + size]
         for gap in (*before, *after):

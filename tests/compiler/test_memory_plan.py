@@ -136,6 +136,13 @@ def assert_apart(placed: Sequence[Block], end: int) -> None:
         assert apart or not together
 
 
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([0, 8, 64, 200]), st.integers(0, 3)), min_size=4, max_size=20))
+def test_blocks_lie_apart_and_some_have_no_bytes(blocks: list[tuple[int, int]]) -> None:
+    made = [Block(nbytes, first, first + long, True) for first, (nbytes, long) in enumerate(blocks)]
+    assert_apart(made, place_blocks(made))
+
+
 # ---- symbolic sizes --------------------------------------------------------------------------------
 
 B, N = tm.Dim("B", min=2), tm.Dim("N", min=2)
