@@ -9,11 +9,11 @@ SIZES = (
     {"B": 2, "N": 64, "M": 33},
     {"B": 1, "N": 127, "M": 128},
     {"B": 3, "N": 65, "M": 32},
-    {"B": 2, "N": 3, "M": 600},
+    {"B": 2, "N": 33, "M": 600},
 )
 """With which they run: at the ends of tiles and blocks, and behind them."""
 
-WHOLE_HINTS = {"B": 8, "N": 1024, "M": 1024}
+WHOLE_HINTS = {"B": 8, "N": 512, "M": 512}
 WHOLE_SIZES = ({"B": 2, "N": 64, "M": 64}, {"B": 1, "N": 256, "M": 128})
 """The same for programs that are for whole tiles alone."""
 
@@ -68,6 +68,21 @@ def f(k: u32[B, 2], c: u32[4]) -> u32[B, 3]:  # B in 1..
     "counted": """
 def f(x: i64[M, 3], y: i64[B, N], i: u32[N], j: i64[B, 1]) -> i64[M, 3]:  # B in 1.., N in 1.., M in 1..
     s: i64[M, 3] = scatter(x, y, i, j, axes=(0, 1), mode="add")
+    return s
+""",
+    "running_sums": """
+def f(x: f64[B, N]) -> f64[B, N]:  # B in 1.., N in 1..
+    s: f64[B, N] = cumsum(x, axis=1, reverse=False)
+    return s
+""",
+    "running_largest": """
+def f(x: f32[B, N, M]) -> f32[B, N, M]:  # B in 1.., N in 1.., M in 1..
+    s: f32[B, N, M] = cummax(x, axis=1, reverse=True)
+    return s
+""",
+    "running_products_of_columns": """
+def f(x: i16[N, M]) -> i16[N, M]:  # N in 1.., M in 1..
+    s: i16[N, M] = cumprod(x, axis=0, reverse=False)
     return s
 """,
 }

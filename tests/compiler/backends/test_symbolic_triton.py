@@ -48,6 +48,8 @@ SIZES = (
     (17, 127, 20),
     (64, 36, 4),
     (96, 5, 7),
+    (5, 127, 3),
+    (7, 69, 6),
 )
 """Of B, N and M."""
 
@@ -173,11 +175,12 @@ def test_sizes_are_arguments_behind_the_arrays(card: StubGpu) -> None:
 
 def test_a_kernel_of_declared_sizes_is_for_all_of_them(card: StubGpu) -> None:
     scope = Declared()
-    for text in (SOFTMAX, COLUMNS, KERNELS["transposed"]):
+    running = (STEPS[name] for name in ("running_sums", "running_largest", "running_products_of_columns"))
+    for text in (SOFTMAX, COLUMNS, KERNELS["transposed"], *running):
         graph, program = made(text, scope)
         run = loaded(program)
         assert all(number.is_wide for step in program.plan.launches for number in step.numbers)
-        for sizes in ({"B": 3, "N": 5}, {"B": 40, "N": 700}):
+        for sizes in ({"B": 3, "N": 5, "M": 7}, {"B": 40, "N": 700, "M": 1}):
             arrays = drawn(graph, sizes)
             assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))
 

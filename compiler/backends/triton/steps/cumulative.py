@@ -6,20 +6,24 @@ on the order in which programs run. Entries are joined in another order than Num
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from string import Template
 from typing import Any, Final
 
 import numpy as np
 
+from ....affine import Affine
 from ....dtypes import DType, kind
 from ....ir import Call
+from ....symbolic_size import SymbolicSize, is_known, is_one, typical
+from ..assumed import assume_aligned, block_of, pieces, power_of_two
 from ..blocks import COLUMNS
 from ..kernel import TritonKernel
 from ..literals import triton_literal
 from ..types import triton_type
 from .joining import joining_dtype, narrowed, widened
-from .places import counting, counting_block, place_text, wide
+from .places import counting, counting_block
 from .step_writer import StepWriter
 
 BLOCK: Final = 4096
@@ -27,6 +31,12 @@ BLOCK: Final = 4096
 
 ROWS: Final = 2048
 """Short rows are scanned several at once: so many entries together."""
+
+SHORT: Final = 64
+"""Rows of up to so many entries are scanned alike, where others may be in another call."""
+
+IN_TURN: Final = 256
+"""Of rows of any length so many entries at least are scanned at once."""
 
 PROGRAMS: Final = 1024
 """Rows are cut into parts where they are fewer programs than this."""
@@ -41,7 +51,7 @@ _JOINED: Final = {
 
 _RESIDENT = Template("""\
 @triton.jit
-def $name(x_ptr, out_ptr):
+def $name($parameters):
     row = tl.program_id(0)$wide * $rows + tl.arange(0, $rows)[:, None]
     along = tl.arange(0, $block)[None, :]
     place = $place
@@ -52,7 +62,7 @@ def $name(x_ptr, out_ptr):
 
 _IN_BLOCKS = Template("""\
 @triton.jit
-def $name($pointers):
+def $name($parameters):
     part = tl.program_id(0) % $parts
     row = tl.program_id(0)$wide // $parts * $rows + tl.arange(0, $rows)[:, None]
     before = tl.full(($rows, 1), $neutral, $type)
@@ -81,23 +91,20 @@ def cumulative(call: Call, name: str) -> TritonKernel:
     """The kernel of a running sum, product, extremum or log-sum."""
     params: Any = call.params
     (x,) = call.inputs
-    axis = params["axis"]
-    rows = _Rows(math.prod(x.shape[:axis]), x.shape[axis], math.prod(x.shape[axis + 1 :]), params["reverse"])
+    axis, lengths = params["axis"], x.shape
+    rows = _Rows.of(math.prod(lengths[:axis]), lengths[axis], math.prod(lengths[axis + 1 :]))
+    rows = replace(rows, reverse=params["reverse"])
     scan = _Scan(call.op, x.dtype)
     writer = StepWriter(call)
     out = writer.output(0)
-    if rows.parts == 1:
-        writer.function(scan.text(name, rows))
-        writer.launch(name, rows.groups, rows.warps, (0, out))
+    if is_one(rows.parts):
+        scan.add(writer, name, rows, (0, out))
         return writer.kernel()
-    parts = _Rows(rows.outer, rows.parts, rows.inner)
+    parts = _Rows.of(rows.outer, rows.parts, rows.inner, in_parts=False)
     gathered, begun = (writer.memory(scan.wide, parts.count * parts.length) for _ in range(2))
-    writer.function(scan.text(f"{name}_1", rows, gathers=True))
-    writer.launch(f"{name}_1", rows.groups * rows.parts, rows.warps, (0, gathered))
-    writer.function(_Scan(call.op, scan.wide).text(f"{name}_2", parts, in_parts=False))
-    writer.launch(f"{name}_2", parts.groups, parts.warps, (gathered, begun))
-    writer.function(scan.text(f"{name}_3", rows))
-    writer.launch(f"{name}_3", rows.groups * rows.parts, rows.warps, (0, begun, out))
+    scan.add(writer, f"{name}_1", rows, (0, gathered), gathers=True)
+    _Scan(call.op, scan.wide).add(writer, f"{name}_2", parts, (gathered, begun))
+    scan.add(writer, f"{name}_3", rows, (0, begun, out))
     return writer.kernel()
 
 
@@ -108,52 +115,60 @@ class _Rows:
     outer: int
     length: int
     inner: int
+    together: int
+    """How many rows a program scans at once."""
+    block: int
+    """How many entries of each are scanned at once."""
+    blocks: int
+    """How many blocks a program scans one after another."""
+    parts: int
+    """Into how many parts each row is cut."""
     reverse: bool = False
+
+    @classmethod
+    def of(cls, outer: int, length: int, inner: int, *, in_parts: bool = True) -> "_Rows":
+        """Rows that are cut into parts where they are few, if they may be.
+
+        A program for many sizes is cut up as it is best for about as many as there are: blocks of short rows hold
+        them all, by a guard, and longer rows have other numbers of blocks, or of parts.
+        """
+        count, are_neighbours = outer * inner, not is_one(inner)  # in memory, those of different rows
+        many = None if isinstance(count, SymbolicSize) else power_of_two(count)
+        columns = min(COLUMNS, many or COLUMNS)
+        most = max(1, ROWS // columns) if are_neighbours else BLOCK
+        block = block_of(length, SHORT, most) if in_parts or not isinstance(length, SymbolicSize) else None
+        block = min(most, max(IN_TURN, power_of_two(length)) if block is None else block)
+        rows = max(1, ROWS // block)
+        together = columns if are_neighbours else min(many or rows, rows)
+        blocks = pieces(length, block)
+        if not in_parts or is_known(length <= block):
+            return cls(outer, length, inner, together, block, blocks, 1)
+        programs = max(1, PROGRAMS // typical(pieces(count, together)))
+        in_turn = pieces(typical(blocks), programs)
+        if in_turn >= typical(blocks):
+            return cls(outer, length, inner, together, block, blocks, 1)
+        return cls(outer, length, inner, together, block, in_turn, pieces(length, block * in_turn))
 
     @property
     def count(self) -> int:
         return self.outer * self.inner
 
     @property
-    def together(self) -> int:
-        """How many rows a program scans at once."""
-        if self.inner > 1:  # neighbours in memory belong to different rows
-            return min(COLUMNS, _power_of_two(self.count))
-        return min(_power_of_two(self.count), max(1, ROWS // self.block))
-
-    @property
-    def block(self) -> int:
-        """How many entries of each are scanned at once."""
-        most = BLOCK if self.inner == 1 else max(1, ROWS // min(COLUMNS, _power_of_two(self.count)))
-        return min(most, _power_of_two(self.length))
-
-    @property
     def groups(self) -> int:
         """Rows that are scanned together are one group."""
-        return -(-self.count // self.together)
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks a program scans one after another."""
-        blocks = -(-self.length // self.block)
-        return -(-blocks // max(1, PROGRAMS // self.groups))
-
-    @property
-    def parts(self) -> int:
-        """Into how many parts each row is cut."""
-        return -(-self.length // (self.block * self.blocks))
+        return pieces(self.count, self.together)
 
     @property
     def warps(self) -> int:
         return 4 if self.together * self.block <= ROWS else 8
 
-    def place(self, along: Any) -> str:
+    def place(self, along: Affine) -> Affine:
         """Where the entries of the rows lie."""
         if self.reverse:
             along = along * -1 + (self.length - 1)
         row = counting_block("row", self.count)
         start = row // self.inner * (self.length * self.inner) + row % self.inner
-        return place_text(start + along * self.inner)
+        return start + along * self.inner
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,46 +193,45 @@ class _Scan:
             number = {"cumsum": -0.0, "cumprod": 1.0, "cummin": np.inf}.get(self.op, -np.inf)
         return triton_literal(np.asarray(number).astype(self.wide))
 
-    def text(self, name: str, rows: _Rows, *, gathers: bool = False, in_parts: bool = True) -> str:
-        """A function that scans rows, or that gathers their parts.
+    def add(
+        self, writer: StepWriter, name: str, rows: _Rows, buffers: Sequence[int], *, gathers: bool = False
+    ) -> None:
+        """Add a function that scans rows, or that gathers their parts.
 
         The third function of a call begins each part with what came before it.
         """
-        parts = rows.parts if in_parts else 1
-        blocks = rows.blocks if in_parts else -(-rows.length // rows.block)
-        sums = _Rows(rows.outer, parts, rows.inner)
-        part = counting("part", parts)
+        sizes = writer.sizes(rows.count * rows.length)
+        sums = replace(rows, length=rows.parts, reverse=False)
+        part, place = counting("part", rows.parts), rows.place(counting_block("along", rows.length))
+        if is_one(rows.inner):
+            assume_aligned([place])
         texts = {
             "name": name,
-            "wide": wide(rows.count * rows.length),
+            "wide": sizes.wide,
             "rows": rows.together,
             "block": rows.block,
-            "blocks": blocks,
-            "parts": parts,
-            "count": rows.count,
-            "length": rows.length,
-            "place": rows.place(counting_block("along", rows.length)),
-            "sum_place": sums.place(part),
-            "sum_before": sums.place(part + -1),
+            "count": sizes.text(rows.count),
+            "length": sizes.text(rows.length),
+            "place": sizes.place(place),
             "neutral": self.neutral,
             "joined": _JOINED[self.op],
             "type": triton_type(self.wide),
             "widened": widened(self.dtype),
             "narrowed": narrowed(self.dtype),
         }
-        if blocks == parts == 1:
-            return _RESIDENT.substitute(texts)
-        continues = parts > 1 and not gathers
-        text = _IN_BLOCKS.substitute(
-            texts,
-            pointers="x_ptr, sums_ptr, out_ptr" if continues else "x_ptr, out_ptr",
-            begin=_TAKE.substitute(texts) if continues else "",
-            body="" if gathers else _SCAN.substitute(texts),
-            end=_KEEP.substitute(texts) if gathers else "",
-        )
-        return "\n".join(line for line in text.splitlines() if line.strip()) + "\n"
-
-
-def _power_of_two(count: int) -> int:
-    """The least power of two that is not less."""
-    return 1 << max(0, count - 1).bit_length()
+        continues = not is_one(rows.parts) and not gathers
+        if is_known(rows.length <= rows.block):
+            text = _RESIDENT.substitute(texts, parameters=sizes.behind("x_ptr, out_ptr"))
+        else:
+            texts |= {"blocks": sizes.factor(rows.blocks), "parts": sizes.factor(rows.parts)}
+            if gathers or continues:
+                texts |= {"sum_place": sizes.place(sums.place(part))}
+                texts |= {"sum_before": sizes.place(sums.place(part + -1))}
+            begin = _TAKE.substitute(texts) if continues else ""
+            body = "" if gathers else _SCAN.substitute(texts)
+            end = _KEEP.substitute(texts) if gathers else ""
+            parameters = sizes.behind("x_ptr, sums_ptr, out_ptr" if continues else "x_ptr, out_ptr")
+            text = _IN_BLOCKS.substitute(texts, parameters=parameters, begin=begin, body=body, end=end)
+            text = "\n".join(line for line in text.splitlines() if line.strip()) + "\n"
+        writer.function(text)
+        writer.launch(name, rows.groups * rows.parts, rows.warps, buffers, numbers=sizes.given)
