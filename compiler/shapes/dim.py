@@ -11,7 +11,7 @@ from keyword import iskeyword
 from math import ceil, floor, isfinite, log2
 from numbers import Integral
 from types import CodeType
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, SupportsIndex, TypeAlias, TypeGuard
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -44,6 +44,7 @@ RESERVED = {*dtype_names(), "callable", "inf", "max", "min", "nan"}
 LARGEST_SIZE = 2**48 - 1
 CACHED = 1 << 14
 MOST_POWER = 8
+MOST_BITS = 64
 
 Relation = Literal["==", "!=", ">="]
 Sign = Literal["==", "!=", "<", "<=", ">", ">="]
@@ -209,6 +210,45 @@ class Dim(SymbolicSize):
     def __rtruediv__(self, other: object) -> Any:
         return _with_number(operator.truediv, self, other, swapped=True)
 
+    def __lshift__(self, bits: object) -> Any:
+        return self * 2**bits if _is_shift(bits) else _of_bits(operator.lshift, self, bits)
+
+    def __rlshift__(self, number: object) -> Any:
+        return _of_bits(operator.lshift, number, self)
+
+    def __rshift__(self, bits: object) -> Any:
+        return self // 2**bits if _is_shift(bits) else _of_bits(operator.rshift, self, bits)
+
+    def __rrshift__(self, number: object) -> Any:
+        return _of_bits(operator.rshift, number, self)
+
+    def __and__(self, mask: object) -> Any:
+        if type(mask) is int and mask >= 0 and not mask & (mask + 1):
+            return self % (mask + 1)
+        return _of_bits(operator.and_, self, mask)
+
+    __rand__ = __and__
+
+    def __or__(self, mask: object) -> Any:
+        return _of_bits(operator.or_, self, mask)
+
+    __ror__ = __or__
+
+    def __xor__(self, mask: object) -> Any:
+        return _of_bits(operator.xor, self, mask)
+
+    __rxor__ = __xor__
+
+    def __invert__(self) -> "Dim":
+        return -self - 1  # type: ignore[no-any-return]
+
+    def bit_length(self) -> int:
+        """As of an int; the program is for all sizes of that length then."""
+        size, bits = abs(self), 0
+        while size >= 2**bits:
+            bits += 1
+        return bits
+
     def __neg__(self) -> "Dim":
         return self * -1  # type: ignore[no-any-return]
 
@@ -230,7 +270,7 @@ class Dim(SymbolicSize):
             kinds = (Dim, int, float) if compute in _COMPARISONS else (Dim, int)
             scalars = [_as_pythons(x) for x in inputs]
             if all(isinstance(x, kinds) for x in scalars):
-                return compute(*scalars)
+                return _as_users(compute(*scalars), sys._getframe(1).f_code)
         numbers = [x.as_number() if isinstance(x, Dim) else x for x in inputs]
         return getattr(ufunc, method)(*numbers, **kwargs)
 
@@ -425,6 +465,18 @@ def _computed(
     return binary(left, right)
 
 
+def _is_shift(bits: object) -> TypeGuard[int]:
+    """Whether shifting by them is multiplying, or dividing, by a number of a sensible size."""
+    return type(bits) is int and 0 <= bits < MOST_BITS
+
+
+def _of_bits(compute: Callable[[int, int], int], left: object, right: object) -> Any:
+    """What depends on the bits of numbers, which the program is for then."""
+    if isinstance(left, SupportsIndex) and isinstance(right, SupportsIndex):
+        return compute(operator.index(left), operator.index(right))
+    return NotImplemented
+
+
 def _with_number(
     compute: Callable[[Any, Any], Any], dim: Dim, other: object, *, swapped: bool = False
 ) -> Any:
@@ -509,9 +561,18 @@ def _extreme(op: Literal["min", "max"], sizes: Iterable[Extent]) -> Extent:
 
 def _compared_with(sign: Sign, dim: Dim, given: object) -> Any:
     if isinstance(given, (float, np.floating)) and isfinite(given):
-        return _compared_with_float(sign, dim, float(given))
+        return _as_users(_compared_with_float(sign, dim, float(given)), sys._getframe(2).f_code)
     other = _operand(given)
-    return NotImplemented if other is None else compared(sign, dim, other)
+    return NotImplemented if other is None else _as_users(compared(sign, dim, other), sys._getframe(2).f_code)
+
+
+def _as_users(found: Any, code: CodeType) -> Any:
+    """A comparison as its truth, a bool, for the user's code that is traced, which may add it or look it up."""
+    if isinstance(found, Comparison):
+        answers = ANSWERS.get()
+        if answers is not None and answers.is_for_user(code):
+            return bool(found)
+    return found
 
 
 def _compared_with_float(sign: Sign, dim: Dim, given: float) -> bool | Comparison:

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import math
 import pickle
 import subprocess
 import sys
@@ -226,6 +227,10 @@ def weight(n: int) -> int:
         lambda n: f"{n} rows",
         lambda n: {f"w{k}": 2 * k for k in range(9)}[f"w{n}"] + len(str(n)),
         lambda n: types.SimpleNamespace(rows=n).rows,
+        lambda n: [5, 7][n > 4] + 2 * (n > 3) + sum([n > 2, n == 4]),
+        lambda n: {True: 1, False: 2}[np.int64(4) < n] if (n > 2) & (n < 6.5) else ~(n > 4) + 3,
+        lambda n: (n > 4) is True or (n <= 4) is not True,
+        lambda n: (n & (n - 1), n | 1, n ^ 5, 6 & n, 1 << n, n & n),
     ],
 )
 def test_sizes_are_found_where_numbers_are(look: Any) -> None:
@@ -675,6 +680,16 @@ def test_what_is_convolved_may_be_shorter_or_longer_than_the_other(mode: Any) ->
             f(np.arange(n) + 1.0), np.convolve(np.arange(n) + 1.0, np.arange(3.0), mode)
         )
     assert shown(f) == ["args[0]: f64[2]", "args[0]: f64[x_0] where x_0 in 2.. and x_0 >= 3"]
+
+
+def test_shifts_masks_and_lengths_in_bits_of_sizes_need_no_number() -> None:
+    f = tm.compile(lambda x: (x[: len(x) >> 1], x * (len(x) & 3), math.ceil(len(x)), ~len(x)), dynamic=True)
+    g = tm.compile(lambda x: np.pad(x, (0, (1 << (len(x) - 1).bit_length()) - len(x))), dynamic=True)
+    for n in (9, 10, 16, 17, 30):
+        first, second, *rest = f(np.ones(n))
+        assert (first.shape, second[0], *rest) == ((n >> 1,), n & 3, n, ~n)
+        np.testing.assert_array_equal(g(np.ones(n)), [1] * n + [0] * ((16 if n < 17 else 32) - n))
+    assert (len(f.signatures()), len(g.signatures())) == (1, 2)
 
 
 def halved(x: Any) -> Any:

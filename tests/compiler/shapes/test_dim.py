@@ -17,6 +17,7 @@ from size_expressions import SIGNS, SIZES, holds, meaning, texts, value
 from tracemill.compiler.errors import DimSpecError
 from tracemill.compiler.shapes.dim import Extent, compared
 from tracemill.compiler.shapes.reading import Sizes, read_constraint, read_dim
+from tracemill.compiler.shapes.scope import Observed, answering
 
 B = tm.Dim("B", min=1, max=4096, multiple_of=16)
 K, M, N = tm.Dim("K"), tm.Dim("M", min=1), tm.Dim("N", min=1)
@@ -93,6 +94,13 @@ def test_expressions_print_as_in_specs() -> None:
         "-K + K // 2",
         "K // 2 - N",
     ]
+
+
+def test_bits_are_those_of_an_int() -> None:
+    shifted = [K >> 2, K << 3, K & 7, 1 & K, ~K, round(K), math.floor(K), math.ceil(K), math.trunc(K)]
+    assert list(map(repr, shifted)) == ["K // 4", "8*K", "K % 8", "K % 2", "-K - 1", "K", "K", "K", "K"]
+    with answering(Observed({"K": 11})):
+        assert [K >> 1, 1 << (K - 1).bit_length(), K & 6, K | 4, K ^ 1] == [5, 16, 2, 15, 10]
 
 
 def test_shapes_are_computed_as_with_ints() -> None:
