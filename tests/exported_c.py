@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from recording import array_type
-from tracemill.compiler.dtypes import Array
+from tracemill.compiler.dtypes import Array, DType, dtype_named
 from tracemill.compiler.ir import ArrayType, Constant, Graph, Value
 from tracemill.compiler.program import NAMESPACE, Argument, ArrayOutput, Program, flatten_arguments, trace
 from tracemill.compiler.trace import Builder, inline, recording
@@ -21,9 +20,11 @@ from tracemill.runtime.signature import arguments_for, sign
 WARNINGS = "-std=c11 -pedantic -Wall -Wextra -Werror".split()
 
 _PARAMETER = re.compile(
-    r"^    (const )?(\w+) (\*?)(\w+),?\s+// (.*): (\w+\[[\d, ]*\]), (read|written|read and overwritten)$",
+    r"^    (const )?(\w+) (\*?)(\w+),?\s+// (.*): (\w+)\[(.*)\], (read|written|read and overwritten)$",
     re.MULTILINE,
 )
+
+_SIZE = re.compile(r"^    int64_t dim_(\w+),\s+// the size (\w+)", re.MULTILINE)
 
 
 def program_of(function: Callable[..., Any], *args: Any) -> Program:
@@ -60,8 +61,14 @@ class Declared:
 
     element: str
     is_pointer: bool
-    type: ArrayType
+    dtype: DType
+    shape: str
+    """As Python has it: a named size stands for itself."""
     use: str
+
+    def type(self, sizes: Mapping[str, int]) -> ArrayType:
+        """Where the named sizes are these."""
+        return ArrayType(self.dtype, eval(f"({self.shape},)" if self.shape else "()", dict(sizes)))
 
 
 @dataclass(frozen=True)
@@ -71,20 +78,33 @@ class Library:
     name: str
     parameters: Sequence[Declared]
     library: ctypes.CDLL
+    sizes: Sequence[str] = ()
+    """The named sizes, in the order of the parameters."""
 
-    def __call__(self, *arrays: Any) -> tuple[Array, ...]:
+    def __call__(self, *arrays: Any, **sizes: int) -> tuple[Array, ...]:
         """What is written: over copies of arguments, and to results."""
-        code, written = self.run(*arrays)
+        code, written = self.run(*arrays, **sizes)
         assert code == 0
         return written
 
-    def run(self, *arrays: Any) -> tuple[int, tuple[Array, ...]]:
+    def told(self, name: str, result: Any, *arguments: Any) -> Any:
+        """What one of the other functions returns, such as ``NAME_message``."""
+        function = self.library[f"{self.name}_{name}"]
+        function.restype = result
+        return function(*arguments)
+
+    def at(self, sizes: Mapping[str, int]) -> list[ctypes.c_int64]:
+        """The sizes as they are given to functions."""
+        return [ctypes.c_int64(sizes[name]) for name in self.sizes]
+
+    def run(self, *arrays: Any, **sizes: int) -> tuple[int, tuple[Array, ...]]:
         """The code that is returned, and what is written."""
         given = iter(arrays)
-        arguments: list[Any] = []
+        arguments: list[Any] = self.at(sizes)
         written: list[Array] = []
         for parameter in self.parameters:
-            dtype, shape = parameter.type.dtype, parameter.type.shape
+            type = parameter.type(sizes)
+            dtype, shape = type.dtype, type.shape
             value = (
                 np.full(shape, 1, dtype)
                 if parameter.use == "written"
@@ -100,12 +120,11 @@ class Library:
             else:
                 value.flags.writeable = False
         assert not list(given)
-        size = self.library[f"{self.name}_workspace_size"]
-        size.restype = ctypes.c_size_t
-        workspace = np.full(size() + 64, 0xAB, np.uint8)
+        size = self.told("workspace_size", ctypes.c_size_t, *self.at(sizes))
+        workspace = np.full(size + 64, 0xAB, np.uint8)
         begin = 3  # it need not be aligned
         code: int = self.library[self.name](*arguments, ctypes.c_void_p(workspace.ctypes.data + begin))
-        assert (workspace[begin + size() :] == 0xAB).all(), "it is written behind the workspace"
+        assert (workspace[begin + size :] == 0xAB).all(), "it is written behind the workspace"
         return code, tuple(written)
 
 
@@ -133,7 +152,7 @@ int main(int count, char **given)
     (void)count;
     FILE *data = fopen(given[1], "rb");
 {arrays}
-    void *workspace = array(NULL, {name}_workspace_size());
+    void *workspace = array(NULL, {name}_workspace_size({sizes}));
     const int code = {name}({arguments}, workspace);
 {frees}
     free(workspace);
@@ -143,23 +162,25 @@ int main(int count, char **given)
 
 
 def sanitized(
-    files: Mapping[str, str], arrays: Sequence[Any], folder: Path, sanitizer: str
+    files: Mapping[str, str], arrays: Sequence[Any], folder: Path, sanitizer: str, **sizes: int
 ) -> subprocess.CompletedProcess[str]:
     """What a program says that calls the function once, both built to find misuse of memory or of arithmetic."""
-    name, parameters = declared_in(files)
+    name, parameters, names = declared_in(files)
+    given_sizes = [str(sizes[size]) for size in names]
     given = iter(arrays)
     with (written_to(files, folder) / "data").open("wb") as file:
         for parameter in parameters:
             if parameter.use != "written":
-                file.write(np.ascontiguousarray(next(given), parameter.type.dtype).tobytes())
+                file.write(np.ascontiguousarray(next(given), parameter.dtype).tobytes())
     rows = list(enumerate(parameters))
     main = _MAIN.format(
         name=name,
         arrays="\n".join(
-            f"    {p.element} *p{i} = array({'NULL' if p.use == 'written' else 'data'}, {p.type.nbytes});"
+            f"    {p.element} *p{i} = array({'NULL' if p.use == 'written' else 'data'}, {p.type(sizes).nbytes});"
             for i, p in rows
         ),
-        arguments=", ".join(f"p{i}" if p.is_pointer else f"*p{i}" for i, p in rows),
+        arguments=", ".join([*given_sizes, *(f"p{i}" if p.is_pointer else f"*p{i}" for i, p in rows)]),
+        sizes=", ".join(given_sizes),
         frees="\n".join(f"    free(p{i});" for i, _ in rows),
     )
     (folder / "main.c").write_text(main)
@@ -187,15 +208,16 @@ def made(folder: Path, *settings: str) -> None:
 def loaded(files: Mapping[str, str], folder: Path, *settings: str) -> Library:
     """The library that ``make`` builds of these files."""
     made(written_to(files, folder), *settings)
-    name, parameters = declared_in(files)
-    return Library(name, parameters, ctypes.CDLL(str(folder / f"lib{name}.so")))
+    name, parameters, sizes = declared_in(files)
+    return Library(name, parameters, ctypes.CDLL(str(folder / f"lib{name}.so")), sizes)
 
 
-def declared_in(files: Mapping[str, str]) -> tuple[str, list[Declared]]:
-    """The name of the function, and its parameters, as the header has them."""
+def declared_in(files: Mapping[str, str]) -> tuple[str, list[Declared], list[str]]:
+    """The name of the function, its parameters, and the named sizes that come first, as the header has them."""
     (header,) = (name for name in files if name.endswith(".h"))
     found = _PARAMETER.findall(files[header])
     parameters = [
-        Declared(element, bool(star), array_type(type), use) for _, element, star, _, _, type, use in found
+        Declared(element, bool(star), dtype_named(dtype), shape, use)
+        for _, element, star, _, _, dtype, shape, use in found
     ]
-    return header.removesuffix(".h"), parameters
+    return header.removesuffix(".h"), parameters, [name for name, _ in _SIZE.findall(files[header])]

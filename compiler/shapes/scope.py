@@ -192,9 +192,13 @@ class Observed:
 
 def relations_among(names: Collection[str]) -> tuple[Comparison, ...]:
     """What is assumed in this context of these sizes alone, besides what is known of each by itself."""
+    return tuple(one for one in relations() if all(size.text in names for size in sizes_in(one.terms)))
+
+
+def relations() -> tuple[Comparison, ...]:
+    """What is assumed in this context, besides what is known of each size by itself."""
     answers = ANSWERS.get()
-    known = answers.assumptions.relations if isinstance(answers, Declared | Observed) else ()
-    return tuple(one for one in known if all(size.text in names for size in sizes_in(one.terms)))
+    return answers.assumptions.relations if isinstance(answers, Declared | Observed) else ()
 
 
 def example(dims: Collection[Dim]) -> dict[str, int]:

@@ -60,6 +60,12 @@ def _operation_text(found: Atom, names: Names) -> str:
 
 def spelled_comparison(terms: Terms, relation: str, names: Names | None = None) -> str:
     """``terms relation 0`` with what is subtracted on the other side, and what stands first in the order left."""
+    left, relation, right = sides(terms, relation)
+    return f"{spelled(left, names)} {relation} {spelled(right, names)}"
+
+
+def sides(terms: Terms, relation: str) -> tuple[Terms, str, Terms]:
+    """What is compared there, and how."""
     terms = scale(terms, lcm(*(_missing(monomial, count) for monomial, count in terms)))
     constant = constant_part(terms)
     moving = terms[:-1] if constant else terms
@@ -79,7 +85,7 @@ def spelled_comparison(terms: Terms, relation: str, names: Names | None = None) 
         ours, right = (*ours, ((), constant)), theirs
     else:
         right = (*theirs, ((), -constant)) if constant else theirs
-    return f"{spelled(ours, names)} {relation} {spelled(right, names)}"
+    return ours, relation, right
 
 
 def _missing(monomial: Monomial, count: int) -> int:

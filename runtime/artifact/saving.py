@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,11 +33,6 @@ def save_artifact(artifact: "Artifact", path: Path, format: str) -> Path:
         return path
     if format not in FORMATS:
         raise ArgumentValueError(f"format {format!r} is unknown: choose one of {', '.join(FORMATS)}")
-    if format == C and (dims := artifact.signature.dims):
-        raise ExportError(
-            f"{artifact.interface.name} cannot be written as C, whose arrays have known sizes, and {dims[0]} is none:"
-            " export it with a number there, or in another format"
-        )
     files = SOURCES[format](artifact)
     folder = path
     if format == PYTHON and path.suffix == ".py":
@@ -75,14 +71,23 @@ def _python(artifact: "Artifact") -> dict[str, bytes]:
 
 
 def _c(artifact: "Artifact") -> dict[str, bytes]:
-    interface = artifact.interface
-    files = as_c(
-        artifact.program,
-        interface.doc,
-        name=interface.name,
-        paths=artifact.paths,
-        fast_math=artifact.settings.fast_math,
-    )
+    interface, signature = artifact.interface, artifact.signature
+    call = SymbolicCall(signature, artifact.likely_sizes) if signature.dims else None
+    with call.answering() if call else nullcontext():
+        files = as_c(
+            artifact.program,
+            interface.doc,
+            name=interface.name,
+            paths=artifact.paths,
+            fast_math=artifact.settings.fast_math,
+        )
+    if call and call.scope.assumed:
+        guard = call.scope.assumed[0]
+        raise ExportError(
+            f"{interface.name} cannot be written as C for all sizes, only where {guard.comparison!r}: add that as a"
+            " constraint, or export in another format",
+            guard.location,
+        )
     return {name: text.encode() for name, text in files.items()}
 
 

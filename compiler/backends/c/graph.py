@@ -135,6 +135,8 @@ class _Writer:
         scope, taken = Naming(self.graph), Names([*RESERVED, self.name])
         for place in range(len(self.graph.outputs)):
             taken.claim(f"out{place}")
+        for size in names_in_graph(self.graph):
+            taken.claim(size_variable(size))
         self.inputs = [taken.claim(variable_name(name)) for name in self.graph.input_names]
         shown: Location | None = None
         for call in self.graph.calls:

@@ -14,19 +14,32 @@ CALL: Final = "tm_size_"
 _FINE: Final = 64
 """Factors of sizes are multiples of its inverse."""
 
-DECLARATIONS: Final = """\
-// Of sizes: the least and the greatest of two, and quotients rounded down. Nobody uses one by 0.
-static inline long tm_size_min(long x, long y) { return x < y ? x : y; }
-static inline long tm_size_max(long x, long y) { return x > y ? x : y; }
-
+_FUNCTIONS: Final = {
+    "min": "static inline long tm_size_min(long x, long y) { return x < y ? x : y; }\n",
+    "max": "static inline long tm_size_max(long x, long y) { return x > y ? x : y; }\n",
+    "quotient": """\
 static inline long tm_size_quotient(long x, long y)
 {
     return y ? x / y - (x % y && (x < 0) != (y < 0)) : 0;
 }
-
+""",
+    "remainder": """\
 static inline long tm_size_remainder(long x, long y) { return x - tm_size_quotient(x, y) * y; }
-"""
-"""What the text of a program holds before functions that do."""
+""",
+}
+
+
+def size_functions(text: str) -> list[str]:
+    """Those that a text calls, to stand before it."""
+    used = {name for name in _FUNCTIONS if f"{CALL}{name}(" in text}
+    if "remainder" in used:
+        used.add("quotient")
+    if not used:
+        return []
+    said = (
+        "// Of sizes: the least and the greatest of two, and quotients rounded down. Nobody uses one by 0.\n"
+    )
+    return ["".join([said, *(_FUNCTIONS[name] for name in _FUNCTIONS if name in used)])]
 
 
 def size_text(size: Any) -> str:

@@ -22,8 +22,7 @@ from .interruption import DECLARATIONS as INTERRUPTION
 from .kernel import kernel_function
 from .layout import folded_lines
 from .reductions import DECLARATIONS
-from .sizes import CALL as SIZES_CALL
-from .sizes import DECLARATIONS as SIZES
+from .sizes import size_functions
 from .steps import step_function
 from .steps.matrices import DECLARATIONS as MATRICES
 from .steps.matrices import FAILED
@@ -59,7 +58,7 @@ def functions_text(functions: Sequence[CFunction]) -> str:
     declarations = [
         declaration for name, declaration in DECLARATIONS.items() if f"reduction({name} :" in text
     ]
-    declarations += [SIZES] * (SIZES_CALL in text)
+    declarations += size_functions(text)
     declarations += [INTERRUPTION] * (CALL in text) + [APART] * ("TM_APART" in text)
     declarations += filter(None, [blas_text(text), MATRICES * (FAILED in text)])
     includes = "".join(

@@ -115,13 +115,6 @@ def test_what_the_function_asks_of_sizes_must_be_declared() -> None:
         tm.export(lambda x: x, "f64[B*C]")
 
 
-def test_c_is_for_known_sizes(tmp_path: Path) -> None:
-    artifact = tm.export(predict, "x: f64[B, 4]")
-    with pytest.raises(tm.errors.ExportError, match="C, whose arrays have known sizes"):
-        artifact.save(tmp_path / "p", format="c")
-    assert not list(tmp_path.iterdir())
-
-
 def halves(x: Any, y: Any, B: int = 2) -> Any:
     n = x.shape[0]
     return x[: n // 2] * y[0, 0] + np.arange(n // 2) / n, y.reshape(-1, B)

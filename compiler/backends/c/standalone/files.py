@@ -9,6 +9,7 @@ from ....program import Program
 from ..function import CFunction, COptions
 from ..graph import graph_function
 from ..layout import comment_lines
+from ..sizes import size_variable
 from ..source import print_function
 from .comments import paragraph, without_trigraphs
 from .constants import without_large_constants
@@ -16,6 +17,7 @@ from .header import header_text
 from .makefile import makefile_text
 from .refusal import refusal
 from .signature import signature_of
+from .size_checks import checks_of, named_sizes
 from .text import Exported
 
 OPTIONS = COptions(alone=True)
@@ -48,24 +50,30 @@ def c_files(
     how Python reaches its arguments; `fast_math` is that of `compile`. The same program gives the same text, byte by
     byte.
 
+    Sizes may have names if they can be compared in this context. What is assumed of them then, the C function checks.
+
     Raises:
         ExportError: C cannot compute a call, or the constants are too large for a text.
     """
     if program.captured:
         raise InternalError("what a program that is exported captures must have become constants")
-    signature = signature_of(program, name, paths)
+    sizes = named_sizes(program.graph)
+    signature = signature_of(program, name, paths, (size_variable(size.text) for size in sizes))
     graph, constants = without_large_constants(program.graph, signature.name)
     may_overwrite = {output: given for given, output in program.mutated}
     inner = "compute" if signature.name != "compute" else "run"
     found = graph_function(graph, inner, _function_of, may_overwrite, any_constants=True)
     assert found is not None  # `_function_of` has raised an error if there is none
     exported = Exported(signature, found, program.mutated, constants)
+    checks = checks_of(signature, sizes, graph, exported.workspace)
     about = [paragraph(cleandoc(doc))] if doc else []
     about.append(comment_lines(_opening(source or graph, signature.name)))
     heading = f"// {signature.name}: see {signature.name}.h. Made by {producer}.\n"
-    text = exported.text(heading)
+    text = exported.text(heading, checks)
     files = {
-        f"{signature.name}.h": header_text(signature, exported.workspace, about, may_fail=exported.may_fail),
+        f"{signature.name}.h": header_text(
+            signature, exported.workspace, about, checks, may_fail=exported.may_fail
+        ),
         f"{signature.name}.c": text,
     }
     if constants:

@@ -3,9 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
+from ....ir import Dim
+from ....symbolic_size import SymbolicSize
 from ..layout import folded_lines
+from ..sizes import size_variable
 from .comments import paragraph
 from .signature import CSignature, Parameter
+from .size_checks import SizeChecks
 
 ABI: Final = 1
 """The number of the rules below, which the header has as a macro."""
@@ -18,48 +22,83 @@ allocated, and nothing is kept. What is written must not overlap with any other 
 with what is read. An array without elements may be null. Numbers are given by value, complex ones by pointer. A bool
 is a byte that is 0 or 1; a float16 or bfloat16 is given as its 16 bits.
 
-The workspace has at least {macro}_WORKSPACE_SIZE bytes, of any alignment and any content; it may be null if that is 0.
+The workspace has at least {workspace} bytes, of any alignment and any content; it may be null if that is 0.
 Calls may run at the same time in several threads if they share neither a workspace nor what they write. Built with
 OpenMP, a call uses as many threads as omp_get_max_threads() says; its results do not depend on that.
 
 Returns {macro}_OK, or the code of what is wrong: if that is an argument, then nothing has been written."""
 
-_CODES: Final = """\
-    {macro}_OK = 0,
-    {macro}_NULL_ARGUMENT = 1,  // an array with elements is null
-    {macro}_NO_WORKSPACE = 2,  // the workspace is null, and needed
-"""
+_CODES: Final = (
+    ("OK", ""),
+    ("NULL_ARGUMENT", "an array with elements is null"),
+    ("NO_WORKSPACE", "the workspace is null, and needed"),
+    ("SINGULAR", "a matrix is singular, or not positive definite: what depends on it is NaN"),
+)
 
-_SINGULAR: Final = """\
-    {macro}_SINGULAR = 3,  // a matrix is singular, or not positive definite: what depends on it is NaN
+
+_SIZES: Final = """\
+The sizes with names come first. Arrays have the shapes that stand behind them, in the words of Python: // divides and
+rounds down. Other sizes than are allowed have codes of their own, which {name}_message tells, and nothing is written.
 """
 
 
 def header_text(
-    signature: CSignature, workspace: int, about: Sequence[str], *, may_fail: bool = False
+    signature: CSignature,
+    workspace: Dim,
+    about: Sequence[str],
+    checks: SizeChecks | None = None,
+    *,
+    may_fail: bool = False,
 ) -> str:
     """The text of ``NAME.h``; `about` are the comments that say what the function computes."""
     name, macro = signature.name, signature.macro
+    room = workspace_text(signature, checks)
+    beside = (
+        checks.declarations
+        if checks
+        else (
+            f"// {macro}_WORKSPACE_SIZE, for those who load the library while they run.\n"
+            f"size_t {name}_workspace_size(void);\n"
+        )
+    )
+    size = "" if checks else f"#define {macro}_WORKSPACE_SIZE {workspace}  // bytes\n"
+    rules = _RULES.format(macro=macro, workspace=room)
+    if checks:
+        rules = f"{_SIZES.format(name=name)}\n{rules}"
     parts = [
         "\n//\n".join(about) + "\n",
         f"#ifndef {macro}_H\n#define {macro}_H\n",
         _includes(signature),
-        f"#define {macro}_ABI {ABI}  // the rules below\n#define {macro}_WORKSPACE_SIZE {workspace}  // bytes\n",
+        f"#define {macro}_ABI {ABI}  // the rules below\n{size}",
         "".join(_dimensions(signature, parameter) for parameter in signature.parameters),
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
-        _codes(macro, may_fail),
-        f"{paragraph(_RULES.format(macro=macro))}\n//\n{paragraph(_example(signature))}\n{_declaration(signature)}\n",
-        f"// {macro}_WORKSPACE_SIZE, for those who load the library while they run.\n"
-        f"size_t {name}_workspace_size(void);\n",
+        _enumeration(macro, checks, may_fail=may_fail),
+        f"{paragraph(rules)}\n//\n{paragraph(_example(signature, checks))}\n{_declaration(signature, checks)}\n",
+        beside,
         f"#ifdef __cplusplus\n}}\n#endif\n\n#endif  // {macro}_H\n",
     ]
     return "\n".join(part for part in parts if part)
 
 
-def _codes(macro: str, may_fail: bool) -> str:
-    """What is returned, as names."""
-    singular = _SINGULAR if may_fail else ""
-    return f"enum {{\n{(_CODES + singular).format(macro=macro)}}};\n"
+def codes(macro: str, checks: SizeChecks | None, *, may_fail: bool) -> list[tuple[str, int, str]]:
+    """What is returned: names, numbers, and what they mean."""
+    found = [(f"{macro}_{name}", number, said) for number, (name, said) in enumerate(_CODES)]
+    return [*(found if may_fail else found[:-1]), *(checks.codes if checks else [])]
+
+
+def _enumeration(macro: str, checks: SizeChecks | None, *, may_fail: bool) -> str:
+    lines = [
+        f"    {name} = {number},{f'  // {said}' if said else ''}\n"
+        for name, number, said in codes(macro, checks, may_fail=may_fail)
+    ]
+    return f"enum {{\n{''.join(lines)}}};\n"
+
+
+def workspace_text(signature: CSignature, checks: SizeChecks | None) -> str:
+    """How many bytes the workspace has, in C."""
+    if checks is None:
+        return f"{signature.macro}_WORKSPACE_SIZE"
+    return f"{signature.name}_workspace_size({checks.arguments})"
 
 
 def _includes(signature: CSignature) -> str:
@@ -79,8 +118,13 @@ def _dimensions(signature: CSignature, parameter: Parameter) -> str:
     if not parameter.type.shape:
         return ""
     stem = dimension_stem(signature, parameter)
-    lines = [f"#define {stem}_DIM{axis} {length}\n" for axis, length in enumerate(parameter.type.shape)]
-    return "".join([*lines, f"#define {stem}_SIZE {parameter.type.size}\n"])
+    known = [
+        (axis, size) for axis, size in enumerate(parameter.type.shape) if not isinstance(size, SymbolicSize)
+    ]
+    lines = [f"#define {stem}_DIM{axis} {size}\n" for axis, size in known]
+    if not isinstance(parameter.type.size, SymbolicSize):
+        lines.append(f"#define {stem}_SIZE {parameter.type.size}\n")
+    return "".join(lines)
 
 
 def dimension_stem(signature: CSignature, parameter: Parameter) -> str:
@@ -103,21 +147,27 @@ def declared(signature: CSignature, parameter: Parameter) -> str:
     return f"{'' if parameter.is_written else 'const '}{element} *{parameter.name}"
 
 
-def _declaration(signature: CSignature) -> str:
-    rows = [(f"{declared(signature, p)},", f"{p.path}: {p.type}, {p.use}") for p in signature.parameters]
-    rows.append(("void *workspace", f"{signature.macro}_WORKSPACE_SIZE bytes"))
+def _declaration(signature: CSignature, checks: SizeChecks | None) -> str:
+    rows = (
+        [(f"int64_t {size_variable(name)},", checks.said_of(name)) for name in checks.names] if checks else []
+    )
+    rows += [(f"{declared(signature, p)},", f"{p.path}: {p.type}, {p.use}") for p in signature.parameters]
+    rows.append(("void *workspace", f"{workspace_text(signature, checks)} bytes"))
     width = max(len(code) for code, _ in rows)
     lines = [f"    {code:{width}}  {paragraph(said)}" for code, said in rows]
     return "\n".join([f"int {signature.name}(", *lines, ");"])
 
 
-def _example(signature: CSignature) -> str:
+def _example(signature: CSignature, checks: SizeChecks | None) -> str:
     lines = ["For example:", ""]
-    arguments: list[str] = []
+    arguments: list[str] = [checks.arguments] if checks else []
     for parameter in signature.parameters:
         element, name = element_text(signature, parameter), parameter.name
         if parameter.by_value:
             lines.append(f"    {element} {name} = 1;")
+        elif checks and name in dict(checks.counts):
+            count = f"{signature.name}_{name}_size({checks.arguments})"
+            lines.append(f"    {element} *{name} = malloc({count} * sizeof *{name});")
         elif parameter.type.shape:
             lines.append(f"    static {element} {name}[{dimension_stem(signature, parameter)}_SIZE];")
         else:
@@ -125,7 +175,7 @@ def _example(signature: CSignature) -> str:
         is_pointer = parameter.by_value or parameter.type.shape
         arguments.append(name if is_pointer else f"&{name}")
     lines += [
-        f"    void *workspace = malloc({signature.macro}_WORKSPACE_SIZE);",
+        f"    void *workspace = malloc({workspace_text(signature, checks)});",
         f"    int code = {signature.name}({', '.join([*arguments, 'workspace'])});",
     ]
     lines[-1] = folded_lines(lines[-1])

@@ -1,7 +1,7 @@
 """What an exported C function takes: each argument with its name and type, and whether it is read or written."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ....identifiers import unique_identifiers
@@ -64,13 +64,21 @@ class CSignature:
         return self.name.upper()
 
 
-def signature_of(program: Program, name: str | None = None, paths: Sequence[str] | None = None) -> CSignature:
-    """The signature of a program under its own name or this one; `paths` say how Python reaches its inputs."""
+def signature_of(
+    program: Program,
+    name: str | None = None,
+    paths: Sequence[str] | None = None,
+    reserved: Iterable[str] = (),
+) -> CSignature:
+    """The signature of a program under its own name or this one; `paths` say how Python reaches its inputs.
+
+    No parameter has one of the `reserved` names.
+    """
     graph = program.graph
     name = function_name(c_identifier(graph.name if name is None else name))
     paths = [argument.name for argument in program.arguments] if paths is None else paths
     overwritten = {given for given, _ in program.mutated}
-    taken = Names([*RESERVED, name])
+    taken = Names([*RESERVED, *reserved, name])
     inputs = [
         Parameter(taken.claim(c_identifier(given)), value.type, path, True, place in overwritten)
         for place, (given, value, path) in enumerate(zip(graph.input_names, graph.inputs, paths, strict=True))

@@ -4,14 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ....affine import is_none, same
+from ....ir import Dim
 from ....memory_plan import ALIGNMENT, aligned
+from ....symbolic_size import is_known
 from ..function import CFunction
 from ..graph import GraphFunction
+from ..sizes import factor_text, size_text, size_variable
 from ..source import functions_text
 from ..steps.matrices import FAILED
 from .constants import NamedConstant
-from .header import declared
-from .signature import CSignature
+from .header import codes, declared
+from .signature import CSignature, Parameter
+from .size_checks import SizeChecks
 
 _BEFORE: Final = """\
 #if defined(__GNUC__) && !defined(_OPENMP)
@@ -19,6 +24,7 @@ _BEFORE: Final = """\
 #endif
 #ifdef __GNUC__
 #pragma GCC diagnostic ignored "-Wunused-parameter"  // all functions take the number of threads
+#pragma GCC diagnostic ignored "-Wunused-variable"  // products that are not of stacks have a place in one
 #endif
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wpass-failed"  // it runs fewer loops on vectors than gcc
@@ -64,7 +70,7 @@ class Exported:
         return self.found.function
 
     @property
-    def work_bytes(self) -> int:
+    def work_bytes(self) -> Dim:
         """The memory that the function works in."""
         return sum(type.nbytes for type in self.function.outputs[self._count :])
 
@@ -79,9 +85,9 @@ class Exported:
         return len(self.signature.outputs) + len(self.overwritten)
 
     @property
-    def held(self) -> dict[int, int]:
+    def held(self) -> dict[int, Dim]:
         """The outputs that are copied to an input afterwards, and where in the workspace they lie until then."""
-        places: dict[int, int] = {}
+        places: dict[int, Dim] = {}
         end = aligned(self.work_bytes)
         for _, output in self.overwritten:
             if output not in self.found.in_place:
@@ -90,16 +96,16 @@ class Exported:
         return places
 
     @property
-    def workspace(self) -> int:
+    def workspace(self) -> Dim:
         """The bytes that a caller gives: with those up to the next cache line."""
         needed = aligned(self.work_bytes) + sum(aligned(self.function.outputs[k].nbytes) for k in self.held)
-        return needed + ALIGNMENT if needed else 0
+        return 0 if same(needed, 0) else needed + ALIGNMENT
 
-    def text(self, heading: str) -> str:
-        """The file."""
+    def text(self, heading: str, checks: SizeChecks | None = None) -> str:
+        """The file; `checks` are those of the named sizes, if there are some."""
         name = self.signature.name
         declarations = "".join(f"extern {constant.declaration};\n" for constant in self.constants)
-        whole = replace(self.function, text="\n".join([self.function.text, _THREADS, self._exported()]))
+        whole = replace(self.function, text="\n".join([self.function.text, _THREADS, self._exported(checks)]))
         parts = [
             heading,
             f'#include "{name}.h"\n',
@@ -109,17 +115,20 @@ class Exported:
         ]
         return "\n".join(parts)
 
-    def _exported(self) -> str:
+    def _exported(self, checks: SizeChecks | None) -> str:
         signature, macro = self.signature, self.signature.macro
-        parameters = ", ".join([*(declared(signature, p) for p in signature.parameters), "void *workspace"])
-        pointers = [p.name for p in signature.parameters if not p.by_value and p.type.size]
+        taken = [*(declared(signature, p) for p in signature.parameters), "void *workspace"]
+        parameters = ", ".join([*([checks.parameters] if checks else []), *taken])
+        missing = [_is_missing(p) for p in signature.parameters if not (p.by_value or is_none(p.type.size))]
         lines: list[str] = []
-        if pointers:
+        if checks:
             lines += [
-                f"    if ({' || '.join(f'!{name}' for name in pointers)})",
-                f"        return {macro}_NULL_ARGUMENT;",
+                f"    const int sizes = {signature.name}_check_sizes({checks.arguments});",
+                f"    if (sizes != {macro}_OK)\n        return sizes;",
             ]
-        if self.workspace:
+        if missing:
+            lines += [f"    if ({' || '.join(missing)})", f"        return {macro}_NULL_ARGUMENT;"]
+        if not same(self.workspace, 0):
             aligned = f"((uintptr_t)workspace + {ALIGNMENT - 1}) / {ALIGNMENT} * {ALIGNMENT}"
             lines += [
                 f"    if (!workspace)\n        return {macro}_NO_WORKSPACE;",
@@ -132,24 +141,35 @@ class Exported:
         lines.append(f"    {self.function.name}({', '.join(self._arguments())});")
         for given, output in self.overwritten:
             nbytes = self.function.outputs[output].nbytes
-            if output in self.held and nbytes:
-                lines.append(
-                    f"    memcpy({signature.inputs[given].name}, work + {self.held[output]}, {nbytes});"
-                )
+            if output in self.held and not is_none(nbytes):
+                source = f"work + {factor_text(self.held[output])}"
+                lines.append(f"    memcpy({signature.inputs[given].name}, {source}, {size_text(nbytes)});")
         lines.append(f"    return {f'{FAILED} ? {macro}_SINGULAR : ' if self.may_fail else ''}{macro}_OK;")
-        return "\n".join([
-            f"size_t {signature.name}_workspace_size(void)\n{{\n    return {macro}_WORKSPACE_SIZE;\n}}\n",
-            f"int {signature.name}({parameters})\n{{", *lines, "}\n",
-        ])  # fmt: skip
+        return "\n".join([self._before(checks), f"int {signature.name}({parameters})\n{{", *lines, "}\n"])
+
+    def _before(self, checks: SizeChecks | None) -> str:
+        """The functions beside the one that computes."""
+        name, macro = self.signature.name, self.signature.macro
+        if checks is None:
+            return f"size_t {name}_workspace_size(void)\n{{\n    return {macro}_WORKSPACE_SIZE;\n}}\n"
+        return checks.definitions(codes(macro, checks, may_fail=self.may_fail))
 
     def _arguments(self) -> list[str]:
         inputs = [f"&{p.name}" if p.by_value else p.name for p in self.signature.inputs]
-        arguments = [*inputs, *(constant.name for constant in self.constants)]
+        arguments = [*map(size_variable, self.function.sizes), *inputs]
+        arguments += [constant.name for constant in self.constants]
         arguments += [p.name for p in self.signature.outputs]
         for given, output in self.overwritten:
             name = self.signature.inputs[given].name
             type = self.signature.inputs[given].element
-            arguments.append(f"({type} *)(work + {self.held[output]})" if output in self.held else name)
-        if self.work_bytes:
+            held = self.held.get(output)
+            arguments.append(name if held is None else f"({type} *)(work + {factor_text(held)})")
+        if not same(self.work_bytes, 0):
             arguments.append("work")
         return [*arguments, "threads_to_use()"]
+
+
+def _is_missing(parameter: Parameter) -> str:
+    """Whether an array that has elements is null."""
+    size, name = parameter.type.size, parameter.name
+    return f"!{name}" if is_known(size > 0) else f"({size_text(size)} > 0 && !{name})"

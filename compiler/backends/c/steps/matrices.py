@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping
 from string import Template
 from typing import Any, Final
 
-from ....ir import Call, Value
+from ....affine import same
+from ....ir import Call, Dim, Value
 from ....memory_plan import aligned
+from ....symbolic_size import maximum, minimum
 from ..function import CFunction
 from ..literals import function_suffix
 from ..parameters import memory_type, parameters
+from ..sizes import factor_text, names_in_call, scaled, size_parameters, size_variable
 from ..types import element_type
 
 FAILED: Final = "tm_failed"
@@ -93,7 +96,7 @@ _DIVIDE: Final = """\
 _ELIMINATE: Final = Template("""\
 // L and U in place of a matrix whose rows are put into another order, by partial pivoting, and where they were: 1 or -1
 // for an even or an odd order, 0 if the matrix is singular.
-static int ${name}_eliminate($type *restrict a, int64_t *restrict places)
+static int ${name}_eliminate(${taken}$type *restrict a, int64_t *restrict places)
 {
     int sign = 1;
     for (long i = 0; i < $rows; i++)
@@ -130,14 +133,14 @@ static int ${name}_eliminate($type *restrict a, int64_t *restrict places)
 
 _LU: Final = """\
         memcpy(out0 + batch * $square, x0 + batch * $square, $square * sizeof *out0);
-        ${name}_eliminate(out0 + batch * $square, out1 + batch * $rows);\
+        ${name}_eliminate(${given}out0 + batch * $square, out1 + batch * $rows);\
 """
 
 _FACTORED: Final = """\
         $type *restrict a = ($type *)$memory;
         int64_t *restrict places = (int64_t *)($memory + $behind);
         memcpy(a, x0 + batch * $square, $square * sizeof *a);
-        const int sign = ${name}_eliminate(a, places);
+        const int sign = ${name}_eliminate(${given}a, places);
 """
 
 _SOLVE: Final = (
@@ -146,7 +149,7 @@ _SOLVE: Final = (
         $type *restrict x = out0 + batch * $right;
         for (long i = 0; i < $rows; i++) {
             for (long j = 0; j < $columns; j++)
-                x[i * $columns + j] = $given;
+                x[i * $columns + j] = $entry;
             for (long k = 0; k < i; k++) {
                 const $type factor = a[i * $rows + k];
                 #pragma omp simd
@@ -208,34 +211,41 @@ def matrix_step(call: Call, name: str) -> CFunction | None:
 def _texts(call: Call, name: str, x: Value) -> dict[str, object]:
     rows, width = x.shape[-2:]
     b = call.inputs[-1]
-    return {
-        "name": name,
-        "type": element_type(x.dtype),
-        "f": function_suffix(x.dtype),
+    sizes = {
         "batches": math.prod(x.shape[:-2]),
         "size": rows,
         "rows": rows,
         "width": width,
-        "least": min(rows, width),
+        "least": minimum(rows, width),
         "square": rows * width,
         "columns": b.shape[-1],
         "right": rows * b.shape[-1],
     }
+    named = names_in_call(call)
+    return {
+        **{what: factor_text(size) for what, size in sizes.items()},
+        "name": name,
+        "type": element_type(x.dtype),
+        "f": function_suffix(x.dtype),
+        "taken": "".join(f"{parameter}, " for parameter in size_parameters(named)),
+        "given": "".join(f"{size_variable(size)}, " for size in named),
+    }
 
 
 def _function(
-    call: Call, texts: Mapping[str, object], body: str, before: str = "", memory: int = 0
+    call: Call, texts: Mapping[str, object], body: str, before: str = "", memory: Dim = 0
 ) -> CFunction:
     name, rows, width = str(texts["name"]), call.inputs[0].shape[-2], call.inputs[0].shape[-1]
     inputs, outputs = (tuple(value.type for value in values) for values in (call.inputs, call.outputs))
-    if memory:
+    if not same(memory, 0):
         outputs = (*outputs, memory_type(memory))
     filled = Template(body).substitute(texts)
-    declared = ", ".join(parameters(inputs, outputs))
+    sizes = names_in_call(call)
+    declared = ", ".join(parameters(inputs, outputs, sizes=sizes))
     text = before + _LOOP.substitute(texts, parameters=declared, body=filled)
-    size = max(call.inputs[-1].shape[-1], width)
-    work = 1 + round(math.prod(call.inputs[0].shape[:-2]) * rows * width * size * 0.3)
-    return CFunction(name, text, inputs, outputs, frozenset(), work)
+    size = maximum(call.inputs[-1].shape[-1], width)
+    work = 1 + scaled(math.prod(call.inputs[0].shape[:-2]) * rows * width * size, 0.3)
+    return CFunction(name, text, inputs, outputs, frozenset(), work, sizes=sizes)
 
 
 def _cholesky(call: Call, name: str, x: Value) -> CFunction:
@@ -247,9 +257,10 @@ def _triangular(call: Call, name: str, x: Value) -> CFunction:
     params: Any = call.params
     texts = _texts(call, name, x)
     forward = params["lower"] != params["transposed"]
-    texts["row"] = "step" if forward else f"{x.shape[-1] - 1} - step"
-    texts["other"] = "before" if forward else f"{x.shape[-1] - 1} - before"
-    texts["entry"] = f"k * {x.shape[-1]} + i" if params["transposed"] else f"i * {x.shape[-1]} + k"
+    last, width = factor_text(x.shape[-1] - 1), factor_text(x.shape[-1])
+    texts["row"] = "step" if forward else f"{last} - step"
+    texts["other"] = "before" if forward else f"{last} - before"
+    texts["entry"] = f"k * {width} + i" if params["transposed"] else f"i * {width} + k"
     texts["divide"] = "" if params["unit_diagonal"] else Template(_DIVIDE).substitute(texts)
     return _function(call, texts, _TRIANGULAR)
 
@@ -263,11 +274,11 @@ def _factored(body: str, given: str = "", fails: bool = False) -> Callable[[Call
     def function(call: Call, name: str, x: Value) -> CFunction:
         texts = _texts(call, name, x)
         behind = aligned(x.shape[-1] ** 2 * x.dtype.itemsize)
-        texts["memory"], texts["behind"] = f"out{len(call.outputs)}", behind
-        texts["given"] = Template(given).substitute(texts)
+        texts["memory"], texts["behind"] = f"out{len(call.outputs)}", factor_text(behind)
+        texts["entry"] = Template(given).substitute(texts)
         says = fails and not call.params.get("nan_if_singular", False)
         texts["fails"] = f"            {FAILED} = true;\n" if says else ""
-        memory = max(behind + aligned(8 * x.shape[-1]), 1)
+        memory = maximum(behind + aligned(8 * x.shape[-1]), 1)
         return _function(call, texts, body, _ELIMINATE.substitute(texts), memory)
 
     return function

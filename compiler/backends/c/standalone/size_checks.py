@@ -1,0 +1,201 @@
+"""The named sizes of an exported C function: what they must be, and the functions that say so."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ....ir import Graph, Value, called
+from ....shapes.c_magnitude import c_magnitude
+from ....shapes.c_spelling import c_spelled
+from ....shapes.dim import Comparison, Dim
+from ....shapes.guards import Guard, Guards
+from ....shapes.scope import Declared, answering, relations
+from ....shapes.spelling import sides
+from ....shapes.terms import Size, sizes_in
+from ....symbolic_size import SymbolicSize
+from ..layout import folded_lines
+from ..sizes import size_text, size_variable
+from .signature import CSignature
+
+FIRST: Final = 16
+"""The code of the first condition."""
+
+LARGEST: Final = "0x1p50"
+"""Bytes of an array. Whatever is computed with sizes for so many is far from the end of a 64-bit integer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must hold of sizes."""
+
+    text: str
+    """In the words of Python: ``1 <= B <= 64``."""
+    violated: str
+    """C that is true where it does not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeChecks:
+    """Codes and functions for the named sizes of the function called `name`."""
+
+    name: str
+    names: tuple[str, ...]
+    """Of the sizes, in the order of the parameters."""
+    limits: tuple[Condition, ...]
+    """Of single sizes: they come first, so that nothing is divided by 0 and no product is too long."""
+    relations: tuple[Condition, ...]
+    """Between sizes."""
+    magnitude: str
+    """Not less than the bytes of any array, in `double`."""
+    counts: tuple[tuple[str, str], ...]
+    """The arrays of the interface without a known size: their names, and how many elements they have."""
+    workspace: str
+    """The bytes of the workspace."""
+
+    @property
+    def macro(self) -> str:
+        return self.name.upper()
+
+    @property
+    def parameters(self) -> str:
+        """What each of the functions takes."""
+        return ", ".join(f"int64_t {size_variable(name)}" for name in self.names)
+
+    @property
+    def arguments(self) -> str:
+        return ", ".join(map(size_variable, self.names))
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return (*self.limits, *self.relations)
+
+    def said_of(self, name: str) -> str:
+        """A size as the header describes its parameter."""
+        limits = [one.text for one in self.limits if name in one.text.split()]
+        return ", ".join([f"the size {name}", *limits])
+
+    @property
+    def codes(self) -> list[tuple[str, int, str]]:
+        """What can be wrong with sizes: names and numbers of the codes, and what each means."""
+        return [
+            (f"{self.macro}_TOO_LARGE", 4, "sizes are so large that no memory holds the arrays"),
+            *(
+                (f"{self.macro}_CONDITION_{number + 1}", FIRST + number, f"sizes do not satisfy {one.text}")
+                for number, one in enumerate(self.conditions)
+            ),
+        ]
+
+    @property
+    def declarations(self) -> str:
+        """For the header."""
+        name, parameters = self.name, self.parameters
+        parts = [
+            f"// {self.macro}_OK, or the code of what these sizes do not satisfy.\n"
+            f"int {name}_check_sizes({parameters});\n",
+            "// The bytes of the workspace for these sizes; 0 for such as are not allowed.\n"
+            f"size_t {name}_workspace_size({parameters});\n",
+        ]
+        if self.counts:
+            counts = "".join(f"size_t {name}_{array}_size({parameters});\n" for array, _ in self.counts)
+            parts.append(
+                f"// How many elements the arrays have for these sizes; 0 for such as are not allowed.\n{counts}"
+            )
+        parts.append(f"// What a code means, in English.\nconst char *{name}_message(int code);\n")
+        return folded_lines("\n".join(parts))
+
+    def definitions(self, codes: Iterable[tuple[str, int, str]]) -> str:
+        """For the source; `codes` are all that the function returns, by name, and what each means."""
+        parts = [self._check(), self._counting("workspace", self.workspace)]
+        parts += [self._counting(*found) for found in self.counts]
+        done = "it has run"
+        cases = "".join(f'    case {code}:\n        return "{said or done}";\n' for code, _, said in codes)
+        parts.append(
+            f"const char *{self.name}_message(int code)\n{{\n    switch (code) {{\n{cases}"
+            '    default:\n        return "no code of this function";\n    }\n}\n'
+        )
+        return "\n".join(parts)
+
+    def _check(self) -> str:
+        texts = [one.violated for one in self.conditions]
+        texts.insert(len(self.limits), f"{self.magnitude} > {LARGEST}")
+        names = [name for name, _, _ in self.codes]
+        names.insert(len(self.limits), names.pop(0))
+        lines = [
+            f"    if ({text})\n        return {code};\n" for text, code in zip(texts, names, strict=True)
+        ]
+        return (
+            f"int {self.name}_check_sizes({self.parameters})\n{{\n{''.join(lines)}"
+            f"    return {self.macro}_OK;\n}}\n"
+        )
+
+    def _counting(self, what: str, count: str) -> str:
+        checked = f"{self.name}_check_sizes({self.arguments}) == {self.macro}_OK"
+        return (
+            f"size_t {self.name}_{what}_size({self.parameters})\n{{\n"
+            f"    return {checked} ? (size_t)({count}) : 0;\n}}\n"
+        )
+
+
+def named_sizes(graph: Graph) -> tuple[Size, ...]:
+    """Those of the inputs in the order in which they stand there, then those that are compared alone."""
+    found: list[Any] = [size for value in graph.inputs for size in value.type.shape]
+    named: list[Any] = [dim for size in found if isinstance(size, SymbolicSize) for dim in size.sizes]
+    sizes = [size for dim in named for size in sizes_in(dim.terms)]
+    return tuple(dict.fromkeys([*sizes, *(size for one in relations() for size in sizes_in(one.terms))]))
+
+
+def checks_of(
+    signature: CSignature, sizes: Sequence[Size], graph: Graph, workspace: Any
+) -> SizeChecks | None:
+    """Those of a function that takes these sizes, for all that is assumed of them in this context.
+
+    `graph` has all arrays that may be made, but for the bytes of the `workspace`. None without named sizes.
+    """
+    if not sizes:
+        return None
+    known = Guards(tuple(map(Guard, relations()))).simplified()
+    compared = [guard.comparison for guard in known.guards]
+    with answering(Declared()):  # they are checked in turn, and none may rely on one behind it
+        conditions = tuple(map(_relation, compared))
+    arrays = [p for p in signature.parameters if isinstance(p.type.size, SymbolicSize)]
+    return SizeChecks(
+        signature.name,
+        tuple(size.text for size in sizes),
+        tuple(condition for size in sizes for condition in _limits(size)),
+        conditions,
+        _magnitude(graph, compared, workspace),
+        tuple((p.name, size_text(p.type.size)) for p in arrays),
+        size_text(workspace),
+    )
+
+
+def _limits(size: Size) -> Iterator[Condition]:
+    name = size_variable(size.text)
+    if size.max is None:
+        yield Condition(f"{size.text} >= {size.min}", f"{name} < {size.min}")
+    else:
+        text = f"{size.min} <= {size.text} <= {size.max}"
+        yield Condition(text, f"{name} < {size.min} || {name} > {size.max}")
+    if size.multiple_of > 1:
+        yield Condition(f"{size.text} % {size.multiple_of} == 0", f"{name} % {size.multiple_of} != 0")
+
+
+def _relation(comparison: Comparison) -> Condition:
+    left, sign, right = sides(comparison.terms, comparison.relation)
+    return Condition(repr(comparison), f"!({c_spelled(left)} {sign} {c_spelled(right)})")
+
+
+def _magnitude(graph: Graph, compared: Iterable[Comparison], workspace: Any) -> str:
+    """C for what no array of a program, nor its workspace, nor what is compared exceeds."""
+    sums: list[Any] = [*(value.type.nbytes for value in _values(graph)), workspace]
+    found = dict.fromkeys(size.terms for size in sums if isinstance(size, Dim))
+    return c_magnitude([*found, *(one.terms for one in compared)])
+
+
+def _values(graph: Graph) -> Iterator[Value]:
+    """Those of a graph and of all that it holds."""
+    yield from graph.inputs
+    for call in graph.calls:
+        yield from call.outputs
+    for inner in called(graph.calls):
+        yield from _values(inner)
