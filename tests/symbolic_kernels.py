@@ -42,6 +42,7 @@ OTHER_SIZES = {
     "products": _SMALL,
     "running_largest": _SMALL,
     "tiles_without_rest": [{"B": 32, "N": 2}, {"B": 64, "N": 33}, {"B": 288, "N": 64}, {"B": 32, "N": 515}],
+    "pairs_of_any_width": [*_SMALL, {"B": 33, "N": 64, "M": 31}, {"B": 5, "N": 1030, "M": 300}],
     "windows": [{"N": 4}, {"N": 5}, {"N": 64}, {"N": 515}],
 }
 """The same for kernels that are not for all of these."""
@@ -182,6 +183,21 @@ def f(x: f32[N, 16], y: f32[M, 16]) -> (f32[N], i64[N]):  # N in 2.., M in 2..
     o: f32[N] = min(s, axes=(1,))
     a: i64[N] = argmin(s, axis=1)
     return o, a
+""",
+    "pairs_of_any_width": """
+def f(x: f32[B, M], y: f32[N, M]) -> (f32[B], i64[B, N]):  # B in 2.., N in 2.., M in 2..
+    xr: f32[B, 1, M] = reshape(x, shape=(B, 1, M))
+    yr: f32[1, N, M] = reshape(y, shape=(1, N, M))
+    xb: f32[B, N, M] = broadcast_to(xr, shape=(B, N, M))
+    yb: f32[B, N, M] = broadcast_to(yr, shape=(B, N, M))
+    d: f32[B, N, M] = subtract(xb, yb)
+    q: f32[B, N, M] = square(d)
+    s: f32[B, N] = sum(q, axes=(2,))
+    r: f32[B, N] = sqrt(s)
+    e: f32[B, N] = exp(r)
+    o: f32[B] = max(e, axes=(1,))
+    p: i64[B, N] = argmin(d, axis=2)
+    return o, p
 """,
     "layer_norm": """
 def f(x: f32[B, N], w: f32[N]) -> f32[B, N]:  # B in 2.., N in 2..

@@ -4,20 +4,23 @@ In ``for i: for j: for k: sum (x[i, k] - y[j, k])²`` with 2000 values of j and 
 what follows each sum is computed one by one. Here the turns of k are written out in the turn of j, and the loop over j
 runs on vectors. It reads y in columns then, again for every value of i: from a copy that has them side by side.
 
+Where the short sum has no length that is known, it is the outer loop instead, over sums for a few hundred values of j:
+``for i: for k: for j: sum[j] (x[i, k] - y[j, k])²``.
+
 What else is in a turn, loops that gather many numbers say, follows in a second loop over j. So it does behind what is
 slow to compute, ``t = tanh(x[j])`` in ``for i: for j: for k: z[i, j, k] = t * y[k]``, which has vectors then, too.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Final
+from typing import Final, TypeAlias
 
 from ..additions import additions
 from ..affine import ZERO, Variable, is_unit, of, same
 from ..dtypes import kind
-from ..symbolic_size import highest, is_known, maximum, typical
+from ..symbolic_size import SymbolicSize, highest, is_known, maximum, typical
 from .building import PART
 from .lower import LARGEST_ROWS, SLOW
 from .nest import (
@@ -29,16 +32,18 @@ from .nest import (
     Buffer,
     Choose,
     Copy,
+    Expression,
     Let,
     Load,
     Local,
     Loop,
     Nest,
+    Result,
     Row,
     Statement,
     Store,
 )
-from .walk import at_value, expressions, loaded_from, places, statements, used
+from .walk import accumulated, at_value, expressions, loaded_from, places, statements, used, with_leaves
 
 MOST_TURNS: Final = 64
 """So many turns of short loops are written out."""
@@ -54,6 +59,9 @@ REREAD: Final = 8
 
 LARGEST_COPY: Final = 1 << 24
 """Bytes of a copy."""
+
+Making: TypeAlias = Callable[[Loop, tuple[Variable, ...]], Sequence[Statement]]
+"""What becomes of a loop in others."""
 
 
 def on_vectors(nest: Nest, reserved: Sequence[str] = ()) -> Nest:
@@ -90,8 +98,10 @@ class _Pairs:
                     made.append(statement)
         return tuple(made)
 
-    def loop(self, loop: Loop, outer: tuple[Variable, ...]) -> Sequence[Loop]:
+    def loop(self, loop: Loop, outer: tuple[Variable, ...]) -> Sequence[Statement]:
         first, rest = _divided(loop)
+        if self.is_sum_of_unknown_length(loop, first, rest, outer):
+            return self.side_by_side(loop, outer)
         short = [statement for statement in first if isinstance(statement, Loop)]
         kept = _kept(first, rest)
         if (
@@ -105,7 +115,7 @@ class _Pairs:
         if highest(self.row_bytes + width * loop.variable.extent) > LARGEST_ROWS:
             is_longer = not is_known(loop.variable.extent <= PART)
             has_room = is_longer and self.row_bytes + 2 * width * PART <= LARGEST_ROWS
-            return self.in_parts(loop, outer) if has_room else self.as_before(loop, outer)
+            return self.in_parts(loop, outer, self.loop) if has_room else self.as_before(loop, outer)
         if kept and not outer:
             return self.as_before(loop, outer)  # no rows between outermost loops: threads share those
         near = loaded_from(first, lambda load: self.copied(load, loop.variable, outer))
@@ -121,21 +131,71 @@ class _Pairs:
             replace(loop, body=(*loads, *self.changed(rest, (*outer, loop.variable)))),
         ]
 
+    def is_sum_of_unknown_length(
+        self, loop: Loop, first: Block, rest: Block, outer: tuple[Variable, ...]
+    ) -> bool:
+        """Whether `rest` begins with a short symbolic sum that turns of the loop can gather side by side."""
+        inner = rest[0] if rest else None
+        if not outer or not isinstance(inner, Loop) or not isinstance(inner.variable.extent, SymbolicSize):
+            return False
+        if typical(inner.variable.extent) > MOST_TURNS or typical(loop.variable.extent) < LEAST:
+            return False
+        begun = {a for s in first if isinstance(s, Begin) for a in s.accumulators}
+        made = {s.local.name for s in first if isinstance(s, Let | Choose)}
+        return (
+            not any(isinstance(statement, Loop) for statement in (*first, *inner.body))
+            and _only_gathers(inner.body, begun)
+            and not made & used((inner,)).locals.keys()
+            and not set(accumulated((inner,))) & set(accumulated(rest[1:]))
+            and all(self.is_read_in_order(load, loop.variable, outer) for load in _loads((inner,)))
+        )
+
+    def side_by_side(self, loop: Loop, outer: tuple[Variable, ...]) -> Sequence[Statement]:
+        """The sum as the outer loop, for one part of the range after the other; then what follows the sums."""
+        variable = loop.variable
+        first, (inner, *rest) = _divided(loop)
+        assert isinstance(inner, Loop)
+        near = loaded_from(inner.body, lambda load: self.copied(load, variable, outer))
+        if not is_known(variable.extent <= PART):
+            parted = replace(loop, body=(*first, replace(inner, body=near), *rest))
+            return self.in_parts(parted, outer, self.side_by_side)
+        place = of(variable) + -variable.low
+        sums = {accumulator: replace(accumulator, size=variable.extent) for accumulator in accumulated(near)}
+
+        def result(leaf: Expression) -> Expression:
+            if isinstance(leaf, Result) and leaf.accumulator in sums:
+                return replace(leaf, accumulator=sums[leaf.accumulator], place=place)
+            return leaf
+
+        gathered = tuple(
+            replace(s, accumulator=sums[s.accumulator], place=place) if isinstance(s, Accumulate) else s
+            for s in near
+        )
+        others = tuple(
+            Begin(tuple(a for a in s.accumulators if a not in sums)) if isinstance(s, Begin) else s
+            for s in first
+        )
+        return [
+            Begin(tuple(sums.values())),
+            replace(inner, body=(replace(loop, body=gathered),)),
+            *self.loop(replace(loop, body=with_leaves((*others, *rest), result)), outer),
+        ]
+
     def as_before(self, loop: Loop, outer: tuple[Variable, ...]) -> Sequence[Loop]:
         return [replace(loop, body=self.changed(loop.body, (*outer, loop.variable)))]
 
-    def in_parts(self, loop: Loop, outer: tuple[Variable, ...]) -> Sequence[Loop]:
+    def in_parts(self, loop: Loop, outer: tuple[Variable, ...], made: Making) -> Sequence[Statement]:
         """The loop over parts of its range, so that what a part leaves in rows is little; then over what is left."""
         variable = loop.variable
         count, left = variable.extent // PART, variable.extent % PART
         part = Variable(variable.name, 0, count - 1)
         inner = Variable(self.claim(f"{variable}_in_part"), 0, PART - 1)
         body = at_value(loop.body, variable, of(part) * PART + of(inner) + variable.low)
-        made = [Loop(part, tuple(self.loop(Loop(inner, body), (*outer, part))))]
+        parts: list[Statement] = [Loop(part, tuple(made(Loop(inner, body), (*outer, part))))]
         if not same(left, 0):
             last = Variable(variable.name, variable.high - left + 1, variable.high)
-            made += self.loop(Loop(last, at_value(loop.body, variable, of(last))), outer)
-        return made
+            parts += made(Loop(last, at_value(loop.body, variable, of(last))), outer)
+        return parts
 
     def row(self, local: Local, extent: int) -> Row:
         row = Row(self.claim(f"{local.name}_row"), local.dtype, extent)

@@ -58,17 +58,20 @@ def _within(expression: Expression) -> Iterator[Expression]:
 
 def loaded_from(body: Block, load: Callable[[Load], Load]) -> Block:
     """The same statements, each element loaded from where `load` says."""
+    return with_leaves(body, lambda leaf: load(leaf) if isinstance(leaf, Load) else leaf)
+
+
+def with_leaves(body: Block, change: Callable[[Expression], Expression]) -> Block:
+    """The same statements, each expression that is made of no others changed."""
 
     def of(expression: Expression) -> Expression:
         match expression:
-            case Load():
-                return load(expression)
             case Apply() | Fold():
                 return replace(expression, operands=tuple(map(of, expression.operands)))
             case Clamped():
                 return replace(expression, number=of(expression.number))
             case _:
-                return expression
+                return change(expression)
 
     def changed(statement: Statement) -> Statement:
         match statement:
@@ -77,13 +80,13 @@ def loaded_from(body: Block, load: Callable[[Load], Load]) -> Block:
             case Choose():
                 return replace(
                     statement,
-                    then_body=loaded_from(statement.then_body, load),
+                    then_body=with_leaves(statement.then_body, change),
                     then=of(statement.then),
-                    else_body=loaded_from(statement.else_body, load),
+                    else_body=with_leaves(statement.else_body, change),
                     otherwise=of(statement.otherwise),
                 )
             case Loop():
-                return replace(statement, body=loaded_from(statement.body, load))
+                return replace(statement, body=with_leaves(statement.body, change))
             case Begin():
                 return statement
 

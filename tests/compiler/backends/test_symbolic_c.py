@@ -1,5 +1,6 @@
 """C functions that are printed once compute, for arrays of any size, what static graphs of that size mean."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -78,6 +79,12 @@ def test_loops_are_cut_where_choices_turn_so_that_none_is_left() -> None:
     _, function, _ = PRINTED["on_a_torus"]
     chosen = [line for line in function.text.splitlines() if "?" in line or "if (" in line]
     assert all("chunk" in line or "? end" in line or "threads" in line for line in chosen)
+
+
+def test_short_sums_of_any_length_are_gathered_side_by_side() -> None:
+    _, function, _ = PRINTED["pairs_of_any_width"]
+    innermost = re.findall(r"simd\n *for \(long (\w+) = .*\n.*\n.*\n *(sum_1\w*)\[", function.text)
+    assert ("j_in_part", "sum_1_so_far_block") in innermost
 
 
 MAY_BE_EMPTY = (
