@@ -142,6 +142,31 @@ def number(x: Value) -> tuple[Value, ...]:
     return fn.square(x), x, x, fn.constant(np.array([1.5, 2.5, np.nan, -0.0, np.inf, 7.0]))
 
 
+def spread(*xs: Value) -> Value:
+    """How far the largest lies above the sum: all are needed until the sum is known."""
+    total, largest = xs[0], None
+    for x in xs[1:]:
+        total = fn.add(total, x)
+    for x in xs:
+        above = fn.subtract(x, total)
+        largest = above if largest is None else fn.maximum(largest, above)
+    assert largest is not None
+    return largest
+
+
+def softmax_of_spread(*xs: Value) -> Value:
+    return softmax(spread(*xs))
+
+
+def largest_above_sum(*xs: Value) -> Value:
+    """Of each row, once sums of all of them are known."""
+    total = xs[0]
+    for x in xs:
+        above = fn.subtract(x, fn.reshape(fn.sum_(x, (1,)), (x.shape[0], 1)))
+        total = fn.maximum(total, above)
+    return total
+
+
 LARGE: dict[str, Graph] = {
     "softmax": recorded(softmax, "f32[300, 700]"),
     "softmax of long rows": recorded(softmax, "f64[3, 30000]"),
@@ -190,6 +215,8 @@ SMALL: dict[str, Graph] = {
     "layer_norm": recorded(layer_norm, "f32[9, 30]", "f32[30]"),
     "layer_norm gradient": recorded(layer_norm_gradient, "f32[11, 300]", "f32[300]", "f32[11, 300]"),
     "layer_norm gradient of doubles": recorded(layer_norm_gradient, "f64[301, 6]", "f64[6]", "f64[301, 6]"),
+    "many inputs": recorded(spread, *["f32[1300]"] * 60),
+    "rows of many inputs": recorded(softmax_of_spread, *["f32[2, 1500]"] * 24),
     "losses": recorded(losses, "f32[3, 7, 30]", "f32[3, 7, 30]"),
     "losses of points": recorded(losses, "f64[30, 70, 3]", "f64[30, 70, 3]"),
     "losses of long rows": recorded(losses, "f64[1, 4, 40001]", "f64[1, 4, 40001]"),
@@ -228,6 +255,16 @@ SMALL: dict[str, Graph] = {
     "long truth": recorded(lambda x: bind("any", fn.greater(x, 4), axes=(1,)), "f64[2, 40003]"),
 }  # fmt: skip
 """Kernels of the same forms, for who runs them slowly."""
+
+MANY: dict[str, Graph] = {
+    "many inputs": recorded(spread, *["f32[300000]"] * 60),
+    "two hundred registers": recorded(spread, *["f64[300000]"] * 100),
+    "rows of many inputs": recorded(softmax_of_spread, *["f32[500, 1024]"] * 60),
+    "long rows of many inputs": recorded(softmax_of_spread, *["f32[50, 65536]"] * 24),
+    "sums of many inputs": recorded(largest_above_sum, *["f32[500, 1024]"] * 60),
+    "long sums of many inputs": recorded(largest_above_sum, *["f32[50, 65536]"] * 24),
+}
+"""Of more numbers than the threads of usual blocks have registers for."""
 
 POINTWISE: dict[str, Graph] = {
     "odd": recorded(fn.add, "f32[300007]", "f32[300007]"),

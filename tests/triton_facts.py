@@ -10,7 +10,7 @@ import sys
 import product_graphs
 import symbolic_steps
 from elementwise_calls import calls_with_known
-from kernel_graphs import LARGE, POINTWISE, SMALL, WIDE
+from kernel_graphs import LARGE, MANY, POINTWISE, SMALL, WIDE
 from step_graphs import LARGE as LARGE_STEPS
 from step_graphs import STEPS
 from symbolic_kernels import KERNELS
@@ -118,7 +118,13 @@ def kernel_named(name: str) -> TritonKernel:
     if name.startswith("known operand "):
         place, _, dtype = name.removeprefix("known operand ").partition(" of ")
         return triton_kernel(calls_with_known(dtype_named(dtype), int(place)), "kernel")
-    graphs = {**{f"small {name}": graph for name, graph in SMALL.items()}, **LARGE, **POINTWISE, **WIDE}
+    graphs = {
+        **{f"small {name}": graph for name, graph in SMALL.items()},
+        **LARGE,
+        **MANY,
+        **POINTWISE,
+        **WIDE,
+    }
     return triton_kernel(graphs[name], "kernel")
 
 

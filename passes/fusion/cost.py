@@ -32,6 +32,8 @@ class Costs:
     """So many more bytes may be read if a kernel is saved."""
     held: int
     """Fewer bytes than these may stay in memory for longer than without fusion."""
+    registers: int
+    """So many, of four bytes, for the numbers of an element that are needed later, or of arrays that are read."""
     can_compute: Callable[[Call], bool]
     """Whether a kernel can hold a call."""
     holds_products: bool
@@ -59,11 +61,12 @@ CPU: Final = Costs(
     resident=0,
     again=0,
     held=1 << 20,
+    registers=1 << 20,
     can_compute=is_loop_call,
     holds_products=False,
     goes_over_rows_once=None,
 )
-"""Of one thread, which reads past its caches: kernels are loops in C."""
+"""Of one thread, which reads past its caches: kernels are loops in C, and what registers do not hold is in a cache."""
 
 LARGEST: Final = 256
 """More calls in one loop help nobody: the compiler runs out of registers, and of time."""

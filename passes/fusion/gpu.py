@@ -3,6 +3,7 @@
 from typing import Final
 
 from ...compiler.backends.triton.kernel import can_compute, goes_over_rows_once
+from ...compiler.backends.triton.registers import OF_A_THREAD
 from .cost import Costs
 
 GPU: Final = Costs(
@@ -15,6 +16,7 @@ GPU: Final = Costs(
     resident=1 << 15,
     again=1 << 22,
     held=1 << 26,
+    registers=OF_A_THREAD,
     can_compute=can_compute,
     holds_products=True,
     goes_over_rows_once=goes_over_rows_once,

@@ -6,7 +6,7 @@ maximum of a row lies in the loop over rows, before the loop over the row that s
 moves have no loops of their own: they are computed where they are used.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Final, NamedTuple
@@ -16,6 +16,12 @@ from ...compiler.kernel import is_elementwise
 from .alignment import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
 from .cost import LARGEST, SHARED_TURNS, TURNS, Costs, is_number, is_view, operations
 from .reasons import Reason, Refusal
+
+WORD: Final = 4
+"""Bytes of a register."""
+
+MOST_WORDS: Final = 4
+"""No element needs more of them."""
 
 WRITTEN_OUT = 4
 """Last axes of so few elements, and sums of so few, have no loop: what all of these need is computed once."""
@@ -122,6 +128,8 @@ class Group:
             return Refusal(Reason.TOO_LARGE, len(self.calls) + 1)
         (output,) = call.outputs
         costs = self.costs
+        if (registers := self._registers_with(call)) > costs.registers:
+            return Refusal(Reason.REGISTERS, registers)
         places = self._places(output)
         misplaced = [place for place in places.values() if place.aligned < rank(output)]
         if store and (refusal := self._refuse_storing(call, misplaced)):
@@ -153,6 +161,12 @@ class Group:
         if nest is not None:
             self.work += nest.size
             self.largest = max(self.largest, call, key=size_of)
+
+    def _registers_with(self, call: Call) -> int:
+        """How many registers hold what is there when `call` runs: what it reads, and others of the group do."""
+        if MOST_WORDS * (len(self.reads) + len(call.inputs)) <= self.costs.registers:
+            return 0
+        return registers_of({**self.reads, **dict.fromkeys(call.inputs)}) - registers_of(call.outputs)
 
     def _refuse_storing(self, call: Call, misplaced: Sequence[Place]) -> Refusal | None:
         (output,) = call.outputs
@@ -234,6 +248,11 @@ class Group:
         for place, value in enumerate(call.inputs):
             if not is_number(value):
                 self.reads.setdefault(value, []).append(Use(call, place))
+
+
+def registers_of(values: Iterable[Value]) -> int:
+    """How many registers hold an element of each."""
+    return sum(max(WORD, value.dtype.itemsize) // WORD for value in values if not is_number(value))
 
 
 def size_of(call: Call) -> int:

@@ -39,6 +39,8 @@ class Reason(Enum):
     """How many bytes the product has."""
     TOO_LARGE = "the kernel would have {0} calls"
     """How many."""
+    REGISTERS = "the kernel would need {0} registers for numbers that are used later"
+    """How many, of four bytes, for each element."""
     NUMBERS = "single numbers are computed faster without a kernel: {0} operations"
     """How many additions take as long as all calls that hang together."""
     VIEW = "it is a view, which costs nothing where it is: {0} elements"

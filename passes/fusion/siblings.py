@@ -5,7 +5,7 @@ from math import prod
 from ...compiler.ir import Call, Shape, Value, called
 from .alignment import common_prefix, counted, is_reduction, reduced_axes, reduces_last_axes
 from .cost import LARGEST
-from .group import Group, size_of
+from .group import Group, registers_of, size_of
 from .kernels import kernel_call
 from .plan import Plan
 
@@ -93,7 +93,7 @@ class _Merger:
         if not any(map(_gathers_over_rows, (*first.calls, *second.calls))):
             return False
         calls = {**first.calls, **second.calls}
-        if len(calls) > LARGEST:
+        if len(calls) > LARGEST or registers_of({**first.reads, **second.reads}) > first.costs.registers:
             return False
         members = [call for call in self.plan.graph.calls if call in calls]
         both = Group(first.time, first.costs, first.largest, calls, [*first.stored, *second.stored])
@@ -133,6 +133,8 @@ def _gathers_over_rows(call: Call) -> bool:
 
 def _fit_together(first: Group, second: Group) -> bool:
     if first.is_view or second.is_view or len(first.calls) + len(second.calls) > LARGEST:
+        return False
+    if registers_of({**first.reads, **second.reads}) > first.costs.registers:
         return False
     (shape, axes), (other_shape, other_axes) = _space(first), _space(second)
     if shape != other_shape:

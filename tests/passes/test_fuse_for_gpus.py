@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from kernel_graphs import spread
+from recording import recorded
 from row_programs import CASES, optimised, softmax
 from tracemill.compiler.backends.triton.kernel import triton_kernel
 from tracemill.compiler.ir import called
 from tracemill.passes.fuse import fuse, fusion_report
 from tracemill.passes.fusion.gpu import GPU
+from tracemill.passes.fusion.reasons import Reason
 from tracemill.passes.fusion.traffic import bytes_moved
 from tracemill.passes.pipeline import apply
 
@@ -43,3 +46,12 @@ def test_numbers_of_two_bytes_are_in_kernels_of_gpus_alone() -> None:
     graph = tm.compile(softmax).lower(np.ones((64, 512), np.float16)).after("remove_dead_code")
     assert [call.op for call in fuse(graph, GPU).calls] == ["kernel"]
     assert fuse(graph) is graph
+
+
+def test_kernels_read_no_more_arrays_than_registers_hold_numbers_of() -> None:
+    graph = recorded(spread, *["f64[300000]"] * 125)
+    fused = apply(partial(fuse, costs=GPU), graph)
+    assert all(2 * len(call.inputs) <= GPU.registers for call in fused.calls)
+    assert len(fused.calls) == 3
+    assert Reason.REGISTERS in {refused.reason for refused in fusion_report(graph, GPU).not_fused}
+    assert len(fuse(graph).calls) == 2

@@ -17,7 +17,7 @@ import step_graphs
 import symbolic_steps
 import tracemill as tm
 from elementwise_calls import DTYPES
-from kernel_graphs import POINTWISE
+from kernel_graphs import MANY, POINTWISE
 from tracemill.compiler.dtypes import dtype_name
 from tracemill.runtime.cubin import kernels_in
 from tracemill.runtime.triton_build import target_named
@@ -56,6 +56,7 @@ NAMES = (
     "sums of rows",
     "last ones",
     "counts",
+    *MANY,
     *POINTWISE,
     "small long place",
     "small long sum of short numbers",

@@ -14,15 +14,13 @@ from .choice import RULES, Choice
 from .definitions import definitions
 from .expression import needed_by
 from .reductions import SEARCHES, gathered_dtype
+from .registers import OF_A_WARP, WARPS, WORD, elements_held, held_words
 
 POINTWISE = 1024
 """Elements of a block where each is computed by itself."""
 
 RESIDENT = 1 << 17
 """A row of up to so many bytes, of all arrays that it is made of, is held in registers as a whole."""
-
-WORD = 4
-"""Bytes of a register: shorter numbers are computed in as many."""
 
 STREAMED = 4096
 """Longer rows are gathered so many elements at a time."""
@@ -71,6 +69,8 @@ class Rows:
     """Whether places need whole numbers of eight bytes."""
     arrays: int = 1
     """How many blocks registers hold throughout."""
+    words: int = 1
+    """How many registers each element needs at once."""
     chosen_warps: int | None = None
     """How many warps compute it; None where that follows from how much there is to compute."""
 
@@ -86,13 +86,14 @@ class Rows:
 
     @property
     def warps(self) -> int:
-        """How many warps compute it."""
+        """How many warps compute it: more for many elements, and where registers of few threads do not suffice."""
         if self.chosen_warps is not None:
             return self.chosen_warps
         elements = self.arrays * self.elements
-        return next(
+        warps = next(
             warps for warps, most in ((4, 2048), (8, 8192), (16, 16384), (32, 1 << 62)) if elements <= most
         )
+        return max(warps, WARPS) if self.words * self.elements > warps * OF_A_WARP else warps
 
 
 def tiled(variables: Sequence[Variable], body: Block) -> tuple[tuple[Variable, ...], Variable] | None:
@@ -120,12 +121,14 @@ def rows_of(
 
 def _block_of(variables: Sequence[Variable], body: Block, *, is_kept: bool, choice: Choice) -> Rows:
     count = math.prod(variable.extent for variable in variables)
-    extents = [loop.variable.extent for loop in _leaves(body)]
+    leaves = list(_leaves(body))
+    extents = [loop.variable.extent for loop in leaves]
     longest = max(map(typical, extents), default=0)
     is_far = _is_far(body)
     if not longest:
-        most = LEAST if _is_long(body) else _pointwise(count)
-        return Rows(_at_most(choice.elements or most, count), 0, is_far)
+        words = held_words(body, ())
+        most = min(LEAST if _is_long(body) else _pointwise(count), elements_held(words))
+        return Rows(_at_most(choice.elements or most, count), 0, is_far, words=words)
     block = power_of_two(longest)
     is_resident = block * _row_bytes(variables, body) <= RESIDENT and (is_kept or _is_read_again(body))
     if is_resident:
@@ -135,15 +138,18 @@ def _block_of(variables: Sequence[Variable], body: Block, *, is_kept: bool, choi
     if not is_resident and any(isinstance(extent, SymbolicSize) for extent in extents):
         # Blocks of longer rows are taken in turn, and there are enough elements if rows are few.
         block = max(power_of_two(longest), ROWS // min(ROWS, power_of_two(count)))
+    streamed = STREAMED if _gathered_bytes(body) <= SLIM else STREAMED // 2
+    words = held_words(body, leaves, is_kept=is_resident or block <= streamed)
+    held = elements_held(words)
     if not is_resident:
-        block = min(block, choice.elements or (STREAMED if _gathered_bytes(body) <= SLIM else STREAMED // 2))
+        block = min(block, choice.elements or min(streamed, held))
     elif choice.elements is not None and not is_kept:
         block = min(block, choice.elements)
-    together = choice.elements or ROWS
+    together = choice.elements or min(ROWS, held)
     if variables and neighbours_are_rows(variables[-1], body):
         side_by_side = _at_most(choice.columns or COLUMNS, variables[-1].extent)
-        return Rows(side_by_side, min(block, max(1, together // side_by_side)), is_far)
-    return Rows(_at_most(max(1, together // block), count), block, is_far)
+        return Rows(side_by_side, min(block, max(1, together // side_by_side)), is_far, words=words)
+    return Rows(_at_most(max(1, together // block), count), block, is_far, words=words)
 
 
 def _pointwise(count: int) -> int:
