@@ -18,16 +18,25 @@ def entry_for_sizes(
 ) -> tuple[str, Entry | None]:
     """The entry that serves the call, and its key; if there is none, the key under which to store one.
 
-    With named sizes it is one that was made for sizes of the same `coarse` classes. What making it assumed of sizes is
-    known from the entry alone: where that does not hold for this call, the next key says so. `key_of` gives the key
-    of what is known of sizes.
+    With named sizes it is one that was made ahead of time, or for sizes of the same `coarse` classes. What making it
+    assumed of sizes is known from the entry alone: where that does not hold for this call, the next key says so.
+    `key_of` gives the key of what is known of sizes.
     """
     if scope is None:
         key = key_of("")
         return key, cache.load(key)
     known, refuted = str(scope.guards), list[str]()
+
+    def key_for(judged: Mapping[str, int]) -> str:
+        return key_of(f"{known} for {dict(sorted(judged.items()))}, not {refuted}")
+
+    if scope.judged_ahead is not None:
+        key = key_for(scope.judged_ahead)
+        entry = cache.load(key)
+        if entry is not None and scope.adopt(guards_read(entry.text(GUARDS), graph)):
+            return key, entry
     while True:
-        key = key_of(f"{known} for {scope.judged}, not {refuted}")
+        key = key_for(scope.judged)
         entry = cache.load(key)
         if entry is None:
             return key, None

@@ -17,14 +17,16 @@ from .signature import Signature
 class SymbolicCall:
     """Answers for the sizes of one call while its program is made, and keeps what was answered.
 
-    `called` has dims for sizes, and what is declared of them as its guards; `hints` are the sizes of the call.
+    `called` has dims for sizes, and what is declared of them as its guards; `hints` are the sizes of the call, and
+    `ahead` those for which the program may have been made ahead of time.
     """
 
-    def __init__(self, called: Signature, hints: Mapping[str, int]) -> None:
+    def __init__(
+        self, called: Signature, hints: Mapping[str, int], ahead: Mapping[str, int] | None = None
+    ) -> None:
         self.called = called
-        self.scope = Observed(
-            hints, Assumptions(guard.comparison for guard in called.guards.guards), line_at_work, is_for_user
-        )
+        declared = Assumptions(guard.comparison for guard in called.guards.guards)
+        self.scope = Observed(hints, declared, line_at_work, is_for_user, ahead)
 
     def answering(self) -> AbstractContextManager[None]:
         """Within the block, this call says what comparisons of sizes are."""

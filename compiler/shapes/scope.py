@@ -109,14 +109,18 @@ class Observed:
         assumptions: Assumptions | None = None,
         where: Where = nowhere,
         is_for_user: IsForUser = nobody,
+        ahead: Mapping[str, int] | None = None,
     ) -> None:
-        """`is_for_user` tells the user's code from ours, where it looks for a size in sets and dicts."""
+        """`is_for_user` tells the user's code from ours, where it looks for a size in sets and dicts; `ahead` are sizes
+        for which a program may have been made before."""
         self.hints = dict(hints)
         self.is_for_user = is_for_user
         self.assumptions = self._given = nothing() if assumptions is None else assumptions
         self.where = where
         self.judged = {name: coarse(size) for name, size in self.hints.items()}
         """The sizes by which programs are weighed. All calls of about the same sizes so give the same program."""
+        self.judged_ahead = None if ahead is None else {name: coarse(size) for name, size in ahead.items()}
+        """Those by which a program was weighed that was made ahead of time, and serves this call as well."""
         self._guards: list[Guard] = []
 
     @property

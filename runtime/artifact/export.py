@@ -45,7 +45,7 @@ from ..signature import (
     arguments_for,
     sign,
 )
-from ..symbolic_call import is_for_user, line_at_work
+from ..symbolic_call import SymbolicCall, is_for_user, line_at_work
 from ..target import target_of
 from .artifact import Artifact, Settings
 from .interface import Interface, StandIn, interface_document, interface_from, interface_of
@@ -122,7 +122,7 @@ def export(
     signature, args, kwargs = _signature(function, args, kwargs, static, sizes)
     name = describe(function)
     signature = replace(signature, guards=Guards(tuple(map(Guard, Assumptions(relations).relations))))
-    _check_sizes(name, signature, sizes, wanted)
+    _check_sizes(name, signature, sizes)
     declared = Declared(signature.sizes.assumptions, line_at_work, is_for_user)
     with refusing_draws(function), answering(declared):
         program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
@@ -133,11 +133,23 @@ def export(
     interface = _readable(name, interface_of(function, function_name(function), args, kwargs))
     settings = Settings(options.fast_math, options.donate_argnums)
     if CPU_C in wanted:
-        target = target_of("c", options.fast_math)
-        build(program.graph, target, donated_inputs(signature, options.donate_argnums))
+        _compile_as_c(Artifact(interface, signature, program, settings))
     with answering(declared):
         code = code_for(program.graph, wanted, fast_math=options.fast_math)
     return Artifact(interface, signature, program, settings, code)
+
+
+def _compile_as_c(artifact: Artifact) -> None:
+    """Put the program into the disk cache; with named sizes, as it is for those that are likely."""
+    signature, settings = artifact.signature, artifact.settings
+    target = target_of("c", settings.fast_math)
+    donated = donated_inputs(signature, settings.donate_argnums)
+    if not signature.dims:
+        build(artifact.graph, target, donated)
+        return
+    call = SymbolicCall(signature, artifact.likely_sizes)
+    with call.answering():
+        build(artifact.graph, target, donated, call.scope)
 
 
 # ---- arguments ---------------------------------------------------------------------------------------
@@ -255,17 +267,11 @@ def _described(given: Any, is_static: bool, sizes: Sizes) -> Any:
     )
 
 
-def _check_sizes(name: str, signature: Signature, sizes: Sizes, targets: tuple[str, ...]) -> None:
-    """Named sizes stand in shapes, can be read off them, and programs of all targets can be for many."""
+def _check_sizes(name: str, signature: Signature, sizes: Sizes) -> None:
+    """Named sizes stand in shapes, and can be read off them."""
     stray = sizes.keys() - {repr(dim) for dim in signature.sizes.dims}
     if stray:
         raise DimSpecError(f"{name}: the constraints are of {min(stray)!r}, which is no size of an argument")
-    fixed = [target for target in targets if target == CPU_C]
-    if signature.dims and fixed:
-        raise ExportError(
-            f"{name} cannot be exported for {fixed[0]} with the named size {signature.dims[0]}: programs that are"
-            " compiled ahead of time are for known sizes. Write these, or leave the target out"
-        )
 
 
 # ---- what a file can hold ------------------------------------------------------------------------------

@@ -1,15 +1,16 @@
 """`LoadedFunction`: a function whose Python code is not there, called, compiled and transformed by its graph."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optree
 
-from ...compiler.errors import ArgumentMismatchError
+from ...compiler.errors import ArgumentMismatchError, DimSpecError
 from ...compiler.ir import Graph, Shape
 from ...compiler.outside_array import as_seen_inside
 from ...compiler.program import (
@@ -102,7 +103,8 @@ class LoadedFunction(CompiledFunction):
             else ours
             for ours, theirs in zip(signature.specs, called.specs, strict=True)
         ]
-        return SymbolicCall(replace(signature, specs=tuple(specs)), self._replay.read_sizes(called.shapes))
+        sizes = self._replay.read_sizes(called.shapes)
+        return SymbolicCall(replace(signature, specs=tuple(specs)), sizes, self._replay.likely_sizes)
 
 
 class _Replay(StandIn):
@@ -140,6 +142,14 @@ class _Replay(StandIn):
         for index, output in program.mutated:
             overwrite(inputs[index], outputs[output])
         return optree.tree_unflatten(program.out_tree, results)
+
+    @cached_property
+    def likely_sizes(self) -> Mapping[str, int] | None:
+        """Those for which the program may be in the disk cache, where it was exported for C."""
+        try:
+            return self.artifact.likely_sizes
+        except DimSpecError:
+            return None
 
     def read_sizes(self, shapes: Sequence[Shape]) -> dict[str, int]:
         """What the named sizes are for arrays of these shapes. `DimMismatchError` for others than were exported for."""
