@@ -85,6 +85,22 @@ def f(x: i16[N, M]) -> i16[N, M]:  # N in 1.., M in 1..
     s: i16[N, M] = cumprod(x, axis=0, reverse=False)
     return s
 """,
+    "convolution": """
+def f(x: f32[1, B, 3, N], w: f32[1, 20, 3, 5]) -> f32[1, B, 20, N]:  # B in 1.., N in 1..
+    y: f32[1, B, 20, N] = conv(x, w, strides=(1,), padding=((2, 2),), input_dilation=(1,), kernel_dilation=(1,))
+    return y
+""",
+    "convolution_of_planes": """
+def f(x: f32[2, 3, 3, N, B], w: f32[2, 5, 3, 3, 2]) -> f32[2, 3, 5, (N + 1) // 2, B]:  # B in 1.., N in 1..
+    y: f32[2, 3, 5, (N + 1) // 2, B] = conv(x, w, strides=(2, 1), padding=((1, 1), (1, 0)), input_dilation=(1, 1), kernel_dilation=(1, 1))
+    t: f32[2, 3, 5, (N + 1) // 2, B] = tanh(y)
+    return t
+""",
+    "convolution_with_long_kernels": """
+def f(x: f64[B, 2, 3, N], w: f64[B, 17, 3, B]) -> f64[B, 2, 17, B + 2*N]:  # B in 1.., N in 1..
+    y: f64[B, 2, 17, B + 2*N] = conv(x, w, strides=(1,), padding=((B, B),), input_dilation=(2,), kernel_dilation=(1,))
+    return y
+""",
 }
 
 SORTED = {
@@ -136,6 +152,11 @@ def f(q: bf16[B, 8, N, 128], k: bf16[B, 8, N, 128], v: bf16[B, 8, N, 128]) -> bf
 def f(c: bf16[B, 8, N, 64], q: bf16[B, 8, N, 64], k: bf16[B, 8, N, 64], v: bf16[B, 8, N, 64], o: bf16[B, 8, N, 64], l: f32[B, 8, N], t: f32[B, 8, N]) -> (bf16[B, 8, N, 64], bf16[B, 8, N, 64], bf16[B, 8, N, 64]):  # B in 1.., N in 1..
     x: bf16[B, 8, N, 64], y: bf16[B, 8, N, 64], z: bf16[B, 8, N, 64] = attention_gradient_by_sums(c, q, k, v, o, l, t, scale=0.125, causal=True)
     return x, y, z
+""",
+    "convolution_of_batches": """
+def f(x: f16[1, B, 64, 14, 14], w: f16[1, 128, 64, 3, 3]) -> f16[1, B, 128, 14, 14]:  # B in 1..
+    y: f16[1, B, 128, 14, 14] = conv(x, w, strides=(1, 1), padding=((1, 1), (1, 1)), input_dilation=(1, 1), kernel_dilation=(1, 1))
+    return y
 """,
 }
 """Those that are compiled only."""

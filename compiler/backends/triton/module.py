@@ -33,6 +33,7 @@ OF_ANY_SIZE: Final = (
     "attention",
     "attention_gradient_by_sums",
     "attention_with_sums",
+    "conv",
     "cumlogsumexp",
     "cummax",
     "cummin",

@@ -9,7 +9,7 @@ from ....ir import Graph
 from ....loops.lower import lower
 from ....loops.nest import Block, Buffer, Choose, Expression, Let, Load, Loop, Nest, Statement, Store
 from ....loops.walk import at_value, expressions, statements
-from ....symbolic_size import is_known, quotient, remainder, suppose, typical
+from ....symbolic_size import is_known, is_one, quotient, remainder, suppose, typical
 from ...python_text import wrapped
 from ..assumed import pieces
 from ..blocks import FAR, Rows
@@ -125,7 +125,7 @@ class _Writing:
     @property
     def result(self) -> Affine:
         """The place of an element of the product."""
-        if self.product.stacked == 1:
+        if is_one(self.product.stacked):
             matrix = self.part * self.product.batch + self.batch
             if self.product.is_turned:
                 return (matrix * self.product.columns + self.column) * self.product.rows + self.row

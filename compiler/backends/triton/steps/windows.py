@@ -36,7 +36,7 @@ class Windows:
             low, _ = params["padding"][axis]
             apart, size = params["input_dilation"][axis], dilated(length, params["input_dilation"][axis])
             entry = at * params["strides"][axis] + tap * params["kernel_dilation"][axis] - low
-            if entry.low < 0 or entry.high >= size:
+            if not entry.is_below(size):
                 conditions.append(Between(entry, 0, size))
             if apart > 1:
                 conditions.append(Multiple(entry, apart))
