@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -11,9 +12,23 @@ _ROWS, _AS_IT_IS, _TURNED = 101, 111, 112
 
 
 class Products(ctypes.Structure):
-    """What C reads: the addresses of two functions, and whether their integers have 64 bits."""
+    """What C reads: the addresses of two functions, whether their integers have 64 bits, and those of batches.
 
-    _fields_ = (("of_floats", ctypes.c_void_p), ("of_doubles", ctypes.c_void_p), ("is_wide", ctypes.c_int))
+    A batch of one product is computed by the thread that asks for it, where OpenBLAS would take threads of its own for
+    the product.
+    """
+
+    _fields_ = (
+        ("of_floats", ctypes.c_void_p),
+        ("of_doubles", ctypes.c_void_p),
+        ("is_wide", ctypes.c_int),
+        ("batches_of_floats", ctypes.c_void_p),
+        ("batches_of_doubles", ctypes.c_void_p),
+    )
+
+    @property
+    def has_batches(self) -> bool:
+        return bool(self.batches_of_floats and self.batches_of_doubles)
 
 
 _NAMES = (
@@ -23,6 +38,8 @@ _NAMES = (
     ("cblas_{}gemm", False),
 )
 """What they may be called: in NumPy's own wheels, in those of distributions; with integers of 64 bits or not."""
+
+_BATCHES = "scipy_cblas_{}gemm_batch64_"
 
 
 @cache
@@ -39,9 +56,22 @@ def products() -> Products | None:
             continue
         integer = ctypes.c_int64 if is_wide else ctypes.c_int
         if multiplies(single, ctypes.c_float, integer) and multiplies(double, ctypes.c_double, integer):
-            addresses = [ctypes.cast(function, ctypes.c_void_p) for function in (single, double)]
-            return Products(*addresses, is_wide)
+            batches = _batches(library) if name == _NAMES[0][0] else ()
+            single, double, *others = (
+                ctypes.cast(function, ctypes.c_void_p) for function in (single, double, *batches)
+            )
+            return Products(single, double, is_wide, *others)
     return None
+
+
+def _batches(library: ctypes.CDLL) -> Sequence[Any]:
+    """Those of the OpenBLAS in NumPy's own wheels, of floats and of doubles, or none: those of NumPy 2.0 lack them."""
+    try:
+        single, double = (getattr(library, _BATCHES.format(letter)) for letter in "sd")
+    except AttributeError:
+        return ()
+    found = multiplies_batches(single, ctypes.c_float) and multiplies_batches(double, ctypes.c_double)
+    return (single, double) if found else ()
 
 
 def address_of_products() -> int:
@@ -64,3 +94,30 @@ def multiplies(function: Any, number: Any, integer: Any) -> bool:
     data = (array.ctypes.data for array in (x, y, out))
     function(_ROWS, _AS_IT_IS, _TURNED, 2, 4, 3, 1, next(data), 6, next(data), 3, 0, next(data), 4)
     return bool((out == [[38, 56, 74, 92], [146, 218, 290, 362]]).all())
+
+
+def multiplies_batches(function: Any, number: Any) -> bool:
+    """Whether a function gives the known product of two matrices, of which one is given transposed, as a batch.
+
+    They are not small: OpenBLAS must not be given batches of small ones.
+    """
+    rows, columns, length = 102, 104, 106
+    x = np.arange(rows * length, dtype=number).reshape(rows, length) % 7
+    y = np.arange(columns * length, dtype=number).reshape(columns, length) % 5
+    out = np.full((rows, columns), np.nan, number)
+    integer, order, pointer = ctypes.c_int64, ctypes.c_int, ctypes.c_void_p
+
+    def one(type: Any, value: Any) -> Any:
+        return ctypes.byref(type(value))
+
+    def data(array: Any) -> Any:
+        return one(pointer, array.ctypes.data)
+
+    function.restype = None
+    function(
+        *(order(_ROWS), one(order, _AS_IT_IS), one(order, _TURNED)),
+        *(one(integer, rows), one(integer, columns), one(integer, length)),
+        *(one(number, 1), data(x), one(integer, length), data(y), one(integer, length)),
+        *(one(number, 0), data(out), one(integer, columns), integer(1), one(integer, 1)),
+    )
+    return bool((out == np.einsum("ik,jk->ij", x, y)).all())

@@ -88,5 +88,7 @@ def target_of(backend: str, fast_math: bool, gpu: int | None = None, lock: Path 
     compiler = toolchain() if wanted == "c" else working_toolchain()
     if compiler is None:
         return NUMPY
-    options = COptions(fast_math=fast_math, blas=products() is not None)
+    blas = products()
+    on_thread = blas is not None and blas.has_batches
+    options = COptions(fast_math=fast_math, blas=blas is not None, blas_on_thread=on_thread)
     return Target("c", options, compiler, falls_back=wanted == "auto")

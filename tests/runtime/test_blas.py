@@ -1,20 +1,23 @@
-"""Large products in loops of C call NumPy's BLAS, if it is found and multiplies as it should."""
+"""Products in C call NumPy's BLAS, if it is found and multiplies as it should: large ones in loops, and stacks."""
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tracemill as tm
 from compiling import compiled
 from recording import recorded
-from through_c import Run, assert_close, assert_means_the_same_through_c
+from through_c import Run, assert_close, assert_means_the_same_through_c, merged
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.source import functions_text, print_function
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.trace import bind, bind_all, evaluate
 from tracemill.runtime import blas
+from tracemill.runtime.build import build
 from tracemill.runtime.target import target_of
 from tracemill.runtime.toolchain import Toolchain
 
@@ -51,10 +54,61 @@ UNEVEN: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"contract_x": (1,), "contract_y": (1,), "batch_x": (2,), "batch_y": (0,)},
     ),
 }
+STACKS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    f"{about}, {how}": (
+        str([count, length, rows] if turned_x else [count, rows, length]),
+        str([count, columns, length] if turned_y else [count, length, columns]),
+        {
+            "contract_x": (1 if turned_x else 2,),
+            "contract_y": (2 if turned_y else 1,),
+            "batch_x": (0,),
+            "batch_y": (0,),
+        },
+    )
+    for about, (count, rows, columns, length) in {
+        "a call of BLAS for each": (37, 31, 23, 65),
+        "some calls for each": (5, 83, 97, 101),
+        "a batch for each": (19, 103, 101, 107),
+        "some batches for each": (2, 331, 219, 301),
+    }.items()
+    for how, turned_x, turned_y in (
+        ("rows with columns", False, False),
+        ("rows with rows", False, True),
+        ("columns with columns", True, False),
+        ("columns with rows", True, True),
+    )
+} | {
+    "of two axes, that lie within": (
+        "[2, 200, 3, 100]",
+        "[2, 60, 3, 100]",
+        {"contract_x": (3,), "contract_y": (3,), "batch_x": (0, 2), "batch_y": (0, 2)},
+    ),
+    "of three axes on both sides": (
+        "[7, 9, 10, 110]",
+        "[7, 110, 11, 10]",
+        {"contract_x": (3,), "contract_y": (1,), "batch_x": (0,), "batch_y": (0,)},
+    ),
+}
+"""Stacks of each size for which there is a way, and of each order that BLAS knows."""
+
+OTHER_STACKS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    name: (x, y, {"contract_x": (2,), "contract_y": (1,), "batch_x": (0,), "batch_y": (0,)})
+    for name, (x, y) in {
+        "of none": ("[0, 70, 90]", "[0, 90, 80]"),
+        "of one": ("[1, 70, 90]", "[1, 90, 80]"),
+        "of empty sums": ("[3, 70, 0]", "[3, 0, 80]"),
+        "of vectors": ("[3, 1, 900]", "[3, 900, 800]"),
+        "of few rows with much": ("[3, 2, 700]", "[3, 700, 600]"),
+        "of small ones": ("[9, 7, 5]", "[9, 5, 6]"),
+    }.items()
+}
+"""Those that NumPy multiplies, or C itself."""
+
+ON_THREAD = COptions(blas=True, blas_on_thread=True)
 
 
 def product(name: str, dtype: str) -> Graph:
-    x, y, params = {**PRODUCTS, **THIN, **UNEVEN}[name]
+    x, y, params = {**PRODUCTS, **THIN, **UNEVEN, **STACKS, **OTHER_STACKS}[name]
     return recorded(lambda x, y: bind("dot", x, y, **params), dtype + x, dtype + y)
 
 
@@ -101,10 +155,64 @@ def test_what_takes_as_long_as_to_read_it_needs_no_blas(name: str) -> None:
     assert "tm_multiply" not in functions_text([function])
 
 
+def test_stacks_of_products_are_those_of_numpy_with_any_number_of_threads() -> None:
+    graphs = [product(name, dtype) for name in (*STACKS, *OTHER_STACKS) for dtype in ("f64", "f32")]
+    runs = [Run(graph, arrays_for(graph), str(graph)) for graph in graphs]
+    assert_means_the_same_through_c(runs, ulps=5000)
+    program = build(merged(graphs), target_of("c", fast_math=False)).function
+    arrays = [array for run in runs for array in run.inputs]
+    before = tm.get_num_threads()
+    try:
+        results = []
+        for threads in (1, 2, 4, 100):
+            tm.set_num_threads(threads)
+            results.append([out.tobytes() for out in program(*arrays)])
+    finally:
+        tm.set_num_threads(before)
+    assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_threads_of_ours_share_a_stack_of_products(name: str) -> None:
+    graph = product(name, "f32")
+    function = print_function(graph.calls[0], "product", ON_THREAD)
+    assert function
+    assert "tm_multiply_here_f32(" in function.text
+    assert print_function(graph.calls[0], "product", COptions(blas=True)) is None
+
+
+@pytest.mark.parametrize("name", [*OTHER_STACKS, *THIN, *UNEVEN, "rows with columns"])
+def test_other_products_take_no_part_in_that(name: str) -> None:
+    function = print_function(product(name, "f64").calls[0], "product", ON_THREAD)
+    assert function is None or "tm_multiply" not in function.text
+
+
+def test_a_stack_may_lie_in_memory_in_any_way() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(120, 8, 110)), rng.normal(size=(110, 130, 8))
+    multiply = tm.compile(np.matmul, backend="c")
+    turned, strided = x.swapaxes(0, 1), y.transpose(2, 0, 1)[::2]
+    for left, right in ((turned, y.T.swapaxes(1, 2)), (turned[::-2], strided), (turned, strided[:1])):
+        np.testing.assert_allclose(multiply(left, right), np.matmul(left, right), rtol=0, atol=1e-12)
+
+
+def test_threads_of_python_may_multiply_at_once() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 4, 150, 150)).astype("f4")
+    multiply = tm.compile(np.matmul, backend="c")
+    expected, by_numpy = multiply(x, y), x[0] @ y[0]
+    with ThreadPoolExecutor(4) as pool:
+        ours = [pool.submit(multiply, x, y) for _ in range(20)]
+        theirs = [pool.submit(np.matmul, x[0], y[0]) for _ in range(20)]
+    assert all((result.result() == expected).all() for result in ours)
+    for result in theirs:
+        np.testing.assert_allclose(result.result(), by_numpy, rtol=0, atol=1e-3)
+
+
 def test_a_program_on_its_own_multiplies_without_blas(c_toolchain: Toolchain, tmp_path: Path) -> None:
-    graphs = [product(name, dtype) for name in PRODUCTS for dtype in ("f64", "f32")]
+    graphs = [product(name, dtype) for name in (*PRODUCTS, *STACKS) for dtype in ("f64", "f32")]
     functions = [
-        print_function(graph.calls[0], f"product_{number}", COptions(blas=True), in_loop=True)
+        print_function(graph.calls[0], f"product_{number}", ON_THREAD, in_loop=True)
         for number, graph in enumerate(graphs)
     ]
     runs = compiled([function for function in functions if function], c_toolchain, tmp_path, level=1)
@@ -120,6 +228,8 @@ def test_numpys_wheels_have_a_blas_that_is_found() -> None:
     assert blas.products() is not None or not wheel
     assert target_of("c", fast_math=False).options.blas is (blas.products() is not None)
     assert (blas.address_of_products() == 0) is (blas.products() is None)
+    found = blas.products()
+    assert target_of("c", fast_math=False).options.blas_on_thread is bool(found and found.has_batches)
 
 
 @pytest.mark.parametrize("writes", [False, True])
@@ -135,3 +245,17 @@ def test_a_function_that_multiplies_wrongly_is_not_trusted(writes: bool) -> None
         *(number, pointer, order, pointer, order, number, pointer, order),
     )
     assert not blas.multiplies(prototype(multiply), ctypes.c_double, ctypes.c_int)
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_function_that_multiplies_batches_wrongly_is_not_trusted(writes: bool) -> None:
+    pointer = ctypes.c_void_p
+
+    def multiply(*arguments: Any) -> None:
+        if writes:
+            out = ctypes.cast(arguments[12], ctypes.POINTER(pointer))[0]
+            assert out
+            ctypes.memset(out, 0, 64)
+
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_int, *[pointer] * 13, ctypes.c_int64, pointer)
+    assert not blas.multiplies_batches(prototype(multiply), ctypes.c_double)

@@ -7,6 +7,7 @@ DECLARATIONS: Final = """\
 typedef struct {
     void *of_floats, *of_doubles;
     int is_wide;  // its integers have 64 bits
+    void *batches_of_floats, *batches_of_doubles;  // the products of OpenBLAS that take no thread; null without
 } tm_products;
 
 static const tm_products *tm_blas;  // null where there are none
@@ -31,16 +32,58 @@ static const tm_products *tm_blas;  // null where there are none
 """
 """Begins with a macro that defines the product of two matrices of a type."""
 
+ON_ONE_THREAD: Final = 64**3
+"""Multiplications up to which OpenBLAS computes a product on the thread that asks for it."""
+
+BATCH: Final = 100**3
+"""Multiplications above which a batch of one product is computed so, however many. Smaller ones must not be batches:
+OpenBLAS has other functions for them, and calls those that a processor lacks."""
+
+HERE_DECLARATIONS: Final = f"""\
+enum {{ TM_CALLS = 64 }};  // at once: OpenBLAS has memory for twice as many
+
+// The product on the thread that asks for it: of at most {ON_ONE_THREAD} multiplications, or more than {BATCH}.
+#define TM_PRODUCT_HERE(name, multiply, type, field) \\
+    static void name(bool turned, bool other_turned, int64_t rows, int64_t columns, int64_t length, \\
+                     const type *x, int64_t x_row, const type *y, int64_t y_row, type *out) \\
+    {{ \\
+        enum {{ ROWS = 101, AS_IT_IS = 111, TURNED = 112 }}; \\
+        typedef void (*batch)(int, const int *, const int *, const int64_t *, const int64_t *, const int64_t *, \\
+                              const type *, const type **, const int64_t *, const type **, const int64_t *, \\
+                              const type *, type **, const int64_t *, int64_t, const int64_t *); \\
+        const int left = turned ? TURNED : AS_IT_IS, right = other_turned ? TURNED : AS_IT_IS; \\
+        const type factor = 1, before = 0; \\
+        const int64_t one = 1; \\
+        if (rows * columns * length <= {ON_ONE_THREAD}) \\
+            multiply(turned, other_turned, rows, columns, length, x, x_row, y, y_row, out); \\
+        else \\
+            ((batch)tm_blas->field)(ROWS, &left, &right, &rows, &columns, &length, &factor, \\
+                                    &x, &x_row, &y, &y_row, &before, &out, &columns, 1, &one); \\
+    }}
+"""
+"""Behind those of products."""
+
 OF_DTYPE: Final = {"float32": "tm_multiply_f32", "float64": "tm_multiply_f64"}
 """The functions that multiply matrices, by dtype."""
 
-_DEFINITIONS: Final = {
-    "tm_multiply_f32(": "TM_PRODUCT(tm_multiply_f32, float, of_floats)\n",
-    "tm_multiply_f64(": "TM_PRODUCT(tm_multiply_f64, double, of_doubles)\n",
+HERE: Final = {
+    "float32": ("tm_multiply_here_f32", "batches_of_floats"),
+    "float64": ("tm_multiply_here_f64", "batches_of_doubles"),
 }
+"""Those that do on the thread that asks, and what they need of `tm_products`."""
+
+_TYPES: Final = {"float32": ("float", "of_floats"), "float64": ("double", "of_doubles")}
 
 
 def blas_text(text: str) -> str:
     """What stands before a text that calls BLAS; nothing where it does not."""
-    used = [definition for name, definition in _DEFINITIONS.items() if name in text]
-    return "".join([DECLARATIONS, *used]) if used else ""
+    here = {dtype: names for dtype, names in HERE.items() if f"{names[0]}(" in text}
+    used = [dtype for dtype, name in OF_DTYPE.items() if f"{name}(" in text or dtype in here]
+    if not used:
+        return ""
+    products = [f"TM_PRODUCT({OF_DTYPE[dtype]}, {', '.join(_TYPES[dtype])})\n" for dtype in used]
+    alone = [
+        f"TM_PRODUCT_HERE({name}, {OF_DTYPE[dtype]}, {_TYPES[dtype][0]}, {field})\n"
+        for dtype, (name, field) in here.items()
+    ]
+    return "".join([DECLARATIONS, *products, *[HERE_DECLARATIONS] * bool(here), *alone])

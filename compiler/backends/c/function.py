@@ -15,6 +15,8 @@ class COptions:
     infinity stay, and the text is the same. For Triton: see `compile`."""
     blas: bool = False
     """NumPy's BLAS can be called for products in loops."""
+    blas_on_thread: bool = False
+    """It can compute a product on the thread that asks for it: our threads share stacks of products."""
     alone: bool = False
     """There is no Python: C computes what NumPy would else, and nobody asks loops to stop."""
 

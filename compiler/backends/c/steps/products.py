@@ -18,6 +18,7 @@ from ..types import element_type
 from .blocks import blocked_text, memory_bytes
 from .chunks import chunk_size, names, over_chunks
 from .offsets import even_distance, offset_along
+from .stacks import parts_of, stack_text
 
 HEIGHT, VECTOR = 4, 64
 """Rows that are computed at once, and bytes of a vector register."""
@@ -133,10 +134,14 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
     )  # it takes as long as to read it, by BLAS or not
     is_small = is_known(flops <= (IN_LOOP if in_loop else SMALL) ** 3)
     is_large = dtype.kind == "f" and not is_small and not (in_loop and is_thin)
-    by_blas = is_large and in_loop and options.blas and left.is_even and right.is_even
+    has_sizes = isinstance(math.prod(batch) * flops, SymbolicSize)
+    is_blas = is_large and left.is_even and right.is_even
+    parts = None
+    if is_blas and options.blas_on_thread and not (is_thin or has_sizes) and math.prod(batch) > 1:
+        parts = parts_of(math.prod(batch), left.entries, right.entries, length)
+    by_blas = parts is not None or (is_blas and in_loop and options.blas)
     if is_large and not by_blas and not options.alone:
         return None
-    has_sizes = isinstance(math.prod(batch) * flops, SymbolicSize)
     if is_large and not is_thin and not by_blas and not has_sizes:
         return _blocked(call, name, left, right, length)
     whole, name = name, f"{name}_here" if by_blas else name
@@ -152,19 +157,24 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
     text = (product.by_entries if by_entries else product.by_tiles)(", ".join(declared))
     text += over_chunks(name, declared, items, chunk_size(items, work), outputs[0].size)
     if by_blas:
-        text += "\n" + _BY_BLAS.substitute(
-            product.texts(", ".join(declared)),
-            name=whole,
-            arguments=", ".join(names(declared)),
-            count=factor_text(math.prod(batch)),
-            without="" if is_known(flops >= 1) else f" || {factor_text(flops)} == 0",
-            multiply=OF_DTYPE[dtype.name],
-            turned=left.text_of_turn(left.contract),
-            left_apart=factor_text(left.apart),
-            right_turned=right.text_of_turn(right.free),
-            right_apart=factor_text(right.apart),
-            size=factor_text(left.entries * right.entries),
-        )
+        texts = product.texts(", ".join(declared)) | {
+            "name": whole,
+            "arguments": ", ".join(names(declared)),
+            "turned": left.text_of_turn(left.contract),
+            "left_apart": factor_text(left.apart),
+            "right_turned": right.text_of_turn(right.free),
+            "right_apart": factor_text(right.apart),
+            "size": factor_text(left.entries * right.entries),
+        }
+        if parts is not None:
+            text += "\n" + stack_text(texts, math.prod(batch), parts, dtype.name)
+        else:
+            text += "\n" + _BY_BLAS.substitute(
+                texts,
+                count=factor_text(math.prod(batch)),
+                without="" if is_known(flops >= 1) else f" || {factor_text(flops)} == 0",
+                multiply=OF_DTYPE[dtype.name],
+            )
     return CFunction(whole, text, inputs, outputs, frozenset(), work, sizes=sizes)
 
 
