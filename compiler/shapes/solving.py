@@ -7,7 +7,7 @@ from typing import TypeAlias
 from ..errors import ContradictoryConstraintsError, DimMismatchError, UndeterminedDimError
 from .assumptions import Assumptions
 from .dim import Comparison, Dim, Extent, of_size, of_terms, terms_of
-from .spelling import spelled_facts
+from .spelling import spelled_comparison, spelled_facts
 from .terms import Size, Terms, add, evaluated, multiply, sizes_in, without
 
 Shape: TypeAlias = Sequence[Extent]
@@ -143,30 +143,34 @@ class SizeReader:
         actual = shapes[step.place[0]][step.place[1]] if step.place else 0
         factor, rest = evaluated(step.factor, sizes), evaluated(step.rest, sizes)
         part, left = divmod(actual - rest, factor) if factor else (0, 1)
-        size = part * step.size.multiple_of
-        if left or part < 0:
-            whole = add(multiply(step.factor, (((step.size,), 1),)), step.rest)
-            known = [f"{name} = {sizes[name]}" for name in _names(whole) if name in sizes]
-            given = f" with {', '.join(known)}" if known else ""
-            limits = ", ".join(spelled_facts(step.size))
-            found = f"{self._place(step.place)} is {actual}" if step.place else "a constraint needs 0"
-            raise DimMismatchError(
-                f"{found}, which is no {of_terms(whole)!r}{given}{f', where {limits}' if limits else ''}"
-            )
-        return size
+        if not (left == 0 and part >= 0):
+            raise DimMismatchError(self._unsolved(step, actual, sizes))
+        multiple = step.size.multiple_of
+        return actual - rest if type(factor) is int and factor == multiple else part * multiple
+
+    def _unsolved(self, step: Step, actual: int, sizes: Mapping[str, int]) -> str:
+        whole = add(multiply(step.factor, (((step.size,), 1),)), step.rest)
+        known = ", ".join(f"{name} = {sizes[name]!r}" for name in _names(whole) if name in sizes)
+        limits = ", ".join(spelled_facts(step.size))
+        where = f", where {limits}" if limits else ""
+        if step.place is None:
+            relation = spelled_comparison(whole, "==")
+            return f"the constraint {relation} holds for no {step.size.text} in this call with {known}{where}"
+        given = f" with {known}" if known else ""
+        return f"{self._place(step.place)} is {actual!r}, which is no {of_terms(whole)!r}{given}{where}"
 
     def _check_limits(self, step: Step, value: int) -> None:
         size = step.size
-        too_much = size.max is not None and value > size.max
-        if value < size.min or too_much or value % size.multiple_of:
+        is_allowed = value >= size.min and (size.max is None or value <= size.max)
+        if not (is_allowed and value % size.multiple_of == 0):
             where = f"{self._place(step.place)}: " if step.place else ""
             raise DimMismatchError(
-                f"{where}dim {size.text} is {value} in this call, and its limits are {', '.join(spelled_facts(size))}"
+                f"{where}dim {size.text} is {value!r} in this call, and its limits are {', '.join(spelled_facts(size))}"
             )
 
     def _check_relation(self, relation: Comparison, sizes: Mapping[str, int]) -> None:
         if not relation.holds(sizes):
-            given = ", ".join(f"{name} = {sizes[name]}" for name in _names(relation.terms))
+            given = ", ".join(f"{name} = {sizes[name]!r}" for name in _names(relation.terms))
             raise DimMismatchError(f"the constraint {relation!r} does not hold in this call, where {given}")
 
     def _check_axis(
@@ -178,10 +182,10 @@ class SizeReader:
     ) -> None:
         expected, actual = evaluated(terms, sizes), shapes[place[0]][place[1]]
         if expected != actual:
-            given = ", ".join(f"{name} = {sizes[name]}" for name in _names(terms))
+            given = ", ".join(f"{name} = {sizes[name]!r}" for name in _names(terms))
             raise DimMismatchError(
-                f"{self._place(place)} is {actual}, and it must be "
-                + (f"{of_terms(terms)!r} = {expected}, as {given}" if given else str(expected))
+                f"{self._place(place)} is {actual!r}, and it must be "
+                + (f"{of_terms(terms)!r} = {expected!r}, as {given}" if given else repr(expected))
             )
 
     def _place(self, place: Place) -> str:

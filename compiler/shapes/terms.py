@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial, reduce
 from math import gcd
 from typing import Literal, TypeAlias
 
 from ..errors import DimSpecError
+from ..symbolic_size import maximum, minimum
 
 MOST_TERMS = 512
 
@@ -151,18 +153,22 @@ def evaluated(terms: Terms, sizes: Mapping[str, int]) -> int:
     """The value where the sizes have these values. A `KeyError` names a size without one."""
     total = 0
     for monomial, count in terms:
+        product = 1
         for found in monomial:
-            if isinstance(found, Size):
-                count *= sizes[found.text] // found.multiple_of
-            else:
-                count *= _MEANING[found.op]([evaluated(arg, sizes) for arg in found.args])
-        total += count
+            if not isinstance(found, Size):
+                product *= _MEANING[found.op]([evaluated(arg, sizes) for arg in found.args])
+            elif count % found.multiple_of:
+                product *= sizes[found.text] // found.multiple_of
+            else:  # no quotient, which is a longer expression where the value is one
+                count //= found.multiple_of
+                product *= sizes[found.text]
+        total += count * product
     return total
 
 
 _MEANING: dict[str, Callable[[list[int]], int]] = {
     "//": lambda args: args[0] // args[1],
     "%": lambda args: args[0] % args[1],
-    "min": min,
-    "max": max,
+    "min": partial(reduce, minimum),
+    "max": partial(reduce, maximum),
 }

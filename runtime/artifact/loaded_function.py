@@ -22,9 +22,8 @@ from ...compiler.program import (
     leaf_type,
     users_name,
 )
-from ...compiler.shapes.dim import Extent
 from ...compiler.shapes.solving import SizeReader
-from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.symbolic_size import SymbolicSize, is_symbolic_shape
 from ...compiler.traced_array import is_numpy_array, is_traced, wrap
 from ...passes.fix_sizes import fix_sizes
 from ..compile import CompiledFunction, Options
@@ -156,15 +155,16 @@ class _Replay(StandIn):
         return self.reader.read(shapes)
 
     def _graph_for(self, leaves: Sequence[Any]) -> Graph:
-        """The graph for arguments that have been checked, whose sizes may have the names that they have in it."""
+        """The graph for arguments that have been checked, of these sizes: what is traced may have names for its own."""
         graph = self.artifact.program.graph
         if not self.reader.dims:
             return graph
-        shapes = self._shapes(leaves)
-        if all(map(_same, shapes, self.reader.shapes)):
+        sizes = self.read_sizes(self._shapes(leaves))
+        if all(sizes[repr(dim)] is dim for dim in self.reader.dims):
             return graph
-        sizes = self.read_sizes([tuple(map(int, shape)) for shape in shapes])
         key = tuple(sizes.values())
+        if is_symbolic_shape(key):
+            return fix_sizes(graph, sizes)
         if key not in self._fixed:
             self._fixed = {key: fix_sizes(graph, sizes)}
         return self._fixed[key]
@@ -287,14 +287,6 @@ def _fits(found: Shape, wanted: Shape) -> bool:
     """Whether a shape has the axes that are wanted, and their sizes where these have no names."""
     return len(found) == len(wanted) and all(
         isinstance(size, SymbolicSize) or other == size for other, size in zip(found, wanted, strict=True)
-    )
-
-
-def _same(found: Shape, wanted: Sequence[Extent]) -> bool:
-    """Whether sizes are the same, those with names by their names."""
-    return all(
-        other is size or not (isinstance(size, SymbolicSize) or isinstance(other, SymbolicSize))
-        for other, size in zip(found, wanted, strict=True)
     )
 
 

@@ -76,6 +76,49 @@ def test_what_is_loaded_can_be_transformed_for_any_size(file: Path) -> None:
         np.testing.assert_allclose(tm.vmap(loaded)(batch), tm.vmap(predict)(batch), rtol=1e-12)
 
 
+def paired(x: Any, y: Any) -> Any:
+    return (x[:, None] * y[: x.shape[0]]).sum(axis=0)
+
+
+PAIRED = ("x: f64[A]", "y: f64[B]")
+RELATED = ("A <= B", "A % 2 == 0", "B in 1..100")
+
+
+def test_functions_of_what_is_loaded_take_its_constraints_over() -> None:
+    """One program serves all sizes of a caller's, whose names are others, as far as the file allows them."""
+    loaded = tm.export(paired, *PAIRED, constraints=RELATED).function(backend="numpy")
+    compiled = tm.compile(tm.grad(lambda x, y: loaded(x, y).sum()), backend="numpy", on_recompile="error")
+    for a, b in ((2, 3), (4, 6), (8, 9), (40, 40)):
+        x, y = np.linspace(0.0, 1.0, a), np.linspace(-1.0, 1.0, b)
+        np.testing.assert_allclose(compiled(x, y), np.full(a, y[:a].sum()), rtol=1e-12, atol=1e-12)
+    first, second = map(str, compiled.signatures())
+    assert first == "args[0]: f64[2], args[1]: f64[3]"
+    assert second.endswith("and x_0 % 2 == 0 and y_0 <= 100 and x_0 <= y_0")
+    again = tm.export(tm.vmap(loaded), "f64[N, 2*P]", "f64[N, 2*P + 1]", constraints="P in 1..9").function()
+    np.testing.assert_allclose(again(np.ones((3, 4)), np.ones((3, 5))), np.full((3, 4), 4.0))
+    for constraints, missing in (
+        (RELATED[1:], "A <= B"),
+        (RELATED[:2], "B >= 1"),
+        (RELATED[::2], "A % 2 == 0"),
+    ):
+        with pytest.raises(tm.errors.UndecidedDimError, match=f'Add the constraint "{missing}"'):
+            tm.export(loaded, *PAIRED, constraints=constraints)
+
+
+def test_a_size_that_a_constraint_alone_names_is_read_and_checked(tmp_path: Path) -> None:
+    artifact = tm.export(lambda x: x.reshape(2, -1), "x: f64[A]", constraints="A == 2*H")
+    loaded = artifact.function(backend="numpy")
+    file = artifact.save(tmp_path / "halved.py", format="python")
+    names: dict[str, Any] = {"__name__": "halved"}
+    exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), names)
+    for function in (loaded, names["function"]):
+        assert function(np.ones(6)).shape == (2, 3)
+    with pytest.raises(tm.errors.DimMismatchError, match=r"A == 2\*H holds for no H in this call with A = 5"):
+        loaded(np.ones(5))
+    with pytest.raises(ValueError, match=r"expected arrays with A == 2\*H, found A = 5, H = 2"):
+        names["function"](np.ones(5))
+
+
 def test_a_call_outside_of_what_is_declared_is_refused_by_name(file: Path) -> None:
     loaded = tm.load(file, backend="numpy")
     for rows in (0, 65):

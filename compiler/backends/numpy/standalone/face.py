@@ -13,7 +13,8 @@ from ....dtypes import DType
 from ....errors import ExportError
 from ....identifiers import identifier
 from ....program import Argument, ArrayOutput, Program, Static, order_of_keys
-from ....shapes.scope import relations_among
+from ....shapes.scope import relations
+from ....shapes.terms import sizes_in
 from ....symbolic_size import SymbolicSize
 from ...python_literals import dtype_text, value_text
 from ...python_text import Names, bare_tuple, tuple_text, wrapped
@@ -218,9 +219,11 @@ class Face:
         found = names_of_sizes(n for type in types for n in type.shape if isinstance(n, SymbolicSize))
         if not found:
             return
+        known = relations()
+        found += sorted({size.text for one in known for size in sizes_in(one.terms)}.difference(found))
         names = {name: self.names.claim(name) for name in found}
         shapes = [type.shape for type in types]
-        lines = size_checks(self.paths, self.inputs, shapes, relations_among(found), names)
+        lines = size_checks(self.paths, self.inputs, shapes, known, names)
         if any(line.startswith("fact(") for line in lines):
             self.checks.setdefault("fact", "fact")
         fact = self._global("fact")
