@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from random import Random
 from typing import Any
 from zlib import crc32
 
@@ -110,7 +111,10 @@ def test_passes_keep_what_traced_programs_mean_for_all_sizes(program: SymbolicPr
             assert_same(graph, found.graph, sizes, arrays)
 
 
-@of_each_op(PLAIN, quick=taken(PLAIN))
+FIRST = taken(PLAIN)
+
+
+@of_each_op(PLAIN, quick=FIRST)
 def test_passes_keep_what_ops_and_their_derivatives_mean_for_all_sizes(sample: Sample) -> None:
     symbolic = sized(sample)
     if symbolic is None:
@@ -120,6 +124,8 @@ def test_passes_keep_what_ops_and_their_derivatives_mean_for_all_sizes(sample: S
     backend = BACKENDS[crc32(sample.id.encode()) % len(BACKENDS)]
     for graph, scope in transformed(sample, symbolic).values():
         graphs.append((graph, scope.assumptions, backend))
+    if sample not in FIRST:  # of each op one has them all
+        graphs = Random(sample.id).sample(graphs, 2)
     for graph, known, backend in graphs:
         found = optimised(graph, backend, hints, known)
         for sizes in _allowed(symbolic, known):

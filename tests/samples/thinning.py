@@ -1,4 +1,4 @@
-"""Which samples the fast tests of every day take, where all of them would take minutes."""
+"""Which samples a test takes, where all of them would take minutes."""
 
 import random
 from collections.abc import Iterable
@@ -18,6 +18,13 @@ def taken(samples: Iterable[Sample], share: float = 0.0) -> set[Sample]:
             found.add(sample)
         seen.add(sample.op)
     return found
+
+
+def some_of(samples: Iterable[Sample], share: float) -> list[Sample]:
+    """The first of each op and so many of the others, for a test of a way of which the parts are tested on all."""
+    all_of_them = list(samples)
+    found = taken(all_of_them, share)
+    return [sample for sample in all_of_them if sample in found]
 
 
 def thinned(samples: Iterable[Sample], share: float = 0.0) -> list[Any]:

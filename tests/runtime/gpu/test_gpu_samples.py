@@ -9,6 +9,7 @@ import pytest
 from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
+from samples.thinning import some_of
 from stub_gpu import StubGpu
 from tracemill.compiler.dtypes import is_inexact, real_dtype
 from tracemill.compiler.trace import evaluate
@@ -33,7 +34,7 @@ def card(stub_gpu: StubGpu) -> Iterator[StubGpu]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@of_each_op(SAMPLES)
+@of_each_op(some_of(SAMPLES, share=0.4))
 def test_samples_give_what_they_mean(sample: Sample, card: StubGpu) -> None:
     graph = sample.graph()
     with np.errstate(all="ignore"):
