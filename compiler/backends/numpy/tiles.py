@@ -53,6 +53,11 @@ def in_tiles(tile, memory, count, *arrays):
             raise error
 '''
 
+FEW = """\
+    if count < 4:  # where sizes have names, there may be none but the rest
+        return some_tiles(numbers, tile, memory, sizes, arrays) if count else None
+"""
+
 SOME_TILES = '''\
 def some_tiles(numbers, tile, memory, arrays):
     """Compute tiles until none is left."""
@@ -150,6 +155,7 @@ def _shared(module: Module, arena_bytes: int) -> Sequence[str]:
         return (THREADS, POOL, IN_TILES, SOME_TILES.format(arena_bytes=arena_bytes, quiet=quiet), *planes)
     in_tiles = IN_TILES.replace("memory, count", "memory, sizes, count")
     in_tiles = in_tiles.replace("memory, arrays", "memory, sizes, arrays")
+    in_tiles = in_tiles.replace("    helpers = []\n", FEW + "    helpers = []\n")
     return (THREADS, POOL, in_tiles, SOME_TILES_OF_SIZES.format(quiet=quiet), *planes)
 
 
