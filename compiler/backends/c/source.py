@@ -48,17 +48,18 @@ def print_source(name: str, functions: Sequence[CFunction], *, beside_products: 
     """
     shared = BESIDE_PRODUCTS if beside_products else SHARED
     header = f"// {name}: C functions made by Tracemill for the Python module of that name.\n"
-    return "\n".join([header, functions_text(functions), folded_lines(print_wrappers(functions, shared))])
+    wrappers = print_wrappers(functions, shared)
+    return "\n".join([header, functions_text(functions, wrappers), folded_lines(wrappers)])
 
 
-def functions_text(functions: Sequence[CFunction]) -> str:
-    """The functions, after all that they need."""
+def functions_text(functions: Sequence[CFunction], callers: str = "") -> str:
+    """The functions, after all that they need, and what texts behind them need of sizes."""
     called = source_of({name for function in functions for name in function.needs})
     text = "\n".join([called, *(function.text.strip() + "\n" for function in functions)])
     declarations = [
         declaration for name, declaration in DECLARATIONS.items() if f"reduction({name} :" in text
     ]
-    declarations += size_functions(text)
+    declarations += size_functions(text + callers)
     declarations += [INTERRUPTION] * (CALL in text) + [APART] * ("TM_APART" in text)
     declarations += filter(None, [blas_text(text), MATRICES * (FAILED in text)])
     includes = "".join(

@@ -118,6 +118,14 @@ def test_declared_sizes_may_be_0_and_1(c_toolchain: Toolchain, tmp_path: Path) -
             assert_close(run(*arrays, sizes=sizes, threads=2), expected)
 
 
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_library_of_one_function_holds_all_that_it_and_its_wrapper_call(name: str) -> None:
+    _, function, _ = PRINTED[name]
+    text = print_source(name, [function])
+    called = set(re.findall(r"(?<!long )\b(tm_size_\w+)\(", text))
+    assert called <= set(re.findall(r"\blong (tm_size_\w+)\(", text))
+
+
 def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., tuple[Any, ...]]]:
     """The functions of optimised graphs, whose C functions stand in one library."""
     library = CLibrary(partial(print_function, options=COptions()))
