@@ -18,6 +18,7 @@ _FILES = (
     "random",
     "reals",
     "reductions",
+    "scattering",
     "sorting",
 )
 _FAST = "fast"

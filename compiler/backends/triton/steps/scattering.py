@@ -1,8 +1,10 @@
 """Writes at places known only at run time, with the same result in every run.
 
 Updates of different places, and whole numbers that are added or compared, go where they belong at once, the latter by
-atomic operations. Otherwise the updates are sorted by their places, and each result takes up its own, in their order:
-that is what NumPy computes, too. It costs a sort, and a place with very many updates waits for one after another.
+atomic operations. Otherwise the updates are sorted by their places, which costs a sort, and each result takes up its
+own. Those of one place lie in a run then, in their order. They are joined within blocks of many updates first, so that
+a place with a million of them waits for a few hundred, not for each. Of few updates no place can have many: each result
+takes them up one by one, as NumPy does.
 """
 
 import math
@@ -16,11 +18,11 @@ from ....affine import Affine, flattened, is_none, unflattened
 from ....dtypes import kind
 from ....ir import Call, Shape
 from ....symbolic_size import SymbolicSize, is_known
-from ..assumed import LONGEST, assumed, bound_of, pieces, unbounded
+from ..assumed import LONGEST, assumed, bound_of, pieces, power_of_two, unbounded
 from ..blocks import POINTWISE
 from ..kernel import TritonKernel
 from ..numbers import Numbers
-from .joining import narrowed, widened
+from .joining import joining_dtype, narrowed, widened
 from .keys import Word
 from .merging import Blocks, sorted_records
 from .places import Lines, broadcast_place, counting_block
@@ -105,14 +107,53 @@ _EACH = Template("""\
         total = tl.where(open, $join, total)
         at += 1""")
 
+_RUNS = Template("""\
+@triton.jit
+def $name($parameters):
+    program = tl.program_id(0)$wide
+    number = $block * $updates + tl.arange(0, $updates)[:, None]
+    column = $across + tl.arange(0, $columns)[None, :]
+    inside = (number < $count) & (column < $width)
+    record = tl.load(records_ptr + number + tl.zeros_like(column), mask=inside, other=0)
+    update = record.to(tl.uint32).to(tl.int64)
+    new = tl.load(x1_ptr + update * $factor + column, mask=inside)$widened
+    _, run = tl.associative_scan(((record >> 32).to(tl.int32), new), 0, $join)
+    tl.store(runs_ptr + number * $factor + column, run, mask=inside)
+""")
+
+_EACH_RUN = Template("""\
+    while tl.max((at < end).to(tl.int32)) != 0:
+        open = at < end
+        update = tl.minimum((at // $updates + 1) * $updates, end) - 1
+        new = tl.load(runs_ptr + $update, mask=open)
+        total = tl.where(open, $join, total)
+        at = tl.where(open, update + 1, at)""")
+
 _JOINED: Final = {
     "add": "total + new",
     "multiply": "total * new",
     "minimum": "tm_smaller_of(total, new)",
     "maximum": "tm_larger_of(total, new)",
 }
+_JOINED_IN_RUNS: Final = {
+    "add": "tm_sum_of_run",
+    "multiply": "tm_product_of_run",
+    "minimum": "tm_smaller_of_run",
+    "maximum": "tm_larger_of_run",
+}
+_BOOLS_IN_RUNS: Final = {"add": "tm_larger_of_run", "multiply": "tm_smaller_of_run"}
 _JOINED_BOOLS: Final = {"add": "total | new", "multiply": "total & new"}
 _ATOMIC: Final = {"add": "tl.atomic_add", "minimum": "tl.atomic_min", "maximum": "tl.atomic_max"}
+
+
+ONE_BY_ONE: Final = 256
+"""A place takes up so many updates one after another."""
+
+RUNS: Final = 2048
+"""Entries of updates that are joined at once."""
+
+ACROSS: Final = 16
+"""So many of them at most are of one update."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +300,11 @@ def _by_place(writer: StepWriter, name: str, form: _Scatter) -> None:
     writer.function(_BEGINS.substitute(texts, name=f"{name}_begins", parameters=parameters))
     buffers = (records, begins)
     writer.launch(f"{name}_begins", pieces(rows + 1, POINTWISE), 4, buffers, numbers=sizes.given)
+    if form.mode == "set" or is_known(count <= ONE_BY_ONE):
+        pointers, given, in_run = "x1_ptr, records_ptr, ", (1, records), 1
+    else:
+        runs, in_run = _runs(writer, f"{name}_runs", form, records)
+        pointers, given = "runs_ptr, ", (runs,)
     index = unflattened(counting_block("place", x.type.size), form.shape)
     behind = flattened([index[axis] for axis in form.rest], tuple(form.shape[axis] for axis in form.rest))
     sizes = writer.sizes(x.type.size)
@@ -266,6 +312,7 @@ def _by_place(writer: StepWriter, name: str, form: _Scatter) -> None:
     behind_text = sizes.place(behind)
     texts = {
         "update": update if behind_text == "0" else f"{update} + {behind_text}",
+        "updates": in_run,
         "widened": widened(x.dtype),
         "wide": sizes.wide,
         "block": POINTWISE,
@@ -273,13 +320,50 @@ def _by_place(writer: StepWriter, name: str, form: _Scatter) -> None:
         "row": sizes.place(flattened([index[axis] for axis in form.axes], form.table)),
         "narrowed": narrowed(x.dtype),
     }
-    joined = _LAST.substitute(texts) if form.mode == "set" else _EACH.substitute(texts, join=_join(form))
-    parameters = sizes.behind("x0_ptr, x1_ptr, records_ptr, begins_ptr, out0_ptr")
+    if form.mode == "set":
+        joined = _LAST.substitute(texts)
+    else:
+        joined = (_EACH if in_run == 1 else _EACH_RUN).substitute(texts, join=_join(form))
+    parameters = sizes.behind(f"x0_ptr, {pointers}begins_ptr, out0_ptr")
     writer.function(_BY_PLACE.substitute(texts, name=name, joined=joined, parameters=parameters))
-    buffers = (0, 1, records, begins, writer.output(0))
+    buffers = (0, *given, begins, writer.output(0))
     writer.launch(name, pieces(x.type.size, POINTWISE), 4, buffers, numbers=sizes.given)
+
+
+def _runs(writer: StepWriter, name: str, form: _Scatter, records: int) -> tuple[int, int]:
+    """Add the function that joins updates of one place within blocks of sorted ones.
+
+    Gives the buffer in which each of them has been joined with those before it, and how many a block has.
+    """
+    dtype, count, width = form.call.inputs[1].dtype, math.prod(form.places), form.width
+    columns = ACROSS if isinstance(width, SymbolicSize) else min(ACROSS, power_of_two(width))
+    updates, across = RUNS // columns, pieces(width, columns)
+    runs = writer.memory(joining_dtype(dtype), count * width)
+    sizes = writer.sizes(count * width)
+    is_one = is_known(across <= 1)
+    texts = {
+        "wide": sizes.wide,
+        "block": "program" if is_one else f"program // {sizes.factor(across)}",
+        "updates": updates,
+        "across": "0" if is_one else f"program % {sizes.factor(across)} * {columns}",
+        "columns": columns,
+        "count": sizes.text(count),
+        "width": sizes.text(width),
+        "factor": sizes.factor(width),
+        "widened": widened(dtype),
+        "join": _join_in_runs(form),
+    }
+    parameters = sizes.behind("x1_ptr, records_ptr, runs_ptr")
+    writer.function(_RUNS.substitute(texts, name=name, parameters=parameters))
+    writer.launch(name, pieces(count, updates) * across, 4, (1, records, runs), numbers=sizes.given)
+    return runs, updates
 
 
 def _join(form: _Scatter) -> str:
     bools = _JOINED_BOOLS if kind(form.call.inputs[0].dtype) == "b" else {}
     return {**_JOINED, **bools}[form.mode]
+
+
+def _join_in_runs(form: _Scatter) -> str:
+    bools = _BOOLS_IN_RUNS if kind(form.call.inputs[0].dtype) == "b" else {}
+    return {**_JOINED_IN_RUNS, **bools}[form.mode]
