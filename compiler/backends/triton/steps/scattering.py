@@ -300,11 +300,10 @@ def _by_place(writer: StepWriter, name: str, form: _Scatter) -> None:
     writer.function(_BEGINS.substitute(texts, name=f"{name}_begins", parameters=parameters))
     buffers = (records, begins)
     writer.launch(f"{name}_begins", pieces(rows + 1, POINTWISE), 4, buffers, numbers=sizes.given)
-    if form.mode == "set" or is_known(count <= ONE_BY_ONE):
-        pointers, given, in_run = "x1_ptr, records_ptr, ", (1, records), 1
-    else:
+    pointers, given, in_run = "x1_ptr, records_ptr, ", [1, records], 1
+    if form.mode != "set" and not is_known(count <= ONE_BY_ONE):
         runs, in_run = _runs(writer, f"{name}_runs", form, records)
-        pointers, given = "runs_ptr, ", (runs,)
+        pointers, given = "runs_ptr, ", [runs]
     index = unflattened(counting_block("place", x.type.size), form.shape)
     behind = flattened([index[axis] for axis in form.rest], tuple(form.shape[axis] for axis in form.rest))
     sizes = writer.sizes(x.type.size)
