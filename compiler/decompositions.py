@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from .doubling import doubling_steps
 from .dtypes import dtype_named, kind
 from .errors import InternalError
 from .functions import (
@@ -259,17 +260,16 @@ def _absolute(x: Value) -> Value | None:
     return elementwise("hypot", real(x), imag(x)) if x.dtype.kind == "c" else None
 
 
-# ---- running sums and extrema: log n doubling steps (Hillis and Steele, 1986) -----------------------
+# ---- running sums and extrema: log n doubling steps -------------------------------------------------
 
 
 def _scan(op: str, x: Value, axis: int, reverse: bool) -> Value:
     if reverse:
         return flip(_scan(op, flip(x, (axis,)), axis, False), (axis,))
-    length, step = x.shape[axis], 1
-    while step < length:
+    length = x.shape[axis]
+    for step in doubling_steps(length):
         early, late = slice_axis(x, 0, length - step, axis), slice_axis(x, step, length, axis)
         x = concatenate([slice_axis(x, 0, step, axis), elementwise(op, early, late)], axis)
-        step *= 2
     return x
 
 

@@ -416,7 +416,8 @@ def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., An
 
 
 _IN_A_LIST = (
-    ". Ufuncs and their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
+    ". NumPy's arrays take no traced index: np.take(table, i) instead of table[i], or np.asarray(table)[i]. Ufuncs and "
+    "their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
     "np.logical_and.reduce([x, y])"
 )
 _NO_MEMORY = frozenset(("base", "ctypes", "data", "flags", "strides"))

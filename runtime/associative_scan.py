@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from ..compiler.doubling import doubling_steps
 from ..compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
 from ..compiler.options import flag
 from ..compiler.program import describe, is_array_like, leaf_type, path_names, remedy_for
@@ -35,7 +36,7 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, reverse: bool = Fals
         The running results, of the structure, shapes and dtypes of `xs`.
 
     Where the length is symbolic, a program serves all lengths from above 2ᵏ to 2ᵏ⁺¹, and combines nearly all slices in
-    each of its k + 1 steps.
+    each of its k + 1 steps. An export serves all lengths up to the maximum that is declared, with the steps of that.
 
     Raises:
         TransformArgumentError: (a ValueError) the lengths differ, or an array has no such axis.
@@ -101,13 +102,11 @@ class _Halving:
         return [_alternating(a, b, axis) for a, b, axis in zip(even, odd, self.axes, strict=True)]
 
     def doubling(self, xs: list[Any], length: Any) -> list[Any]:
-        """For all lengths that take as many steps: each adds what lies twice as far back (Hillis and Steele, 1986)."""
-        step = 1
-        while step < length:
+        """Each step adds what lies twice as far back."""
+        for step in doubling_steps(length):
             later = self.combine(self.part(xs, slice(0, length - step)), self.part(xs, slice(step, None)))
             first = self.part(xs, slice(0, step))
             xs = [np.concatenate([a, b], axis) for a, b, axis in zip(first, later, self.axes, strict=True)]
-            step *= 2
         return xs
 
     def part(self, xs: Sequence[Any], where: slice) -> list[Any]:

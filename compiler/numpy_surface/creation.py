@@ -10,7 +10,7 @@ from ..dtypes import FLOAT64, INT64, DType
 from ..functions import add, broadcast_to, constant, convert, full, multiply
 from ..interception import intercepts, place_in_numpy
 from ..ir import Shape, Value
-from ..symbolic_size import SymbolicSize, is_symbolic_shape
+from ..symbolic_size import SymbolicSize, is_symbolic_shape, maximum
 from ..trace import bind
 from ..traced_array import (
     TracedArray,
@@ -69,8 +69,8 @@ _filled("empty", 0)
 @intercepts("full")
 @implements(np.full)
 def full_(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
-    fill = as_value(fill_value)
-    return new_array(broadcast_to(convert(fill, as_dtype(dtype, fill.dtype)), as_shape(shape)))
+    wanted = None if dtype is None else as_dtype(dtype)
+    return new_array(broadcast_to(_fill(fill_value, wanted), as_shape(shape)))
 
 
 @intercepts("full_like")
@@ -79,7 +79,15 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
               **options: Any) -> TracedArray:  # fmt: skip
     type = as_value(a).type
     chosen = type.shape if shape is None else as_shape(shape)
-    return new_array(broadcast_to(convert(as_value(fill_value), as_dtype(dtype, type.dtype)), chosen))
+    return new_array(broadcast_to(_fill(fill_value, as_dtype(dtype, type.dtype)), chosen))
+
+
+def _fill(fill: Any, dtype: DType | None) -> Value:
+    """What arrays are filled with. As in NumPy, a Python int that the dtype does not hold is an error."""
+    if dtype is None:
+        return as_value(fill)
+    is_weak = isinstance(fill, (int, SymbolicSize)) and dtype.kind != "b"
+    return convert(as_value(fill, dtype if is_weak else None), dtype)
 
 
 _NO_COPY_NEEDED = (None, False, np._CopyMode.NEVER, np._CopyMode.IF_NEEDED)
@@ -190,8 +198,7 @@ def _symbolic_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any =
         start, stop = 0, start
     given = (start, stop, step)
     if not all(isinstance(x, (int, np.integer, SymbolicSize)) for x in given):
-        known = [operator.index(x) if isinstance(x, SymbolicSize) else x for x in given]
-        return new_array(constant(np.arange(*known, dtype=dtype)))
+        return _symbolic_range_of_floats(given, dtype)
     ahead, stride = (stop - start, step) if step > 0 else (start - stop, -step)
     length = (ahead + stride - 1) // stride if ahead >= 0 else 0
     positions = bind("iota", length=length, dtype=INT64)
@@ -201,6 +208,21 @@ def _symbolic_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any =
         positions = add(positions, start)
     default = np.result_type(0, *[x for x in given if isinstance(x, np.integer)])
     return new_array(convert(positions, as_dtype(dtype, default)))
+
+
+def _symbolic_range_of_floats(given: tuple[Any, Any, Any], dtype: Any) -> TracedArray:
+    """As `_symbolic_range`. What is no multiple of 1/256 is rounded, so only this call tells how many there are."""
+    parts = [x * 256 for x in given]
+    are_exact = all(
+        isinstance(x, SymbolicSize | int) or (isinstance(x, float) and x.is_integer()) for x in parts
+    )
+    if not are_exact or as_dtype(dtype) != FLOAT64:
+        known = [operator.index(x) if isinstance(x, SymbolicSize) else x for x in given]
+        return new_array(constant(np.arange(*known, dtype=dtype)))
+    ends: Any = [x if isinstance(x, SymbolicSize) else int(x) for x in parts]
+    first, last, stride = ends
+    positions: Any = _symbolic_range(0, maximum(-((first - last) // stride), 0))
+    return new_array(convert((positions * given[2] + given[0]).value, FLOAT64))
 
 
 @method("copy")

@@ -32,6 +32,8 @@ from .registry import implements
 from .reshaping import broadcast_shape, ravel
 from .ufuncs import as_array, target_of
 
+_MOST_PLACES = 16
+
 
 def known_places(obj: Any, function: str) -> Any:
     """The places that `insert` or `delete` was asked for, as NumPy takes them; an error if they are not known."""
@@ -71,6 +73,9 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> TracedArray:
     if is_symbolic_shape((length,)) and isinstance(at, int):
         start = _place(at, length - 1, length)
         return _joined_around(array.value, place, start, start + 1)
+    gone = _few_places(at) if is_symbolic_shape((length,)) else None
+    if gone and not (isinstance(at, slice) and max(gone) >= length):
+        return _without(array.value, place, sorted({_place(one, length - 1, length) for one in gone}))
     kept = _edited(np.delete, operator.index(length), at)
     return new_array(take_known(array.value, kept, place))
 
@@ -99,6 +104,26 @@ def _spread(new: Value, array: TracedArray, axis: int, count: int) -> Value:
     shape = (*array.shape[:axis], count, *array.shape[axis + 1 :])
     broadcast_shape(new.shape, shape)
     return broadcast_to(new, shape)
+
+
+def _few_places(at: Any) -> list[int] | None:
+    """Places that are counted from the front, if there are not too many to join what lies between them."""
+    if isinstance(at, slice):
+        ends = (at.start or 0, at.stop, at.step or 1)
+        at = range(*ends) if all(type(end) is int and end >= 0 for end in ends) else None
+    places = np.asarray([] if at is None else at)
+    is_list = places.ndim == 1 and 0 < places.size <= _MOST_PLACES and places.dtype.kind in "iu"
+    return places.tolist() if is_list and (places >= 0).all() else None
+
+
+def _without(value: Value, axis: int, gone: list[int]) -> TracedArray:
+    """What lies between places in order."""
+    starts = [0, *(place + 1 for place in gone)]
+    parts = [
+        slice_axis(value, start, stop, axis)
+        for start, stop in zip(starts, [*gone, value.shape[axis]], strict=True)
+    ]
+    return new_array(concatenate([part for part in parts if not is_known(part.shape[axis] == 0)], axis))
 
 
 def _place(at: int, last: int, length: int) -> int:

@@ -11,6 +11,7 @@ from ..errors import ArgumentValueError, MatrixShapeError
 from ..functions import broadcast_to, convert, reshape
 from ..matrix_stacks import hermitian as hermitian_of
 from ..matrix_stacks import solve_broadcast
+from ..symbolic_size import is_symbolic_shape
 from ..trace import bind, bind_all
 from ..traced_array import TracedArray, as_value, wrap
 from .factorizations import in_lapack_dtype
@@ -75,7 +76,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     sides = reshape(sides, (*sides.shape, 1)) if is_vector else sides
     if sides.shape[0] != rows:
         raise MatrixShapeError(f"lstsq of {matrix.type} and {sides.type}: Incompatible dimensions")
-    cut = float(np.finfo(np.float64).eps) * max(rows, columns) if rcond is None else float(rcond)
+    cut = None if rcond is None else float(rcond)
+    if cut is None and not is_symbolic_shape((rows, columns)):
+        cut = float(np.finfo(np.float64).eps) * max(rows, columns)
     found: Any
     rank: Any
     found, rank, values = map(wrap, bind_all("lstsq", matrix, sides, rcond=cut))

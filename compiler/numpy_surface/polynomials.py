@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import is_inexact
+from ..dtypes import FLOAT64, is_inexact
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from ..symbolic_size import is_symbolic_shape
 from ..traced_array import is_traced
 from .registry import implements
 from .ufuncs import as_array
@@ -179,7 +180,8 @@ def polyfit(
         raise ArgumentValueError("expected deg >= 0")
     if at.ndim != 1 or not at.shape[0] or values.ndim not in (1, 2) or at.shape[0] != values.shape[0]:
         raise ArgumentTypeError(f"polyfit: x and y of shapes {at.shape} and {values.shape} do not fit")
-    rcond = at.shape[0] * float(np.finfo(at.dtype).eps) if rcond is None else rcond
+    precise = at.shape[0] * float(np.finfo(at.dtype).eps) if rcond is None else rcond
+    is_default = rcond is None and at.dtype == FLOAT64 and is_symbolic_shape(at.shape)
     left: Any = np.vander(at, degree + 1)
     right = values
     if w is not None:
@@ -192,10 +194,12 @@ def polyfit(
         right = right * (weights[:, None] if right.ndim == 2 else weights)
     scale = np.sqrt(np.sum(left * left, axis=0))
     left = left / scale
-    c, residuals, rank, singular = np.linalg.lstsq(left, right, rcond)
+    c, residuals, rank, singular = np.linalg.lstsq(
+        left, right, None if is_default and at.shape[0] > degree else precise
+    )
     solution: Any = (np.transpose(c) / scale).T
     if full:
-        return solution, residuals, rank, singular, rcond
+        return solution, residuals, rank, singular, precise
     if not cov:
         return solution
     base: Any = np.linalg.inv(left.T @ left) / np.outer(scale, scale)

@@ -9,7 +9,7 @@ from ..dtypes import INT64
 from ..errors import ArgumentValueError, ShapeError
 from ..functions import add, concatenate, conjugate, constant, flip, gather, iota, multiply, reshape, where
 from ..ir import Value
-from ..symbolic_size import SymbolicSize
+from ..symbolic_size import SymbolicSize, is_known
 from ..traced_array import TracedArray, wrap
 from .products import in_common_dtype, sum_of_products
 from .reductions import fold_all
@@ -20,11 +20,13 @@ _MODES = {"valid": "valid", "same": "same", "full": "full", 0: "valid", 1: "same
 
 def _correlated(x: Value, y: Value, mode: Any) -> Value:
     """Sums of x[k + i] · y[i], for y no longer than x: windows of x by y as one product."""
-    n, m = x.shape[0], operator.index(y.shape[0])
+    n, m = x.shape[0], y.shape[0]
     chosen = _MODES.get(mode)
     if chosen is None:
         raise ArgumentValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
     before, after = {"valid": (0, 0), "same": (m // 2, m - m // 2 - 1), "full": (m - 1, m - 1)}[chosen]
+    if isinstance(m, SymbolicSize):
+        return _correlated_with_any_length(x, y, before, after)
     if isinstance(n, SymbolicSize):
         return _correlated_of_any_length(x, y, before, after)
     starts = np.arange(-before, n + after - m + 1)
@@ -52,6 +54,19 @@ def _correlated_of_any_length(x: Value, y: Value, before: int, after: int) -> Va
         windows = gather(x, [add(constant(np.minimum(places, -1)), n)], (0,))
         parts.append(_partial_sums(windows, places < 0, y))
     return concatenate(parts, 0)
+
+
+def _correlated_with_any_length(x: Value, y: Value, before: Any, after: Any) -> Value:
+    """As `_correlated` for a y of symbolic length."""
+    n, m = x.shape[0], y.shape[0]
+    starts: Any = wrap(iota(n + before + after - m + 1, INT64))
+    places: Any = np.reshape(starts - before, (-1, 1)) + wrap(iota(m, INT64))
+    if is_known(before == 0) and is_known(after == 0):
+        return sum_of_products(gather(x, [places.value], (0,)), y, ((1,), (0,)))
+    nearest: Any = np.clip(places, 0, n - 1)
+    windows = gather(x, [nearest.value], (0,))
+    present = (places >= 0) & (places < n)
+    return fold_all("sum", where(present.value, multiply(windows, y), 0), (1,))
 
 
 def _windows(x: Value, starts: Any, width: int) -> Value:

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..doubling import doubling_steps
 from ..dtypes import BOOL, INT64, Array, DType, is_complex
 from ..errors import ArgumentValueError, DTypeError, OutOfBoundsError, UnsupportedFunctionError
-from ..functions import broadcast_to, concatenate, constant, convert, expand_dims, slice_axis, where
+from ..functions import broadcast_to, concatenate, constant, convert, expand_dims, full, slice_axis, where
 from ..functions import moveaxis as move_axis
 from ..ir import Value
-from ..symbolic_size import is_symbolic_shape
+from ..symbolic_size import is_known, is_symbolic_shape
 from ..trace import bind
 from ..traced_array import TracedArray, as_value, index_items, wrap
 from ..tracing import require_trace
@@ -146,10 +147,18 @@ def _chosen(mask: Any, x: Value, fill: Value | None) -> Value:
 
 
 def _fold(ufunc: Any, line: Value) -> Value:
-    """The entries of the last axis combined."""
+    """The entries of the last axis combined; NumPy combines the first with 0 where that changes one entry alone."""
+    if ufunc in (np.hypot, np.gcd) and not is_known(line.shape[-1] >= 2):
+        return _combine(ufunc, full(line.shape[:-1], 0, line.dtype), _combined(ufunc, line))
+    return _combined(ufunc, line)
+
+
+def _combined(ufunc: Any, line: Value) -> Value:
     axis = line.ndim - 1
     if ufunc is np.logaddexp and is_symbolic_shape(line.shape[axis:]):
         return bind("logsumexp", line, axes=(axis,))
+    if ufunc.__name__ in _ASSOCIATIVE and is_symbolic_shape(line.shape[axis:]) and line.shape[axis] >= 1:
+        return _drop_last(slice_axis(_scan(ufunc, line, axis), line.shape[axis] - 1, line.shape[axis], axis))
     length = operator.index(line.shape[axis])
     if not length:
         raise ArgumentValueError(
@@ -195,14 +204,13 @@ def _scan(ufunc: Any, x: Value, axis: int) -> Value:
     running = _RUNNING.get(ufunc.__name__)
     if running is not None and not (is_complex(x.dtype) and running in ("cummax", "cummin")):
         return run_along(running, x, axis)
-    length = operator.index(x.shape[axis])
+    length = x.shape[axis]
     if ufunc.__name__ in _ASSOCIATIVE:
-        step = 1
-        while step < length:  # doubling steps: W. D. Hillis and G. L. Steele (1986)
+        for step in doubling_steps(length):
             joined = _combine(ufunc, slice_axis(x, 0, length - step, axis), slice_axis(x, step, length, axis))
             x = concatenate([slice_axis(x, 0, step, axis), joined], axis)
-            step *= 2
         return x
+    length = operator.index(length)
     rows = [slice_axis(x, 0, 1, axis)] if length else [x]
     for i in range(1, length):
         rows.append(_combine(ufunc, rows[-1], slice_axis(x, i, i + 1, axis)))
@@ -223,7 +231,7 @@ def reduceat(ufunc: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = N
     lines = move_axis(x, place, 0)
     mode = _SCATTERED.get(ufunc.__name__)
     if mode is None or ufunc is np.subtract or x.dtype == BOOL or is_complex(x.dtype):
-        done = [_fold(ufunc, move_axis(slice_axis(lines, a, b, 0), 0, x.ndim - 1)) for a, b in pieces]
+        done = [_combined(ufunc, move_axis(slice_axis(lines, a, b, 0), 0, x.ndim - 1)) for a, b in pieces]
         result = concatenate([expand_dims(row, 0) for row in done], 0)
     else:
         result = _reduce_pieces(mode, lines, pieces)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..doubling import doubling_steps
 from ..dtypes import INT64, kind
 from ..errors import DTypeError, ShapeError
 from ..functions import (
@@ -110,15 +111,13 @@ def _parts(x: Value, step: int, axis: int) -> tuple[Value, Value, Value]:
 def _cumprod_tangent(x: Value, dx: Value, out: Value, axis: int) -> Value:
     """Pairs of a product and its tangent, joined by the product rule in log n doubling steps.
 
-    Nothing is divided, so entries that are 0 are exact (scan by the method of Hillis and Steele, 1986).
+    Nothing is divided, so entries that are 0 are exact.
     """
-    step = 1
-    while step < x.shape[axis]:
+    for step in doubling_steps(x.shape[axis]):
         first, late, early = _parts(x, step, axis)
         dfirst, dlate, dearly = _parts(dx, step, axis)
         dx = concatenate([dfirst, add(multiply(dlate, early), multiply(dearly, late))], axis)
         x = concatenate([first, multiply(early, late)], axis)
-        step *= 2
     return dx
 
 
@@ -185,12 +184,10 @@ def _cumlogsumexp_tangent(x: Value, dx: Value, out: Value, axis: int) -> Value:
     """
     safe = where(equal(out, -np.inf), 0, out)
     total = multiply(dx, exp(subtract(x, safe)))
-    step = 1
-    while step < x.shape[axis]:
+    for step in doubling_steps(x.shape[axis]):
         first, late, early = _parts(total, step, axis)
         weight = exp(subtract(_parts(out, step, axis)[2], _parts(safe, step, axis)[1]))
         total = concatenate([first, add(late, multiply(early, weight))], axis)
-        step *= 2
     return total
 
 

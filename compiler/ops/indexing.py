@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..batching import align_ranks, all_leading, shifted
+from ..doubling import doubling_steps
 from ..dtypes import BOOL, INT64, is_integer, kind
 from ..errors import DTypeError, InternalError, OutOfBoundsError, ShapeError
 from ..functions import (
@@ -349,10 +350,8 @@ def _segment_products(x: Value, key: Value, *, reverse: bool) -> Value:
         return concatenate([ones, where(same, slice_axis(values, 0, length - step, 0), 1)], 0)
 
     scan = shifted_by(x, 1)
-    step = 1
-    while step < length:
+    for step in doubling_steps(length):
         scan = multiply(scan, shifted_by(scan, step))
-        step *= 2
     return scan
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..batching import all_leading, leading
-from ..dtypes import INT32, real_dtype
+from ..dtypes import FLOAT64, INT32, real_dtype
 from ..errors import MatrixShapeError
-from ..functions import add, full, negative, subtract
+from ..functions import add, broadcast_to, constant, convert, full, multiply, negative, subtract
 from ..ir import ArrayType, Value
 from ..matrix_stacks import (
     adjoint,
@@ -25,6 +25,7 @@ from ..matrix_stacks import (
     singular_value_tangent,
 )
 from ..op import Op, not_linear, register
+from ..symbolic_size import is_symbolic_shape, maximum, minimum
 from ..trace import bind, bind_all
 
 FAMILY = "least_squares"
@@ -72,13 +73,13 @@ register(
 # ---- lstsq -------------------------------------------------------------------------------------------
 
 
-def _lstsq_type(a: ArrayType, b: ArrayType, rcond: float) -> tuple[ArrayType, ArrayType, ArrayType]:
+def _lstsq_type(a: ArrayType, b: ArrayType, rcond: float | None) -> tuple[ArrayType, ArrayType, ArrayType]:
     lead, rows, columns = require_matrices("lstsq", a)
     require_sides("lstsq", a, b)
     return (
         ArrayType(a.dtype, (*lead, columns, b.shape[-1])),
         ArrayType(INT32, lead),
-        ArrayType(real_dtype(a.dtype), (*lead, min(rows, columns))),
+        ArrayType(real_dtype(a.dtype), (*lead, minimum(rows, columns))),
     )
 
 
@@ -92,18 +93,26 @@ def _lstsq_numpy(a: Any, b: Any, rcond: Any) -> Any:
     return x, rank, values
 
 
+def _cut(a: Value, rcond: float | None) -> Value:
+    """What `rcond` says, as a number. LAPACK reads a negative one as its precision."""
+    real = real_dtype(a.dtype)
+    if rcond is None:
+        most: Any = maximum(*a.shape[-2:])
+        number = bind("size", of=most) if is_symbolic_shape((most,)) else constant(most)
+        return convert(multiply(convert(number, FLOAT64), float(np.finfo(np.float64).eps)), real)
+    return full((), rcond if rcond >= 0 else float(np.finfo(real).eps), real)
+
+
 def _lstsq_jvp(
     inputs: tuple[Value, Value],
     tangents: tuple[Value | None, ...],
     outputs: tuple[Value, Value, Value],
-    rcond: float,
+    rcond: float | None,
 ) -> tuple[Value, None, Value | None]:
     """The derivative of P b, with that of the pseudo-inverse P (see `pinv`), without forming products of P and Pᴴ
     with matrices where products with columns will do."""
     (a, b), (da, db), (x, _, _) = inputs, tangents, outputs
-    real = real_dtype(a.dtype)
-    cut = rcond if rcond >= 0 else float(np.finfo(real).eps)  # LAPACK reads a negative one as its precision
-    p = bind("pinv", a, full(a.shape[:-2], cut, real))
+    p = bind("pinv", a, broadcast_to(_cut(a, rcond), a.shape[:-2]))
     if da is None:
         assert db is not None
         return matmul(p, db), None, None
@@ -117,7 +126,7 @@ def _lstsq_jvp(
 
 
 def _lstsq_batch(
-    inputs: Sequence[Value], mapped: Sequence[bool], size: int, rcond: float
+    inputs: Sequence[Value], mapped: Sequence[bool], size: int, rcond: float | None
 ) -> tuple[Value, ...]:
     """The right-hand sides of one `a` are solved together."""
     a, b = inputs
@@ -136,6 +145,6 @@ register(
         "lstsq", FAMILY, _lstsq_type, _lstsq_numpy, _lstsq_jvp, not_linear, _lstsq_batch,
         spelling=None, effect=None,
         doc="The x of least norm that minimises |A x − b|; the rank of A (i32); its singular values. Those up to "
-        "rcond times the largest count as 0.",
+        "rcond times the largest count as 0; None is the precision of f64 times the longer side of A.",
     )
 )  # fmt: skip

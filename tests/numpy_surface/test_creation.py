@@ -117,6 +117,8 @@ def test_an_array_of_traced_arrays_has_numpys_dtype() -> None:
         lambda x: untyped.meshgrid(x, x, indexing="yx"),
         lambda x: np.zeros(-1) + x,
         lambda x: np.full((3, 2), x),
+        lambda x: np.full(3, 300, np.int8) + x[:3],
+        lambda x: np.full_like(x, -1, np.uint32),
     ],
 )
 def test_what_cannot_be_made_is_refused(use: Callable[[Any], Any]) -> None:

@@ -11,6 +11,7 @@ from numpy_surface.differential import Function, check, check_both_raise, run_tr
 from samples.numpy_functions import changed
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
+    ConcretizationError,
     DataDependentShapeError,
     ImmutableScalarError,
     IndexTypeError,
@@ -280,6 +281,13 @@ def test_an_unknown_integer_reads_and_writes_its_entry(i: int) -> None:
         changed(lambda x, i: x.__setitem__((slice(None), i, [0, 2]), 1.0)), CUBE, np.int64(max(-3, min(i, 2)))
     )
     check(changed(lambda x, i: x.__setitem__(i, x[i] + 1)), ROW, np.int64(i))
+
+
+def test_numpys_own_array_takes_no_unknown_index_and_the_error_says_what_does() -> None:
+    with pytest.raises(ConcretizationError, match=r"np\.take\(table, i\) instead of table\[i\]"):
+        run_traced(lambda i: ROW[i], np.int64(1))
+    for use in (lambda i: np.take(ROW, i), lambda i: np.asarray(ROW)[i]):
+        assert run_traced(use, np.int64(1)) == ROW[1]
 
 
 @pytest.mark.parametrize(("i", "read"), [(6, 5), (100, 5), (-7, 0), (-100, 0)])

@@ -254,6 +254,7 @@ def test_folds_of_every_binary_ufunc_are_numpys(ufunc: Any) -> None:
         lambda x: np.add.reduce(x, initial=10, where=x > 0),
         lambda x: np.maximum.reduce(x, initial=1.75),
         lambda x: np.hypot.reduce(x, axis=(0, 1)),
+        lambda x: (np.hypot.reduce(-x[:1]), np.gcd.reduce(-x[:, :1].astype(int), axis=1)),
         lambda x: np.fmax.reduce(x, axis=None),
         lambda x: np.subtract.reduce(x, axis=1, initial=2),
         lambda x: np.bitwise_or.reduce(x.astype(int), axis=0, where=x > 0),

@@ -324,7 +324,11 @@ STATISTICS: dict[str, SymbolicProgram] = {
     "normalized-rows": P(normalized_rows, X),
     "softmax": P(softmax, ("f32[B, N]",)),
     "logsumexp": P(lambda x: np.logaddexp.reduce(x, axis=1), X, rtol=1e-14),
-    "accumulated-bits": P(lambda i: np.bitwise_or.reduce(i, axis=0), ("i64[B, N]",), "B == 5"),
+    "accumulated-bits": P(lambda i: np.bitwise_or.reduce(i, axis=0), ("i64[B, N]",), "B >= 5 and B <= 8"),
+    "length-of-one": P(
+        lambda x: (np.hypot.reduce(x), np.gcd.reduce(x.astype(int))), V, "N >= 5 and N <= 8", 1e-14
+    ),
+    "running-hypotenuse": P(lambda x: np.hypot.accumulate(x, axis=1), X, "N >= 5 and N <= 8", 1e-14),
     "quantile": P(lambda x: np.quantile(x, 0.5, axis=0), ("f64[2*B + 1, N]",)),
 }
 
@@ -340,7 +344,10 @@ SHAPES: dict[str, SymbolicProgram] = {
     "rows-and-columns-joined": P(lambda x: (np.r_[x[0], 0.0], np.c_[x, x]), X),
     "inserted": P(lambda x: np.insert(x, 1, 0.0), V),
     "deleted": P(lambda x: np.delete(x, 0, axis=0), X),
-    "deleted-many": P(lambda x: np.delete(x, [0, 2]), ("f64[B]",), "B == 5"),
+    "deleted-many": P(lambda x: np.delete(x, [2, 0, 2]), ("f64[B]",), "B >= 3"),
+    "deleted-slice": P(lambda x: np.delete(x, slice(3), axis=1), X, "N >= 3"),
+    "deleted-slice-beyond": P(lambda x: np.delete(x, slice(4, 10)), ("f64[B]",), "B == 5"),
+    "deleted-from-the-back": P(lambda x: np.delete(x, [0, -1]), ("f64[B]",), "B == 5"),
     "array-split": P(lambda x: np.array_split(x, 2), V),
     "windows": P(lambda x: np.lib.stride_tricks.sliding_window_view(x, 2).sum(axis=-1), V),
     "flattened": P(lambda x: x.reshape(-1), X),
@@ -524,6 +531,15 @@ CREATION: dict[str, SymbolicProgram] = {
         lambda x: np.add(*np.ogrid[: x.shape[0], 1 : x.shape[1] + 1]) + np.mgrid[0 : len(x), 0:9:2][1, 0, 2],
         X,
     ),
+    "ranges-of-floats": P(
+        lambda x: (
+            np.arange(0, len(x), 0.5),
+            np.arange(len(x), 1.5, -0.25),
+            np.arange(2.5, len(x)),
+            np.arange(len(x), 0.0),
+        ),
+        V,
+    ),
     "joined-range": P(lambda x: np.r_[0 : len(x), 5.0], V),
     "positions-added": P(positions_added, X, rtol=1e-14),
     "fromfunction": P(lambda x: np.fromfunction(lambda i, j: i * 2 + j, x.shape) + x, X),
@@ -572,6 +588,12 @@ PRODUCTS: dict[str, SymbolicProgram] = {
     "causal-attention": P(causal_attention, ("f64[N, 8]", "f64[N, 8]", "f64[N, 8]")),
     "pairwise-distances": P(pairwise_distances, ("f64[B, K]", "f64[N, K]")),
     "cross": P(lambda x, y: np.cross(x, y), ("f64[B, 3]", "f64[B, 3]")),
+    "convolved-with-any": P(
+        lambda x, k: [np.convolve(x, k, mode) for mode in ("full", "same", "valid")],
+        ("f64[N + M]", "f64[M]"),
+        rtol=1e-12,
+    ),
+    "correlated": P(lambda x, k: np.correlate(x, k, "same"), ("f64[N]", "c128[B]"), "B <= N", 1e-12),
     "convolved": P(lambda x: np.convolve(x, [1.0, 2.0], mode="valid"), V, rtol=1e-14),
     "solved": P(lambda x, y: np.linalg.solve(x, y), ("f64[B, 3, 3]", "f64[B, 3, 1]"), rtol=1e-12),
     "inverted": P(lambda x: np.linalg.inv(x @ x.T + 3 * np.eye(x.shape[0])), X, rtol=1e-12),
