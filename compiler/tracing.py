@@ -1,5 +1,6 @@
 """`Trace`: the recording of one call of a user's function, with what it captures and what it knows."""
 
+import functools
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -31,6 +32,7 @@ _INTERNAL = (
     join(dirname(np.__file__), ""),
     join(dirname(dirname(np.__file__)), "scipy", ""),
     OPTREE,
+    functools.__file__,
     "<__array_function__",
 )
 
@@ -266,7 +268,7 @@ def _fixed(param: Any) -> Any:
 
 
 def is_library(file: str) -> bool:
-    """Whether code in this file is Tracemill's, NumPy's or SciPy's rather than the user's."""
+    """Whether code in this file is Tracemill's, NumPy's or SciPy's, or calls theirs, rather than the user's."""
     return file.startswith(_INTERNAL)
 
 

@@ -16,10 +16,10 @@ YES, LINEAR, ZERO, NESTED, DECOMPOSED, HEADER, BY_KERNEL, FIXES = (
 )  # fmt: skip
 
 SPECIALISES = {
-    "cumprod": "its derivative takes log₂ n doubling steps",
-    "cumlogsumexp": "its derivative takes log₂ n doubling steps",
+    "cumprod": "its derivative takes log₂ n doubling steps, and is for lengths that need as many",
+    "cumlogsumexp": "its derivative takes log₂ n doubling steps, and is for lengths that need as many",
     "det": "its derivative is written out up to three rows",
-    "scatter": "the derivative of mode multiply takes log₂ n doubling steps",
+    "scatter": "the derivative of mode multiply takes log₂ n doubling steps, and is for as many",
     "tiled": "its transforms take one tile after the other",
 }
 """The ops that, or whose transforms, are not for all sizes at once, and why."""

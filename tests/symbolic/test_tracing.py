@@ -176,6 +176,12 @@ def test_a_guard_names_the_line_that_asked() -> None:
         sum,
         lambda x: np.zeros(int(np.prod(x.shape))) + x,
         lambda x: x if x.shape[0] / 2 > 2 else -x,
+        lambda x: np.apply_along_axis(np.sum, 1, x[:, None] * x),
+        lambda x: np.subtract.accumulate(x) * 2,
+        lambda x: np.insert(x, [1, 3], 0.0),
+        lambda x: np.stack(np.triu_indices(x.shape[0], 1, 3)) + x[0],
+        lambda x: np.arange(0, x.shape[0], 0.1)[: len(x)] * x,
+        tm.laplacian(lambda x: np.sum(x**3)),
     ],
 )
 def test_what_python_needs_as_an_int_holds_for_this_size_only(function: Callable[..., Any]) -> None:
