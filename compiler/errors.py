@@ -1178,13 +1178,13 @@ class HostFallbackWarning(RuntimeWarning):
     Triton is not installed, or it does not compile a kernel of the function, or the GPU does not run that. This is
     found out before anything runs. Each call copies the arrays to the host, and the results back.
 
-    >>> import os, sys, numpy as np, tracemill as tm
+    >>> import os, numpy as np, tracemill as tm
     >>> import warnings
     >>> from unittest.mock import patch
-    >>> x = tm.device_put(np.zeros(3))
-    >>> with patch.dict(os.environ, {"TRACEMILL_CACHE": "0"}), patch.dict(sys.modules, {"triton": None}):
-    ...     with warnings.catch_warnings(record=True) as caught:
-    ...         warnings.simplefilter("always")
+    >>> x, missing = tm.device_put(np.zeros(3)), tm.errors.MissingPackageError("compiling for GPUs needs Triton")
+    >>> with patch.dict(os.environ, {"TRACEMILL_CACHE": "0"}), warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     with patch("tracemill.runtime.gpu.build.build_program", side_effect=missing):
     ...         y = tm.compile(np.cos)(x)
     >>> y, caught[0].category.__name__
     (DeviceArray([1., 1., 1.], f64[3] on cuda:0), 'HostFallbackWarning')

@@ -42,6 +42,10 @@ HEAVY = {
     "docs/tutorial/first-function.md",
 }  # they take more than a few seconds
 
+if find_spec("triton") is not None:
+    # Before an example loads Triton, which compiles from then on and interprets nothing.
+    importlib.import_module("triton_interpreter")
+
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (\w+\.py)\n")
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[\w-]+)?\)")

@@ -7,6 +7,7 @@ has none. What is slow is made fast.
 
 import gc
 import linecache
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -39,6 +40,9 @@ def interpreting() -> Generator[None]:
         if collects:
             gc.enable()
 
+
+if "triton" in sys.modules:
+    raise ImportError("Triton is loaded, and compiles: import its interpreter when tests are collected")
 
 with interpreting():
     import triton

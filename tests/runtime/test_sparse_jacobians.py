@@ -228,23 +228,21 @@ def test_scipy_matrices_cannot_be_traced(f: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     "f", [tm.jacobian(heat, sparse=True), tm.hessian(rosenbrock, sparse=True), tm.sparsity(heat)]
 )
-def test_without_scipy_the_error_says_so(f: Callable[..., Any]) -> None:
-    with (
-        patch.dict(sys.modules, {"scipy.sparse": None}),
-        pytest.raises(
-            MissingPackageError,
-            match=r"\((heat|rosenbrock)\) needs SciPy, which is not installed: pip install scipy",
-        ),
+def test_without_scipy_the_error_says_so(f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(
+        MissingPackageError,
+        match=r"\((heat|rosenbrock)\) needs SciPy, which is not installed: pip install scipy",
     ):
         f(X)
     assert issubclass(MissingPackageError, ImportError)
 
 
-def test_without_scipy_a_diagonal_takes_a_product_per_entry() -> None:
+def test_without_scipy_a_diagonal_takes_a_product_per_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = tm.hessian_diag(rosenbrock)(X)
-    with patch.dict(sys.modules, {"scipy.sparse": None}):
-        np.testing.assert_allclose(tm.hessian_diag(rosenbrock)(X), expected)
-        assert products(tm.laplacian(rosenbrock), X) == 8
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    np.testing.assert_allclose(tm.hessian_diag(rosenbrock)(X), expected)
+    assert products(tm.laplacian(rosenbrock), X) == 8
 
 
 def test_misuse_is_named() -> None:

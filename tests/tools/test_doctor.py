@@ -4,7 +4,6 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -104,9 +103,9 @@ def test_gpus_are_shown_with_what_they_are(terminal: Terminal, stub_gpu: StubGpu
     assert found["value"] == "Stub GPU 1, cuda:sm_100, 256.0 MiB of 256.0 MiB free, driver for CUDA 12.8"
 
 
-def test_why_there_is_no_gpu_is_said(terminal: Terminal) -> None:
+def test_why_there_is_no_gpu_is_said(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     driver.cache_clear()
-    with patch.dict(sys.modules, {"cuda.bindings.driver": None}):
-        found = findings(terminal)["GPUs", "CUDA"]
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", None)
+    found = findings(terminal)["GPUs", "CUDA"]
     assert found["ok"] is None
     assert 'pip install "tracemill[gpu]"' in found["value"]

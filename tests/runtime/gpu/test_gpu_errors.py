@@ -4,7 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -22,11 +21,9 @@ def load(code: bytes, **changes: Any) -> LoadedKernel:
     return LoadedKernel(gpu(), code, "f", **{"warps": 4, "shared_bytes": 0, "pointers": 1, **changes})
 
 
-def test_cuda_bindings_that_are_missing_are_named() -> None:
-    with (
-        patch.dict(sys.modules, {"cuda.bindings.driver": None}),
-        pytest.raises(tm.errors.MissingPackageError, match=r'pip install "tracemill\[gpu\]"'),
-    ):
+def test_cuda_bindings_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", None)
+    with pytest.raises(tm.errors.MissingPackageError, match=r'pip install "tracemill\[gpu\]"'):
         started()
 
 
