@@ -101,6 +101,17 @@ def f(x: f64[B, 2, 3, N], w: f64[B, 17, 3, B]) -> f64[B, 2, 17, B + 2*N]:  # B i
     y: f64[B, 2, 17, B + 2*N] = conv(x, w, strides=(1,), padding=((B, B),), input_dilation=(2,), kernel_dilation=(1,))
     return y
 """,
+    "recurrence": """
+def f(n: f64[], x: f64[M], N: f64[N, M], c: f64[N]) -> (f64[], f64[M], f64[N, M]):  # N in 1.., M in 1..
+    def step(n: f64[], x: f64[M], M: f64[M], size_1: f64[]) -> (f64[], f64[M], f64[M]):
+        a: f64[M] = multiply(x, size_1)
+        b: f64[M] = add(a, M)
+        t: f64[M] = tanh(b)
+        m: f64[] = add(n, size_1)
+        return m, t, b
+    m: f64[], y: f64[M], r: f64[N, M] = scan(n, x, N, c, graph=step, counts=(0, 2), length=N, reverse=True)
+    return m, y, r
+""",
 }
 
 SORTED = {

@@ -62,8 +62,6 @@ class TritonKernel:
     """How many of them are outputs."""
     constants: tuple[Constant, ...] = ()
     """The arrays that the functions read besides the inputs."""
-    made_for: tuple[tuple[str, int], ...] = ()
-    """The named sizes for whose values alone the functions are."""
 
     @property
     def text(self) -> str:

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ...call_key import call_key
-from ...fixing import Fixing
 from ...ir import Call, Constant, Graph, Value, called
 from ...kernel import MOVES, PLACES, PRODUCTS, REDUCTIONS, is_elementwise
 from ...naming import constant_key
-from ...sizes import is_symbolic, sizes_in_call
-from ...symbolic_size import SymbolicSize
+from ...sizes import is_symbolic
 from ..python_text import Names
 from .choice import RULES, Choice
 from .definitions import definitions
@@ -28,25 +26,6 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 '''
-
-OF_ANY_SIZE: Final = (
-    "attention",
-    "attention_gradient_by_sums",
-    "attention_with_sums",
-    "conv",
-    "cumlogsumexp",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "dot",
-    "kernel",
-    "random_bits",
-    "scatter",
-    "sort",
-    "top_k",
-)
-"""What is no loop nest, and has functions for all sizes."""
 
 ATTENTION: Final = "attention"
 """A step that is no product, and has a tile."""
@@ -113,40 +92,10 @@ def _title(function: str) -> str:
 
 def call_kernel(call: Call, name: str, choice: Choice = RULES) -> TritonKernel | None:
     """The Triton functions that compute a call from its `operands`; None if there are none."""
-    fixed = _of_known_sizes(call)
-    if fixed is not None:
-        kernel = call_kernel(fixed[0], name, choice)
-        return None if kernel is None else replace(kernel, made_for=fixed[1])
     graph = kernel_graph(call, name)
     if graph is None or call.op in PRODUCTS or call.op == ATTENTION:
         return step_kernel(call, name, choice)
     return graph_kernel(graph, name, choice)
-
-
-def _of_known_sizes(call: Call) -> tuple[Call, tuple[tuple[str, int], ...]] | None:
-    """A call that is no loop nest, for the named sizes of the call at hand, and these; None of others.
-
-    Guards say then that they are the same in all calls of the program.
-    """
-    calls = (
-        [call, *(inner for graph in called((call,)) for inner in graph.calls)]
-        if call.op == "kernel"
-        else [call]
-    )
-    if all(_is_loop(inner) or inner.op in OF_ANY_SIZE for inner in calls):
-        return None
-    sizes = [size for value in call.inputs for size in value.shape if isinstance(size, SymbolicSize)]
-    named = {str(part): part for size in (*sizes, *sizes_in_call(call)) for part in size.sizes}
-    if not named:
-        return None
-    if not _has_kernel(Fixing(lambda size: size.typical).call(call)):
-        return None
-    known = {name: int(named[name]) for name in sorted(named)}
-    return Fixing(lambda size: size.at(known)).call(call), tuple(known.items())
-
-
-def _has_kernel(call: Call) -> bool:
-    return call_kernel(call, "kernel") is not None
 
 
 def kernel_graph(call: Call, name: str) -> Graph | None:

@@ -73,8 +73,6 @@ class LaunchStep:
     """The function's arguments, but for the numbers."""
     numbers: tuple[Number, ...] = ()
     """The arguments behind them."""
-    made_for: tuple[tuple[str, int], ...] = ()
-    """The named sizes for whose values alone the function is, as guards of the program say."""
 
     @property
     def touched(self) -> tuple[Slot, ...]:
@@ -84,9 +82,7 @@ class LaunchStep:
     def __str__(self) -> str:
         arguments = ", ".join([*(slot.name for slot in self.slots), *map(str, self.numbers)])
         count = self.programs if isinstance(self.programs, SymbolicSize) else f"{self.programs:_}"
-        sizes = ", ".join(f"{name} = {size}" for name, size in self.made_for)
-        behind = f"  # made for {sizes}" if sizes else ""
-        return f"launch {self.function}[{count} × {self.warps} warps]({arguments}){behind}"
+        return f"launch {self.function}[{count} × {self.warps} warps]({arguments})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,8 +121,7 @@ def _step(step: Step) -> dict[str, Any]:
         case LaunchStep():
             sizes = {"programs": _size(step.programs), "warps": step.warps, "stages": step.stages}
             numbers = {"numbers": list(map(_number, step.numbers))} if step.numbers else {}
-            made_for = {"made_for": [list(pair) for pair in step.made_for]} if step.made_for else {}
-            slots = {"slots": _slots(step.slots), **numbers, **made_for}
+            slots = {"slots": _slots(step.slots), **numbers}
             return {"step": "launch", "function": step.function, **sizes, **slots}
         case CopyStep():
             return {"step": "copy", "source": _slot(step.source), "target": _slot(step.target)}
@@ -206,9 +205,8 @@ class _Reader:
             case "launch":
                 sizes = self.size(given["programs"]), _count(given["warps"]), _count(given["stages"])
                 numbers = tuple(map(self.number, given.get("numbers", ())))
-                made_for = tuple((_text(name), _count(size)) for name, size in given.get("made_for", ()))
                 slots = self.slots(given["slots"])
-                return LaunchStep(_text(given["function"]), *sizes, slots, numbers, made_for)
+                return LaunchStep(_text(given["function"]), *sizes, slots, numbers)
             case "copy":
                 return CopyStep(self.slot(given["source"]), self.slot(given["target"]))
             case "host":

@@ -179,7 +179,6 @@ def _launches(call: Call, kernel: TritonKernel) -> Task:
                 launch.stages,
                 tuple(known[i] for i in launch.buffers),
                 launch.numbers,
-                kernel.made_for,
             )
             for launch in kernel.launches
         ]

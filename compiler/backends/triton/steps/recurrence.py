@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ....affine import is_one, same
 from ....ir import ArrayType, Call, Constant, Graph, Location, Value, called
 from ....kernel import is_elementwise
 from ....memory_plan import RENAMES
+from ....symbolic_size import is_known
 from ....text import location_text
 from ...python_text import Names
-from ..blocks import FAR
+from ..assumed import pieces
 from ..expression import expression
 from ..kernel import TritonKernel, can_compute
 from ..literals import triton_literal
+from .step_sizes import StepSizes
 from .step_writer import StepWriter
 
 BLOCK: Final = 128
@@ -26,14 +29,30 @@ def recurrence(call: Call, name: str) -> TritonKernel | None:
     """The function of a scan; None if an element of a turn needs others than its own of the turn before."""
     params: Any = call.params
     body: Graph = params["graph"]
-    sizes = {value.type.size for value in _values(body)} - {1}
-    if len(sizes) > 1 or 0 in sizes or not _is_elementwise(body) or len(list(_values(body))) > LONGEST:
+    values = _values(body)
+    size = next((value.type.size for value in values if not is_one(value.type.size)), 1)
+    if not is_known(size > 0) or not all(_is_of_size(value, size) for value in values):
+        return None
+    if not _is_elementwise(body) or len(values) > LONGEST:
         return None
     writer = StepWriter(call)
-    size = max(sizes, default=1)
-    writer.function(_Text(call, name, size).text(writer.pointers))
-    writer.launch(name, -(-size // BLOCK), BLOCK // 32 if size > 1 else 1, writer.buffers)
+    writer.function(_Text(call, name, size, writer.pointers, sizes := _sizes(writer)).text())
+    warps = 1 if is_one(size) else BLOCK // 32
+    writer.launch(name, pieces(size, BLOCK), warps, writer.buffers, numbers=sizes.given)
     return writer.kernel()
+
+
+def _sizes(writer: StepWriter) -> StepSizes:
+    """How sizes stand in the function, which counts through the arrays that have a row for each turn."""
+    params: Any = writer.call.params
+    consts, carried = params["counts"]
+    whole = (*writer.call.inputs[consts + carried :], *writer.call.outputs[carried:])
+    return writer.sizes(*(value.type.size for value in whole))
+
+
+def _is_of_size(value: Value, size: int) -> bool:
+    """Whether it has so many elements, or one."""
+    return is_one(value.type.size) or same(value.type.size, size)
 
 
 def _values(graph: Graph) -> Sequence[Value]:
@@ -56,7 +75,7 @@ def _is_elementwise(graph: Graph) -> bool:
 
 
 def _spreads_a_number(call: Call) -> bool:
-    return call.op == "broadcast_to" and call.inputs[0].type.size in (1, call.outputs[0].type.size)
+    return call.op == "broadcast_to" and _is_of_size(call.inputs[0], call.outputs[0].type.size)
 
 
 @dataclass(slots=True)
@@ -66,27 +85,30 @@ class _Text:
     call: Call
     name: str
     size: int
+    pointers: str
+    sizes: StepSizes
     lines: list[str] = field(default_factory=list[str])
     shown: Location | None = None
     names: Names = field(
         default_factory=lambda: Names(["tl", "triton", "libdevice", "i", "i_in", "row", "turn"])
     )
 
-    def text(self, pointers: str) -> str:
+    def text(self) -> str:
         params: Any = self.call.params
         body, length = params["graph"], params["length"]
         consts, carried = params["counts"]
-        whole = [*self.call.inputs[consts + carried :], *self.call.outputs[carried:]]
-        wide = ".to(tl.int64)" if any(value.type.size >= FAR for value in whole) else ""
-        if self.size > 1:
+        turns, last = self.sizes.text(length), self.sizes.text(length - 1)
+        if not is_one(self.size):
             self.lines.append(f"    i = tl.program_id(0) * {BLOCK} + tl.arange(0, {BLOCK})")
-            self.lines.append(f"    i_in = i < {self.size}")
+            self.lines.append(f"    i_in = i < {self.sizes.text(self.size)}")
+        for name in self.sizes.names:
+            self.names.claim(name)
         inputs = [self.names.claim(name) for name in body.input_names]
         for number in range(consts + carried):
             self.load("    ", inputs[number], f"x{number}_ptr", body.inputs[number].type)
-        self.lines.append(f"    for turn in range({length}):")
-        turn = f"({length - 1} - turn)" if params.get("reverse", False) else "turn"
-        self.lines.append(f"        row = {turn}{wide}")
+        self.lines.append(f"    for turn in range({turns}):")
+        turn = f"({last} - turn)" if params.get("reverse", False) else "turn"
+        self.lines.append(f"        row = {turn}{self.sizes.wide}")
         for number in range(consts + carried, len(inputs)):
             self.load("        ", inputs[number], f"x{number}_ptr", body.inputs[number].type, "row")
         results = self.graph(body, inputs)
@@ -98,7 +120,8 @@ class _Text:
             self.lines.append(f"        {', '.join(carries)} = {', '.join(results[:carried])}")
             for number, carry in enumerate(carries):
                 self.store("    ", f"out{number}_ptr", carry, body.outputs[number].type)
-        return "\n".join(["@triton.jit", f"def {self.name}({pointers}):", *self.lines, ""])
+        head = f"def {self.name}({self.sizes.behind(self.pointers)}):"
+        return "\n".join(["@triton.jit", head, *self.lines, ""])
 
     def graph(self, graph: Graph, inputs: Sequence[str]) -> list[str]:
         """The lines that compute a graph; the names of its outputs."""
@@ -118,7 +141,7 @@ class _Text:
     def element(self, call: Call, operands: Sequence[str]) -> str:
         given, made = call.inputs[0].type.size, call.outputs[0].type.size
         if not is_elementwise(call):
-            if given == made:
+            if same(given, made):
                 return operands[0]
             text = f"tl.broadcast_to({operands[0]}, ({BLOCK},))"
         else:
@@ -141,7 +164,7 @@ class _Text:
 
     def place(self, type: ArrayType, row: str) -> tuple[str, str]:
         """Behind a pointer, the place of the element; and the mask of the block."""
-        if type.size == 1:
+        if is_one(type.size):
             return (f" + {row}" if row else ""), ""
-        rows = f" + {self.size} * {row}" if row else ""
+        rows = f" + {self.sizes.factor(self.size)} * {row}" if row else ""
         return f"{rows} + i", ", mask=i_in"
