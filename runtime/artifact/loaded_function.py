@@ -159,7 +159,7 @@ class _Replay(StandIn):
         graph = self.artifact.program.graph
         if not self.reader.dims:
             return graph
-        sizes = self.read_sizes(self._shapes(leaves))
+        sizes: dict[str, Any] = self.read_sizes(self._shapes(leaves))
         if all(sizes[repr(dim)] is dim for dim in self.reader.dims):
             return graph
         key = tuple(sizes.values())

@@ -4,10 +4,14 @@ The right matrix is packed in panels as wide as a tile, the left one in tiles; o
 tiles of a block of rows (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", TOMS 34, 2008).
 """
 
+from collections.abc import Mapping, Sequence
 from string import Template
 from typing import Final
 
+from ....ir import Dim
 from ....memory_plan import aligned
+from ....symbolic_size import SymbolicSize, maximum, minimum
+from ..sizes import factor_text, size_parameters, size_variable
 
 HEIGHT: Final = 6
 """Rows of a tile."""
@@ -35,11 +39,12 @@ enum { ${name}_lanes = 64 / sizeof($type) };
 #else
 enum { ${name}_lanes = 32 / sizeof($type) };
 #endif
-enum { ${name}_width = 2 * ${name}_lanes, ${name}_panels = ($columns + ${name}_width - 1) / ${name}_width };
+enum { ${name}_width = 2 * ${name}_lanes$counted };
 typedef $type ${name}_vector __attribute__((vector_size(${name}_lanes * sizeof($type)), aligned($size), may_alias));
 
 // A panel of the right matrix, its rows from one on: as they are read, with zeros beside the last column.
-static void ${name}_pack(const $type *restrict x$right, $type *restrict packed, long batch, long first, long depth,
+static void ${name}_pack(${taken}const $type *restrict x$right, $type *restrict packed, long batch, \
+long first, long depth,
     long panel)
 {
     const long start = panel * ${name}_width, left = $columns - start;
@@ -73,7 +78,7 @@ $stores
 }
 
 // A block of rows: `room` holds its tiles.
-static void ${name}_block(const $type *restrict x$left, const $type *restrict packed, $type *restrict out0,
+static void ${name}_block(${taken}const $type *restrict x$left, const $type *restrict packed, $type *restrict out0,
     $type *restrict room, long batch, long first, long depth, long begin)
 {
     const long end = begin + $block < $rows ? begin + $block : $rows;
@@ -84,7 +89,7 @@ static void ${name}_block(const $type *restrict x$left, const $type *restrict pa
                 const long i0 = start + row, k = first + entry;
                 tile[row] = i0 < end ? x$left[($left_batch) + ($left_row) + ($left_k)] : 0;
             }
-    for (long panel = 0; panel < ${name}_panels; panel++) {
+    for (long panel = 0; panel < $panels; panel++) {
         const long column = panel * ${name}_width, beside = $columns - column;
         const long width = beside < ${name}_width ? beside : ${name}_width;
         for (long start = begin; start < end; start += $height) {
@@ -111,34 +116,44 @@ static void $name($parameters, long threads)
         for (long first = 0; first < $length; first += $depth) {
             const long depth = first + $depth < $length ? $depth : $length - first;
             #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-            for (long panel = 0; panel < ${name}_panels; panel++)
-                ${name}_pack(x$right, packed + panel * ${name}_width * depth, batch, first, depth, panel);
+            for (long panel = 0; panel < $panels; panel++)
+                ${name}_pack(${given}x$right, packed + panel * ${name}_width * depth, batch, first, depth, panel);
             #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
             for (long begin = 0; begin < $rows; begin += $block)
-                ${name}_block(x$left, packed, out0, rooms + begin * $depth, batch, first, depth, begin);
+                ${name}_block(${given}x$left, packed, out0, rooms + begin * $depth, batch, first, depth, begin);
         }
 }
 """)
 
 
-def block_rows(rows: int) -> int:
+def block_rows(rows: Dim) -> Dim:
     """The rows of a block: whole tiles, and some blocks if there are rows for them."""
-    tiles = -(-rows // (HEIGHT * LEAST_BLOCKS))
-    return min(ROWS, HEIGHT * max(1, tiles))
+    tiles = (rows + (HEIGHT * LEAST_BLOCKS - 1)) // (HEIGHT * LEAST_BLOCKS)
+    return minimum(ROWS, HEIGHT * maximum(1, tiles))  # type: ignore[no-any-return]
 
 
-def memory_bytes(rows: int, columns: int, length: int, itemsize: int) -> tuple[int, int]:
+def memory_bytes(rows: Dim, columns: Dim, length: Dim, itemsize: int) -> tuple[Dim, Dim]:
     """What the panels take, and what these and the tiles do."""
     widest = 2 * VECTOR // itemsize
-    depth = min(DEPTH, length)
-    panels = aligned(-(-columns // widest) * widest * depth * itemsize)
+    depth = minimum(DEPTH, length)
+    panels = aligned((columns + (widest - 1)) // widest * widest * depth * itemsize)
+    if isinstance(rows, SymbolicSize):  # at least what whole blocks take
+        return panels, panels + aligned((rows + block_rows(rows)) * DEPTH * itemsize)
     blocks = -(-rows // block_rows(rows))
     return panels, panels + aligned(blocks * block_rows(rows) * DEPTH * itemsize)
 
 
-def blocked_text(texts: dict[str, object], memory: str, behind: int, batches: int, itemsize: int) -> str:
-    """The function of a product; `texts` are those of `products.Product`."""
-    rows = int(str(texts["rows"]))
+def blocked_text(
+    texts: Mapping[str, object],
+    rows: Dim,
+    memory: str,
+    behind: Dim,
+    batches: Dim,
+    itemsize: int,
+    sizes: Sequence[str],
+) -> str:
+    """The function of a product of so many `rows`; `texts` are those of `products.Product`, `sizes` its named ones."""
+    panels = f"({texts['columns']} + {texts['name']}_width - 1) / {texts['name']}_width"
     names = [f"sum{row}{side}" for row in range(HEIGHT) for side in "ab"]
     products = [f"        sum{row}{side} += left[{row}] * {side};" for row in range(HEIGHT) for side in "ab"]
     stores = [
@@ -149,12 +164,16 @@ def blocked_text(texts: dict[str, object], memory: str, behind: int, batches: in
     return _TEXT.substitute(
         texts,
         memory=memory,
-        behind=behind,
-        batches=batches,
+        behind=factor_text(behind),
+        batches=factor_text(batches),
+        counted="" if sizes else f", {texts['name']}_panels = {panels}",
+        panels=f"({panels})" if sizes else f"{texts['name']}_panels",
+        taken="".join(f"{parameter}, " for parameter in size_parameters(sizes)),
+        given="".join(f"{size_variable(size)}, " for size in sizes),
         size=itemsize,
         height=HEIGHT,
         depth=DEPTH,
-        block=block_rows(rows),
+        block=factor_text(block_rows(rows)),
         sums=", ".join(f"{name} = {{0}}" for name in names),
         products="\n".join(products),
         stores="\n".join(stores),

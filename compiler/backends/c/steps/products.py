@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from string import Template
 from typing import Any
 
 from ....affine import is_one, same
-from ....ir import Call, Shape
+from ....ir import Call, Dim, Shape
 from ....symbolic_size import SymbolicSize, is_known, maximum
 from ..blas import OF_DTYPE
 from ..function import CFunction, COptions
@@ -80,6 +80,16 @@ $tiles
         }\
 """)
 
+_OVERLAPPING_LOOP = Template("""\
+    for (long next = 0; $condition && next < $columns; next += $width)
+        for (long group = begin; group < end; group++) {
+            const long first = next + $width < $columns ? next : $columns - $width;
+            const long batch = group / $groups, i = group % $groups * $height;
+            $type *restrict out = out0 + (batch * $rows + i) * $columns + first;
+$tiles
+        }\
+""")
+
 _TILE = Template("""\
             $condition{
 $pointers
@@ -89,6 +99,16 @@ $products
                 }
 $stores
             }\
+""")
+
+_BY_SIZE = Template("""\
+static void $name($parameters, long threads)
+{
+    if ($small)
+        $here($taken, threads);
+    else
+        $blocked($given, threads);
+}
 """)
 
 IN_LOOP = 64
@@ -142,9 +162,10 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
     by_blas = parts is not None or (is_blas and in_loop and options.blas)
     if is_large and not by_blas and not options.alone:
         return None
-    if is_large and not is_thin and not by_blas and not has_sizes:
+    by_blocks = is_large and not is_thin and not by_blas
+    if by_blocks and not has_sizes:
         return _blocked(call, name, left, right, length)
-    whole, name = name, f"{name}_here" if by_blas else name
+    whole, name = name, f"{name}_here" if by_blas or by_blocks else name
     product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)
     inputs, outputs = tuple(value.type for value in call.inputs), (call.outputs[0].type,)
     sizes = names_in_call(call)
@@ -175,7 +196,30 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
                 without="" if is_known(flops >= 1) else f" || {factor_text(flops)} == 0",
                 multiply=OF_DTYPE[dtype.name],
             )
-    return CFunction(whole, text, inputs, outputs, frozenset(), work, sizes=sizes)
+    here = CFunction(name, text, inputs, outputs, frozenset(), work, sizes=sizes)
+    if not by_blocks:
+        return replace(here, name=whole)
+    return _by_size(whole, here, _blocked(call, f"{whole}_blocked", left, right, length), left, right, length)
+
+
+def _by_size(
+    name: str, here: CFunction, blocked: CFunction, left: "Side", right: "Side", length: Dim
+) -> CFunction:
+    """The function of a product that is large for some sizes, and for others small or as thin as a vector."""
+    counts = [left.entries, right.entries, length]
+    small = [f"{' * '.join(map(factor_text, counts))} <= {IN_LOOP**3}"]
+    small += [f"{factor_text(count)} == 1" for count in counts if isinstance(count, SymbolicSize)]
+    declared = parameters(blocked.inputs, blocked.outputs, sizes=blocked.sizes)
+    text = _BY_SIZE.substitute(
+        name=name,
+        parameters=", ".join(declared),
+        small=" || ".join(small),
+        here=here.name,
+        taken=", ".join(names(parameters(here.inputs, here.outputs, sizes=here.sizes))),
+        blocked=blocked.name,
+        given=", ".join(names(declared)),
+    )
+    return replace(blocked, name=name, text="\n".join([here.text, blocked.text, text]), work=here.work)
 
 
 def _blocked(call: Call, name: str, left: "Side", right: "Side", length: int) -> CFunction:
@@ -186,10 +230,11 @@ def _blocked(call: Call, name: str, left: "Side", right: "Side", length: int) ->
     behind, nbytes = memory_bytes(left.entries, right.entries, length, dtype.itemsize)
     outputs = (out, memory_type(nbytes))
     batches = math.prod(left.shape[axis] for axis in left.batch)
-    texts = product.texts(", ".join(parameters(inputs, outputs)))
-    text = blocked_text(texts, "out1", behind, batches, dtype.itemsize)
-    work = 1 + round(batches * left.entries * right.entries * length * dtype.itemsize / 256)
-    return CFunction(name, text, inputs, outputs, frozenset(), work)
+    sizes = names_in_call(call)
+    texts = product.texts(", ".join(parameters(inputs, outputs, sizes=sizes)))
+    text = blocked_text(texts, left.entries, "out1", behind, batches, dtype.itemsize, sizes)
+    work = 1 + scaled(batches * left.entries * right.entries * length, dtype.itemsize / 256)
+    return CFunction(name, text, inputs, outputs, frozenset(), work, sizes=sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,14 +380,21 @@ class Product:
         """A few rows and columns of the result at once, in registers."""
         lanes = max(1, VECTOR // self.itemsize) if self.is_dense else 1
         columns = self.right.entries
-        has_size = isinstance(columns, SymbolicSize)
-        width = 2 * lanes if has_size else min(2 * lanes, columns)
-        whole = columns // width * width
-        loops = [self._loop(0, whole, _pieces(width, lanes), declared)]
-        left_over = [1] if has_size else _pieces(columns - whole, lanes)
-        if not same(whole, columns):
-            loops.append(self._loop(whole, columns, left_over, declared))
-        used = _pieces(width, lanes) + left_over
+        if isinstance(columns, SymbolicSize):
+            widths = sorted({2 * lanes, max(1, lanes // 2), 1}, reverse=True)
+            loops = [
+                self._overlapping_loop(_pieces(width, lanes), wider, declared)
+                for wider, width in zip((None, *widths), widths, strict=False)
+            ]
+            used = [piece for width in widths for piece in _pieces(width, lanes)]
+        else:
+            width = min(2 * lanes, columns)
+            whole = columns // width * width
+            loops = [self._loop(0, whole, _pieces(width, lanes), declared)]
+            left_over = _pieces(columns - whole, lanes)
+            if whole != columns:
+                loops.append(self._loop(whole, columns, left_over, declared))
+            used = _pieces(width, lanes) + left_over
         return _BY_TILES.substitute(
             self.texts(declared), vectors=self._vector_types(used), loops="\n".join(loops)
         )
@@ -353,6 +405,22 @@ class Product:
         return self.right.offset(self.right.free, "j") == "j"
 
     def _loop(self, first: int, last: int, pieces: list[int], declared: str) -> str:
+        return _TILE_LOOP.substitute(
+            self._of_loop(pieces, declared),
+            first=factor_text(first),
+            last=factor_text(last),
+        )
+
+    def _overlapping_loop(self, pieces: list[int], wider: int | None, declared: str) -> str:
+        """All columns, where there are enough for a tile, and not for a `wider` one: the last tile may meet another."""
+        columns, width = factor_text(self.right.entries), sum(pieces)
+        conditions = [f"{columns} >= {width}"] * (width > 1) + [f"{columns} < {wider}"] * (wider is not None)
+        return _OVERLAPPING_LOOP.substitute(
+            self._of_loop(pieces, declared), condition=" && ".join(conditions)
+        )
+
+    def _of_loop(self, pieces: list[int], declared: str) -> dict[str, object]:
+        """What the text of a loop over tiles takes."""
         rows = self.left.entries
         groups = (rows + (self.height - 1)) // self.height
         tiles = [self._tile(self.height, pieces, "", declared)]
@@ -365,15 +433,12 @@ class Product:
                 tiles.append(self._tile(1, pieces, turns, declared, beside=True))
             else:
                 tiles.append(self._tile(rest, pieces, "else ", declared))
-        return _TILE_LOOP.substitute(
-            self.texts(declared),
-            first=factor_text(first),
-            last=factor_text(last),
-            width=sum(pieces),
-            groups=factor_text(groups),
-            height=self.height,
-            tiles="\n".join(tiles),
-        )
+        return self.texts(declared) | {
+            "width": sum(pieces),
+            "groups": factor_text(groups),
+            "height": self.height,
+            "tiles": "\n".join(tiles),
+        }
 
     def _tile(
         self, height: int, pieces: list[int], condition: str, declared: str, *, beside: bool = False
