@@ -23,7 +23,7 @@ from .functions import (
 )
 from .ir import Constant, Shape, Value
 from .storage import Flip, Reshape, Slice, Storage, Strides, View
-from .symbolic_size import SymbolicSize, joint_shape, same_shape
+from .symbolic_size import SymbolicSize, greatest, joint_shape, least, maximum, same_shape, suppose
 from .trace import bind
 from .tracing import require_trace, user_location
 
@@ -118,8 +118,10 @@ class _Plan:
             raise ArgumentValueError("slice step cannot be zero", user_location())
         if step > 0:
             start, stop = _within(index.start, 0, dim, 0, dim), _within(index.stop, dim, dim, 0, dim)
-            if not start <= stop:
-                start, stop, step = 0, 0, 1
+            if not suppose(start <= stop):
+                start, stop, step = (
+                    (0, 0, 1) if suppose(stop < start) else (start, maximum(start, stop), step)
+                )
         else:
             last = _within(index.start, dim - 1, dim, -1, dim - 1)
             before = _within(index.stop, -1, dim, -1, dim - 1)
@@ -245,9 +247,8 @@ def _within(end: Any, default: Any, dim: Any, low: Any, high: Any) -> Any:
     if end is None:
         return default
     if not end >= 0:
-        end = end + dim
-        return max(end, low)
-    return min(end, high)
+        return greatest(end + dim, low)
+    return least(end, high)
 
 
 def _consumed(item: Any) -> int:

@@ -167,6 +167,20 @@ def maximum(left: Any, right: Any) -> Any:
     return max(left, right)
 
 
+def least(left: Any, right: Any) -> Any:
+    """The lesser of two sizes: that which it is for the call at hand, as a guard; without a call, `minimum`."""
+    if suppose(left <= right):
+        return left
+    return right if is_known(right <= left) or suppose(right < left) else minimum(left, right)
+
+
+def greatest(left: Any, right: Any) -> Any:
+    """The greater of two sizes, as `least`."""
+    if suppose(left >= right):
+        return left
+    return right if is_known(right >= left) or suppose(right > left) else maximum(left, right)
+
+
 def is_symbolic_shape(shape: Sequence[Any]) -> bool:
     """Whether a size in it is symbolic."""
     return any(isinstance(dim, SymbolicSize) for dim in shape)

@@ -16,7 +16,7 @@ from ..compiler.dtypes import dtype_named, dtype_names
 from ..compiler.errors import ArgumentSpecError, DimSpecError
 from ..compiler.ir import Constant
 from ..compiler.program import describe, flatten_arguments
-from ..compiler.shapes.reading import Sizes, read_dim
+from ..compiler.shapes.reading import Sizes, read_dim, split_sizes
 from ..compiler.symbolic_size import SymbolicSize
 from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, identity_of
 
@@ -60,8 +60,7 @@ def spec_named(name: str, text: str | None = None, sizes: Sizes | None = None) -
     short, inside = array.groups()
     if short not in dtype_names():
         raise ArgumentSpecError(f"in {text!r}: there is no dtype {short!r}{_instead(short)}")
-    dims = [dim.strip() for dim in inside.split(",")] if inside.strip() else []
-    shape = tuple(_size(dim, inside, text, sizes) for dim in dims)
+    shape = tuple(_size(dim, inside, text, sizes) for dim in split_sizes(inside))
     if problem := shape_problem(tuple(size for size in shape if not isinstance(size, SymbolicSize))):
         raise ArgumentSpecError(f"in {text!r}: {problem}")
     dtype = dtype_named(short)

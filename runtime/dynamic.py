@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias, cast
 from ..compiler.dtypes import DType, dtype_name, dtype_named, dtype_names
 from ..compiler.errors import (
     ArgumentSpecError,
+    ContradictoryConstraintsError,
     DimMismatchError,
     DimSpecError,
     DTypeError,
@@ -20,7 +21,7 @@ from ..compiler.program import describe, users_name
 from ..compiler.shapes.assumptions import Assumptions
 from ..compiler.shapes.dim import LONGEST_NAME, RESERVED, Comparison, Dim, Extent, of_size
 from ..compiler.shapes.guards import Guard, Guards
-from ..compiler.shapes.reading import Sizes, read_declarations, read_dim
+from ..compiler.shapes.reading import Sizes, read_declarations, read_dim, split_sizes
 from ..compiler.shapes.solving import SizeReader
 from ..compiler.shapes.terms import sizes_in
 from .signature import ArraySpec, Signature
@@ -224,9 +225,10 @@ def read_dynamic(given: Any, constraints: Any = ()) -> Dynamic:
                 'constraints are of dims that dynamic names: write dynamic={"x": "[B, 784]"}, constraints=("B <= 64",)'
             )
         return Dynamic(given)
-    own: Sizes = {repr(size): size for said in given.values() for size in _dims_in(said)}
-    for one in comparisons:
-        own |= {repr(size): size for size in map(of_size, sizes_in(one.terms))}
+    own: Sizes = {}
+    for size in _dims_in(given.values(), comparisons):
+        if own.setdefault(repr(size), size) is not size:
+            raise ContradictoryConstraintsError(f"two dims with different limits are called {size!r}")
     sizes, relations = read_declarations(texts, own)
     declared = {name: _described(name, said, sizes) for name, said in given.items()}
     known = Assumptions((*comparisons, *relations))
@@ -248,11 +250,13 @@ def _split(constraints: Any) -> tuple[list[str], list[Comparison]]:
     ]
 
 
-def _dims_in(said: Any) -> Iterable[Dim]:
-    if isinstance(said, tuple | list):
-        for size in said:
+def _dims_in(described: Iterable[Any], comparisons: Iterable[Comparison]) -> Iterable[Dim]:
+    for said in described:
+        for size in said if isinstance(said, tuple | list) else ():
             if isinstance(size, Dim):
                 yield from size.sizes
+    for one in comparisons:
+        yield from map(of_size, sizes_in(one.terms))
 
 
 def check_arguments(function: Callable[..., Any], dynamic: Dynamic) -> None:
@@ -290,10 +294,8 @@ def _described(name: Any, said: Any, sizes: Sizes) -> bool | Described | None:
             raise ArgumentSpecError(
                 f"dynamic: {name!r} is to be {said!r}, and there is no dtype {short!r}, only {', '.join(dtype_names())}"
             )
-        parts = [part.strip() for part in inside.split(",")] if inside.strip() else []
-        return Described(
-            tuple(_size(name, part, sizes) for part in parts), dtype_named(short) if short else None
-        )
+        shape = tuple(_size(name, part, sizes) for part in split_sizes(inside))
+        return Described(shape, dtype_named(short) if short else None)
     if isinstance(said, tuple | list):
         return Described(tuple(_size(name, size, sizes) for size in said))
     raise ArgumentSpecError(f"dynamic: {name!r} cannot be {said!r:.60}: {_HINT}")

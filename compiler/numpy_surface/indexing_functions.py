@@ -31,7 +31,7 @@ from ..functions import (
     where,
 )
 from ..ir import Shape, Value
-from ..symbolic_size import is_symbolic_shape, minimum
+from ..symbolic_size import is_symbolic_shape, maximum, minimum
 from ..traced_array import TracedArray, as_value, weak_or_dtype, wrap
 from ..tracing import require_trace
 from .axes import normalize_axis
@@ -59,9 +59,9 @@ def in_mode(places: Value, length: int, mode: str) -> Value:
     if mode == "raise":
         return places
     if mode == "wrap":
-        return elementwise("remainder", places, max(length, 1))
+        return elementwise("remainder", places, maximum(length, 1))
     if mode == "clip":
-        return elementwise("clip", places, 0, max(length - 1, 0))
+        return elementwise("clip", places, 0, maximum(length - 1, 0))
     raise ArgumentValueError(f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}")
 
 
@@ -311,8 +311,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[TracedArr
     _check_positions(places, math.prod(dims), "unravel_index")
     result: list[TracedArray] = []
     for dim in reversed(dims) if order == "C" else dims:
-        result.append(wrap(elementwise("remainder", places, max(dim, 1))))
-        places = elementwise("floor_divide", places, max(dim, 1))
+        result.append(wrap(elementwise("remainder", places, maximum(dim, 1))))
+        places = elementwise("floor_divide", places, maximum(dim, 1))
     return tuple(reversed(result) if order == "C" else result)
 
 

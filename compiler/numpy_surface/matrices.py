@@ -116,7 +116,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TracedA
     moved = view_of(array, Transpose((*rest, first, second)))
     k = operator.index(offset)
     lead, (rows, columns) = moved.shape[:-2], moved.shape[-2:]
-    above, below = min(max(k, 0), columns), min(max(-k, 0), rows)
+    above, below = minimum(max(k, 0), columns), minimum(max(-k, 0), rows)
     n = minimum(rows - below, columns - above)
     square = moved[..., below : below + n, above : above + n]
     zeros, ones = (0,) * len(lead), (1,) * len(lead)

@@ -22,7 +22,7 @@ from ..functions import reshape as reshape_value
 from ..ir import Value
 from ..sizes_of_values import size_behind
 from ..storage import Flip
-from ..symbolic_size import is_known, is_symbolic_shape
+from ..symbolic_size import is_known, is_symbolic_shape, maximum
 from ..traced_array import TracedArray, as_size, as_value, is_traced
 from ..tracing import require_trace
 from .axes import axes_or_all, normalize_axes, normalize_axis
@@ -120,7 +120,7 @@ def _cut(given: Any, length: Any) -> Any:
     total = int(known.sum())
     if is_known(-length <= total) and is_known(total <= length):  # then there is no need of a remainder
         return length - total if total > 0 else -total
-    return -total % length
+    return -total % maximum(length, 1)
 
 
 def _size_given(x: Any) -> Any:

@@ -51,7 +51,7 @@ def _interval(terms: Terms, ranges: Ranges, remembered: Remembered) -> Interval:
 def _lowest(terms: Terms, ranges: Ranges, remembered: Remembered) -> Bound:
     found = {one: _atom_interval(one, ranges, remembered) for monomial, _ in terms for one in monomial}
     if any(len(monomial) > 1 for monomial, _ in terms):
-        starts = {one: int(low) for one, (low, _) in found.items() if low not in (0, -inf)}
+        starts = {one: int(low) for one, (low, _) in found.items() if low > 0}
         shifted = {one: add(atom(one), number(low)) for one, low in starts.items()}
         terms = substituted(terms, shifted)
         found.update({one: (0, found[one][1] - low) for one, low in starts.items()})

@@ -1,7 +1,8 @@
 """Dims and constraints from text, by a strict grammar: nothing is evaluated; length, depth and digits are bounded."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from ..errors import DimSpecError
@@ -61,6 +62,7 @@ def read_declarations(
 ) -> tuple[Sizes, tuple[Comparison | bool, ...]]:
     """Dims by name, and comparisons of them: ``B in 1..4096`` and ``B % 16 == 0`` belong to the dim.
 
+    A text may hold several, with ``and`` or commas between them, as they are printed.
     `known` are dims by name with limits of their own: what is said of these are comparisons.
 
     >>> sizes, relations = read_declarations(["B in 1..4096", "B % 16 == 0", "A <= B"])
@@ -70,7 +72,7 @@ def read_declarations(
     limits: dict[str, dict[str, Any]] = {}
     others: list[str] = []
     known = known or {}
-    for text in map(_bounded, texts):
+    for text in chain.from_iterable(map(_parts, texts)):
         found = _RANGE.fullmatch(text)
         if found and found[1] in known:
             name, low, high = found.groups()
@@ -85,6 +87,23 @@ def read_declarations(
             others.append(text)
     sizes = known | {name: named_size(name, **facts) for name, facts in limits.items()}
     return sizes, tuple(read_constraint(text, sizes) for text in others)
+
+
+def split_sizes(text: str) -> list[str]:
+    """The texts between commas, as in a shape: ``2*K, max(A, B)``."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts] if text.strip() else []
+
+
+def _parts(text: str) -> Iterator[str]:
+    for part in _bounded(text).split(" and "):
+        yield from split_sizes(part) or [part]
 
 
 def _declare(limits: dict[str, dict[str, Any]], name: str, what: str, value: int | None, text: str) -> None:

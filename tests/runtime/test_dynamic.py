@@ -331,6 +331,10 @@ def test_arguments_can_be_described_by_texts_tuples_and_prefixes() -> None:
     whole = tm.compile(predict, dynamic={"params": True, "x": False})
     whole({"w": np.ones((4, 3)), "b": np.ones(3)}, np.ones((2, 4)))
     assert "f64[params_w_0, params_b_0], args[1]: f64[2, 4]" in shown(whole)[0]
+    first = {"x": "[A]", "y": "[min(A, 5)]"}
+    ends = tm.compile(lambda x, y: x[:5] * y, dynamic=first, constraints="A in 2.. and A % 2 == 0")
+    for n in (4, 8):
+        assert ends(np.ones(n), np.ones(min(n, 5))).shape == (min(n, 5),)
 
 
 @pytest.mark.parametrize(
@@ -396,6 +400,11 @@ def test_a_call_that_is_not_as_described_is_named(
             {"dynamic": {"x": (tm.Dim("B", max=4),)}, "constraints": ("B in 5..",)},
             ContradictoryConstraintsError,
             "hold for no sizes",
+        ),
+        (
+            {"dynamic": {"x": (tm.Dim("B", min=1), "2*B"), "y": (tm.Dim("B"),)}},
+            ContradictoryConstraintsError,
+            "two dims with different limits are called B",
         ),
         ({"on_recompile": "shout"}, TransformTypeError, "on_recompile must be 'warn', 'error', 'ignore'"),
     ],

@@ -3,7 +3,7 @@
 import pytest
 
 from tracemill.compiler.errors import DimSpecError
-from tracemill.compiler.shapes.reading import read_constraint, read_declarations, read_dim
+from tracemill.compiler.shapes.reading import read_constraint, read_declarations, read_dim, split_sizes
 
 
 def test_declarations_give_dims_their_limits_and_the_rest_are_relations() -> None:
@@ -13,6 +13,13 @@ def test_declarations_give_dims_their_limits_and_the_rest_are_relations() -> Non
     assert (size.min, size.max, size.multiple_of) == (1, 4096, 16)
     assert [repr(relation) for relation in relations] == ["N == 3*M", "A <= B"]
     assert sorted(sizes) == ["A", "B", "M", "N"]
+    joined = "B in 1..4096 and B % 16 == 0, N == 3*M and A <= max(B, M), M in 2.."
+    assert [repr(relation) for relation in read_declarations([joined])[1]] == ["N == 3*M", "A <= max(B, M)"]
+
+
+def test_sizes_between_commas_may_hold_commas() -> None:
+    assert split_sizes("2*K, max(A, min(B, 3)) , 4") == ["2*K", "max(A, min(B, 3))", "4"]
+    assert split_sizes(" ") == []
 
 
 @pytest.mark.parametrize(
