@@ -17,7 +17,17 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("compiler", "passes", "runtime", "tools")  # a layer imports itself and those before it
 
 # What a function may import: all else stands at the top of its module.
-OPTIONAL = {"cuda", "cupy", "jax", "matplotlib", "numba", "scipy", "torch", "triton"}  # may not be installed
+OPTIONAL = {
+    "cuda",
+    "cupy",
+    "cupyx",
+    "jax",
+    "matplotlib",
+    "numba",
+    "scipy",
+    "torch",
+    "triton",
+}  # may not be installed
 SLOW = {"click", "filelock", "ml_dtypes", "platformdirs", "rich", "sympy"}  # would slow `import tracemill`
 SELDOM = {  # a first call whose code is on disk would take twice as long with these
     "importlib.metadata",

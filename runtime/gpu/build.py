@@ -22,6 +22,7 @@ from ..stage_times import note_from_disk, stage
 from ..stored_guards import guards_text
 from ..target import Target
 from ..triton_build import build_program, target_named
+from .by_cupy import is_by_cupy
 from .device import Device, gpu
 from .loading import loaded_kernels
 from .lock_entry import choices_in
@@ -116,6 +117,9 @@ def _key(text: str, target: Target, device: Device, choices: Mapping[str, Choice
 
 def _report_host_steps(plan: Plan) -> None:
     for step in plan.host_steps:
+        if is_by_cupy(step):
+            _log.info("%s: %s by CuPy, as no kernel computes this", plan.name, ", ".join(step.ops))
+            continue
         _log.info(
             "%s: %s on the host, by NumPy: no kernel computes this, and %s are copied in each call",
             plan.name,

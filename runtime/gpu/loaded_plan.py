@@ -20,6 +20,7 @@ from ...compiler.backends.triton.plan import (
 )
 from ...compiler.ir import Constant
 from ...compiler.trace import evaluate
+from .by_cupy import compute, is_by_cupy
 from .device import Device
 from .kernel import LoadedKernel, PreparedLaunch
 from .memory import Memory
@@ -82,7 +83,7 @@ class LoadedPlan:
             case CopyStep():
                 return partial(self._copy, step)
             case HostStep():
-                return partial(self._compute_on_host, step)
+                return partial(self._compute_by_cupy if is_by_cupy(step) else self._compute_on_host, step)
             case ScanStep():
                 return partial(self._scan, step, self._inner(step.body, step.work))
             case WhileStep():
@@ -126,6 +127,13 @@ class LoadedPlan:
     def _copy(self, step: CopyStep, stream: int) -> None:
         size = step.source.type.nbytes
         self._device.copy(self._pointer(step.target), self._pointer(step.source), size, stream)
+
+    def _compute_by_cupy(self, step: HostStep, stream: int) -> None:
+        inputs, outputs = self._pointers(step.inputs), self._pointers(step.outputs)
+        try:
+            compute(step, inputs, outputs, self._device, stream)
+        except ImportError:  # CuPy finds NVIDIA's libraries when it first calls them
+            self._compute_on_host(step, stream)
 
     def _compute_on_host(self, step: HostStep, stream: int) -> None:
         device = self._device

@@ -101,9 +101,18 @@ class CopyStep:
         return f"copy {self.source.name} to {self.target.name}  # {show_bytes(self.source.type.nbytes)}"
 
 
+IN_CUPY: Final = frozenset(
+    "cholesky det eigh eigvalsh fft ifft irfft qr rfft slogdet solve svd svdvals".split()
+)
+"""Ops that are functions of NumPy's which CuPy has, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class HostStep:
-    """Let NumPy compute on the host what has no kernel: copy its operands there, and its results back."""
+    """Let NumPy compute on the host what has no kernel: copy its operands there, and its results back.
+
+    Where CuPy is installed, it computes what it can on the GPU instead.
+    """
 
     graph: Graph
     inputs: tuple[Slot, ...]
@@ -124,10 +133,17 @@ class HostStep:
         """What is computed, each op once."""
         return tuple(dict.fromkeys(call.op for call in self.graph.calls))
 
+    @property
+    def is_in_cupy(self) -> bool:
+        """Whether CuPy could compute all of it, of arrays on the GPU alone."""
+        values = (value for call in self.graph.calls for value in call.inputs)
+        return IN_CUPY.issuperset(self.ops) and not any(isinstance(value, Constant) for value in values)
+
     def __str__(self) -> str:
         given, made = (", ".join(slot.name for slot in slots) for slots in (self.inputs, self.outputs))
-        copied = show_bytes(self.bytes_copied)
-        return f"host {', '.join(self.ops)}({given}) to {made or 'nothing'}  # NumPy; copies {copied}"
+        library = "CuPy if installed, else NumPy" if self.is_in_cupy else "NumPy"
+        about = f"{library}; copies {show_bytes(self.bytes_copied)}"
+        return f"host {', '.join(self.ops)}({given}) to {made or 'nothing'}  # {about}"
 
 
 @dataclass(frozen=True, slots=True)
