@@ -19,7 +19,8 @@ _TOKEN = re.compile(
     | (?P<number>-?(?:0x[0-9a-f]+|[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|inf\b))
     | (?P<string>"(?:[^"\\]|\\.)*")
     | (?P<symbol>->|//|[-+*%()\[\]:,=])
-    | (?P<comment>\#.*)""",
+    | (?P<comment>\#.*)
+    | (?P<other>.)""",
     re.VERBOSE,
 )
 
@@ -133,16 +134,13 @@ def _tokens(line: str, number: int) -> tuple[list[Token], str]:
     if len(line) > LONGEST_LINE:
         raise ParseError(f"line {number}: expected at most {LONGEST_LINE} characters, found {len(line)}")
     tokens: list[Token] = []
-    position, end = 0, len(line)
-    while position < end:
-        match = _TOKEN.match(line, position)
-        if match is None:
-            found = line[position]
-            raise ParseError(f"line {number}: expected a name, number, string or symbol, found {found!r}")
+    for match in _TOKEN.finditer(line):
         kind = match.lastgroup or ""
         if kind == "comment":
             return tokens, match.group()
+        if kind == "other":
+            found = match.group()
+            raise ParseError(f"line {number}: expected a name, number, string or symbol, found {found!r}")
         if kind != "space":
             tokens.append((kind, match.group()))
-        position = match.end()
     return tokens, ""

@@ -20,6 +20,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -111,6 +112,7 @@ def _result(leaf: Any) -> dict[str, Any]:
     return {"leaf": "output", "output": leaf.index, "as": kind}
 
 
+@cache  # it reads a file of the installed package
 def _version(package: str) -> str:
     from importlib.metadata import PackageNotFoundError, version
 

@@ -119,9 +119,8 @@ def test_code_with_named_sizes_runs_for_all_of_them_and_for_no_others(
     g = tm.load(both.save(tmp_path / "both.tmill"), backend="triton")
     rng = np.random.default_rng(0)
     for b, k, n in ((1, 1, 1), (9, 3, 0), (70, 20, 33)):
-        x, w = rng.normal(size=(b, 2 * k)), rng.normal(size=(2 * k, n))
-        x, w = x.astype(np.float32), w.astype(np.float32)
-        for found, expected in zip(g(x, w), layers(x, w), strict=True):
+        y, w = (rng.normal(size=shape).astype(np.float32) for shape in ((b, 2 * k), (2 * k, n)))
+        for found, expected in zip(g(y, w), layers(y, w), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     with pytest.raises(DimMismatchError, match="B >= N"):
         g(np.ones((2, 4), np.float32), np.ones((4, 3), np.float32))
