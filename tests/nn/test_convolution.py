@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import signal
+import scipy
 
 import tracemill as tm
 from numpy_surface.differential import run_traced
@@ -52,9 +52,9 @@ def test_a_row_is_convolved_as_by_loops(
 def test_one_channel_is_what_scipy_correlates(rank: int) -> None:
     x, w = rng.normal(size=(7, 6, 5)[:rank]), rng.normal(size=(3, 2, 3)[:rank])
     valid = tm.nn.conv(x[None, None], w[None, None])[0, 0]
-    np.testing.assert_allclose(valid, signal.correlate(x, w, "valid"), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(valid, scipy.signal.correlate(x, w, "valid"), rtol=1e-12, atol=1e-14)
     full = tm.nn.conv(x[None, None], w[None, None], padding=[(k - 1, k - 1) for k in w.shape])[0, 0]
-    np.testing.assert_allclose(full, signal.correlate(x, w, "full"), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(full, scipy.signal.correlate(x, w, "full"), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("strides", [1, 2, 3])

@@ -233,7 +233,11 @@ class Sample:
         return [place(np.asarray(entries(domain, t.dtype, t.shape, rng))) for t, domain in pairs]
 
     def graph(self) -> Graph:
-        """A graph with this one call."""
+        """A graph with this one call, always the same."""
+        return self._graph
+
+    @cached_property
+    def _graph(self) -> Graph:
         inputs = tuple(map(Value, self.types))
         with recording(Builder()) as builder:
             outputs = bind_all(self.op, *inputs, **self.params)

@@ -64,7 +64,7 @@ SAMPLED = [s for s in SAMPLES if fits(s.graph()) and not all(map(is_elementwise,
 def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
     """By the id of its sample."""
     functions = [function_of(sample.graph(), f"sample_{i}") for i, sample in enumerate(SAMPLED)]
-    made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("kernels"), level=1)
+    made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("kernels"), level=0)
     return {sample.id: run for sample, run in zip(SAMPLED, made, strict=True)}
 
 
