@@ -38,6 +38,10 @@ class SymbolicSize:
         """Its value where the named sizes have these. `KeyError` names one that is missing."""
         raise NotImplementedError
 
+    def where(self, size: "SymbolicSize", value: int) -> Any:
+        """What it is where a named size has a value. `ZeroDivisionError` if a divisor is 0 there."""
+        raise NotImplementedError
+
     @property
     def typical(self) -> int:
         """What it is for the call at hand, or a value that it may well have."""

@@ -38,6 +38,7 @@ EMPTY = (
 """Sizes of arrays without elements, and with one."""
 
 OTHER_SIZES = {
+    "few_columns": [{"B": b, "M": m} for b in (2, 17) for m in (2, 3, 4, 5, 600)],
     "halves": [{"N": 2}, {"N": 6}, {"N": 64}, {"N": 514}],
     "products": _SMALL,
     "running_largest": _SMALL,
@@ -198,6 +199,21 @@ def f(x: f32[B, M], y: f32[N, M]) -> (f32[B], i64[B, N]):  # B in 2.., N in 2..,
     o: f32[B] = max(e, axes=(1,))
     p: i64[B, N] = argmin(d, axis=2)
     return o, p
+""",
+    "few_columns": """
+def f(x: f32[130*B, M], y: f32[M]) -> (f32[130*B, M], f32[M]):  # B in 2.., M in 2..
+    n: i64[] = size(of=M)
+    c: f32[] = convert(n, dtype=f32)
+    q: f32[130*B, M] = square(x)
+    s: f32[130*B] = sum(q, axes=(1,))
+    cb: f32[130*B] = broadcast_to(c, shape=(130*B,))
+    d: f32[130*B] = divide(s, cb)
+    r: f32[130*B, 1] = reshape(d, shape=(130*B, 1))
+    rb: f32[130*B, M] = broadcast_to(r, shape=(130*B, M))
+    o: f32[130*B, M] = divide(x, rb)
+    t: f32[M] = sum(q, axes=(0,))
+    u: f32[M] = add(t, y)
+    return o, u
 """,
     "layer_norm": """
 def f(x: f32[B, N], w: f32[N]) -> f32[B, N]:  # B in 2.., N in 2..

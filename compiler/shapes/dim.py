@@ -129,6 +129,11 @@ class Dim(SymbolicSize):
     def at(self, sizes: Mapping[str, int]) -> int:
         return evaluated(self.terms, sizes)
 
+    def where(self, size: SymbolicSize, value: int) -> "Extent":
+        named = size.size if isinstance(size, Dim) else None
+        assert named is not None
+        return of_terms(division.replaced(self.terms, {named: number(value // named.multiple_of)}))
+
     @property
     def typical(self) -> int:
         return (ANSWERS.get() or Dim.answers).typical(self)

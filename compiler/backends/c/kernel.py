@@ -1,7 +1,7 @@
 """The C function of a kernel."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ...affine import same
 from ...ir import Constant, Graph
@@ -10,12 +10,14 @@ from ...loops.nest import Buffer, Nest
 from ...loops.overwriting import overwritable
 from ...loops.pairs import on_vectors
 from ...loops.work import chunked, nanoseconds
+from ...symbolic_size import maximum
 from .chunks import ChunkWriter
 from .function import CFunction, COptions
 from .literals import MOST_CONSTANTS, c_array
 from .names import variable_name
 from .parameters import is_same_type, memory_type
-from .sizes import names_in_graph, size_parameters, size_variable
+from .short_axes import short_axis, versions
+from .sizes import names_in_graph, size_parameters, size_text, size_variable
 
 RESERVED = ("threads", "memory", "begin", "end", "chunk", "c", "value", "place", "per_chunk")
 """What the drivers of kernels call their own."""
@@ -33,38 +35,95 @@ def kernel_function(
     ):
         return None
     graph = replace(graph, input_names=tuple(map(variable_name, graph.input_names)))
+    whole = _version(graph, name)
+    axis = short_axis(whole.nest)
+    short = {} if axis is None else versions(graph, axis)
+    others = {length: _version(fixed, f"{name}_for_{length}") for length, fixed in short.items()}
+    places: Mapping[int, Sequence[int]] = _in_place(whole) if in_place else {}
+    for other in others.values():
+        places = _in_both(places, _in_place(other))
+    writer = _written(whole, places)
+    lines, functions, memory, needs = writer.lines, writer.functions, writer.memory, writer.needs
+    for length, other in reversed(others.items()):
+        written = _written(other, places)
+        said = f"// {name} where {axis} is {length}."
+        functions = [said, *written.functions, _text(other, written, written.memory), *functions]
+        lines = [*_choice(other, written, f"{size_text(axis)} == {length}"), *lines]
+        memory, needs = maximum(memory, written.memory), needs | written.needs
+    writer.lines = lines
+    return CFunction(
+        name,
+        "\n".join([*functions, _text(whole, writer, memory)]),
+        tuple(value.type for value in graph.inputs),
+        (*(value.type for value in graph.outputs), *([] if same(memory, 0) else [memory_type(memory)])),
+        frozenset(needs),
+        nanoseconds(whole.nest.body),
+        in_place=places,
+        sizes=whole.sizes,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """A kernel for all sizes, or where one has a certain value."""
+
+    name: str
+    graph: Graph
+    sizes: tuple[str, ...]
+    nest: Nest
+
+
+def _version(graph: Graph, name: str) -> _Version:
     sizes = names_in_graph(graph)
     reserved = (*RESERVED, name, *map(size_variable, sizes))
-    nest = chunked(on_vectors(lower(graph, reserved), reserved))
-    places = _in_place(graph, nest) if in_place else {}
-    writer = ChunkWriter(name=name, aliased=_aliased(nest, places), sizes=sizes)
+    return _Version(name, graph, sizes, chunked(on_vectors(lower(graph, reserved), reserved)))
+
+
+def _written(version: _Version, places: Mapping[int, Sequence[int]]) -> ChunkWriter:
+    """The statements of a version, and the functions that they call."""
+    nest = version.nest
+    writer = ChunkWriter(name=version.name, aliased=_aliased(nest, places), sizes=version.sizes)
     for buffer, value in nest.constants:
         writer.line(c_array(buffer.name, value.array))
     writer.copies(nest.body)
     writer.statements(nest.body)
-    memory = [] if same(writer.memory, 0) else [memory_type(writer.memory)]
+    return writer
+
+
+def _text(version: _Version, writer: ChunkWriter, memory: int) -> str:
+    """The function of a version."""
     parameters = [
-        *size_parameters(sizes),
-        *(f"const {writer.pointer(x)}" for x in nest.inputs),
-        *(writer.pointer(x) for x in nest.outputs),
-        *("uint8_t *restrict memory" for _ in memory),
+        *size_parameters(version.sizes),
+        *(f"const {writer.pointer(x)}" for x in version.nest.inputs),
+        *(writer.pointer(x) for x in version.nest.outputs),
+        *([] if same(memory, 0) else ["uint8_t *restrict memory"]),
         "long threads",
     ]
-    main = "\n".join([f"static void {name}({', '.join(parameters)})", "{", *writer.lines, "}", ""])
-    return CFunction(
-        name,
-        "\n".join([*writer.functions, main]),
-        tuple(value.type for value in graph.inputs),
-        (*(value.type for value in graph.outputs), *memory),
-        frozenset(writer.needs),
-        nanoseconds(nest.body),
-        in_place=places,
-        sizes=sizes,
-    )
+    return "\n".join([f"static void {version.name}({', '.join(parameters)})", "{", *writer.lines, "}", ""])
 
 
-def _in_place(graph: Graph, nest: Nest) -> Mapping[int, Sequence[int]]:
+def _choice(version: _Version, writer: ChunkWriter, condition: str) -> list[str]:
+    """Statements by which the function for all sizes leaves a call to a version."""
+    arguments = [
+        *map(size_variable, version.sizes),
+        *(buffer.name for buffer in (*version.nest.inputs, *version.nest.outputs)),
+        *([] if same(writer.memory, 0) else ["memory"]),
+        "threads",
+    ]
+    call = f"{version.name}({', '.join(arguments)});"
+    return [f"    if ({condition}) {{", f"        {call}", "        return;", "    }"]
+
+
+def _in_both(
+    places: Mapping[int, Sequence[int]], others: Mapping[int, Sequence[int]]
+) -> Mapping[int, Sequence[int]]:
+    both = {output: [x for x in found if x in others.get(output, ())] for output, found in places.items()}
+    return {output: found for output, found in both.items() if found}
+
+
+def _in_place(version: _Version) -> Mapping[int, Sequence[int]]:
     """The inputs that each output may be written over. A number's memory may be a Python object's."""
+    graph, nest = version.graph, version.nest
     found: dict[int, Sequence[int]] = {}
     for number, places in overwritable(nest).items():
         type = graph.outputs[number].type

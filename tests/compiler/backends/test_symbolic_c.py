@@ -87,6 +87,15 @@ def test_short_sums_of_any_length_are_gathered_side_by_side() -> None:
     assert ("j_in_part", "sum_1_so_far_block") in innermost
 
 
+def test_few_columns_have_functions_of_their_own() -> None:
+    _, function, _ = PRINTED["few_columns"]
+    assert re.findall(r"if \((dim_M == \d)\) {\n *(\w+)\(", function.text) == [
+        (f"dim_M == {length}", f"c_few_columns_for_{length}") for length in (2, 3, 4)
+    ]
+    (short,) = re.findall(r"// c_few_columns where M is 3\.\n(.*?\n}\n)", function.text, re.DOTALL)
+    assert "dim_M" not in short
+
+
 MAY_BE_EMPTY = (
     "bits",
     "places",
