@@ -502,7 +502,7 @@ def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
 
 def size_value(size: Any, dtype: DType | None = None) -> Value:
     """A symbolic size as a number. As with Python's ints, one that the integer dtype cannot hold is an error."""
-    if dtype is not None and dtype.kind in "iu":
+    if dtype is not None and dtype.kind in "iu" and dtype != INT64:
         limits = np.iinfo(dtype)
         is_above = dtype.itemsize < INT64.itemsize and not size <= int(limits.max)
         if is_above or not size >= int(limits.min):

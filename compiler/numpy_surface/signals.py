@@ -59,10 +59,23 @@ def _correlated_of_any_length(x: Value, y: Value, before: int, after: int) -> Va
 def _correlated_with_any_length(x: Value, y: Value, before: Any, after: Any) -> Value:
     """As `_correlated` for a y of symbolic length."""
     n, m = x.shape[0], y.shape[0]
-    starts: Any = wrap(iota(n + before + after - m + 1, INT64))
-    places: Any = np.reshape(starts - before, (-1, 1)) + wrap(iota(m, INT64))
-    if is_known(before == 0) and is_known(after == 0):
-        return sum_of_products(gather(x, [places.value], (0,)), y, ((1,), (0,)))
+    inside = gather(x, [_places(0, n - m + 1, m).value], (0,))
+    parts = [sum_of_products(inside, y, ((1,), (0,)))]
+    if not is_known(before == 0):
+        parts.insert(0, _at_an_end(x, y, _places(-before, before, m)))
+    if not is_known(after == 0):
+        parts.append(_at_an_end(x, y, _places(n - m + 1, after, m)))
+    return concatenate(parts, 0)
+
+
+def _places(start: Any, count: Any, width: Any) -> Any:
+    """Windows of consecutive places, a row for each start from the first on."""
+    rows: Any = wrap(reshape(iota(count, INT64), (count, 1)))
+    return rows + start + wrap(iota(width, INT64))
+
+
+def _at_an_end(x: Value, y: Value, places: Any) -> Value:
+    n = x.shape[0]
     nearest: Any = np.clip(places, 0, n - 1)
     windows = gather(x, [nearest.value], (0,))
     present = (places >= 0) & (places < n)

@@ -282,6 +282,7 @@ ARITHMETIC: dict[str, SymbolicProgram] = {
     "where-length": P(lambda x: np.where(x > 0, x, x.shape[0]), ("f32[B]",)),
     "full-of-length": P(lambda x: np.full((2, x.shape[0]), x.shape[0]), ("f32[B]",)),
     "negative-length": P(lambda x: x * -x.shape[0] + abs(x.shape[0]) + (+x.shape[0]), ("f32[B]",)),
+    "integers-plus-negative-length": P(lambda x: x + (1 - x.shape[0]), ("i64[B]",)),
     "length-written": P(lambda x: np.add(x, x.shape[0], out=x), ("f32[B]",)),
     "shape-returned": P(lambda x: x.shape, X),
     "truth-returned": P(lambda x: (x.shape[0] > 1, x.shape[0] == 1), X),
@@ -404,7 +405,10 @@ INDEXING: dict[str, SymbolicProgram] = {
     "product-of-indices": P(lambda x: x[np.ix_(np.array([0, 1]), np.arange(x.shape[1]))], X),
     "upper-triangle-taken": P(lambda x: x[np.triu_indices(x.shape[0])], ("f64[B, B]",)),
     "triangles-of-pairs": P(
-        lambda x: [[f(len(x), k) for k in (-2, 0, 1)] for f in (np.triu_indices, np.tril_indices)], V
+        lambda x: tuple(
+            np.stack(f(len(x), k)) for k in (-2, 0, 1) for f in (np.triu_indices, np.tril_indices)
+        ),
+        V,
     ),
     "triangle-of-a-matrix": P(lambda x: x[np.tril_indices_from(x, -1)], ("f64[N, N]",)),
     "triangle-of-pairs": P(lambda x: np.tril_indices_from(x), X, "B == 5 and N == 8"),
@@ -589,7 +593,7 @@ PRODUCTS: dict[str, SymbolicProgram] = {
     "pairwise-distances": P(pairwise_distances, ("f64[B, K]", "f64[N, K]")),
     "cross": P(lambda x, y: np.cross(x, y), ("f64[B, 3]", "f64[B, 3]")),
     "convolved-with-any": P(
-        lambda x, k: [np.convolve(x, k, mode) for mode in ("full", "same", "valid")],
+        lambda x, k: tuple(np.convolve(x, k, mode) for mode in ("full", "same", "valid")),
         ("f64[N + M]", "f64[M]"),
         rtol=1e-12,
     ),
