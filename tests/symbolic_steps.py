@@ -164,6 +164,11 @@ def f(c: bf16[B, 8, N, 64], q: bf16[B, 8, N, 64], k: bf16[B, 8, N, 64], v: bf16[
     x: bf16[B, 8, N, 64], y: bf16[B, 8, N, 64], z: bf16[B, 8, N, 64] = attention_gradient_by_sums(c, q, k, v, o, l, t, scale=0.125, causal=True)
     return x, y, z
 """,
+    "product": """
+def f(x: f32[B, N], y: f32[N, N]) -> f32[B, N]:  # B in 1.., N in 1..
+    p: f32[B, N] = dot(x, y, contract_x=(1,), contract_y=(0,))
+    return p
+""",
     "convolution_of_batches": """
 def f(x: f16[1, B, 64, 14, 14], w: f16[1, 128, 64, 3, 3]) -> f16[1, B, 128, 14, 14]:  # B in 1..
     y: f16[1, B, 128, 14, 14] = conv(x, w, strides=(1, 1), padding=((1, 1), (1, 1)), input_dilation=(1, 1), kernel_dilation=(1, 1))

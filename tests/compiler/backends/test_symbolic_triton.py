@@ -170,6 +170,27 @@ def test_sizes_are_arguments_behind_the_arrays(card: StubGpu) -> None:
     assert str(scope.guards) == " and ".join(guards)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "size", "guards", "multiple"),
+    [
+        ("bf16", 1000, "N % 8 == 0 and B*N", 8),
+        ("f32", 1000, "N % 4 == 0 and B*N", 4),
+        ("f32", 1024, "N % 32 == 0 and B*N", 16),
+        ("f32", 1001, "N % 4 != 0", 1),
+    ],
+)
+def test_products_load_16_bytes_at_once_where_the_rows_at_hand_begin_so(
+    dtype: str, size: int, guards: str, multiple: int
+) -> None:
+    text = symbolic_steps.LARGE["product"].replace("f32", dtype)
+    scope = Observed({"B": 4096, "N": size})
+    _, program = made(text, scope)
+    assert guards in str(scope.guards)
+    assert "B %" not in str(scope.guards)
+    (launch,) = program.plan.launches
+    assert next(number.multiple_of for number in launch.numbers if str(number) == "N") == multiple
+
+
 def test_a_kernel_of_declared_sizes_is_for_all_of_them(card: StubGpu) -> None:
     scope = Declared()
     running = (STEPS[name] for name in ("running_sums", "running_largest", "running_products_of_columns"))

@@ -13,7 +13,6 @@ from ....ops.convolution import LEAD
 from ....symbolic_size import SymbolicSize, is_known
 from ....trace import Builder, inline, recording
 from ..assumed import assumed, is_multiple
-from ..plan import ALIGNED
 from .windows import Windows
 
 WIDE: Final = 16
@@ -94,7 +93,7 @@ def _product(graph: Graph, call: Call, tail: Graph) -> Product:
     )
     for value in (x, y):
         if value.shape and isinstance(value.shape[-1], SymbolicSize):
-            assumed(value.shape[-1] % ALIGNED == 0)
+            assumed(value.shape[-1] % (WIDE // value.dtype.itemsize) == 0)
     left = _operand(graph, x, (*axes.batch_x, *axes.free_x, *axes.contract_x), (batch, rows, length))
     right = _operand(graph, y, (*axes.batch_y, *axes.contract_y, *axes.free_y), (batch, length, columns))
     is_copied = all(

@@ -6,10 +6,10 @@ from typing import Final
 
 from ....ir import Call, Graph
 from ....kernel import PRODUCTS
-from ....symbolic_size import is_known
+from ....symbolic_size import is_known, suppose
 from ..choice import RULES, Choice
 from ..kernel import TritonKernel, is_in_triton, triton_kernel
-from .product import Product, behind_parts, in_parts, product_in, product_of, with_sums
+from .product import WIDE, Product, behind_parts, in_parts, product_in, product_of, with_sums
 from .tile import tile_of_elements, tile_of_matrices
 from .tiled_product import by_elements, by_matrices
 from .windows import Windows
@@ -73,6 +73,8 @@ def product_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKer
     else:
         tile, make = tile_of_matrices(product, choice), by_matrices
         parts = tile.parts
+        if is_known(product.length % (WIDE // product.dtype.itemsize) == 0):
+            suppose(product.length % tile.depth == 0)  # no step needs a mask then
     whole = make(product, tile, name) if parts == 1 else None
     if whole is not None:
         return whole
