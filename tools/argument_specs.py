@@ -17,6 +17,7 @@ from ..compiler.errors import (
     ContradictoryConstraintsError,
     DimSpecError,
     TracemillError,
+    UndecidedDimError,
 )
 from ..compiler.shapes.assumptions import Assumptions
 from ..compiler.shapes.guards import Guard, Guards
@@ -84,11 +85,15 @@ def described_texts(texts: Sequence[str], example: Path | None) -> list[str]:
 
 @contextmanager
 def as_usage() -> Generator[None]:
-    """A wrong description of an argument is a wrong use of the command."""
+    """A wrong description of an argument is a wrong use of the command; a constraint that is missing is an option."""
     try:
         yield
     except (ArgumentSpecError, DimSpecError, ContradictoryConstraintsError) as error:
         raise click.UsageError(error.message) from None
+    except UndecidedDimError as error:
+        raise UndecidedDimError(
+            f"{error.message}. Here a constraint is an option, --dim CONSTRAINT", error.location
+        ) from None
 
 
 def read_example(path: Path) -> list[str]:

@@ -248,3 +248,48 @@ def test_export_writes_c_that_make_builds(terminal: Terminal, c_compiler: str) -
     assert library.scores(*(ctypes.c_void_p(array.ctypes.data) for array in arrays)) == 0
     np.testing.assert_allclose(scores, np.tanh(x @ np.arange(6.0).reshape(3, 2)), 1e-14)
     assert best == np.max(x)
+
+
+SIZED = (
+    "export",
+    "model.py:scores",
+    "--in",
+    "layers.w.0: f64[2]",
+    "--in",
+    "x: f64[B, 3]",
+    "--target",
+    "cpu-c",
+)
+
+
+def test_named_sizes_go_into_every_format(terminal: Terminal, c_compiler: str) -> None:
+    ran = terminal.run(*SIZED)
+    assert ran.status == 1
+    assert (
+        'Add the constraint "B != 0", or "B == 0". Here a constraint is an option, --dim CONSTRAINT'
+        in ran.err
+    )
+    assert "model.py:" in ran.err
+    bounded = (*SIZED, "--dim", "B in 1..9")
+    assert not terminal.run(*bounded).status
+    ran = terminal.run("verify", "scores.tmill")
+    assert not ran.status
+    assert "3 outputs agree with the meanings of the operations, on random inputs, B = 9" in ran.out
+    ran = terminal.run("inspect", "scores.tmill", "--backend", "c", "--stage", "guards")
+    assert ran.out.startswith("none: it serves all sizes\n")
+    assert not terminal.run(*bounded, "--format", "c", "-o", "scores").status
+    subprocess.run(["make", f"CC={c_compiler}"], cwd="scores", check=True, capture_output=True)
+    library = ctypes.CDLL(str(Path("scores/libscores.so").resolve()))
+    x, w, best, count, scores = (
+        np.load("x.npy"),
+        np.ones(2),
+        np.zeros(()),
+        np.zeros((), np.int64),
+        np.zeros((4, 2)),
+    )
+    for rows, code in ((4, 0), (10, 16)):
+        workspace = np.zeros(library.scores_workspace_size(ctypes.c_int64(rows)) + 1)
+        given = [ctypes.c_void_p(array.ctypes.data) for array in (w, x, best, count, scores, workspace)]
+        assert library.scores(ctypes.c_int64(rows), *given) == code
+    assert count == 4
+    np.testing.assert_allclose(scores, np.tanh(x @ np.arange(6.0).reshape(3, 2)), 1e-14)
