@@ -1,9 +1,10 @@
 """Products in C call NumPy's BLAS, if it is found and multiplies as it should: large ones in loops, and stacks."""
 
 import ctypes
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -127,6 +128,23 @@ def arrays_for(graph: Graph) -> list[Any]:
     return [rng.normal(size=value.shape).astype(value.dtype) for value in graph.inputs]
 
 
+Threads: TypeAlias = Callable[..., Iterator[int]]
+
+
+@pytest.fixture
+def threads() -> Iterator[Threads]:
+    """``for count in threads(1, 2)``: what runs in the loop uses so many."""
+
+    def each(*counts: int) -> Iterator[int]:
+        for count in counts:
+            tm.set_num_threads(count)
+            yield count
+
+    before = tm.get_num_threads()
+    yield each
+    tm.set_num_threads(before)
+
+
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
 def test_products_in_loops_of_c_are_those_of_numpy(dtype: str) -> None:
     graphs = {name: loop(product(name, dtype)) for name in (*PRODUCTS, *THIN, *UNEVEN)}
@@ -155,20 +173,15 @@ def test_what_takes_as_long_as_to_read_it_needs_no_blas(name: str) -> None:
     assert "tm_multiply" not in functions_text([function])
 
 
-def test_stacks_of_products_are_those_of_numpy_with_any_number_of_threads() -> None:
-    graphs = [product(name, dtype) for name in (*STACKS, *OTHER_STACKS) for dtype in ("f64", "f32")]
+def test_stacks_of_products_are_those_of_numpy_with_any_number_of_threads(threads: Threads) -> None:
+    graphs = [
+        product(name, "f32" if number % 3 else "f64") for number, name in enumerate((*STACKS, *OTHER_STACKS))
+    ]
     runs = [Run(graph, arrays_for(graph), str(graph)) for graph in graphs]
     assert_means_the_same_through_c(runs, ulps=5000)
     program = build(merged(graphs), target_of("c", fast_math=False)).function
     arrays = [array for run in runs for array in run.inputs]
-    before = tm.get_num_threads()
-    try:
-        results = []
-        for threads in (1, 2, 4, 100):
-            tm.set_num_threads(threads)
-            results.append([out.tobytes() for out in program(*arrays)])
-    finally:
-        tm.set_num_threads(before)
+    results = [[out.tobytes() for out in program(*arrays)] for _ in threads(1, 2, 4, 100)]
     assert all(result == results[0] for result in results)
 
 
@@ -196,6 +209,20 @@ def test_a_stack_may_lie_in_memory_in_any_way() -> None:
         np.testing.assert_allclose(multiply(left, right), np.matmul(left, right), rtol=0, atol=1e-12)
 
 
+def test_one_program_multiplies_stacks_of_any_size_with_any_number_of_threads(threads: Threads) -> None:
+    multiply = tm.compile(np.matmul, backend="c", dynamic=True)
+    rng = np.random.default_rng(0)
+    for count, rows, length, columns in (
+        *((3, 50, 60, 70), (4, 90, 97, 99), (2, 110, 120, 130), (2, 310, 90, 200)),
+        *((2, 2, 700, 600), (9, 7, 5, 6), (1, 200, 200, 200), (3, 1, 500, 40)),
+        *((0, 3, 4, 5), (3, 0, 4, 5), (3, 4, 0, 5), (3, 4, 5, 0)),
+    ):
+        x, y = rng.normal(size=(count, rows, length)), rng.normal(size=(count, length, columns))
+        results = [multiply(x, y) for _ in threads(1, 2, 4)]
+        np.testing.assert_allclose(results[0], x @ y, rtol=0, atol=1e-11)
+        assert all(result.tobytes() == results[0].tobytes() for result in results)
+
+
 def test_threads_of_python_may_multiply_at_once() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 4, 150, 150)).astype("f4")
@@ -210,7 +237,8 @@ def test_threads_of_python_may_multiply_at_once() -> None:
 
 
 def test_a_program_on_its_own_multiplies_without_blas(c_toolchain: Toolchain, tmp_path: Path) -> None:
-    graphs = [product(name, dtype) for name in (*PRODUCTS, *STACKS) for dtype in ("f64", "f32")]
+    graphs = [product(name, dtype) for name in PRODUCTS for dtype in ("f64", "f32")]
+    graphs += [product(name, "f32") for name in STACKS]
     functions = [
         print_function(graph.calls[0], f"product_{number}", ON_THREAD, in_loop=True)
         for number, graph in enumerate(graphs)

@@ -39,10 +39,26 @@ BATCH: Final = 100**3
 """Multiplications above which a batch of one product is computed so, however many. Smaller ones must not be batches:
 OpenBLAS has other functions for them, and calls those that a processor lacks."""
 
+PARTS: Final = 16
+"""Parts that a short stack of products is cut into, so that there is work for several threads."""
+
+LEAST: Final = 1 << 22
+"""Multiplications of a part that is worth a call of its own: a call reorders what it reads first."""
+
 HERE_DECLARATIONS: Final = f"""\
 enum {{ TM_CALLS = 64 }};  // at once: OpenBLAS has memory for twice as many
 
-// The product on the thread that asks for it: of at most {ON_ONE_THREAD} multiplications, or more than {BATCH}.
+// Into how many parts of rows each of some products is cut, a row being so many multiplications: parts that
+// OpenBLAS computes on the thread that asks. 0 if it would take threads of its own. That depends on the sizes alone.
+static inline long tm_parts(int64_t products, int64_t rows, int64_t row)
+{{
+    if (rows * row <= {BATCH})
+        return row <= {ON_ONE_THREAD} ? (rows + {ON_ONE_THREAD} / row - 1) / ({ON_ONE_THREAD} / row) : 0;
+    const int64_t wanted = ({PARTS} + products - 1) / products, most = rows * row / {LEAST};
+    return wanted < most ? wanted : most ? most : 1;
+}}
+
+// The product on the thread that asks for it, if it is such a part.
 #define TM_PRODUCT_HERE(name, multiply, type, field) \\
     static void name(bool turned, bool other_turned, int64_t rows, int64_t columns, int64_t length, \\
                      const type *x, int64_t x_row, const type *y, int64_t y_row, type *out) \\
@@ -54,7 +70,7 @@ enum {{ TM_CALLS = 64 }};  // at once: OpenBLAS has memory for twice as many
         const int left = turned ? TURNED : AS_IT_IS, right = other_turned ? TURNED : AS_IT_IS; \\
         const type factor = 1, before = 0; \\
         const int64_t one = 1; \\
-        if (rows * columns * length <= {ON_ONE_THREAD}) \\
+        if (rows * columns * length <= {BATCH}) \\
             multiply(turned, other_turned, rows, columns, length, x, x_row, y, y_row, out); \\
         else \\
             ((batch)tm_blas->field)(ROWS, &left, &right, &rows, &columns, &length, &factor, \\

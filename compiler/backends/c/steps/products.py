@@ -18,7 +18,7 @@ from ..types import element_type
 from .blocks import blocked_text, memory_bytes
 from .chunks import chunk_size, names, over_chunks
 from .offsets import even_distance, offset_along
-from .stacks import parts_of, stack_text
+from .stacks import is_for_threads, stack_text
 
 HEIGHT, VECTOR = 4, 64
 """Rows that are computed at once, and bytes of a vector register."""
@@ -156,10 +156,13 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
     is_large = dtype.kind == "f" and not is_small and not (in_loop and is_thin)
     has_sizes = isinstance(math.prod(batch) * flops, SymbolicSize)
     is_blas = is_large and left.is_even and right.is_even
-    parts = None
-    if is_blas and options.blas_on_thread and not (is_thin or has_sizes) and math.prod(batch) > 1:
-        parts = parts_of(math.prod(batch), left.entries, right.entries, length)
-    by_blas = parts is not None or (is_blas and in_loop and options.blas)
+    by_threads = (
+        is_blas
+        and options.blas_on_thread
+        and not (is_thin or is_known(math.prod(batch) <= 1))
+        and is_for_threads(left.entries, right.entries, length)
+    )
+    by_blas = by_threads or (is_blas and in_loop and options.blas)
     if is_large and not by_blas and not options.alone:
         return None
     by_blocks = is_large and not is_thin and not by_blas
@@ -187,8 +190,9 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
             "right_apart": factor_text(right.apart),
             "size": factor_text(left.entries * right.entries),
         }
-        if parts is not None:
-            text += "\n" + stack_text(texts, math.prod(batch), parts, dtype.name)
+        if by_threads:
+            text += "\n" + stack_text(texts, math.prod(batch), math.prod(batch) * flops, dtype.name)
+            work = 1 + scaled(math.prod(batch) * flops, dtype.itemsize / 256)
         else:
             text += "\n" + _BY_BLAS.substitute(
                 texts,
