@@ -232,19 +232,22 @@ class CompiledFunction:
         """A variant for many sizes if that can be, else for those of the call; and why it is for no more."""
         family = self._variants.family(called)
         notes = [f"sizes get no names any more, after: {why}" for why in family.why_given_up]
-        if symbolic is not None:
-            try:
-                variant = self._watched(called, symbolic)
-            except Exception as error:  # the function fails in the same way below, or runs
-                if checking():
-                    raise
-                why = f"names do not do: {type(error).__name__}: {error}"
-                self._variants.give_up(symbolic.called, why)
-                notes = [f"compiled for these sizes alone: {why}"]
-            else:
-                if variant.is_general:
-                    return variant, notes
-                notes = self._fixed(variant)
+        if symbolic is None:
+            return self._watched(called, None), notes
+        try:
+            variant = self._watched(called, symbolic)
+        except Exception as error:
+            if checking():
+                raise
+            variant = self._watched(
+                called, None
+            )  # an error of the user's is raised here, and no fault of names
+            why = f"names do not do: {type(error).__name__}: {error}"
+            self._variants.give_up(symbolic.called, why)
+            return variant, [f"compiled for these sizes alone: {why}"]
+        if variant.is_general:
+            return variant, notes
+        notes = self._fixed(variant)
         return self._watched(called, None), notes
 
     def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:

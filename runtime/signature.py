@@ -93,7 +93,7 @@ class StaticLeaf:
         self.value = value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Signature:
     """The structure of a call's arguments and what each leaf is. Hashable: the key of a variant without named sizes."""
 
@@ -169,6 +169,9 @@ class Signature:
     def __str__(self) -> str:
         leaves = ", ".join(f"{path}: {spec}" for path, spec in zip(self.paths, self.specs, strict=True))
         return (leaves or "no arguments") + self.where
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     @property
     def symbolic_text(self) -> str:

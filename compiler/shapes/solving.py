@@ -182,10 +182,12 @@ class SizeReader:
     ) -> None:
         expected, actual = evaluated(terms, sizes), shapes[place[0]][place[1]]
         if expected != actual:
-            given = ", ".join(f"{name} = {sizes[name]!r}" for name in _names(terms))
+            text = repr(of_terms(terms))
+            given = [f"{name} = {sizes[name]!r}" for name in _names(terms) if name != text]
+            wanted = f"{text} = {expected!r}" if _names(terms) else text
             raise DimMismatchError(
-                f"{self._place(place)} is {actual!r}, and it must be "
-                + (f"{of_terms(terms)!r} = {expected!r}, as {given}" if given else repr(expected))
+                f"{self._place(place)} is {actual!r}, and it must be {wanted}"
+                + (f", as {', '.join(given)}" if given else "")
             )
 
     def _place(self, place: Place) -> str:

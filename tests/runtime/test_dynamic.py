@@ -1,6 +1,7 @@
 """`dynamic=`: one program serves arrays of many sizes, all for which it is right, and says why there is another."""
 
 import collections
+import contextlib
 import functools
 import math
 import pickle
@@ -198,6 +199,15 @@ def test_a_size_that_is_needed_as_a_number_gives_up_names_after_some_programs() 
     text = again.explain_recompile()
     assert "compiled for these sizes alone: x_0 == 4  # test_dynamic.py:" in text
     assert "for number in range(x.shape[0]):" in text
+
+
+def test_a_call_that_fails_takes_no_names_away() -> None:
+    f = tm.compile(lambda x: 2 * x[4], dynamic=True)
+    for n in (3, 7, 2, 9):
+        with pytest.raises(IndexError) if n < 5 else contextlib.nullcontext():
+            assert f(np.ones(n)) == 2
+    assert shown(f) == ["args[0]: f64[x_0] where x_0 in 2.. and x_0 >= 5"]
+    assert repr(f.signatures()) == f"(<{shown(f)[0]}>,)"
 
 
 def test_results_hold_sizes_and_what_is_asked_of_them() -> None:
