@@ -17,11 +17,15 @@ from ..compiler.backends.triton.program import TritonProgram
 from ..compiler.backends.triton.types import pointer_type
 from ..compiler.errors import ArgumentValueError, BackendError, KernelError, MissingPackageError
 from ..compiler.ir import ArrayType
+from .amd_library import name_missing_functions
 from .cubin import KernelFacts, kernels_in, laid_out
 
 _POINTER: Final = 8
 _STAGES_OF_AMD: Final = 2
 """More do not fit: the processors of AMD's GPUs have 64 KiB of shared memory."""
+
+_SIDE_OF_AMD: Final = 16
+"""Rows and columns of what AMD's units multiply at once: 32 need more registers, and gradients of attention spill."""
 
 _PORTABLE: Final = (80, 86, 87, 89)
 """GPUs whose PTX newer ones run, too. From sm_90 on, Triton uses what one kind of GPU alone has."""
@@ -221,6 +225,9 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
         options["enable_reflect_ftz"] = False
         if target.architecture in _PORTABLE:
             options["ptx_version"] = _OLDEST_PTX
+    else:
+        name_missing_functions()
+        options["matrix_instr_nonkdim"] = _SIDE_OF_AMD
     gpu = GPUTarget(target.platform, target.architecture, target.threads_of_a_warp)
     try:
         found = triton.compile(asked, target=gpu, options=options)

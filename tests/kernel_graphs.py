@@ -275,6 +275,10 @@ POINTWISE: dict[str, Graph] = {
     "mixed": recorded(lambda x, y: fn.add(fn.convert(x, y.dtype), y), "f32[300000]", "f64[300000]"),
     "long functions": recorded(lambda x: bind("gammainc", x, x, upper=True), "f64[300000]"),
     "streamed": recorded(fn.exp, "f64[10000000]"),
+    "roots": recorded(lambda x, y: (bind("cbrt", x), bind("cbrt", y)), "f32[300000]", "f64[300000]"),
+    "normal quantiles": recorded(
+        lambda x, y: (bind("ndtri", x), bind("ndtri", y)), "f32[300000]", "f64[300000]"
+    ),
 }
 """Elements computed one by one, of all widths and lengths."""
 

@@ -19,18 +19,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import triton.language as tl
 from triton import knobs
 from triton._C.libtriton import amd, ir, llvm
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.compiler.compiler import make_backend
-from triton.language import core
-from triton.language.extra.hip import libdevice
 
 from tracemill.compiler.backends.triton.plan import ALIGNED
 from tracemill.compiler.backends.triton.types import pointer_type
 from tracemill.compiler.dtypes import Array
+from tracemill.runtime.amd_library import name_missing_functions
 from tracemill.runtime.triton_build import _functions
 from triton_elsewhere import Request, read_request
 
@@ -40,25 +38,7 @@ MACHINE: Final[tuple[Any, ...]] = ("x86_64-unknown-linux-gnu", "x86-64-v3", "", 
 """Triple, processor, features and flags; no fused multiply-add, and an object file."""
 
 
-# ---- functions that Triton does not name for AMD's GPUs -------------------------------------------------
-
-
-def _of_amd(name: str) -> Callable[..., Any]:
-    """A function of one number of AMD's library, which has it in both precisions."""
-    symbols = {
-        (dtype,): (f"__ocml_{name}_f{bits}", dtype) for dtype, bits in ((tl.float32, 32), (tl.float64, 64))
-    }
-
-    def function(x: Any, _semantic: Any = None) -> Any:
-        return core.extern_elementwise("", "", [x], symbols, is_pure=True, _semantic=_semantic)
-
-    found: Callable[..., Any] = core.extern(function)
-    return found
-
-
-MISSING = {"cbrt": _of_amd("cbrt"), "normcdfinv": _of_amd("ncdfinv")}
-for _name, _function in MISSING.items():
-    setattr(libdevice, _name, _function)
+name_missing_functions()
 
 
 # ---- LLVM IR --------------------------------------------------------------------------------------------

@@ -210,12 +210,15 @@ def test_attention_runs_on_tensor_cores_within_registers_and_shared_memory(targe
 
 @needs_triton
 @pytest.mark.slow
-@pytest.mark.parametrize("target", [target for target in TARGETS if target.startswith("cuda")])
+@pytest.mark.parametrize("target", TARGETS)
 def test_gradients_of_attention_run_on_tensor_cores_within_registers_and_shared_memory(target: str) -> None:
     names = [name for name in step_graphs.LARGE if name.startswith("gradient")]
     for name, kernels in built(target, *names).items():
         for kernel in kernels:
-            assert kernel["local"] <= 8, (name, kernel)
+            if target.startswith("hip"):
+                assert sum(kernel["spilled"]) <= (64 if "128 halves" in name else 8), (name, kernel)
+            else:
+                assert kernel["local"] <= 8, (name, kernel)
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
             if "halves" in name and "256" not in name:
                 assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
