@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..compiler.errors import TracemillError
-from ..compiler.shapes.advice import instead_of
+from ..compiler.shapes.advice import instead_of, without_asking
+from ..compiler.shapes.assumptions import Assumptions
+from ..compiler.shapes.dim import of_size
 from ..compiler.shapes.guards import Guard, Guards
 from ..compiler.shapes.terms import sizes_in
 from .dynamic import SMALLEST
@@ -103,10 +105,17 @@ def _refusal(called: Signature, variant: Variant) -> tuple[str, Guard | None]:
 
 def _fix_of_guard(guard: Guard) -> str:
     line = "that line" if guard.location is not None else "the program"
-    if guard.comparison.relation == "==":
-        code = guard.location.code if guard.location is not None else ""
+    code = guard.location.code if guard.location is not None else ""
+    if _leaves_one(guard):
         return f"{line} needs the size as a number: {instead_of(code)}"
-    return f"{line} asks which sizes there are, and each answer has a program: ask less, or let it be"
+    return f"{line} asks which sizes there are, and each answer has a program: {without_asking(code)}"
+
+
+def _leaves_one(guard: Guard) -> bool:
+    """Whether a guard leaves a size one value, rather than relate sizes, or ask what divides them."""
+    known = Assumptions((guard.comparison,))
+    bounds = [known.bounds(of_size(size)) for size in sizes_in(guard.comparison.terms)]
+    return any(low == high for low, high in bounds)
 
 
 def _fix_of_sizes(called: Signature) -> str:

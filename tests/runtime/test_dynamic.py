@@ -10,6 +10,7 @@ import sys
 import textwrap
 import types
 from collections.abc import Callable
+from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,6 +149,26 @@ def test_a_recompilation_names_the_guard_its_values_the_line_and_what_to_do() ->
     assert "the program for f64[x_0] is for x_0 >= 9, and x_0 is 3, by test_dynamic.py:" in text
     assert "if x.shape[0] > 8:" in text
     assert "\nfix: that line asks which sizes there are" in text
+
+
+@pytest.mark.parametrize(
+    ("function", "fix"),
+    [
+        (lambda x: x[: min(len(x), 4)], "write np.minimum(n, 8) instead of min(n, 8)"),
+        (lambda x: x * int(np.ceil(len(x) / 2)), "write math.ceil(n / 2) or -(-n // 2)"),
+        (lambda x: x * math.hypot(len(x), 3), "np.exp(n) instead of math.exp(n)"),
+        (lambda x: x * sqrt(len(x)), "math.sqrt(n) or n ** 0.5: a name imported from math is Python's"),
+        (lambda x: x * float(len(x)), "write n * 1.0"),
+        (lambda x: x[: int(len(x) / 2)], "write n instead of int(n), and n // 2"),
+        (lambda x: sum(x[i] for i in range(len(x))), "loop with tm.fori_loop(0, n, …)"),
+        (lambda x: x.reshape(2, -1) if len(x) % 2 == 0 else x, "ask less, or let it be"),
+    ],
+)
+def test_the_remedy_is_for_the_line_that_needs_a_size_or_asks(function: Any, fix: str) -> None:
+    f: Any = tm.compile(function, dynamic=True, on_recompile="ignore")
+    for count in (2, 5):
+        np.testing.assert_array_equal(f(np.arange(float(count))), function(np.arange(float(count))))
+    assert fix in f.explain_recompile().splitlines()[-1]
 
 
 @pytest.mark.parametrize(
