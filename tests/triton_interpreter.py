@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from inspect import getmembers
 from typing import Any
 
 import numpy as np
@@ -255,6 +256,19 @@ interpreter.interpreter_builder.options = replace(
 )
 """It computes whether integers overflow, and does not look, unless it debugs."""
 
+
+@cache
+def _builtins_of(place: Any) -> list[tuple[str, Any]]:
+    return [(name, member) for name, member in getmembers(place) if tl.core.is_builtin(member)]
+
+
+def _patch_builtins(place: Any, builder: Any, scope: Any) -> None:
+    """It looks through all that the language has before each launch."""
+    for name, member in _builtins_of(place):
+        interpreter._patch_attr(place, name, member, builder, scope)
+
+
+interpreter._patch_builtin = _patch_builtins
 _patch_language = cache(interpreter._patch_lang)
 
 

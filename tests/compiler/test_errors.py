@@ -17,12 +17,17 @@ CLASSES = [found for found in vars(errors).values() if isinstance(found, type) a
 each_class = pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
 
 
-def called_names() -> set[str]:
-    """What the library calls or hands over by its name alone."""
-    files = [file for layer in LAYERS for file in (ROOT / layer).rglob("*.py")]
-    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files if file.name != "errors.py"]
-    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return {part.id for node in nodes for part in (node.func, *node.args) if isinstance(part, ast.Name)}
+def never_called(names: set[str]) -> set[str]:
+    """Those of the names that the library neither calls nor hands over. A file that holds none is not parsed."""
+    for file in (
+        file for layer in LAYERS for file in (ROOT / layer).rglob("*.py") if file.name != "errors.py"
+    ):
+        text = file.read_text(encoding="utf-8")
+        if any(name in text for name in names):
+            calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+            parts = [part for node in calls for part in (node.func, *node.args)]
+            names = names - {part.id for part in parts if isinstance(part, ast.Name)}
+    return names
 
 
 def test_codes_are_unique_and_in_order() -> None:
@@ -51,5 +56,4 @@ def test_an_error_is_also_one_of_pythons_own(error: type) -> None:
 
 
 def test_every_error_is_raised_somewhere() -> None:
-    unused = {error.__name__ for error in CLASSES} - called_names() - {"TracemillError"}
-    assert not unused
+    assert not never_called({error.__name__ for error in CLASSES} - {"TracemillError"})
