@@ -86,8 +86,8 @@ static void ${name}_block(${taken}const $type *restrict x$left, const $type *res
     for (long start = begin; start < end; start += $height)
         for (long entry = 0; entry < depth; entry++, tile += $height)
             for (long row = 0; row < $height; row++) {
-                const long i0 = start + row, k = first + entry;
-                tile[row] = i0 < end ? x$left[($left_batch) + ($left_row) + ($left_k)] : 0;
+                const long i0 = $tile_row, k = first + entry;
+                tile[row] = ${whole_tile}x$left[($left_batch) + ($left_row) + ($left_k)]$else_zero;
             }
     for (long panel = 0; panel < $panels; panel++) {
         const long column = panel * ${name}_width, beside = $columns - column;
@@ -170,6 +170,10 @@ def blocked_text(
         panels=f"({panels})" if sizes else f"{texts['name']}_panels",
         taken="".join(f"{parameter}, " for parameter in size_parameters(sizes)),
         given="".join(f"{size_variable(size)}, " for size in sizes),
+        # Rows beyond the last are not stored. gcc would write loops of its own for each that may be one.
+        tile_row="start + row < end ? start + row : end - 1" if sizes else "start + row",
+        whole_tile="" if sizes else "i0 < end ? ",
+        else_zero="" if sizes else " : 0",
         size=itemsize,
         height=HEIGHT,
         depth=DEPTH,
