@@ -23,6 +23,7 @@ from ..symbolic_size import (
     quotient,
     remainder,
     same_shape,
+    suppose,
     typical,
 )
 from ..traced_array import TracedArray, is_numpy_array, wrap
@@ -155,8 +156,11 @@ def _completed_symbolic(shape: Shape, given: Shape) -> Shape:
     left, asked = _without_shared(given, [dim for axis, dim in enumerate(shape) if axis not in unknown])
     size, known = math.prod(left), math.prod(asked)
     fits = len(unknown) <= 1 and all(dim >= 0 for dim in asked)
-    if fits and unknown:
-        fits = bool(remainder(size, known) == 0)
+    if (
+        fits and unknown
+    ):  # beside a length of 0, -1 may be anything: an error, where a call shows such a length
+        fits = suppose(known != 0) or not suppose(known == 0)
+        fits = fits and bool(remainder(size, known) == 0)
         shape = (*shape[: unknown[0]], quotient(size, known), *shape[unknown[0] + 1 :])
     elif fits:
         fits = bool(size == known)

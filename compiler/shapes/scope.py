@@ -58,12 +58,9 @@ class Declared:
     def answer(self, comparison: Comparison) -> bool:
         found = self.assumptions.decide(comparison)
         if found is None:
-            sizes = {size.text: usual(size) for size in sizes_in(comparison.terms)}
-            is_usual = comparison.holds(sizes)
-            first, second = (comparison, comparison.negated)[:: 1 if is_usual else -1]
             raise UndecidedDimError(
                 f"whether {comparison!r} is not known for all sizes: {self._known(comparison)}. Add the "
-                f'constraint "{first!r}", or "{second!r}"',
+                f'constraint "{comparison!r}", or "{comparison.negated!r}"',
                 self.where(),
             )
         return found

@@ -126,7 +126,7 @@ def export(
     declared = Declared(signature.sizes.assumptions, line_at_work, is_for_user)
     with refusing_draws(function), answering(declared):
         program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
-    program = replace(program, graph=without_rules(program.graph))
+        program = replace(program, graph=without_rules(program.graph))
     _check_effects(name, program.graph)
     program = _closed(name, program)
     _check_kept(name, signature, program)

@@ -231,6 +231,19 @@ def test_a_call_that_fails_takes_no_names_away() -> None:
     assert repr(f.signatures()) == f"(<{shown(f)[0]}>,)"
 
 
+def test_what_is_left_of_a_shape_is_refused_beside_a_length_of_0() -> None:
+    def rest(x: Any) -> Any:
+        return x[:-3].reshape(len(x) - 3, -1)
+
+    f = tm.compile(rest, dynamic=True)
+    for n in (3, 5, 9):
+        with pytest.raises(ValueError, match="cannot reshape") if n == 3 else contextlib.nullcontext():
+            assert f(np.ones((n, 2))).shape == (n - 3, 2)
+    assert len(shown(f)) == 1
+    loaded = tm.export(rest, "x: f64[N, 2]", constraints="N >= 3").function()
+    assert loaded(np.ones((3, 2))).shape == (0, 2)
+
+
 def test_results_hold_sizes_and_what_is_asked_of_them() -> None:
     f = tm.compile(lambda x: (x.shape, x.size, 2 * len(x) + 1, x.shape[0] > 3), dynamic={"x": "[N, M]"})
     for shape in [(2, 3), (4, 5), (5, 1)]:
