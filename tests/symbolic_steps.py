@@ -8,7 +8,7 @@ SIZES = (
     {"B": 1, "N": 1, "M": 1},
     {"B": 2, "N": 64, "M": 33},
     {"B": 1, "N": 127, "M": 128},
-    {"B": 3, "N": 65, "M": 32},
+    {"B": 3, "N": 65, "M": 31},
     {"B": 2, "N": 33, "M": 600},
 )
 """With which they run: at the ends of tiles and blocks, and behind them."""

@@ -17,8 +17,8 @@ from ....affine import Affine
 from ....dtypes import DType, kind
 from ....ir import Call
 from ....symbolic_size import SymbolicSize, is_known, is_one, typical
-from ..assumed import assume_aligned, block_of, pieces, power_of_two
-from ..blocks import COLUMNS
+from ..assumed import assumed, block_of, pieces, power_of_two
+from ..blocks import COLUMNS, VECTOR
 from ..kernel import TritonKernel
 from ..literals import triton_literal
 from ..types import triton_type
@@ -95,6 +95,9 @@ def cumulative(call: Call, name: str) -> TritonKernel:
     rows = _Rows.of(math.prod(lengths[:axis]), lengths[axis], math.prod(lengths[axis + 1 :]))
     rows = replace(rows, reverse=params["reverse"])
     scan = _Scan(call.op, x.dtype)
+    lying = rows.length if is_one(rows.inner) else rows.inner  # one behind the other in memory
+    if isinstance(lying, SymbolicSize):
+        assumed(lying % (VECTOR // x.dtype.itemsize) == 0)
     writer = StepWriter(call)
     out = writer.output(0)
     if is_one(rows.parts):
@@ -203,8 +206,6 @@ class _Scan:
         sizes = writer.sizes(rows.count * rows.length)
         sums = replace(rows, length=rows.parts, reverse=False)
         part, place = counting("part", rows.parts), rows.place(counting_block("along", rows.length))
-        if is_one(rows.inner):
-            assume_aligned([place])
         texts = {
             "name": name,
             "wide": sizes.wide,

@@ -41,6 +41,17 @@ def $name($parameters):
     tl.store(out_ptr + place, tl.load(x_ptr + place, mask=inside), mask=inside)
 """)
 
+_COPY_OF_MANY = Template("""\
+@triton.jit
+def $name($parameters):
+    place = tl.program_id(0)$wide * $block + tl.arange(0, $block)
+    if tl.program_id(0) < $whole_blocks:  # without a mask several numbers are copied at once
+        tl.store(out_ptr + place, tl.load(x_ptr + place))
+    else:
+        inside = place < $size
+        tl.store(out_ptr + place, tl.load(x_ptr + place, mask=inside), mask=inside)
+""")
+
 _AT_ONCE = Template("""\
 @triton.jit
 def $name($parameters):
@@ -236,9 +247,11 @@ def _at_once(writer: StepWriter, name: str, form: _Scatter, *, is_atomic: bool) 
     x, updates = form.call.inputs[:2]
     size, count = x.type.size, updates.type.size
     sizes = writer.sizes(size)
-    texts = {"wide": sizes.wide, "block": POINTWISE, "size": sizes.text(size)}
-    parameters = sizes.behind("x_ptr, out_ptr")
-    writer.function(_COPY.substitute(texts, name=f"{name}_copy", parameters=parameters))
+    texts = {"name": f"{name}_copy", "wide": sizes.wide, "block": POINTWISE, "size": sizes.text(size)}
+    copy = _COPY
+    if isinstance(size, SymbolicSize):
+        copy, texts["whole_blocks"] = _COPY_OF_MANY, sizes.text(size // POINTWISE)
+    writer.function(copy.substitute(texts, parameters=sizes.behind("x_ptr, out_ptr")))
     buffers = (0, writer.output(0))
     writer.launch(f"{name}_copy", pieces(size, POINTWISE), 4, buffers, numbers=sizes.given)
     if is_none(count):
