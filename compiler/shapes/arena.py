@@ -6,18 +6,20 @@ size is its least value and what is more than that, so that products of these ar
 no less than another if none of its coefficients is.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from math import inf
 from operator import add as plus
-from operator import ge, mul
+from operator import and_, ge, mul
 from typing import Any, TypeAlias
 
-from ..symbolic_size import typical
+from ..symbolic_size import is_known, typical
 from .bounds import atom_interval
 from .dim import Dim, Extent, of_terms, terms_of
-from .terms import Atom, Monomial, add, atom, number, substituted
+from .terms import Atom, Monomial, add, atom, collected, constant_part, number, substituted, without
 
 LINE = 64
 """Blocks begin at multiples of so many bytes."""
@@ -67,7 +69,7 @@ class _Space:
         self.lows: dict[Atom, int] = {}
         self.places: dict[Monomial | Extent, int] = {(): 0}
         """The place of each product in a sum; of a size, if it is none of products that are never negative."""
-        counts = {size: self._counts(size) for size in sizes}
+        counts = {size: self._counts(_simple(size)) for size in sizes}
         self.sizes: dict[Extent, Sum] = {
             size: tuple(found.get(one, 0) for one in self.places) for size, found in counts.items()
         }
@@ -129,6 +131,22 @@ class _Space:
         for one in product:
             found *= of_terms(atom(one)) - self.lows[one]
         return found
+
+
+def _simple(size: Extent) -> Extent:
+    """The size, or what it is never above: of a rest of rows, as many rows as it is never more than.
+
+    Of ``N*M - 16*((N + 15) // 16)*M + 16*M`` that is ``16*M``, for ``N <= 16*((N + 15) // 16)``.
+    """
+    terms = terms_of(size)
+    if all(count > 0 for _, count in terms):
+        return size
+    shared = reduce(and_, (Counter(monomial) for monomial, _ in terms))
+    factor = tuple(sorted(shared.elements(), key=lambda one: one.text))
+    rest = collected({without(monomial, factor) or (): count for monomial, count in terms})
+    most = constant_part(rest)
+    is_bounded = most > 0 and all(atom_interval(one, {})[0] >= 0 for one in factor)
+    return of_terms(((factor, most),)) if is_bounded and is_known(of_terms(rest) <= most) else size
 
 
 def _is_never_less(one: Sum, other: Sum) -> bool:

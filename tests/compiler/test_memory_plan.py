@@ -131,7 +131,7 @@ def assert_apart(placed: Sequence[Block], end: int) -> None:
         assert block.offset % ALIGNMENT == 0
         assert 0 <= block.offset <= block.offset + block.nbytes <= end
     for a, b in combinations(placed, 2):
-        together = a.first <= b.last and b.first <= a.last
+        together = a.nbytes and b.nbytes and a.first <= b.last and b.first <= a.last
         apart = a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset
         assert apart or not together
 
@@ -206,3 +206,13 @@ def test_an_arena_of_symbolic_sizes_is_hardly_larger_than_one_for_each(kind: str
         end = place_blocks(made)
     for sizes in ({"B": 32, "N": 50}, {"B": 20, "N": 90}, {"B": 100, "N": 64}, {"B": 90, "N": 100}):
         assert at(end, sizes) <= 1.25 * place_blocks(placed_at(made, sizes))
+
+
+def test_a_rest_of_rows_takes_no_more_than_the_rows_of_a_tile() -> None:
+    rest = N - (N - 1) // 16 * 16
+    made = [Block(8 * rest * count, first, first + 3, True) for first, count in enumerate((N, B, N, 1, B))]
+    with answering(Observed({"B": 32, "N": 50})):
+        end = place_blocks(made)
+    for sizes in ({"B": 2, "N": 2}, {"B": 7, "N": 16}, {"B": 3000, "N": 2999}):
+        assert_apart(placed_at(made, sizes), at(end, sizes))
+        assert at(end, sizes) <= 8 * 16 * (2 * sizes["N"] + 2 * sizes["B"] + 1) + 5 * 64
