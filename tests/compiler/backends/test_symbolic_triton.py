@@ -148,6 +148,7 @@ def test_what_is_sorted_is_one_program_up_to_a_declared_maximum(name: str, card:
     for sizes in symbolic_steps.SIZES:
         arrays = drawn(graph, sizes)
         assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))
+    assert "\n# For rows of up to " in program.text
     text = SORTED[name].replace("..700", "..")
     with pytest.raises(tm.errors.UndecidedDimError, match=r'a maximum, such as tm.Dim\("\w", max=4096\)'):
         made(text, Declared())

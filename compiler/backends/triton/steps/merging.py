@@ -11,6 +11,7 @@ from string import Template
 
 import numpy as np
 
+from ....symbolic_size import SymbolicSize
 from ..assumed import pieces
 from ..plan import Number
 from .keys import Word
@@ -148,7 +149,8 @@ def sorted_records(
             "word": word.of("entry"),
         }
         parameters = sizes.behind(", ".join(["x_ptr", *_sorted_pointers(own[:number]), "records_ptr"]))
-        writer.function(_without_blanks(_IN_BLOCKS.substitute(texts, parameters=parameters)))
+        text = _without_blanks(_IN_BLOCKS.substitute(texts, parameters=parameters))
+        writer.function(up_to(lines.length, rows.most) + text)
         buffers = (word.operand, *own[:number], here)
         writer.launch(title, lines.count * blocks, 8, buffers, numbers=sizes.given)
         for place in range(passes):
@@ -156,6 +158,11 @@ def sorted_records(
             writer.launch(function, lines.count * blocks, 8, (here, there), numbers=merging)
             here, there = there, here
     return own
+
+
+def up_to(length: int, most: int) -> str:
+    """A line above a function that sorts rows of many lengths."""
+    return f"# For rows of up to {most:_} entries.\n" if isinstance(length, SymbolicSize) else ""
 
 
 def stored(writer: StepWriter, lines: Lines, kept: int, sizes: StepSizes) -> str:

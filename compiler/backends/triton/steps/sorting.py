@@ -13,7 +13,7 @@ from ....symbolic_size import SymbolicSize, is_known
 from ..assumed import LONGEST, bound_of, pieces, power_of_two
 from ..kernel import TritonKernel
 from .keys import Word, words
-from .merging import Blocks, long_rows, stored
+from .merging import Blocks, long_rows, stored, up_to
 from .places import Lines
 from .step_writer import StepWriter
 
@@ -89,7 +89,8 @@ def _ordered(
         "sorted": "\n".join(_sorted_by(word, texts, is_first=i == 0) for i, word in enumerate(by)),
         "stored": stored(writer, lines, kept, sizes),
     }
-    writer.function(_RESIDENT.substitute(texts, name=name, parameters=sizes.behind(writer.pointers)))
+    text = _RESIDENT.substitute(texts, name=name, parameters=sizes.behind(writer.pointers))
+    writer.function(up_to(lines.length, block) + text)
     warps = 4 if rows * block <= ROWS else 8
     writer.launch(name, pieces(lines.count, rows), warps, writer.buffers, numbers=sizes.given)
     return writer.kernel()
