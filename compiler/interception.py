@@ -32,6 +32,12 @@ INDEXABLES: dict[str, Any] = {}
 """Name of an object in NumPy that is indexed, such as ``r_`` -> what stands for it in a traced function."""
 
 _RANDOM = "numpy.random"
+
+_FILLED_BY_CALLERS = frozenset(
+    {"arange", "array", "asarray", "empty", "empty_like", "full", "full_like", "ones", "zeros", "zeros_like"}
+)
+"""Constructors that compiled code calls (``rng.normal(size=n)``) and whose memory it then writes to, whatever it got:
+also where sizes have names it gets NumPy's arrays."""
 _RANDOM_SAFE = {"default_rng", "Generator", "RandomState", "SeedSequence", "BitGenerator", "PCG64", "Philox"}
 
 
@@ -198,7 +204,9 @@ def _dispatching(name: str, original: Any, traced: Callable[..., Any]) -> Any:
     @wraps(original)
     def constructor(*args: Any, **kwargs: Any) -> Any:
         if current_trace() is not None and (
-            _holds_traced(args, kwargs) or _meant_by_caller(name) or _gives_sizes(args, kwargs)
+            _holds_traced(args, kwargs)
+            or _meant_by_caller(name)
+            or (name not in _FILLED_BY_CALLERS and _gives_sizes(args, kwargs))
         ):
             return located(traced, *args, **kwargs)
         return original(*args, **kwargs)

@@ -754,3 +754,22 @@ def test_what_follows_a_size_by_halves_is_compiled_for_one_size_before_long() ->
     f = tm.compile(halved, backend="numpy", on_recompile="ignore")
     for n in (8, 32, 21):
         assert f(np.arange(float(n))) == n * (n - 1) / 2
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, x: rng.normal(size=x.shape),
+        lambda rng, x: rng.integers(0, 9, len(x)),
+        lambda rng, x: rng.choice(len(x), 2),
+    ],
+)
+def test_numpys_generators_fill_arrays_of_their_own_where_sizes_have_names(
+    draw: Callable[[Any, Any], Any],
+) -> None:
+    def noisy(x: Any) -> Any:
+        return x.sum() + draw(np.random.default_rng(0), x)
+
+    f = tm.compile(noisy, backend="numpy", on_recompile="ignore")
+    for size in (3, 4, 5):
+        np.testing.assert_allclose(f(np.ones(size)), noisy(np.ones(size)))
