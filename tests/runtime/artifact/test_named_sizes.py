@@ -13,6 +13,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.dtypes import Array
+from tracemill.runtime.artifact import saving
 from tracemill.runtime.artifact.manifest import MANIFEST, manifest_id
 from tracemill.runtime.artifact.verification import verified
 from tracemill.runtime.built import statistics
@@ -173,6 +174,21 @@ def test_what_the_function_asks_of_sizes_must_be_declared() -> None:
     assert "test_named_sizes" in raised.value.location.file
     with pytest.raises(tm.errors.UndeterminedDimError, match=r"B\*C"):
         tm.export(lambda x: x, "f64[B*C]")
+
+
+def test_c_that_would_be_for_some_sizes_only_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asking(program: Any, *_: Any, **__: Any) -> dict[str, str]:
+        return {"p.c": "short" if program.graph.inputs[0].shape[0] < 9 else "long"}
+
+    monkeypatch.setattr(saving, "as_c", asking)
+    artifact = tm.export(predict, "x: f64[B, 4]")
+    with pytest.raises(
+        tm.errors.ExportError, match="predict cannot be written as C for all sizes, only where B >= 9"
+    ):
+        artifact.save(tmp_path / "p", format="c")
+    assert not list(tmp_path.iterdir())
 
 
 def halves(x: Any, y: Any, B: int = 2) -> Any:
