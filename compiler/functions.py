@@ -12,6 +12,7 @@ import numpy as np
 from .dtypes import BOOL, INT64, DType
 from .ir import Constant, Shape, Value
 from .symbolic_size import SymbolicSize, is_known, same_shape
+from .symbolic_size import maximum as larger_size
 from .trace import bind, bind_all
 
 Operand: TypeAlias = Value | complex
@@ -273,7 +274,7 @@ def concatenate(values: Sequence[Value], axis: int) -> Value:
 
 def spread(length: int, gap: int) -> int:
     """How many entries there are with so many between them."""
-    return length if gap == 0 or length == 0 else length + (length - 1) * gap
+    return length if is_known(gap == 0) else larger_size(length + (length - 1) * gap, 0)
 
 
 def pad(

@@ -1,5 +1,6 @@
 """Writing Python as the formatter would: calls that wrap where a line is full."""
 
+import ast
 from collections.abc import Iterable, Sequence
 
 WIDTH = 110
@@ -18,6 +19,15 @@ def wrapped(head: str, items: Sequence[str], tail: str, *, indent: int = 4) -> l
     if len(space) + 4 + len(joined) <= WIDTH and head.endswith("("):
         return [space + head, f"{space}    {joined}", space + tail]
     return [space + head, *(f"{space}    {item}," for item in items), space + tail]
+
+
+def call_parts(text: str) -> tuple[str, list[str], str]:
+    """An expression as `wrapped` takes it: ``f(``, what it calls `f` with, ``)``; what calls nothing as it is."""
+    node = ast.parse(text, mode="eval").body
+    if not isinstance(node, ast.Call):
+        return text, [], ""
+    arguments = [ast.get_source_segment(text, part) or "" for part in (*node.args, *node.keywords)]
+    return f"{ast.get_source_segment(text, node.func)}(", arguments, ")"
 
 
 def tuple_text(items: Sequence[object]) -> str:

@@ -128,12 +128,10 @@ def _slice_numpy(x: Any, start: Any, stop: Any, step: Any) -> Any:
 def _slice_transpose(cotangents: Any, inputs: Any, start: Shape, stop: Shape, step: Shape) -> Value:
     """Put the cotangent back among zeros."""
     (ct,), (x,) = cotangents, inputs
-    # Of nothing, at least one place would have to lie before the start.
-    if any(is_known(n == 0) if is_known(s == 1) else n == 0 for n, s in zip(ct.shape, step, strict=True)):
+    if any(is_known(n == 0) for n in ct.shape):
         return zeros_like(x)
-    high = tuple(
-        dim - (a + (n - 1) * s + 1) for dim, a, n, s in zip(x.shape, start, ct.shape, step, strict=True)
-    )
+    spans = [spread(n, s - 1) for n, s in zip(ct.shape, step, strict=True)]
+    high = tuple(dim - a - span for dim, a, span in zip(x.shape, start, spans, strict=True))
     return pad(ct, start, high, interior=[s - 1 for s in step])
 
 

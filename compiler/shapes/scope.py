@@ -58,9 +58,11 @@ class Declared:
     def answer(self, comparison: Comparison) -> bool:
         found = self.assumptions.decide(comparison)
         if found is None:
+            sizes = {size.text: usual(size) for size in sizes_in(comparison.terms)}
+            likely, other = (comparison, comparison.negated)[:: 1 if comparison.holds(sizes) else -1]
             raise UndecidedDimError(
                 f"whether {comparison!r} is not known for all sizes: {self._known(comparison)}. Add the "
-                f'constraint "{comparison!r}", or "{comparison.negated!r}"',
+                f'constraint "{likely!r}", or "{other!r}"',
                 self.where(),
             )
         return found

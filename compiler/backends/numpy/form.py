@@ -22,7 +22,7 @@ from ...tiling import input_axes
 from ..c.function import CFunction
 from ..c.library import CLibrary
 from ..python_literals import dtype_text, number_name, number_text
-from ..python_text import Names, wrapped
+from ..python_text import WIDTH, Names, call_parts, wrapped
 from .named_sizes import names_of_sizes, size_text
 from .quoted_meaning import expression
 
@@ -377,7 +377,7 @@ def _write_meaning(call: Call, scope: Scope, target: str | None) -> list[str]:
             ")",
         )
     else:
-        head, items, tail = text, [], ""
+        head, items, tail = (text, [], "") if len(text) < WIDTH // 2 else call_parts(text)
     if len(call.outputs) == 1 and not _returns_tuple(call):
         is_function = head.startswith("np.") and isinstance(lookup(call.op).numpy, np.ufunc)
         end = "[()]" if call.outputs[0].ndim == 0 and not is_function else ""
