@@ -58,8 +58,12 @@ class Declared:
     def answer(self, comparison: Comparison) -> bool:
         found = self.assumptions.decide(comparison)
         if found is None:
+            likely, other = comparison, comparison.negated
             sizes = {size.text: usual(size) for size in sizes_in(comparison.terms)}
-            likely, other = (comparison, comparison.negated)[:: 1 if comparison.holds(sizes) else -1]
+            if comparison.relation == "==" and not comparison.holds(
+                sizes
+            ):  # such as of an axis without elements
+                likely, other = other, likely
             raise UndecidedDimError(
                 f"whether {comparison!r} is not known for all sizes: {self._known(comparison)}. Add the "
                 f'constraint "{likely!r}", or "{other!r}"',
