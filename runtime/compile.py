@@ -453,7 +453,8 @@ def compile(
             Axes of size 0 and 1 have programs of their own, unless they are described. Where a program depends on more,
             as on ``if x.shape[0] > 8``, that becomes a guard, and calls for which it does not hold get another program.
         constraints: what is known of the dims that `dynamic` describes: ``"B in 1..4096"``, ``"B % 16 == 0"``,
-            ``"A <= B"``; one text may hold several, with ``and`` between them. Calls that are not so are refused.
+            ``"A <= B"``; one text may hold several, with ``and`` between them; or comparisons of dims, `Dim`; or a list
+            of these. Calls that are not so are refused.
         on_recompile: ``"warn"`` of functions that are compiled again and again for sizes, or of which programs are
             forgotten; ``"ignore"`` that; ``"error"`` where a function is compiled again for other reasons than that
             sizes get names; or a function that is called with the reason.

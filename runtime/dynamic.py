@@ -10,7 +10,6 @@ from typing import Any, Final, TypeAlias, cast
 from ..compiler.dtypes import DType, dtype_name, dtype_named, dtype_names
 from ..compiler.errors import (
     ArgumentSpecError,
-    ContradictoryConstraintsError,
     DimMismatchError,
     DimSpecError,
     DTypeError,
@@ -19,9 +18,9 @@ from ..compiler.errors import (
 from ..compiler.ir import Shape
 from ..compiler.program import describe, users_name
 from ..compiler.shapes.assumptions import Assumptions
-from ..compiler.shapes.dim import LONGEST_NAME, RESERVED, Comparison, Dim, Extent, of_size
+from ..compiler.shapes.dim import LONGEST_NAME, RESERVED, Comparison, Dim, Extent
 from ..compiler.shapes.guards import Guard, Guards
-from ..compiler.shapes.reading import Sizes, read_declarations, read_dim, split_sizes
+from ..compiler.shapes.reading import Sizes, read_constraints, read_dim, split_sizes
 from ..compiler.shapes.solving import SizeReader
 from ..compiler.shapes.terms import sizes_in
 from .signature import ArraySpec, Signature
@@ -214,49 +213,33 @@ def read_dynamic(given: Any, constraints: Any = ()) -> Dynamic:
         DimSpecError: a size or a constraint cannot be read.
         ContradictoryConstraintsError: the constraints hold for no sizes.
     """
-    texts, comparisons = _split(constraints)
+    dims = _dims_in(given.values()) if isinstance(given, Mapping) else ()
+    sizes, relations = read_constraints(constraints, dims)
     if not isinstance(given, Mapping):
         if given is not None and not isinstance(given, bool):
             raise TransformTypeError(
                 f"dynamic must be None, True, False, or a dict of what arguments are, not {given!r:.60}"
             )
-        if texts or comparisons:
+        if sizes or relations:
             raise DimSpecError(
                 'constraints are of dims that dynamic names: write dynamic={"x": "[B, 784]"}, constraints=("B <= 64",)'
             )
         return Dynamic(given)
-    own: Sizes = {}
-    for size in _dims_in(given.values(), comparisons):
-        if own.setdefault(repr(size), size) is not size:
-            raise ContradictoryConstraintsError(f"two dims with different limits are called {size!r}")
-    sizes, relations = read_declarations(texts, own)
     declared = {name: _described(name, said, sizes) for name, said in given.items()}
-    known = Assumptions((*comparisons, *relations))
+    known = Assumptions(relations)
+    shapes = [said.shape for said in declared.values() if isinstance(said, Described)]
+    named = {repr(one) for shape in shapes for size in shape if isinstance(size, Dim) for one in size.sizes}
+    named |= {size.text for one in known.relations for size in sizes_in(one.terms)}
+    if stray := sizes.keys() - named:
+        raise DimSpecError(f"the constraints are of {min(stray)!r}, which dynamic names in no argument")
     return Dynamic(None, declared, sizes, known.relations)
 
 
-def _split(constraints: Any) -> tuple[list[str], list[Comparison]]:
-    """The texts, and the comparisons of dims."""
-    if isinstance(constraints, str | Comparison):
-        constraints = (constraints,)
-    if not isinstance(constraints, Iterable):
-        raise DimSpecError(f"constraints are texts or comparisons of dims, not {constraints!r:.60}")
-    given = list(constraints)
-    for one in given:
-        if not isinstance(one, str | Comparison):
-            raise DimSpecError(f"a constraint is a text or a comparison of dims, not {one!r:.60}")
-    return [one for one in given if isinstance(one, str)], [
-        one for one in given if isinstance(one, Comparison)
-    ]
-
-
-def _dims_in(described: Iterable[Any], comparisons: Iterable[Comparison]) -> Iterable[Dim]:
+def _dims_in(described: Iterable[Any]) -> Iterable[Dim]:
     for said in described:
         for size in said if isinstance(said, tuple | list) else ():
             if isinstance(size, Dim):
                 yield from size.sizes
-    for one in comparisons:
-        yield from map(of_size, sizes_in(one.terms))
 
 
 def check_arguments(function: Callable[..., Any], dynamic: Dynamic) -> None:

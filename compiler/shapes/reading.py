@@ -1,12 +1,13 @@
-"""Dims and constraints from text, by a strict grammar: nothing is evaluated; length, depth and digits are bounded."""
+"""Dims and constraints as they are given: texts by a strict grammar, of which nothing is evaluated, or comparisons."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from ..errors import DimSpecError
-from .dim import Comparison, Dim, Extent, Sign, compared, named_size
+from ..errors import ContradictoryConstraintsError, DimSpecError
+from .dim import Comparison, Dim, Extent, Sign, compared, named_size, of_size
+from .terms import sizes_in
 
 LONGEST_TEXT = 1000
 LONGEST_NUMBER = 15
@@ -87,6 +88,49 @@ def read_declarations(
             others.append(text)
     sizes = known | {name: named_size(name, **facts) for name, facts in limits.items()}
     return sizes, tuple(read_constraint(text, sizes) for text in others)
+
+
+def read_constraints(given: Any, dims: Iterable[Dim] = ()) -> tuple[Sizes, tuple[Comparison | bool, ...]]:
+    """Dims by name, and comparisons of them, from texts as in `read_declarations`, from comparisons, or lists of both.
+
+    `dims` are given elsewhere. They and those in comparisons have limits of their own.
+
+    >>> B = Dim("B", max=64)
+    >>> sizes, relations = read_constraints([Dim("A") <= B, "B in 1..", "C in 0..9"])
+    >>> sorted(sizes), relations, sizes["B"].sizes == (B,)
+    (['A', 'B', 'C'], (A <= B, B >= 1), True)
+    """
+    if isinstance(given, str | Comparison):
+        given = (given,)
+    if not isinstance(given, Iterable):
+        raise _no_constraint("constraints are", given)
+    texts: list[str] = []
+    comparisons: list[Comparison] = []
+    for one in given:
+        if isinstance(one, str):
+            texts.append(one)
+        elif isinstance(one, Comparison):
+            comparisons.append(one)
+        else:
+            raise _no_constraint("a constraint is", one)
+    known: Sizes = {}
+    compared_sizes = (of_size(size) for one in comparisons for size in sizes_in(one.terms))
+    for dim in chain(dims, compared_sizes):
+        if known.setdefault(repr(dim), dim) is not dim:
+            raise ContradictoryConstraintsError(f"two dims with different limits are called {dim!r}")
+    sizes, relations = read_declarations(texts, known)
+    return sizes, (*comparisons, *relations)
+
+
+def _no_constraint(what: str, given: Any) -> DimSpecError:
+    shown = f"{given!r:.60}"
+    if isinstance(given, bool):  # of numbers, or of one dim with itself
+        shown = f"{given}, which says nothing of dims"
+    elif isinstance(given, Dim) and given.size is not None:
+        shown = f"the dim {given!r} itself: write {f'{given!r} in 1..4096'!r}"
+    return DimSpecError(
+        f"{what} a text such as 'A <= B', a comparison of dims, or a list of these, not {shown}"
+    )
 
 
 def split_sizes(text: str) -> list[str]:

@@ -26,8 +26,9 @@ from ...compiler.program import (
     trace,
 )
 from ...compiler.shapes.assumptions import Assumptions
+from ...compiler.shapes.dim import Comparison
 from ...compiler.shapes.guards import Guard, Guards
-from ...compiler.shapes.reading import Sizes, read_declarations
+from ...compiler.shapes.reading import Sizes, read_constraints
 from ...compiler.shapes.scope import Declared, answering
 from ..argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
 from ..build import build
@@ -62,7 +63,7 @@ def export(
     /,
     *args: Any,
     targets: str | Iterable[str] = ("cpu",),
-    constraints: str | Iterable[str] = (),
+    constraints: str | Comparison | Iterable[str | Comparison] = (),
     **kwargs: Any,
 ) -> Artifact:
     """Trace a function ahead of time, for arguments that are described, and keep it as an artifact.
@@ -87,9 +88,8 @@ def export(
             compiled now and stored with it. No such GPU need be there, but Triton. Newer GPUs run what is for
             ``"cuda:sm_80"``, ``sm_86`` or ``sm_89``, too, from PTX that their driver compiles. With ``"cpu-c"`` it is
             compiled as C now, so that this machine's disk cache has it, and what a compiler has against it is known.
-
-        constraints: what holds of named sizes, ``"B in 1..4096"``, ``"B % 16 == 0"`` or ``"A <= B"``. Without any they
-            are 0 or more. They are checked in each call.
+        constraints: what holds of named sizes, ``"B in 1..4096"``, ``"B % 16 == 0"`` or ``"A <= B"``; or comparisons of
+            dims, `Dim`; several in a list. Without any they are 0 or more. They are checked in each call.
 
     Raises:
         ArgumentSpecError: (a ValueError) a description cannot be read, or the function takes no such arguments.
@@ -117,8 +117,7 @@ def export(
         raise TransformTypeError(f"export needs a function, not {type(function).__name__}: {function!r:.60}")
     wanted = check_targets(targets)
     function, options, static = _taken_apart(function)
-    texts = (constraints,) if isinstance(constraints, str) else tuple(constraints)
-    sizes, relations = read_declarations(texts)
+    sizes, relations = read_constraints(constraints)
     signature, args, kwargs = _signature(function, args, kwargs, static, sizes)
     name = describe(function)
     signature = replace(signature, guards=Guards(tuple(map(Guard, Assumptions(relations).relations))))

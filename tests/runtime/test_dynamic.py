@@ -436,6 +436,11 @@ def test_a_call_that_is_not_as_described_is_named(
         ({"dynamic": {"x": "[B]"}, "constraints": (3,)}, DimSpecError, "not 3"),
         ({"dynamic": {"x": "[B]"}, "constraints": 3}, DimSpecError, "not 3"),
         (
+            {"dynamic": {"x": "[B]"}, "constraints": "B in 1.., C in 1..9"},
+            DimSpecError,
+            "'C', which dynamic names in no argument",
+        ),
+        (
             {"dynamic": {"x": "[B]"}, "constraints": ("B in 1..4", "2*B >= 20")},
             ContradictoryConstraintsError,
             "hold for no sizes",

@@ -142,6 +142,20 @@ def test_relations_between_sizes_are_kept_and_checked(tmp_path: Path) -> None:
         loaded(np.ones(2), np.ones(5))
 
 
+A, B = tm.Dim("A", min=1), tm.Dim("B", max=64)
+
+
+@pytest.mark.parametrize("constraints", [A <= B, [A <= B], (A <= B, "A in 1..", "B % 2 == 0")])
+def test_constraints_may_be_comparisons_of_dims_with_limits_of_their_own(constraints: Any) -> None:
+    loaded = tm.export(
+        lambda x, y: x / len(x) + y[: len(x)], "x: f64[A]", "y: f64[B]", constraints=constraints
+    ).function(backend="numpy")
+    np.testing.assert_array_equal(loaded(np.ones(2), np.arange(6.0)), [0.5, 1.5])
+    for a, b in [(0, 2), (4, 2), (2, 66)]:
+        with pytest.raises(tm.errors.DimMismatchError):
+            loaded(np.ones(a), np.ones(b))
+
+
 def test_all_checks_of_a_file_pass(file: Path) -> None:
     checks = list(verified(file))
     assert all(check.is_good for check in checks)
@@ -151,6 +165,14 @@ def test_all_checks_of_a_file_pass(file: Path) -> None:
 WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a size of no argument": ({"constraints": "C in 1..9"}, tm.errors.DimSpecError, "'C'"),
     "a comparison of none": ({"constraints": "B <= C"}, tm.errors.UndeterminedDimError, "dim C"),
+    "a dim": ({"constraints": B}, tm.errors.DimSpecError, "the dim B itself: write 'B in 1..4096'"),
+    "a truth": ({"constraints": [B >= 0, True]}, tm.errors.DimSpecError, "not True, which says nothing"),
+    "a number": ({"constraints": ["B >= 1", 3]}, tm.errors.DimSpecError, "a comparison of dims, .* not 3"),
+    "two dims of a name": (
+        {"constraints": [B >= 1, tm.Dim("B") <= 9]},
+        tm.errors.ContradictoryConstraintsError,
+        "two dims with different limits are called B",
+    ),
     "no constraint": ({"constraints": "B <"}, tm.errors.DimSpecError, "B <"),
     "a contradiction": (
         {"constraints": ("B in 1..9", "B >= 10")},
