@@ -86,6 +86,12 @@ class Assumptions:
         """Numbers between which it always is, both included."""
         return interval(self._reduced(terms_of(extent)), self._ranges)
 
+    def follows_from_bounds(self, comparison: Comparison) -> bool:
+        """Whether it holds wherever each size lies within its `bounds`, whatever else is known."""
+        sizes = sizes_in(comparison.terms)
+        ranges = {size: interval(self._reduced(atom(size)), self._ranges) for size in sizes}
+        return verdict(comparison.relation, *interval(comparison.terms, ranges)) is True
+
     # ---- deciding ----------------------------------------------------------------------------------
 
     def decide(self, comparison: Comparison | bool) -> bool | None:

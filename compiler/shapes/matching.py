@@ -1,11 +1,15 @@
 """Python that reads the sizes of dims off shapes and tells whether a call fits, as `SizeReader.read` does."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
-from .guards import limit_texts
+from .assumptions import Assumptions
+from .bounds import Bound
+from .dim import of_size
 from .solving import SizeReader
 from .spelling import spelled, spelled_comparison
-from .unpacking import unpacking
+from .terms import sizes_in
+from .unpacking import unpacked, unpacking
 
 
 def matching(reader: SizeReader, shapes: Sequence[str], names: Mapping[str, str], fail: str) -> list[str]:
@@ -20,15 +24,25 @@ def matching(reader: SizeReader, shapes: Sequence[str], names: Mapping[str, str]
     if not (2 <= b and shape[1] == 784): return None
     """
     texts = unpacking(reader, shapes, names)
-    lines = [f"{names[size]} = {text}" for size, text in texts.items()]
+    ranks = {name: len(shape) for name, shape in zip(shapes, reader.shapes, strict=True)}
+    bound = {names[size]: text for size, text in texts.items()}
+    lines = [f"{variables} = {text}" for variables, text in unpacked(bound, ranks)]
     axes = {place: f"{shapes[place[0]]}[{place[1]}]" for place, _ in reader.axes}
     conditions: list[str] = []
+    relations = reader.assumptions.relations
+    limits = Assumptions((one for one in relations if len({*sizes_in(one.terms)}) == 1), hold_for_a_call=True)
     for step in reader.steps:
         name = names[step.size.text]
-        if not step.size.min and texts[step.size.text] not in axes.values():
-            conditions.append(f"{name} >= 0")
-        conditions += limit_texts(step.size, name)
-    conditions += [spelled_comparison(one.terms, one.relation, names) for one in reader.assumptions.relations]
+        low, high = limits.bounds(of_size(step.size))
+        if low > 0 or high < inf or texts[step.size.text] not in axes.values():
+            conditions.append(_between(low, name, high))
+        if step.size.multiple_of > 1:
+            conditions.append(f"{name} % {step.size.multiple_of} == 0")
+    conditions += [
+        spelled_comparison(one.terms, one.relation, names)
+        for one in relations
+        if not limits.follows_from_bounds(one)
+    ]
     conditions += [
         f"{axes[place]} == {spelled(terms, names)}"
         for place, terms in reader.axes
@@ -39,3 +53,9 @@ def matching(reader: SizeReader, shapes: Sequence[str], names: Mapping[str, str]
     if any("//" in line or "%" in line for line in lines):
         return ["try:", *(f"    {line}" for line in lines), f"except ZeroDivisionError: {fail}"]
     return lines
+
+
+def _between(low: Bound, name: str, high: Bound) -> str:
+    if low == high:
+        return f"{name} == {low}"
+    return f"{low} <= {name}" + (f" <= {high}" if high < inf else "")

@@ -1,6 +1,6 @@
 """Named sizes as Python expressions of the shapes of arguments, for programs that are printed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import gcd
 
 from .solving import SizeReader, Step
@@ -26,6 +26,25 @@ def unpacking(reader: SizeReader, shapes: Sequence[str], called: Names | None = 
         at = f"{shapes[step.place[0]]}[{step.place[1]}]" if step.place else ""
         texts[step.size.text] = _solved(step, {**(called or {}), _FOUND.text: at})
     return texts
+
+
+def unpacked(texts: Mapping[str, str], ranks: Mapping[str, int]) -> list[tuple[str, str]]:
+    """What to assign to what, in this order, for `unpacking`'s expressions by variable.
+
+    A shape whose axes all have variables is taken apart at once, which takes half as long as to ask for each.
+    `ranks` are the lengths of the shapes.
+
+    >>> unpacked({"B": "x.shape[0]", "N": "x.shape[1]", "K": "y.shape[0] // B"}, {"x.shape": 2, "y.shape": 1})
+    [('B, N', 'x.shape'), ('K', 'y.shape[0] // B')]
+    """
+    variables = {text: variable for variable, text in texts.items()}
+    whole: dict[str, tuple[str, str]] = {}
+    for shape, rank in ranks.items():
+        axes = [f"{shape}[{axis}]" for axis in range(rank)]
+        if rank > 1 and all(axis in variables for axis in axes):
+            together = ", ".join(variables[axis] for axis in axes), shape
+            whole |= dict.fromkeys(axes, together)
+    return list(dict.fromkeys(whole.get(text, (variable, text)) for variable, text in texts.items()))
 
 
 def _solved(step: Step, names: Names) -> str:

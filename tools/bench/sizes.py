@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...runtime.compile import CompiledFunction, compile
+from ...runtime.entry import MISS, CheckWriter
+from ...runtime.signature import Signature
 from .compilation import chain, seconds_to_compile
 from .suite.frameworks import transformed
 from .suite.rows import ROWS, Row
@@ -28,6 +30,7 @@ def measure(rounds: int) -> Iterator[Measurement]:
     for nodes in COMPILED:
         yield _compiling(nodes, max(3, rounds * COMPILED[0] // nodes))
     yield _calling(rounds)
+    yield from _checking(rounds)
     for backend in BACKENDS:
         ratios = []
         for row in ROWS.values():
@@ -68,6 +71,42 @@ def _calling(rounds: int) -> Measurement:
     seconds = seconds_in_turn([lambda: symbolic(*arrays), lambda: static(*arrays)], rounds=rounds, calls=2000)
     beyond = 1e6 * (seconds[0] - seconds[1])
     return Measurement("sizes", "guards of a call on 2 arrays", beyond, "µs", "more than for one size")
+
+
+def _asking(x: Any, y: Any, z: Any) -> Any:
+    """Asks five questions about the sizes of three arrays."""
+    if x.shape[0] > 8 and x.shape[0] % 6 == 0:
+        x = x + 1
+    if y.shape[1] > 3 * z.shape[0] and y.shape[1] <= 4096 and z.shape[1] // 2 % 5 == 0:
+        y = y + 1
+    return x.sum() + y.sum() + z.sum()
+
+
+def _checking(rounds: int) -> Iterator[Measurement]:
+    """The checks of a call alone, without what calls them and what comes of them."""
+    arrays = np.ones((12, 3)), np.ones((7, 30)), np.ones((5, 20))
+    functions = [
+        compile(_asking, backend="numpy", dynamic=False),
+        compile(lambda x, y, z: x.sum() + y.sum() + z.sum(), backend="numpy", dynamic=True),
+        compile(_asking, backend="numpy", dynamic=True),
+    ]
+    for function in functions:
+        function(*arrays)
+    checks = [partial(_check(function.signatures()[0]), arrays, {}) for function in functions]
+    times = [1e6 * seconds for seconds in seconds_in_turn(checks, rounds=rounds, calls=5000)]
+    kinds = ("one size", "many sizes", "many sizes and 5 guards")
+    for kind, time in zip(kinds, times, strict=True):
+        yield Measurement("sizes", f"checks of 3 arrays, {kind}", time, "µs", "alone")
+
+
+def _check(signature: Signature) -> Callable[..., Any]:
+    """The beginning of the entry of a variant: whether a call fits."""
+    writer = CheckWriter(signature)
+    writer.write()
+    names = {**writer.names, "MISS": MISS}
+    exec("def check(args, kwargs):\n" + "".join(f"    {line}\n" for line in writer.lines), names)
+    check: Callable[..., Any] = names["check"]
+    return check
 
 
 def _running(row: Row, backend: str, rounds: int) -> Measurement:

@@ -56,7 +56,7 @@ def size_statements(
         return []
     from ...shapes.scope import relations_among
     from ...shapes.solving import SizeReader
-    from ...shapes.unpacking import unpacking
+    from ...shapes.unpacking import unpacked, unpacking
 
     shapes = [value.shape for value in graph.inputs]
     reader = SizeReader(graph.input_names, shapes, relations_among(variables))
@@ -66,13 +66,13 @@ def size_statements(
         raise UndeterminedDimError(
             f"dim {missing[0]} cannot be read off the shapes of the arguments: none has it"
         )
-    lines: list[str] = []
     needed = set(used)
     for name, text in reversed(texts.items()):
         if variables[name] in needed:
-            lines.append(f"    {variables[name]} = {spaced(text)}")
             needed.update(sizes_used(variables, [text]))
-    return lines[::-1]
+    bound = {variables[name]: text for name, text in texts.items() if variables[name] in needed}
+    ranks = {f"{name}.shape": len(shape) for name, shape in zip(parameters, shapes, strict=True)}
+    return [f"    {names} = {spaced(text)}" for names, text in unpacked(bound, ranks)]
 
 
 def example_types(graph: Graph) -> list[ArrayType]:

@@ -9,7 +9,7 @@ from ....shapes.guards import limit_texts
 from ....shapes.solving import SizeReader
 from ....shapes.spelling import spelled, spelled_comparison
 from ....shapes.terms import sizes_in
-from ....shapes.unpacking import unpacking
+from ....shapes.unpacking import unpacked, unpacking
 from ...python_literals import value_text
 from ..named_sizes import spaced
 
@@ -32,8 +32,10 @@ def size_checks(
     lengths = [f"{array}.shape" for array in arrays]
     bound = unpacking(reader, lengths, names)
     shown, checked = (_facts(reader, lengths, bound, called) for called in ({}, names))
+    by_variable = {names[size]: text for size, text in bound.items()}
+    ranks = {length: len(shape) for length, shape in zip(lengths, shapes, strict=True)}
     return [
-        *(f"{names[size]} = {spaced(text)}" for size, text in bound.items()),
+        *(f"{variables} = {spaced(text)}" for variables, text in unpacked(by_variable, ranks)),
         *dict.fromkeys(_check(*texts, bound, names) for texts in zip(shown, checked, strict=True)),
     ]
 
