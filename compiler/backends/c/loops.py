@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from ...affine import Affine, Variable, is_one, of
-from ...dtypes import kind
+from ...dtypes import kind, real_dtype
 from ...ir import Call, Location
 from ...loops.building import MOST_COLUMNS, PART
 from ...loops.nest import (
@@ -32,7 +32,7 @@ from ...loops.nest import (
     Store,
 )
 from ...loops.walk import accumulated, at_value, statements, used
-from ...symbolic_size import SymbolicSize, is_known
+from ...symbolic_size import SymbolicSize, is_known, typical
 from ...text import location_text
 from .expression import expression as elementwise
 from .expression import functions_in
@@ -55,6 +55,13 @@ from .types import c_type, element_type
 
 INDENT = "    "
 
+SHORT = 64
+"""Fewer turns of a loop that runs again and again are computed on narrow vectors, if the widest would leave some over:
+these are computed one by one, and take longer than all others then."""
+
+LANES = 4
+"""The turns that a narrow vector computes at once."""
+
 
 @dataclass(slots=True)
 class Writer:
@@ -71,6 +78,8 @@ class Writer:
     """Where the numbers of a block lie that are searched for the extreme one."""
     gathers: dict[Accumulator, Gathering] = field(default_factory=dict[Accumulator, Gathering])
     """How those gather of which a chunk has a part."""
+    is_repeated: bool = False
+    """Whether what is written now is in a loop."""
 
     def line(self, text: str) -> None:
         self.lines.append(f"{INDENT * self.depth}{text}" if text else "")
@@ -273,10 +282,10 @@ class Writer:
             gathered = [a for a in accumulated(loop.body) if a.size is not None and a not in inner]
         in_blocks = [a for a in gathered if self.now(a)[0].blocks is not None]
         if not in_blocks:
-            self.turns(loop, low, end, gathered if vectors else None)
+            self.turns(loop, low, end, gathered if vectors else None, is_any=bounds is None)
         elif bounds is None and is_known(loop.variable.extent <= min(map(longest, in_blocks))):
             with self.braces(""):
-                self.block(loop, low, end, gathered if vectors else None, in_blocks)
+                self.block(loop, low, end, gathered if vectors else None, in_blocks, is_any=True)
         elif vectors and bounds is None and isinstance(loop.variable.extent, SymbolicSize):
             self.blocks_and_rest(loop, low, end, gathered, in_blocks)
         else:
@@ -309,7 +318,7 @@ class Writer:
             with self.braces(f"for (; {start} + {step} <= {end}; {start} += {step})"):
                 self.block(loop, start, f"{start} + {step}", gathered, in_blocks)
             with self.braces(f"if ({start} < {end})"):
-                self.block(loop, start, end, gathered, in_blocks)
+                self.block(loop, start, end, gathered, in_blocks, is_any=True)
 
     def block(
         self,
@@ -318,6 +327,8 @@ class Writer:
         end: str,
         gathered: Sequence[Accumulator] | None,
         in_blocks: Sequence[Accumulator],
+        *,
+        is_any: bool = False,
     ) -> None:
         """Turns of a loop whose long sums are gathered in variables of their own first."""
         for accumulator in in_blocks:
@@ -329,7 +340,7 @@ class Writer:
         for search in searches:
             self.keep(search, loop.variable, low, min(map(longest, in_blocks)))
         self.blocks |= set(in_blocks)
-        self.turns(loop, low, end, gathered)
+        self.turns(loop, low, end, gathered, is_any=is_any)
         self.blocks -= set(in_blocks)
         for accumulator in in_blocks:
             if is_search(accumulator):
@@ -350,8 +361,7 @@ class Writer:
         values = f"{accumulator.name}_values"
         size = most if isinstance(extent, SymbolicSize) else min(most, extent)
         self.line(f"{element_type(accumulator.dtype)} {values}[{size}];")
-        start = low if low.isidentifier() or low.isdigit() else f"({low})"
-        self.searched[accumulator] = f"{values}[{variable}{'' if low == '0' else f' - {start}'}]"
+        self.searched[accumulator] = f"{values}[{variable}{'' if low == '0' else f' - {operand(low)}'}]"
 
     def find(self, search: Accumulate, variable: Variable, low: str, end: str) -> None:
         """Look for the extreme number of a block, if it is more extreme than all before it."""
@@ -371,12 +381,38 @@ class Writer:
             assert search.at is not None
             self.line(f"{at} = {place_text(search.at.at(variable, of(first)))};")
 
-    def turns(self, loop: Loop, low: str, end: str, gathered: Sequence[Accumulator] | None) -> None:
-        """The turns from `low` up to `end`: on vectors that gather some sums and the like, or one by one."""
-        if gathered is not None:
-            self.line(f"#pragma omp simd{self.clauses(gathered)}")
+    def turns(
+        self,
+        loop: Loop,
+        low: str,
+        end: str,
+        gathered: Sequence[Accumulator] | None,
+        *,
+        is_any: bool = False,
+    ) -> None:
+        """The turns from `low` up to `end`: on vectors that gather some sums and the like, or one by one.
+
+        With `is_any` there are as many as the symbolic extent of the loop, or as are left of these.
+        """
+        if gathered is None:
+            self.each_turn(loop, low, end)
+            return
+        if is_any and self.is_repeated and may_be_short(loop):
+            length = operand(end) if low == "0" else f"({end} - {operand(low)})"
+            with self.braces(f"if ({length} < {SHORT} && {length} % {widest(loop)} >= {LANES})"):
+                self.line(f"#pragma omp simd simdlen({LANES}){self.clauses(gathered)}")
+                self.each_turn(loop, low, end)
+            with self.braces("else"):
+                self.turns(loop, low, end, gathered)
+            return
+        self.line(f"#pragma omp simd{self.clauses(gathered)}")
+        self.each_turn(loop, low, end)
+
+    def each_turn(self, loop: Loop, low: str, end: str) -> None:
+        before, self.is_repeated = self.is_repeated, True
         with self.braces(f"for (long {loop.variable} = {low}; {loop.variable} < {end}; {loop.variable}++)"):
             self.statements(loop.body)
+        self.is_repeated = before
 
     def clauses(self, gathered: Sequence[Accumulator]) -> str:
         clauses: dict[str, list[str]] = {}
@@ -416,6 +452,26 @@ def condition_text(condition: Condition) -> str:
     above = [] if is_known(condition.place.low >= low) else [f"{place} >= {size_text(low)}"]
     below = [] if is_known(condition.place.high < high) else [f"{place} < {size_text(high)}"]
     return " && ".join([*above, *below])
+
+
+def operand(text: str) -> str:
+    """An expression behind any operator."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def may_be_short(loop: Loop) -> bool:
+    """Whether a loop has few turns where sizes are typical, and how many is not known."""
+    extent = loop.variable.extent
+    return isinstance(extent, SymbolicSize) and typical(extent) < SHORT
+
+
+def widest(loop: Loop) -> int:
+    """How many turns the widest vectors that processors have compute at once."""
+    inner = list(statements(loop.body))
+    dtypes = [a.dtype for a in accumulated(loop.body)]
+    dtypes += [s.local.dtype for s in inner if isinstance(s, Let | Choose)]
+    dtypes += [s.buffer.dtype for s in inner if isinstance(s, Store)]
+    return max(64 // max(real_dtype(dtype).itemsize for dtype in dtypes), 2 * LANES)
 
 
 def runs_on_vectors(loop: Loop) -> bool:

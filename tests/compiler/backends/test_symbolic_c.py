@@ -87,6 +87,16 @@ def test_short_sums_of_any_length_are_gathered_side_by_side() -> None:
     assert ("j_in_part", "sum_1_so_far_block") in innermost
 
 
+def test_short_rows_run_on_narrow_vectors_where_wide_ones_would_leave_much_over() -> None:
+    _, function, _ = PRINTED["few_columns"]
+    heads = re.findall(
+        r"( *)if \(dim_M < 64 && dim_M % 16 >= 4\) {\n *#pragma omp simd simdlen\(4\)", function.text
+    )
+    assert heads
+    _, function, _ = PRINTED["on_a_torus"]  # whose rows are typically longer
+    assert "simdlen" not in function.text
+
+
 def test_few_columns_have_functions_of_their_own() -> None:
     _, function, _ = PRINTED["few_columns"]
     assert re.findall(r"if \((dim_M == \d)\) {\n *(\w+)\(", function.text) == [
