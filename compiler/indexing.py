@@ -23,7 +23,7 @@ from .functions import (
 )
 from .ir import Constant, Shape, Value
 from .storage import Flip, Reshape, Slice, Storage, Strides, View
-from .symbolic_size import SymbolicSize, greatest, joint_shape, least, maximum, same_shape, suppose
+from .symbolic_size import SymbolicSize, greatest, is_known, joint_shape, least, maximum, same_shape, suppose
 from .trace import bind
 from .tracing import require_trace, user_location
 
@@ -116,6 +116,10 @@ class _Plan:
         step = 1 if index.step is None else operator.index(index.step)
         if step == 0:
             raise ArgumentValueError("slice step cannot be zero", user_location())
+        if _is_always_empty(index, step):
+            self._take(0, 0, 1)
+            self.kept.append(0)
+            return
         if step > 0:
             start, stop = _within(index.start, 0, dim, 0, dim), _within(index.stop, dim, dim, 0, dim)
             if not suppose(start <= stop):
@@ -240,6 +244,16 @@ def _in_range(index: int, dim: int, axis: int) -> int:
             f"index {index} is out of bounds for axis {axis} with size {dim}", user_location()
         )
     return index if index >= 0 else index + dim
+
+
+def _is_always_empty(index: slice, step: int) -> bool:
+    """Whether nothing lies between the ends, however long the axis: both are counted from one side of it."""
+    low, high = (index.start, index.stop) if step > 0 else (index.stop, index.start)
+    if step > 0 and high is not None and is_known(high == 0):
+        return True
+    if low is None or high is None or not is_known(high <= low):
+        return False
+    return is_known(high >= 0) or is_known(low < 0)
 
 
 def _within(end: Any, default: Any, dim: Any, low: Any, high: Any) -> Any:

@@ -26,7 +26,11 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Trace
         bounds: Sequence[int] = [0, *map(as_size, indices_or_sections), length]
     else:
         bounds = _equal_bounds(length, operator.index(indices_or_sections))
-    before = (slice(None),) * place
+    return _between(array, bounds, place)
+
+
+def _between(array: TracedArray, bounds: Sequence[int], axis: int) -> list[TracedArray]:
+    before = (slice(None),) * axis
     return [array[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
 
 
@@ -41,13 +45,15 @@ def _equal_bounds(length: int, sections: int) -> Sequence[int]:
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[TracedArray]:
     """As `array_split`, but a number of sections must divide the length."""
     array = as_array(ary)
-    if not np.ndim(indices_or_sections):
-        length, sections = array.shape[normalize_axis(axis, array.ndim)], operator.index(indices_or_sections)
-        if sections <= 0 or length % sections:
-            raise ShapeError(
-                f"an axis of length {length} cannot be split into {sections} equal parts: np.array_split can"
-            )
-    return array_split(array, indices_or_sections, axis)
+    if np.ndim(indices_or_sections):
+        return array_split(array, indices_or_sections, axis)
+    place, sections = normalize_axis(axis, array.ndim), operator.index(indices_or_sections)
+    length = array.shape[place]
+    if sections <= 0 or length % sections:
+        raise ShapeError(
+            f"an axis of length {length} cannot be split into {sections} equal parts: np.array_split can"
+        )
+    return _between(array, [i * (length // sections) for i in range(sections + 1)], place)
 
 
 @implements(np.hsplit)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
-from math import inf
+from math import inf, prod
 
 from ..errors import ContradictoryConstraintsError
 from .bounds import Bound, Interval, interval, own_range
@@ -224,6 +224,8 @@ class Assumptions:
                 for monomial, count in fact:
                     if len(monomial) == 1 and isinstance(monomial[0], Size):
                         self._narrow_by(fact, monomial, count)
+                    elif count < 0:
+                        self._narrow_factors(fact, monomial, count)
             for terms in self._other:
                 self._exclude(terms)
             if self._ranges == before:
@@ -241,6 +243,20 @@ class Assumptions:
             self._restrict(size, -(int(highest) // count), inf)
         else:
             self._restrict(size, -inf, int(highest) // -count)
+
+    def _narrow_factors(self, fact: Terms, monomial: Monomial, count: int) -> None:
+        """``rest - count * A*B >= 0`` bounds each factor by the least value of the others: ``A <= 4`` if ``B >= 2``."""
+        rest = tuple(term for term in fact if term[0] != monomial)
+        highest = interval(rest, self._ranges)[1]
+        lows = [
+            (self._ranges.get(one) or own_range(one))[0] if isinstance(one, Size) else 0 for one in monomial
+        ]
+        if highest == inf or min(lows, default=0) < 1:
+            return
+        least = -count * prod(map(int, lows))
+        for one, low in zip(monomial, lows, strict=True):
+            assert isinstance(one, Size)
+            self._restrict(one, -inf, int(highest) // (least // int(low)))
 
     def _exclude(self, terms: Terms) -> None:
         """``terms != 0`` for one size takes an end of its range away."""

@@ -382,6 +382,12 @@ SHAPES: dict[str, SymbolicProgram] = {
     "repeated-by-length": P(lambda x: np.repeat(x, x.shape[1], axis=0), X),
     "split": P(lambda x: np.split(x, 2, axis=1), ("f64[B, 2*N]",)),
     "split-guarded": P(lambda x: np.split(x, 2, axis=1), X, "N % 2 == 0"),
+    "split-of-a-split": P(
+        lambda x: np.split(np.split(x, 2)[1], 4), ("f64[N]",), "N % 2 == 0 and (N // 2) % 4 == 0"
+    ),
+    "empty-slices": P(
+        lambda x: (x[4:2], x[-2:-5], x[-1:0], x[1:4:-1], x[-3:-2:-1], x[len(x) : len(x)]), ("f64[B]",)
+    ),
     "split-in-places": P(lambda x: np.split(x, [1, x.shape[0] // 2], axis=0), ("f64[2*B, N]",)),
     "split-into-three": P(lambda x: np.split(x, 3), ("f64[3*B]",)),
     "rolled": P(lambda x: np.roll(x, 1, axis=0), X),

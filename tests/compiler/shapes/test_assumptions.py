@@ -58,6 +58,10 @@ def test_bounds_and_decisions_of_any_expressions_hold(
     [
         (["N in 1.."], "N >= 1", True),
         (["N in 0..5"], "N < 6", True),
+        (["N in 2..", "M in 3..", "N*M <= 100"], "M <= 50", True),
+        (["N in 2..", "M in 3..", "N*M <= 100"], "M <= 49", None),
+        (["N in 0..", "M in 3..", "N*M <= 100"], "M <= 50", None),
+        (["N in 2..", "M % 16 == 0", "M in 1..", "N*N*M + N <= 100"], "N <= 3", True),
         (["N in 0..5"], "N == 6", False),
         (["N % 16 == 0"], "N == 17", False),
         (["A <= B"], "A < B + 1", True),
