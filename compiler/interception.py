@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache, wraps
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -62,6 +63,17 @@ def place_in_numpy(name: str) -> tuple[Any, str]:
     return (getattr(np, module) if module else np), attribute
 
 
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a function of NumPy's does in the user's code that is traced."""
+
+    name: str
+    """In NumPy: ``zeros``, ``linalg.norm``."""
+    meaning: Callable[..., Any]
+    makes_arrays: bool
+    """Whether its result is traced also if nothing that it gets is."""
+
+
 class _Installation:
     """What is replaced in NumPy while any thread traces. The replacements are made once."""
 
@@ -72,6 +84,8 @@ class _Installation:
         """How many of the traces that are active have symbolic sizes."""
         self.replaced: list[tuple[Any, str, Any, Any]] | None = None
         """Module, name, NumPy's own, ours."""
+        self.meanings: dict[int, Meaning | None] = {}
+        """What ours stand for, by their ids: they are kept."""
         self.refuses_draws = False
 
     def enter(self, *, is_symbolic: bool) -> None:
@@ -82,6 +96,10 @@ class _Installation:
                 self.symbolic += 1
             if self.replaced is None:
                 self.replaced = list(_replacements())
+                self.meanings = {
+                    id(ours): _meaning(module, name, original)
+                    for module, name, original, ours in self.replaced
+                }
             if self.active == 0:
                 for module, name, _, ours in self.replaced:
                     setattr(module, name, ours)
@@ -157,6 +175,16 @@ def _length(x: Any, /) -> Any:
     return x.__len__() if isinstance(x, TracedArray) else _len(x)
 
 
+def is_length(function: Any) -> bool:
+    """Whether it is Python's ``len``, or what stands for it."""
+    return function is _len or function is _length
+
+
+def in_users_code(function: Any) -> Meaning | None:
+    """What a function that stands in NumPy while tracing does there; None of any other."""
+    return _installation.meanings.get(id(function))
+
+
 _FOR_SIZES: list[tuple[Any, str, Any, Any]] = [
     (builtins, "len", _len, _length),
     *((math, *function) for function in functions_of_sizes()),
@@ -190,6 +218,13 @@ def _replacements() -> Iterator[tuple[Any, str, Any, Any]]:
         name, module = function.__name__, sys.modules[function.__module__]
         if (module is not np or name not in CONSTRUCTORS) and getattr(module, name, None) is function:
             yield module, name, function, _looking_everywhere(function)
+
+
+def _meaning(module: Any, name: str, original: Any) -> Meaning | None:
+    path = f"{module.__name__}.{name}".removeprefix("numpy.")
+    if path in CONSTRUCTORS:
+        return Meaning(path, CONSTRUCTORS[path], makes_arrays=True)
+    return Meaning(path, FUNCTIONS[original], makes_arrays=False) if original in FUNCTIONS else None
 
 
 def _draws(random: ModuleType) -> Iterator[tuple[Any, str, Any, Any]]:

@@ -5,6 +5,7 @@ becomes a guard of the program. `is_known`, `same_shape` and `typical` make none
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
 from typing import Any, ClassVar
 
 from .errors import DimArithmeticError
@@ -19,6 +20,10 @@ class SymbolicSize:
 
     recorded: ClassVar[Callable[["SymbolicSize"], Any] | None] = None
     """Gives a size as a number in the function that is traced; None if none is. From where traced arrays are made."""
+
+    looped: ClassVar[Callable[["SymbolicSize", FrameType], "int | str"] | None] = None
+    """Runs as a whole the loop over a range for which a frame of the user's needs a size as an int: an int for which
+    the range is empty; else why it cannot, or no text if that is not what it does. From where loops are made."""
 
     def as_number(self) -> Any:
         """The number in a program that it is, where it meets arrays and floats."""

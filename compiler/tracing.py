@@ -168,6 +168,10 @@ class Trace(Builder):
         self._storages[id(what)] = storage
         return storage
 
+    def is_captured(self, storage: Storage) -> bool:
+        """Whether it stands for memory from outside of this trace."""
+        return any(storage is one for one in self._storages.values())
+
     def storage_behind(self, index: int) -> Storage:
         """This trace's memory for the captured array of that number."""
         return self._storages[id(self.captured[index])]

@@ -106,6 +106,8 @@ def _refusal(called: Signature, variant: Variant) -> tuple[str, Guard | None]:
 def _fix_of_guard(guard: Guard) -> str:
     line = "that line" if guard.location is not None else "the program"
     code = guard.location.code if guard.location is not None else ""
+    if guard.because:
+        return f"{guard.because}: {instead_of(code)}"
     if _leaves_one(guard):
         return f"{line} needs the size as a number: {instead_of(code)}"
     return f"{line} asks which sizes there are, and each answer has a program: {without_asking(code)}"

@@ -12,7 +12,12 @@ from ..compiler.sizes import sizes_in_graph
 def guards_text(guards: tuple[Guard, ...]) -> str:
     """Each guard and the user's line that asked, as JSON."""
     lines = [
-        [repr(guard.comparison), None if guard.location is None else str(guard.location)] for guard in guards
+        [
+            repr(guard.comparison),
+            None if guard.location is None else str(guard.location),
+            guard.because,
+        ]
+        for guard in guards
     ]
     return json.dumps(lines, indent=1)
 
@@ -22,8 +27,8 @@ def guards_read(text: str, graph: Graph) -> Guards:
     sizes = {repr(size): size for found in sizes_in_graph(graph) for size in cast("Dim", found).sizes}
     return Guards(
         tuple(
-            Guard(guard.comparison, location)
-            for line, location in json.loads(text)
+            Guard(guard.comparison, location, because)
+            for line, location, because in json.loads(text)
             for guard in Guards.read(line, sizes).guards
         )
     )

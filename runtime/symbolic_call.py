@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from ..compiler.shapes.assumptions import Assumptions
 from ..compiler.shapes.guards import Guards
 from ..compiler.shapes.scope import Observed, answering
+from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.trace import current_builder
 from ..compiler.tracing import OPTREE, is_library
 from .signature import Signature
@@ -54,6 +55,15 @@ def is_for_user(code: CodeType) -> bool:
         return True
     is_generated = code.co_filename == "<string>" and code.co_name == "__hash__"
     return not is_generated and not is_library(code.co_filename)
+
+
+def _looped(size: SymbolicSize, frame: FrameType) -> int | str:
+    from .range_loop.frames import run_loop
+
+    return run_loop(size, frame)
+
+
+SymbolicSize.looped = _looped
 
 
 def line_at_work() -> Any:

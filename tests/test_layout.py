@@ -38,6 +38,7 @@ SELDOM = {  # a first call whose code is on disk would take twice as long with t
     "tracemill.runtime.optimise",
     "tracemill.runtime.program_source",
     "tracemill.runtime.random.generator",
+    "tracemill.runtime.range_loop.frames",
 }
 FOR_FAILURES = {"tracemill.tools.complaints"}  # help comes without all that a command imports
 FOR_SIZES = "compiler.shapes"  # nobody need load it but for a size with a name

@@ -63,7 +63,7 @@ class Answers(Protocol):
 
     def suppose(self, comparison: "Comparison") -> bool: ...
 
-    def whole(self, dim: "Dim") -> int: ...
+    def whole(self, dim: "Dim", because: str = "") -> int: ...
 
     def typical(self, dim: "Dim") -> int: ...
 
@@ -313,7 +313,11 @@ class Dim(SymbolicSize):
         return bool(self != 0)
 
     def __index__(self) -> int:
-        return (ANSWERS.get() or Dim.answers).whole(self)
+        answers, frame = ANSWERS.get() or Dim.answers, sys._getframe(1)
+        if SymbolicSize.looped is None or not answers.is_for_user(frame.f_code):
+            return answers.whole(self)
+        found = SymbolicSize.looped(self, frame)
+        return answers.whole(self, found) if isinstance(found, str) else found
 
     __int__ = __index__
 

@@ -22,6 +22,8 @@ class Guard:
 
     comparison: Comparison
     location: Any = None
+    because: str = ""
+    """Why that line asks, if it need not: what keeps a loop from being one of the program."""
 
     def __str__(self) -> str:
         return repr(self.comparison) if self.location is None else f"{self.comparison!r}  # {self.location}"
@@ -56,7 +58,7 @@ class Guards:
 
     def described(self) -> list[str]:
         """A line for each with the user's line that asked: ``B >= 2  # model.py:12``."""
-        return [str(guard) for guard in self.guards]
+        return [f"{guard}; {guard.because}" if guard.because else str(guard) for guard in self.guards]
 
     def simplified(self) -> "Guards":
         """Without those that follow from the others; the earlier ones stay."""

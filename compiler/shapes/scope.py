@@ -80,14 +80,15 @@ class Declared:
     def typical(self, dim: Dim) -> int:
         return evaluated(dim.terms, {size.text: usual(size) for size in sizes_in(dim.terms)})
 
-    def whole(self, dim: Dim) -> int:
+    def whole(self, dim: Dim, because: str = "") -> int:
         low, high = self.assumptions.bounds(dim)
         if low == high:
             return int(low)
         where = self.where()
         fix = instead_of("" if where is None else where.code)
+        reason = f"{because[0].upper()}{because[1:]}. " if because else ""
         raise UndecidedDimError(
-            f"an int is needed, and {dim!r} is not one number: {self._known(dim)}. {fix[0].upper()}{fix[1:]}, "
+            f"an int is needed, and {dim!r} is not one number: {self._known(dim)}. {reason}{fix[0].upper()}{fix[1:]}, "
             f'or add a constraint such as "{dim!r} == {max(int(low), 1)}"',
             where,
         )
@@ -139,11 +140,11 @@ class Observed:
         """What has been assumed so far, without what follows from the rest. The own limits of dims are not among it."""
         return Guards(tuple(self._guards)).simplified()
 
-    def answer(self, comparison: Comparison) -> bool:
+    def answer(self, comparison: Comparison, because: str = "") -> bool:
         found = self.assumptions.decide(comparison)
         if found is None:
             found = comparison.holds(self.hints)
-            self._guard(comparison if found else comparison.negated)
+            self._guard(comparison if found else comparison.negated, because)
         return found
 
     def suppose(self, comparison: Comparison) -> bool:
@@ -154,11 +155,11 @@ class Observed:
                 self._guard(comparison)
         return found
 
-    def _guard(self, comparison: Comparison) -> None:
+    def _guard(self, comparison: Comparison, because: str = "") -> None:
         if len(self._guards) >= MOST_GUARDS or nesting(comparison.terms) > DEEPEST_GUARD:
             self._fix(comparison)
             return
-        self._guards.append(Guard(comparison, self.where()))
+        self._guards.append(Guard(comparison, self.where(), because))
         self.assumptions = self.assumptions.adding(comparison)
 
     def _fix(self, comparison: Comparison) -> None:
@@ -192,11 +193,11 @@ class Observed:
         except ZeroDivisionError:
             return 1
 
-    def whole(self, dim: Dim) -> int:
+    def whole(self, dim: Dim, because: str = "") -> int:
         value = evaluated(dim.terms, self.hints)
         same = compared("==", dim, value)
         if isinstance(same, Comparison):
-            self.answer(same)
+            self.answer(same, because)
         return value
 
 

@@ -198,10 +198,10 @@ def test_a_recompilation_names_what_changed_and_what_to_do(calls: list[Any], mes
 
 def test_a_size_that_is_needed_as_a_number_gives_up_names_after_some_programs() -> None:
     def unrolled(x: Any) -> Any:
-        total = x[0] * 0
+        terms = [x[0] * 0]
         for number in range(x.shape[0]):
-            total = total + number * x[number]
-        return total
+            terms.append(number * x[number])  # noqa: PERF401
+        return sum(terms)
 
     f = tm.compile(unrolled, on_recompile="ignore")
     for count in range(2, 9):

@@ -1,0 +1,80 @@
+"""`run_loop`: the loop that a running function is about to begin, as a whole, with its variables as it leaves them."""
+
+import ctypes
+import sys
+from types import FrameType
+from typing import Any
+
+from ...compiler.errors import TracemillError
+from ...compiler.loop_source import LoopSource, loop_source
+from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.tracing import current_trace
+from .turns import Turns
+from .values import NotInLanguageError
+
+_SEES_VARIABLES = frozenset({"locals", "vars", "eval", "exec", "dir"})
+
+
+def run_loop(size: SymbolicSize, frame: FrameType) -> int | str:
+    """Run the loop over a range for which a frame needs a size as an int.
+
+    Returns:
+        An int for which the range is empty; else why the loop runs turn by turn, a text that is empty if there is none.
+    """
+    source = None if current_trace() is None else loop_source(frame)
+    if source is None:
+        return ""
+    turns = Turns(source, frame.f_globals, frame.f_builtins)
+    try:
+        return _run(turns, source, size, frame)
+    except NotInLanguageError as error:
+        reason = str(error)
+    except TracemillError as error:
+        reason = error.message
+    except Exception as error:  # it fails turn by turn, too, and then where it does
+        reason = f"{type(error).__name__}: {error}"
+    turns.undo()
+    file = source.code.co_filename.replace("\\", "/").rpartition("/")[2]
+    return f"the loop at {file}:{source.loop.lineno} runs turn by turn, since {reason}"
+
+
+def _run(turns: Turns, source: LoopSource, size: SymbolicSize, frame: FrameType) -> int:
+    if _SEES_VARIABLES & {*source.code.co_names}:
+        raise NotInLanguageError("the function looks at its variables by their names")
+    before = dict(frame.f_locals)
+    bounds = _bounds(turns, source, size, before)
+    if isinstance(bounds[-1], SymbolicSize) and len(bounds) == 3:
+        raise NotInLanguageError("the step of its range is a size")
+    names = dict(before)
+    turns.run(source.loop, bounds, names)
+    rebound = {name: x for name, x in names.items() if name not in before or before[name] is not x}
+    _rebind(frame, rebound)
+    ints = [bound for bound in bounds[:2] if type(bound) is int]
+    return ints[0] if ints else 0
+
+
+def _bounds(turns: Turns, source: LoopSource, size: SymbolicSize, names: dict[str, Any]) -> tuple[Any, ...]:
+    """What ``range`` is given, with the size as the only one that is not known."""
+    found: list[Any] = []
+    for argument in source.bounds:
+        try:
+            found.append(turns.reader.value(argument, names))
+        except NotInLanguageError:  # an attribute of the user's, or a call: it gave the size
+            found.append(size)
+    if sum(bound is size for bound in found) != 1 or any(
+        type(one) is not int and one is not size for one in found
+    ):
+        raise NotInLanguageError("its range is between two sizes")
+    return tuple(found)
+
+
+def _rebind(frame: FrameType, names: dict[str, Any]) -> None:
+    """Let variables of a running function be these values."""
+    if sys.version_info >= (3, 13):
+        frame.f_locals.update(names)
+    else:  # there, they are copies, which a debugger makes anew at each line of this
+        write, given = ctypes.pythonapi.PyFrame_LocalsToFast, (ctypes.py_object(frame), ctypes.c_int(0))
+        frame.f_locals.update(names), write(*given)  # pyright: ignore[reportUnusedExpression]
+    now = frame.f_locals
+    if not all(now[name] is value for name, value in names.items()):
+        raise NotInLanguageError("its variables cannot be set")
