@@ -1,8 +1,9 @@
 """What all tests share: the option that rewrites what golden files and pages expect, a cache, a C compiler."""
 
+import atexit
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
@@ -18,15 +19,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_collection_finish() -> None:
-    """Spare the garbage collector the tests themselves, millions of objects, which it would visit again and again."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """While tests are collected there is no garbage. What is left goes as it always does when Python ends."""
+    atexit.register(gc.unfreeze)
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def heap_of_this_file() -> None:
+    """Spare the garbage collector what is there, millions of objects, which it would visit again and again."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_unconfigure() -> None:
-    """What is left goes as it always does when Python ends."""
-    gc.unfreeze()
 
 
 @pytest.fixture

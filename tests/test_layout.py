@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -79,10 +80,24 @@ def layer_of(module: str) -> str:
 FILES = {module_name(file): file for file in library_files()}
 
 
+class Imports(NamedTuple):
+    """The import statements of a module."""
+
+    all: list[ast.Import | ast.ImportFrom]
+    at_import_time: list[ast.Import | ast.ImportFrom]
+    inside_functions: list[ast.Import | ast.ImportFrom]
+
+
 @cache
-def trees() -> dict[str, ast.Module]:
-    """What each module says."""
-    return {module: ast.parse(file.read_text(encoding="utf-8")) for module, file in FILES.items()}
+def imports() -> dict[str, Imports]:
+    """Those of each module."""
+    found: dict[str, Imports] = {}
+    for module, file in FILES.items():
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        found[module] = Imports(
+            list(all_imports(tree)), list(imports_at_import_time(tree)), list(imports_inside_functions(tree))
+        )
+    return found
 
 
 def place(module: str, node: ast.Import | ast.ImportFrom) -> str:
@@ -121,12 +136,20 @@ def imports_at_import_time(node: ast.AST) -> Iterator[ast.Import | ast.ImportFro
             yield from imports_at_import_time(child)
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Those that a statement or a module holds, at any depth; expressions hold none."""
+    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for child in getattr(node, field, ()):
+            yield child
+            yield from statements(child)
+
+
 def all_imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    return (child for child in ast.walk(node) if isinstance(child, ast.Import | ast.ImportFrom))
+    return (child for child in statements(node) if isinstance(child, ast.Import | ast.ImportFrom))
 
 
 def imports_inside_functions(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
-    for function in ast.walk(tree):
+    for function in statements(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from all_imports(function)
 
@@ -151,13 +174,13 @@ def first_cycle(graph: dict[str, set[str]]) -> list[str]:
 
 def test_a_layer_imports_only_itself_and_those_before_it() -> None:
     wrong: list[str] = []
-    for module, tree in trees().items():
+    for module, found in imports().items():
         if layer_of(module) not in LAYERS:
             continue
         allowed = LAYERS[: LAYERS.index(layer_of(module)) + 1]
         wrong += [
             f"{place(module, node)}  # {target} is above {layer_of(module)}/"
-            for node in all_imports(tree)
+            for node in found.all
             for target in imported_modules(node, module)
             if target.split(".")[0] == "tracemill" and layer_of(target) not in allowed
         ]
@@ -165,9 +188,8 @@ def test_a_layer_imports_only_itself_and_those_before_it() -> None:
 
 
 def test_the_root_imports_no_tools() -> None:
-    targets = {
-        target for node in all_imports(trees()["tracemill"]) for target in imported_modules(node, "tracemill")
-    }
+    nodes = imports()["tracemill"].all
+    targets = {target for node in nodes for target in imported_modules(node, "tracemill")}
     assert not {target for target in targets if layer_of(target) == "tools"}
 
 
@@ -175,11 +197,11 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {
         module: {
             target
-            for node in imports_at_import_time(tree)
+            for node in found.at_import_time
             for target in imported_modules(node, module)
             if target in FILES
         }
-        for module, tree in trees().items()
+        for module, found in imports().items()
     }
     assert not (cycle := first_cycle(graph)), " -> ".join(cycle)
 
@@ -193,8 +215,8 @@ def test_a_circle_of_imports_is_found() -> None:
 def test_functions_import_only_what_is_optional_or_slow() -> None:
     wrong = [
         place(module, node)
-        for module, tree in trees().items()
-        for node in imports_inside_functions(tree)
+        for module, found in imports().items()
+        for node in found.inside_functions
         for target in imported_modules(node, module)
         if target.split(".")[0] not in OPTIONAL | SLOW
         and target not in SELDOM | FOR_FAILURES
@@ -206,8 +228,8 @@ def test_functions_import_only_what_is_optional_or_slow() -> None:
 def test_what_is_optional_is_imported_only_inside_functions() -> None:
     wrong = [
         place(module, node)
-        for module, tree in trees().items()
-        for node in imports_at_import_time(tree)
+        for module, found in imports().items()
+        for node in found.at_import_time
         for target in imported_modules(node, module)
         if target.split(".")[0] in OPTIONAL
     ]
@@ -217,9 +239,9 @@ def test_what_is_optional_is_imported_only_inside_functions() -> None:
 def test_imports_of_the_library_are_relative_below_the_root() -> None:
     wrong = [
         place(module, node)
-        for module, tree in trees().items()
+        for module, found in imports().items()
         if layer_of(module) in LAYERS
-        for node in all_imports(tree)
+        for node in found.all
         if isinstance(node, ast.Import) or not node.level
         for target in imported_modules(node, module)
         if target.split(".")[0] == "tracemill"

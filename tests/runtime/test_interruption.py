@@ -25,7 +25,7 @@ import tracemill as tm
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a program in the background does not have
 
 def send(number):
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), number))
     timer.start()
     return timer
 
