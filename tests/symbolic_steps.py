@@ -169,10 +169,35 @@ def f(x: f32[B, N], y: f32[N, N]) -> f32[B, N]:  # B in 1.., N in 1..
     p: f32[B, N] = dot(x, y, contract_x=(1,), contract_y=(0,))
     return p
 """,
+    "product_of_halves": """
+def f(x: bf16[B, K], y: bf16[K, L]) -> bf16[B, L]:  # B in 1.., K in 1.., L in 1..
+    p: bf16[B, L] = dot(x, y, contract_x=(1,), contract_y=(0,))
+    return p
+""",
+    "product_of_turned_halves": """
+def f(x: bf16[K, B], y: bf16[L, K]) -> bf16[B, L]:  # B in 1.., K in 1.., L in 1..
+    p: bf16[B, L] = dot(x, y, contract_x=(0,), contract_y=(1,))
+    return p
+""",
     "convolution_of_batches": """
 def f(x: f16[1, B, 64, 14, 14], w: f16[1, 128, 64, 3, 3]) -> f16[1, B, 128, 14, 14]:  # B in 1..
     y: f16[1, B, 128, 14, 14] = conv(x, w, strides=(1, 1), padding=((1, 1), (1, 1)), input_dilation=(1, 1), kernel_dilation=(1, 1))
     return y
 """,
+    "convolution_of_planes": """
+def f(x: f16[1, 32, 64, H, W], w: f16[1, 128, 64, 3, 3]) -> f16[1, 32, 128, H, W]:  # H in 1.., W in 1..
+    y: f16[1, 32, 128, H, W] = conv(x, w, strides=(1, 1), padding=((1, 1), (1, 1)), input_dilation=(1, 1), kernel_dilation=(1, 1))
+    return y
+""",
 }
 """Those that are compiled only."""
+
+LARGE_HINTS = {"B": 4096, "N": 1024, "M": 64, "K": 4096, "L": 4096, "H": 56, "W": 56}
+TURNS = {
+    "product": 32,
+    "product_of_halves": 64,
+    "product_of_turned_halves": 64,
+    "convolution_of_batches": 18,
+    "convolution_of_planes": 18,
+}
+"""How often the loop of a product runs then."""

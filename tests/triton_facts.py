@@ -11,6 +11,7 @@ import product_graphs
 import symbolic_steps
 from elementwise_calls import calls_with_known
 from kernel_graphs import LARGE, MANY, POINTWISE, SMALL, WIDE
+from machine_code import counted
 from step_graphs import LARGE as LARGE_STEPS
 from step_graphs import STEPS
 from symbolic_kernels import KERNELS
@@ -63,6 +64,7 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
             "threads": kernel.facts.threads,
             "parameters": len(kernel.facts.parameters),
         }
+        found["machine instructions"], found["machine instructions in loops"] = counted(kernel.code)
         text = kernel_in(kernel.assembly.encode())
         assert (text.name, text.parameters) == (kernel.name, kernel.facts.parameters)
         assert text.threads == kernel.facts.threads
@@ -85,7 +87,7 @@ def fast_kernels(name: str, target: Target) -> tuple[BuiltKernel, ...]:
 
 def kernel_of_sizes(name: str, *, is_fixed: bool) -> TritonKernel:
     """A kernel for arrays of any size, or for the sizes with which it is made alone."""
-    sizes = {"B": 4096, "N": 1024, "M": 64}
+    sizes = symbolic_steps.LARGE_HINTS
     with answering(Observed(sizes)):
         graph = parse(f"{HEADER}{(KERNELS | symbolic_steps.LARGE)[name]}")
         graph = fix_sizes(graph, sizes) if is_fixed else graph

@@ -8,11 +8,12 @@ has none. What is slow is made fast.
 import gc
 import linecache
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from inspect import getmembers
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ import scipy.special
 from stub_gpu import StubGpu
 from tracemill.compiler.backends.triton.kernel import Launch, TritonKernel
 from tracemill.compiler.dtypes import dtype_name, real_dtype
+from tracemill.compiler.symbolic_size import SymbolicSize
 
 
 @contextmanager
@@ -95,16 +97,23 @@ class Memory:
         return self.array.strides
 
 
-def run(kernel: TritonKernel, inputs: Sequence[Array]) -> list[Array]:
-    """The outputs of a kernel."""
+def run(
+    kernel: TritonKernel, inputs: Sequence[Array], sizes: Mapping[str, int] = MappingProxyType({})
+) -> list[Array]:
+    """The outputs of a kernel, where named sizes have these values."""
+
+    def at(size: Any) -> int:
+        return size.at(sizes) if isinstance(size, SymbolicSize) else size
+
     given = [*inputs, *(constant.array for constant in kernel.constants)]
     given = [np.require(x, requirements=("C", "A")) for x in given]
-    others = [np.empty(t.shape, t.dtype) for t in kernel.buffers[len(given) :]]
+    others = [np.empty(tuple(map(at, t.shape)), t.dtype) for t in kernel.buffers[len(given) :]]
     memory = [Memory(array) for array in (*given, *others)]
     with interpreting(), np.errstate(all="ignore"):
         functions = module(kernel.text)
         for launch in kernel.launches:
-            functions[launch.function][(launch.programs,)](*(memory[i] for i in launch.buffers))
+            numbers = [at(number.value) for number in launch.numbers]
+            functions[launch.function][(at(launch.programs),)](*(memory[i] for i in launch.buffers), *numbers)
     return others[: kernel.outputs]
 
 

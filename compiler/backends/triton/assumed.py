@@ -103,6 +103,14 @@ def is_multiple(size: Any, factor: int) -> bool:
     return any(is_known(one % ALIGNED == 0) for one in named)
 
 
+def aligned_to(size: Any) -> int:
+    """The greatest power of two up to `ALIGNED` that a size is known to be a multiple of."""
+    multiple = ALIGNED
+    while not is_multiple(size, multiple):
+        multiple //= 2
+    return multiple
+
+
 def assume_aligned(places: Iterable[Affine]) -> None:
     """Ask whether rows begin where several elements are loaded at once: a program is for sizes where all do, or not."""
     strides = {stride for place in places for stride in _strides(place)}

@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ...affine import Affine, Variable, of, same
+from ...affine import Affine, Atom, Variable, of, same
 from ...dtypes import kind
 from ...ir import Call, Location
 from ...loops.nest import (
@@ -65,6 +65,8 @@ class Elements:
     """Whether all rows of the program are there: the last program may have fewer."""
     numbers: Numbers = field(default_factory=Numbers)
     """How sizes are spelled."""
+    is_by_axes: bool = False
+    """Whether what differs along one axis is added up first, in places: a loop along another one leaves it as it is."""
     lines: list[str] = field(default_factory=list[str])
     buffers: set[Buffer] = field(default_factory=set[Buffer])
     needs: set[str] = field(default_factory=set[str])
@@ -93,6 +95,8 @@ class Elements:
     gatherers: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
     streamed: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
     """Those that gather into blocks now."""
+    pointers: dict[tuple[str, Affine], str] = field(default_factory=dict[tuple[str, Affine], str])
+    """Names of pointers to places in buffers of these names, where they have any."""
     row_mask: str = ""
     """Where rows are within their range, if some are not."""
     leaf: Variable | None = None
@@ -289,6 +293,8 @@ class Elements:
         return ""
 
     def pointer(self, buffer: Buffer, place: Affine) -> str:
+        if (buffer.name, place) in self.pointers:
+            return self.pointers[buffer.name, place]
         text = self.place(place)
         return f"{buffer.name}_ptr + {text}" if text != "0" else f"{buffer.name}_ptr"
 
@@ -304,7 +310,27 @@ class Elements:
             name = self.name_of(variable)
             if name != variable.name:
                 place = place.at(variable, Affine(0, ((replace(variable, name=name), 1),)))
+        if not self.is_by_axes:
+            return self.spelled(place)
+        parts = self.by_axes(place)
+        texts = map(self.spelled, parts)
+        return " + ".join(
+            f"({text})" if len(parts) > 1 and (len(part.terms) > 1 or not same(part.constant, 0)) else text
+            for part, text in zip(parts, texts, strict=True)
+        )
+
+    def spelled(self, place: Affine) -> str:
         return place.text(self.numbers.text).replace(" / ", " // ")
+
+    def by_axes(self, place: Affine) -> list[Affine]:
+        """The parts of a sum that differ along the same axes of the block, those along fewer first."""
+        parts: dict[frozenset[str], list[tuple[Atom, int]]] = {}
+        for atom, factor in place.terms:
+            axes = self.axes_of_place(Affine(0, ((atom, factor),)))
+            parts.setdefault(axes, []).append((atom, factor))
+        first, *others = sorted(parts, key=lambda axes: (len(axes), sorted(axes))) or [frozenset[str]()]
+        sums = [Affine(place.constant, tuple(parts.get(first, ())))]
+        return [*sums, *(Affine(0, tuple(parts[axes])) for axes in others)]
 
     def name_of(self, variable: Variable) -> str:
         """A counter, or an index that was read from an array."""

@@ -8,8 +8,9 @@ from ...shapes.dim import Dim
 from ...shapes.spelling import spelled
 from ...shapes.terms import Operation, atoms_in
 from ...sizes import sizes_in_call, sizes_in_graph, sizes_in_param
-from .assumed import is_multiple
-from .plan import ALIGNED, Number
+from ...symbolic_size import is_known
+from .assumed import aligned_to
+from .plan import Number
 
 TAKEN: Final = ("tl", "triton", "libdevice")
 """Names that have a meaning in the text of a function."""
@@ -65,8 +66,13 @@ class Numbers:
     def taken(self, *, is_wide: bool) -> tuple[tuple[str, Number], ...]:
         """The arguments by name, with what is known of them."""
         return tuple(
-            (name, Number(size, is_wide, _multiple(size))) for name, size in sorted(self.arguments.items())
+            (name, Number(size, is_wide, aligned_to(size))) for name, size in sorted(self.arguments.items())
         )
+
+    def above_none(self) -> list[str]:
+        """The arguments that are named sizes of which each is known to be 1 or more."""
+        named = set(self.names.values())
+        return sorted(name for name, size in self.arguments.items() if name in named and is_known(size > 0))
 
     def _argument(self, size: Dim) -> str:
         for name, known in self.arguments.items():
@@ -78,11 +84,3 @@ class Numbers:
         self.claimed.add(name)
         self.arguments[name] = size
         return name
-
-
-def _multiple(size: Dim) -> int:
-    """What it is known to be a multiple of, as far as that helps to load several elements at once."""
-    multiple = ALIGNED
-    while not is_multiple(size, multiple):
-        multiple //= 2
-    return multiple

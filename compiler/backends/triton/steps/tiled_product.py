@@ -1,14 +1,14 @@
 """Products of matrices as Triton functions: each program computes a tile, and what is made of its elements."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ....affine import Affine, Variable, of
 from ....errors import ArgumentValueError
 from ....ir import Graph
 from ....loops.lower import lower
 from ....loops.nest import Block, Buffer, Choose, Expression, Let, Load, Loop, Nest, Statement, Store
-from ....loops.walk import at_value, expressions, statements
+from ....loops.walk import at_value, expressions, places, statements
 from ....symbolic_size import is_known, is_one, quotient, remainder, suppose, typical
 from ...python_text import wrapped
 from ..assumed import pieces
@@ -20,6 +20,7 @@ from ..types import triton_type
 from ..writer import Writer
 from .matrix_in_memory import MatrixInMemory
 from .product import Product, dot_text, total_dtype
+from .reads import Reads
 from .tile import Tile
 from .windows import Windows
 
@@ -39,10 +40,14 @@ def by_matrices(product: Product, tile: Tile, name: str) -> TritonKernel | None:
     if tile.parts > 1:
         size = -(-product.length // (tile.parts * tile.depth)) * tile.depth
         first, last = f"part * {size}", f"tl.minimum(part * {size} + {size}, {product.length})"
+    before = len(writing.writer.lines)
     with writing.writer.indented(f"for step in range({first}, {last}, {tile.depth}):"):
         left, right = writing.copied_blocks() if tile.programs else writing.loaded_blocks()
         total = dot_text(product.dtype, f"{left}, {right}, total")
         writing.writer.line(f"total = {writing.writer.called(total)}")
+        for move in writing.reads.moves:
+            writing.writer.line(move)
+    writing.writer.lines[before:before] = writing.reads.ahead
     return None if left is None or right is None else writing.kernel()
 
 
@@ -76,6 +81,7 @@ class _Writing:
     batch: Affine
     row: Affine
     column: Affine
+    reads: Reads
     ahead: list[str] = field(default_factory=list[str])
     """The lines before those of the writer."""
 
@@ -85,7 +91,8 @@ class _Writing:
         values = (*product.tail.inputs, *product.tail.outputs)
         sizes = sorted({value.type.size for value in values}, key=typical, reverse=True)
         rows = Rows(tile.rows, tile.columns, not all(suppose(size < FAR) for size in sizes))
-        writer = Writer(rows, numbers=Numbers.of(product.tail), depth=2 if tile.programs else 1)
+        is_by_axes, depth = product.is_symbolic and tile.depth > 1, 2 if tile.programs else 1
+        writer = Writer(rows, numbers=Numbers.of(product.tail), is_by_axes=is_by_axes, depth=depth)
         writer.names.update(_NAMES.split(), (name,))
         rows_of_all = is_known(product.rows < tile.rows) and tile.depth == 1
         batch = 1 if rows_of_all else product.batch
@@ -100,7 +107,7 @@ class _Writing:
             name, product, tile, writer, tile.parts * batch * down * across, part,
             _block_of(row) // product.rows if rows_of_all else matrix,
             _block_of(row) % product.rows if rows_of_all else _block_of(row),
-            _block_of(column),
+            _block_of(column), Reads(writer, tile.depth),
         )  # fmt: skip
         _find_tile(writer, down, across)
         writing.block(row, f"row_tile * {tile.rows} + tl.arange(0, {tile.rows})[:, None]", ROW, tile.rows)
@@ -165,11 +172,47 @@ class _Writing:
         """The blocks of both operands, made of what each thread loads."""
         tile, length = self.tile, self.product.length
         k, k_down = (Variable(name, 0, length - 1) for name in ("k", "k_down"))
-        self.block(k, f"step + tl.arange(0, {tile.depth})[None, :]", ALONG, tile.depth)
-        self.block(k_down, f"step + tl.arange(0, {tile.depth})[:, None]", ROW, tile.depth)
-        left = self.operand(self.product.left, self.left(k), k, (tile.rows, tile.depth))
-        right = self.operand(self.product.right, self.right(k_down), k_down, (tile.depth, tile.columns))
+        at_left, at_right = self.left(k), self.right(k_down)
+        first, first_down = (f"tl.arange(0, {tile.depth}){index}" for index in ("[None, :]", "[:, None]"))
+        if self.product.is_symbolic:
+            at_left = self.moving(self.product.left, at_left, self.row, k, first)
+            at_right = self.moving(self.product.right, at_right, self.column, k_down, first_down)
+        self.count(self.product.left, at_left, k, first, ALONG)
+        self.count(self.product.right, at_right, k_down, first_down, ROW)
+        left = self.operand(self.product.left, at_left, k, (tile.rows, tile.depth))
+        right = self.operand(self.product.right, at_right, k_down, (tile.depth, tile.columns))
         return left, right
+
+    def moving(self, given: Graph | Windows, place: Affine, side: Affine, k: Variable, first: str) -> Affine:
+        """The place of an element of an operand by rows or columns that are there, with pointers that move along."""
+        (variable,) = side.variables
+        inside = self.reads.inside(variable, self.read(given, place)[0])
+        place = place.at(variable, _block_of(inside))
+        if self.product.is_copied:
+            for load in self.read(given, place)[0]:
+                self.reads.move(load, k, first)
+        return place
+
+    def count(self, given: Graph | Windows, place: Affine, k: Variable, first: str, axis: str) -> None:
+        """Let a variable have the values of this turn, of which there is a line unless pointers alone depend on it."""
+        moved = [pointer for _, pointer in self.writer.pointers]
+        is_spelled = any(k in found.variables and found not in moved for found in self.read(given, place)[1])
+        if is_spelled or not is_known(k.extent % self.tile.depth == 0):
+            self.block(k, f"step + {first}", axis, self.tile.depth)
+        else:
+            self.writer.axes[k.name] = frozenset({axis})
+
+    def read(self, given: Graph | Windows, place: Affine) -> tuple[list[Load], list[Affine]]:
+        """What is loaded for an element of an operand, and all index expressions of what computes it."""
+        if isinstance(given, Windows):
+            load, conditions = given.entry(place, self.lowered(self.product.tail).inputs[given.number])
+            return [load], [load.place, *(condition.place for condition in conditions)]
+        body = _elements(self.lowered(given), place, given.outputs[0].type.size) or ()
+        loads = [e for s in statements(body) for e in expressions(s) if isinstance(e, Load)]
+        spelled = (
+            places(replace(s, place=Affine(0)) if isinstance(s, Store) else s) for s in statements(body)
+        )
+        return loads, [found for statement in spelled for found in statement]
 
     def copied_blocks(self) -> tuple[str | None, str | None]:
         """The blocks of both operands, which the hardware copies, and before all tiles the descriptions for it.
@@ -254,7 +297,8 @@ class _Writing:
         numbers = writer.numbers.taken(is_wide=writer.rows.is_far)
         pointers = [f"{buffers[number]}_ptr" for number in arguments]
         head = wrapped(f"def {self.name}(", [*pointers, *(name for name, _ in numbers)], "):", indent=0)
-        text = "\n".join(["@triton.jit", *head, *self.ahead, *writer.lines, ""])
+        facts = [f"{INDENT}tl.assume({name} > 0)" for name in writer.numbers.above_none()]
+        text = "\n".join(["@triton.jit", *head, *facts, *self.ahead, *writer.lines, ""])
         given = tuple(number for _, number in numbers)
         tile = self.tile
         launch = Launch(self.name, self.programs, tile.warps, arguments, tile.stages, numbers=given)
