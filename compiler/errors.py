@@ -1219,6 +1219,8 @@ class SettingWarning(UserWarning):
 class RecompileWarning(UserWarning):
     """A function is compiled again and again for calls that differ in sizes alone, or forgets programs to make room.
 
+    Or making a program for many sizes raised an error that a program for one size does not: that is for us to mend.
+
     >>> import numpy as np, tracemill as tm
     >>> import warnings
     >>> f = tm.compile(np.sin, dynamic=False)

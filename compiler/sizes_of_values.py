@@ -8,7 +8,7 @@ import numpy as np
 from .dtypes import FLOAT64
 from .ir import Call, Constant, Value
 from .op import lookup
-from .symbolic_size import SymbolicSize
+from .symbolic_size import SymbolicSize, maximum, minimum
 from .tracing import Trace
 
 MOST_ENTRIES = 64
@@ -51,6 +51,19 @@ def ratio_behind(trace: Trace, value: Value) -> tuple[Any, int] | None:
         isinstance(part, int) and 0 < part <= _MOST_PARTS and type(by) is int and abs(by) <= _MOST_PARTS
     )
     return (whole, part) if is_exact else None
+
+
+def rounded_quotient(top: Any, below: int) -> Any:
+    """The whole number next to the quotient, the even one of two: a size where `top` is one.
+
+    >>> [rounded_quotient(top, 4) for top in (5, 6, 7, 9, 10, 11)] == [round(top / 4) for top in (5, 6, 7, 9, 10, 11)]
+    True
+    """
+    if below % 2:
+        return (2 * top + below) // (2 * below)
+    rest, half = top % (2 * below), below // 2  # the quotient of the rest is below 2
+    up = minimum(maximum(rest - half, 0), 1) + minimum(maximum(rest - 3 * half + 1, 0), 1)
+    return top // (2 * below) * 2 + up
 
 
 def _fraction(trace: Trace, value: Value) -> tuple[Any, Any] | None:

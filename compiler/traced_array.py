@@ -23,7 +23,7 @@ from .indexing import Gather, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .outside import Outside
-from .sizes_of_values import ratio_behind, size_behind
+from .sizes_of_values import ratio_behind, rounded_quotient, size_behind
 from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
 from .symbolic_size import SymbolicFact, SymbolicSize
 from .trace import bind
@@ -303,10 +303,13 @@ class TracedArray:
         return complex(self._need("complex(x)"))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        """As of NumPy's scalars: an int without `ndigits`. Arrays have no such method."""
+        """As of NumPy's scalars: an int without `ndigits`, a size where it is of sizes. Arrays have no such method."""
         if not self.is_scalar:
             raise ArgumentTypeError("round(x) takes no arrays: use np.round", user_location())
-        return int(np.rint(self)) if ndigits is None else np.round(self, ndigits)
+        if ndigits is not None:
+            return np.round(self, ndigits)
+        ratio = ratio_behind(self._trace, self.value)
+        return int(np.rint(self)) if ratio is None else rounded_quotient(*ratio)
 
     def __trunc__(self) -> int:
         return int(self)

@@ -5,7 +5,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import update_wrapper
 from pathlib import Path
 from types import MethodType
@@ -24,6 +24,7 @@ from .environment import checking, usual_lock
 from .gpu.arguments import entered
 from .key_orders import key_orders, sees_keywords_in_order
 from .log import logger
+from .naming_failure import NamingFailure
 from .recompilation import Recompilation, recompilation
 from .signature import Signature, StaticLeaf, arguments_for, gpu_of, sign
 from .static_arguments import as_tuple, static_arguments
@@ -196,14 +197,16 @@ class CompiledFunction:
             self._check_recompilation(called, why, symbolic)
         if (log := logger("recompiles")) is not None:
             log.info("%s", self._log_line(called, why, stale))
-        variant, notes = self._made(called, symbolic)
+        variant, why = self._made(called, symbolic, why)
         if stale is not None:
             self._variants.remove(stale)
         self._variants.add(variant)
-        self._last = why.for_one_size(*notes) if notes else why
+        self._last = why
         if log is not None:
-            for note in notes:
+            for note in why.notes:
                 log.info("%s: %s", why.name, note)
+        if why.is_fault:
+            self._warn("is compiled for each size", why)
         if (count := self._variants.family(called).compiled) > MANY:
             self._warn(f"is compiled for the {count}th time for calls that differ in sizes alone", why)
         while len(self._variants) > self._options.max_variants:
@@ -228,27 +231,32 @@ class CompiledFunction:
         backend = target_of(options.backend, options.fast_math, gpu_of(called, ()), options.lock).backend
         return takes_symbolic_sizes(backend)
 
-    def _made(self, called: Signature, symbolic: SymbolicCall | None) -> tuple[Variant, list[str]]:
-        """A variant for many sizes if that can be, else for those of the call; and why it is for no more."""
+    def _made(
+        self, called: Signature, symbolic: SymbolicCall | None, why: Recompilation
+    ) -> tuple[Variant, Recompilation]:
+        """A variant for many sizes if that can be, else for those of the call; with why it is for no more."""
         family = self._variants.family(called)
-        notes = [f"sizes get no names any more, after: {why}" for why in family.why_given_up]
+        given_up = why.for_one_size(
+            *(f"sizes get no names any more, after: {reason}" for reason in family.why_given_up),
+            fix=family.fix,
+        )
         if symbolic is None:
-            return self._watched(called, None), notes
+            return self._watched(called, None), given_up
         try:
             variant = self._watched(called, symbolic)
         except Exception as error:
             if checking():
                 raise
-            variant = self._watched(
-                called, None
-            )  # an error of the user's is raised here, and no fault of names
-            why = f"names do not do: {type(error).__name__}: {error}"
-            self._variants.give_up(symbolic.called, why)
-            return variant, [f"compiled for these sizes alone: {why}"]
+            failure = NamingFailure.of(error)
+            variant = self._watched(called, None)  # an error of the user's is raised here, too
+            why = why.for_one_size(
+                f"no program for many sizes could be made: {failure.what}", fix=failure.fix
+            )
+            self._variants.give_up(symbolic.called, failure.what, why.fix)
+            return variant, replace(why, is_fault=failure.is_ours)
         if variant.is_general:
-            return variant, notes
-        notes = self._fixed(variant)
-        return self._watched(called, None), notes
+            return variant, given_up
+        return self._watched(called, None), why.for_one_size(*self._fixed(variant))
 
     def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
         return watched(
@@ -330,7 +338,8 @@ class CompiledFunction:
             return f"{describe(self._function)} has not been compiled yet"
         if not last.reasons:
             notes = "".join(f"\n  {note}" for note in last.notes)
-            return f"{last.name} was compiled once, for {known[-1]}{notes}"
+            fix = f"\nfix: {last.fix}" if last.fix else ""
+            return f"{last.name} was compiled once, for {known[-1]}{notes}{fix}"
         return last.noting(*([f"compiled for {known[-1].symbolic_text}"] if known[-1].dims else [])).text()
 
     def report(self, *args: Any, **kwargs: Any) -> str:

@@ -32,6 +32,8 @@ class Recompilation:
     fix: str = ""
     notes: tuple[str, ...] = ()
     """What became of it."""
+    is_fault: bool = False
+    """Whether that is a fault of Tracemill's."""
 
     @property
     def line(self) -> str:
@@ -40,17 +42,19 @@ class Recompilation:
 
     def text(self, what: str = "was compiled again") -> str:
         """Reasons and what to do, a line for each."""
-        lines = [f"{self.name} {what} because", *(f"  {line}" for line in (*self.reasons, *self.notes))]
+        head = f"{what} because" if self.reasons else "is compiled for these sizes alone because"
+        lines = [f"{self.name} {head}", *(f"  {line}" for line in (*self.reasons, *self.notes))]
         return "\n".join([*lines, *([f"fix: {self.fix}"] if self.fix else [])])
 
     def noting(self, *notes: str) -> "Recompilation":
         """With what became of it."""
         return replace(self, notes=(*self.notes, *notes))
 
-    def for_one_size(self, *notes: str) -> "Recompilation":
-        """With why no program for many sizes came of it."""
+    def for_one_size(self, *notes: str, fix: str = "") -> "Recompilation":
+        """With why no program for many sizes came of it, and what to do about that; the same without a note."""
         each = f"let it be: each size has a program; for one that serves all, {instead_of(_line(notes))}"
-        return replace(self.noting(*notes), fix=each if self.fix == _SERVED else self.fix)
+        usual = each if notes and self.fix == _SERVED else self.fix
+        return replace(self.noting(*notes), fix=fix or usual)
 
 
 def _line(notes: Iterable[str]) -> str:

@@ -29,6 +29,8 @@ class Family:
     """How often guards left an axis one size, after all."""
     why_fixed: tuple[str, ...] = ()
     """What left it that the last time, a line for each guard."""
+    fix: str = ""
+    """What to do about it, where that is known."""
     compiled: int = 0
     kept: int = 0
 
@@ -99,10 +101,10 @@ class Variants:
             if low == high:
                 family.fixed[place] += 1
 
-    def give_up(self, symbolic: Signature, why: str) -> None:
+    def give_up(self, symbolic: Signature, why: str, fix: str) -> None:
         """There is no program for many sizes like these."""
         family = self._families.setdefault(symbolic.family, Family())
-        family.why_fixed = (why,)
+        family.why_fixed, family.fix = (why,), fix
         family.fixed.update({place: MOST_FIXED for place, _ in _named(symbolic)})
 
     def remove(self, variant: Variant) -> None:

@@ -22,7 +22,7 @@ from ..functions import (
 )
 from ..functions import reshape as reshape_value
 from ..ir import Value
-from ..symbolic_size import is_known, is_symbolic_shape
+from ..symbolic_size import SymbolicSize, is_known, is_symbolic_shape
 from ..traced_array import TracedArray, as_value, contains_traced, weak_or_dtype
 from ..tracing import require_trace
 from .axes import axes_or_all, normalize_axis
@@ -70,7 +70,7 @@ def _edited(function: Any, length: int, obj: Any, *fill: Any) -> Array:
 def delete(arr: Any, obj: Any, axis: int | None = None) -> TracedArray:
     array, place = _flat_or_axis(arr, axis)
     length, at = array.shape[place], known_places(obj, "delete")
-    if is_symbolic_shape((length,)) and isinstance(at, int):
+    if is_symbolic_shape((length, at)) and isinstance(at, int | SymbolicSize):
         start = _place(at, length - 1, length)
         return _joined_around(array.value, place, start, start + 1)
     gone = _few_places(at) if is_symbolic_shape((length,)) else None
@@ -88,9 +88,13 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> TracedAr
     new = reshape_value(new, (*(1,) * (array.ndim - new.ndim), *new.shape))
     if not isinstance(at, slice) and np.ndim(at) == 0:  # as many entries as `values` has along its first axis
         new = moveaxis(new, 0, place)
-    if is_symbolic_shape((length,)) and isinstance(at, int):
+    if is_symbolic_shape((length, at)) and isinstance(at, int | SymbolicSize):
         start = _place(at, length, length)
         return _joined_around(array.value, place, start, start, _spread(new, array, place, new.shape[place]))
+    several = _few_places(at) if is_symbolic_shape((length,)) else None
+    if several and not (isinstance(at, slice) and max(several) >= length):
+        count = new.shape[place] if len(several) == 1 else len(several)
+        return _with(array.value, place, several, length, _spread(new, array, place, count))
     length = operator.index(length)
     places = len(_edited(np.insert, length, at, 0)) - length
     count = new.shape[place] if places == 1 else places
@@ -126,7 +130,19 @@ def _without(value: Value, axis: int, gone: list[int]) -> TracedArray:
     return new_array(concatenate([part for part in parts if not is_known(part.shape[axis] == 0)], axis))
 
 
-def _place(at: int, last: int, length: int) -> int:
+def _with(value: Value, axis: int, places: list[int], length: int, new: Value) -> TracedArray:
+    """The entries of `new`, each before a place; all of them where there is only one."""
+    ends = [_place(place, length, length) for place in places]
+    parts, before = list[Value](), 0
+    for number in sorted(range(len(ends)), key=ends.__getitem__):
+        between = new if len(ends) == 1 else slice_axis(new, number, number + 1, axis)
+        parts += [slice_axis(value, before, ends[number], axis), between]
+        before = ends[number]
+    parts.append(slice_axis(value, before, length, axis))
+    return new_array(concatenate([part for part in parts if not is_known(part.shape[axis] == 0)], axis))
+
+
+def _place(at: Any, last: int, length: int) -> Any:
     """A place counted from the front; `OutOfBoundsError` if it lies behind the last one or before the first."""
     if not -length <= at <= last:
         raise OutOfBoundsError(f"index {at} is out of bounds for an axis of length {length}")

@@ -192,11 +192,15 @@ class Dim(SymbolicSize):
     def __rdivmod__(self, other: object) -> Any:
         return other // self, other % self
 
-    def __pow__(self, power: object) -> Any:
+    def __pow__(self, power: object, modulus: object = None) -> Any:
+        if modulus is not None:
+            return self**power % modulus
         if isinstance(power, Dim) or (type(power) is int and power > MOST_POWER):
             self.as_number()  # an error outside of traced functions
             return operator.index(self) ** operator.index(power)
-        if not isinstance(power, int) or power < 0:
+        if isinstance(power, int) and power < 0:
+            return (self * 1.0) ** power  # a float, as of an int
+        if not isinstance(power, int):
             return _with_number(operator.pow, self, power)
         result: Dim | int = 1
         for _ in range(power):
@@ -230,16 +234,22 @@ class Dim(SymbolicSize):
     def __and__(self, mask: object) -> Any:
         if type(mask) is int and mask >= 0 and not mask & (mask + 1):
             return self % (mask + 1)
+        if type(mask) is int and mask < 0 and not -mask & (-mask - 1):
+            return self - self % -mask
         return _of_bits(operator.and_, self, mask)
 
     __rand__ = __and__
 
     def __or__(self, mask: object) -> Any:
+        if type(mask) is int and mask > 0 and not mask & (mask - 1):
+            return self + mask * (1 - self // mask % 2)
         return _of_bits(operator.or_, self, mask)
 
     __ror__ = __or__
 
     def __xor__(self, mask: object) -> Any:
+        if type(mask) is int and mask > 0 and not mask & (mask - 1):
+            return self + mask * (1 - self // mask % 2 * 2)
         return _of_bits(operator.xor, self, mask)
 
     __rxor__ = __xor__
@@ -254,6 +264,14 @@ class Dim(SymbolicSize):
             bits += 1
         return bits
 
+    def bit_count(self) -> int:
+        """As of an int, which the program is for then."""
+        return operator.index(self).bit_count()
+
+    def to_bytes(self, *args: Any, **kwargs: Any) -> bytes:
+        """As of an int, which the program is for then."""
+        return operator.index(self).to_bytes(*args, **kwargs)
+
     def __neg__(self) -> "Dim":
         return self * -1  # type: ignore[no-any-return]
 
@@ -267,6 +285,43 @@ class Dim(SymbolicSize):
 
     def __round__(self, ndigits: int | None = None) -> Any:
         return self if ndigits is None or ndigits >= 0 else round(operator.index(self), ndigits)
+
+    # ---- what an int has as a number among others ----------------------------------------------------
+
+    @property
+    def real(self) -> "Dim":
+        return self
+
+    @property
+    def imag(self) -> int:
+        return 0
+
+    @property
+    def numerator(self) -> "Dim":
+        return self
+
+    @property
+    def denominator(self) -> int:
+        return 1
+
+    def conjugate(self) -> "Dim":
+        return self
+
+    def as_integer_ratio(self) -> "tuple[Dim, int]":
+        return self, 1
+
+    if sys.version_info >= (3, 12):
+
+        def is_integer(self) -> bool:
+            return True
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """An int for the user's code that asks ``isinstance(n, int)``, and a dim for ours."""
+        answers = ANSWERS.get()
+        if answers is not None and answers.is_for_user(sys._getframe(1).f_code):
+            return int
+        return Dim
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """What NumPy does with sizes: a size where ints give one, else what it does with numbers in a program."""

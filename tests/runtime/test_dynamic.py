@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import functools
+import json
 import math
 import pickle
 import subprocess
@@ -220,6 +221,82 @@ def test_a_size_that_is_needed_as_a_number_gives_up_names_after_some_programs() 
     text = again.explain_recompile()
     assert "compiled for these sizes alone: x_0 == 4  # test_dynamic.py:" in text
     assert "for number in range(x.shape[0]):" in text
+
+
+def of_plain_ints(x: Any) -> Any:
+    if type(x.shape[0]) is not int:
+        raise TypeError("this function wants an int\nand nothing else")
+    return x + 1
+
+
+def of_text(x: Any) -> Any:
+    return x + len(json.dumps(x.shape))
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (of_plain_ints, "TypeError: this function wants an int, by test_dynamic.py:"),
+        (of_text, "TypeError: Object of type int is not JSON serializable, by test_dynamic.py:"),
+    ],
+)
+def test_that_names_do_not_do_is_said_with_the_error_and_the_lines(
+    function: Callable[[Any], Any],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.delenv("TRACEMILL_CHECK")
+    caplog.set_level("INFO", "tracemill.recompiles")
+    said = f"no program for many sizes could be made: {said}"
+    f = tm.compile(function)
+    f(np.ones(5))
+    with pytest.warns(RecompileWarning, match="is compiled for each size") as warned:
+        assert f(np.ones(7))[0] == function(np.ones(7))[0]
+    assert warned[0].filename == __file__
+    text = f.explain_recompile()
+    for shown in (text, str(warned[0].message), caplog.text):
+        assert said in shown
+    assert text.count("\n") == 3
+    assert text.startswith(
+        f"{function.__name__} was compiled again because\n  args[0]: f64[5] became f64[7]\n"
+    )
+    assert "please report this: TRACEMILL_CHECK=1 raises the error" in text
+    assert ("raised in json/encoder.py:" in text) == (function is of_text)
+    f(np.ones(8))
+    assert "sizes get no names any more, after: TypeError: " in f.explain_recompile()
+    assert "please report this" in f.explain_recompile()
+    first = tm.compile(function, dynamic=True)
+    with pytest.warns(
+        RecompileWarning, match="is compiled for these sizes alone because\n  no program for many"
+    ):
+        first(np.ones(5))
+    assert said in first.explain_recompile()
+    assert "please report this" in first.explain_recompile()
+    monkeypatch.setenv("TRACEMILL_CHECK", "1")
+    with pytest.raises(TypeError):
+        tm.compile(function, dynamic=True)(np.ones(5))
+
+
+def test_a_size_is_an_int_to_the_function() -> None:
+    def checked(x: Any) -> Any:
+        n = x.shape[0]
+        assert isinstance(n, int)
+        assert isinstance(n, (float, np.integer, int))
+        assert not isinstance(n, float)
+        match n:
+            case int():
+                return x / n
+            case _:
+                return x
+
+    f = tm.compile(checked)
+    for count in (3, 5, 8):
+        np.testing.assert_array_equal(f(np.ones(count)), np.ones(count) / count)
+    assert len(f.signatures()) == 2
+    exported = tm.export(checked, "x: f64[B]", constraints="B >= 1").function()
+    np.testing.assert_array_equal(exported(np.ones(7)), np.ones(7) / 7)
+    assert not isinstance(tm.Dim("B"), int)
 
 
 def test_a_call_that_fails_takes_no_names_away() -> None:

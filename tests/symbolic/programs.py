@@ -272,6 +272,10 @@ ARITHMETIC: dict[str, SymbolicProgram] = {
     "size": P(lambda x: x.sum() / x.size, ("f32[B, N]",)),
     "size-of": P(lambda x: x.sum() / np.size(x) + np.size(x, 0), X),
     "len": P(lambda x: x.sum() / len(x), X),
+    "length-as-an-int": P(lambda x: x + _of_an_int(x.shape[0]), ("f64[B]",), rtol=1e-15),
+    "length-rounded": P(
+        lambda x: [x[: round(len(x) * part)] for part in (1 / 2, 1 / 4, 5 / 8, 3)], ("f64[B]",)
+    ),
     "nbytes": P(lambda x: x * x.nbytes, ("f32[B]",)),
     "shape-of": P(lambda x: x * np.shape(x)[1], X),
     "product-of-shape": P(lambda x: x.reshape(np.prod(x.shape)), X),
@@ -344,6 +348,20 @@ SHAPES: dict[str, SymbolicProgram] = {
     "depth-stacked": P(lambda x: np.dstack([x, x]), X),
     "rows-and-columns-joined": P(lambda x: (np.r_[x[0], 0.0], np.c_[x, x]), X),
     "inserted": P(lambda x: np.insert(x, 1, 0.0), V),
+    "inserted-where-sizes-say": P(
+        lambda x: (
+            np.insert(x, len(x), 1.0),
+            np.insert(x, len(x) // 2, [2.0, 3.0]),
+            np.delete(x, len(x) // 2),
+        ),
+        ("f64[B]",),
+    ),
+    "inserted-in-places": P(
+        lambda x: (np.insert(x, [2, 0, 2], [1.0, 2.0, 3.0]), np.insert(x, slice(0, 3, 2), 4.0)),
+        ("f64[B]",),
+        "B >= 3",
+    ),
+    "inserted-in-one-place": P(lambda x: np.insert(x, [1], x[:2], axis=0), X),
     "deleted": P(lambda x: np.delete(x, 0, axis=0), X),
     "deleted-many": P(lambda x: np.delete(x, [2, 0, 2]), ("f64[B]",), "B >= 3"),
     "deleted-slice": P(lambda x: np.delete(x, slice(3), axis=1), X, "N >= 3"),
@@ -481,6 +499,13 @@ INDEXING: dict[str, SymbolicProgram] = {
 def _written(x: Any, index: Any, new: Any) -> Any:
     x[index] = new
     return x
+
+
+def _of_an_int(n: Any) -> Any:
+    """What an int has and does besides arithmetic."""
+    parts = n.real + n.imag + n.numerator * n.denominator + n.conjugate() - n.as_integer_ratio()[0]
+    bits = (n & -4) + (n | 2) * 3 + (n ^ 4) * 5 + (n & 7)
+    return parts + bits + pow(n, 3, 5) + divmod(n, 2)[1] + abs(-n) + n**-2
 
 
 def _flat_written(x: Any) -> Any:
