@@ -328,7 +328,7 @@ class TracedArray:
         """A scalar's number if it is known, as under grad; else what print shows."""
         if not spec or not self.is_scalar:
             return super().__format__(spec)
-        known = self.concrete()
+        known = self._trace.at_these_sizes(self.value)
         return str(self) if known is None else format(known[()], spec)
 
     def item(self, *index: int) -> Any:

@@ -168,6 +168,11 @@ class Trace(Builder):
         self._storages[id(what)] = storage
         return storage
 
+    def captured_behind(self, value: Value) -> "Storage | Array | Outside | Lane | None":
+        """What an input stands for that is no argument; None for arguments."""
+        index = self.inputs.index(value) - (len(self.inputs) - len(self.captured))
+        return self.captured[index] if index >= 0 else None
+
     def is_captured(self, storage: Storage) -> bool:
         """Whether it stands for memory from outside of this trace."""
         return any(storage is one for one in self._storages.values())

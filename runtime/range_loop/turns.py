@@ -6,11 +6,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...compiler.ir import Constant, Value
 from ...compiler.live_names import assigned, live_around
 from ...compiler.loop_source import LoopSource
 from ...compiler.storage import Storage
 from ...compiler.symbolic_size import is_known, maximum, same_shape
-from ...compiler.tracing import require_trace
+from ...compiler.tracing import Trace, require_trace
 from ..fori_loop import fori_loop
 from .counted import Counted
 from .reader import Reader, Variables
@@ -39,6 +40,7 @@ class Turns:
         self.reader = Reader(source, module, python, self.run, self._writing)
         self._trace = require_trace()
         self._written: list[Storage] = []
+        self._numbers: dict[Trace, set[Value]] = {}
         self._before: dict[int, tuple[Storage, Any]] = {}
 
     def run(self, loop: ast.For, bounds: tuple[Any, ...], names: Variables) -> None:
@@ -56,10 +58,7 @@ class Turns:
         one = _OneLoop(self, loop, names, tuple(sorted(bound & kept)), (start, stop, step))
         if target in after and not one.has_turns():
             return
-        last = one.run()
-        if last is None:
-            return
-        names.update(last)
+        names.update(one.run())
         if target in after:
             names[target] = start + (one.count - 1) * step
 
@@ -76,6 +75,33 @@ class Turns:
         if self._trace.is_within(storage.trace):
             mine = self._trace.shadow(storage)
             self._before.setdefault(id(mine), (mine, mine.value))
+
+    def note_numbers(self, *numbers: Any) -> None:
+        """Let arguments of the function that is being traced be numbers that Python would know, turn by turn."""
+        self._numbers[require_trace()] = {one.value for one in numbers}
+
+    def is_of_arrays(self, trace: Trace, value: Value) -> bool:
+        """Whether a value of a turn is computed from an array of the program, so that Python never knows it."""
+        if trace not in self._numbers:
+            return True
+        stack, seen = [value], set(self._numbers[trace])
+        while stack:
+            top = stack.pop()
+            if top in seen or isinstance(top, Constant):
+                continue
+            seen.add(top)
+            call = trace.producer(top)
+            if call is not None:
+                stack += call.inputs
+            elif self._is_array(trace.captured_behind(top)):
+                return True
+        return False
+
+    def _is_array(self, captured: Any) -> bool:
+        """Whether what an input stands for is an array of the program; None for an argument."""
+        if isinstance(captured, Storage):
+            return self.is_of_arrays(captured.trace, captured.value)
+        return not isinstance(captured, np.ndarray)
 
     def written_since(self, mark: int) -> list[Storage]:
         """The memory that was written to; `mark` is how often something was before."""
@@ -99,19 +125,18 @@ class _OneLoop:
         self.count = (distance + abs(self.step) - 1) // abs(self.step)
         """How many turns there are, where it is not negative."""
 
-    def run(self) -> Variables | None:
-        """The variables that it rebinds; None if there are no turns."""
+    def run(self) -> Variables:
+        """The variables that it rebinds."""
         try:
             return self._looped(self.names, taken=0)
         except _FirstTurnError:
             pass
         if not self.has_turns():
-            return None
+            return {}
         names = self.names | {self.target: self.start}
         self.turns.reader.run(self.loop.body, names)
-        found = self._looped(names, taken=1)
         kept = {name: names[name] for name in self.kept if name in names}
-        return None if found is None else kept | found
+        return kept | self._looped(names, taken=1)
 
     @property
     def target(self) -> str:
@@ -119,11 +144,11 @@ class _OneLoop:
         assert isinstance(self.loop.target, ast.Name)
         return self.loop.target.id
 
-    def has_turns(self) -> bool:
-        """Whether there is a turn. The program is for the answer, if it depends on sizes."""
-        return bool(self.count >= 1)
+    def has_turns(self, count: int = 1) -> bool:
+        """Whether there are so many turns. The program is for the answer, if it depends on sizes."""
+        return bool(self.count >= count)
 
-    def _looped(self, names: Variables, *, taken: int) -> Variables | None:
+    def _looped(self, names: Variables, *, taken: int) -> Variables:
         """All turns but those that are taken already, as one loop of the program."""
         count = self.count - taken
         if not is_known(count >= 0):
@@ -135,11 +160,12 @@ class _OneLoop:
             arrays = [name for name in carried if not _is_scalar(names[name])]
             if taken:
                 _require_fresh({name: names[name] for name in arrays}, _storages(self.names))
-            elif arrays and not self.has_turns():
-                return None
+            is_number = any(not is_traced_exactly(names[name]) for name in carried)
+            if (is_number or (arrays and not taken)) and not self.has_turns(1 + taken):
+                return {}
             turn = _Turn(self, names, carried, first, is_second=bool(taken))
             try:
-                last = fori_loop(lo, lo + count, turn.run, tuple(names[name] for name in carried))
+                last = fori_loop(lo, lo + count, turn.turn, tuple(names[name] for name in carried))
             except _CarriedError as more:
                 carried = tuple(sorted({*carried, *more.names}))
             else:
@@ -155,16 +181,21 @@ class _Turn:
         self.one, self.names, self.carried, self.first = one, names, carried, first
         self.is_second = is_second
 
-    def run(self, i: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
+    def turn(self, i: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
         """From the carried variables before it to those behind it."""
         turns, given = self.one.turns, dict(zip(self.carried, state, strict=True))
         before = self.names | given
         names = before | {self.one.target: self._counter(i)}
         mark = turns.mark
+        known = [given[name] for name in self.carried if not is_traced_exactly(self.names[name])]
+        turns.note_numbers(i, *known)
         turns.reader.run(self.one.loop.body, names)
         self._check_written(turns.written_since(mark), given)
         rebound = self._rebound(before, names)
         _require_fresh(rebound, _storages(before))
+        for name, array in rebound.items():
+            if not turns.is_of_arrays(require_trace(), array.value):
+                raise NotInLanguageError(f"`{name}` is a number that Python knows in each turn")
         if more := rebound.keys() - given.keys():
             raise _CarriedError(set(more))
         return tuple(names[name] for name in self.carried)

@@ -564,6 +564,25 @@ def objects_alias(x: Any) -> Any:
     return y
 
 
+def known_turn_by_turn(x: Any) -> Any:
+    a, b, c = np.float64(0), np.float64(0), np.zeros(3)
+    for i in range(len(x)):
+        a = a + i
+    for i in range(len(x)):
+        for j in range(len(x)):
+            b = b + TABLE[i] * j
+    for i in range(len(x)):
+        c[0] += i
+    return x * len(f"{a}") + len(f"{b}") + len(f"{c[0]:.0f}") if a > 3 and isinstance(b, np.floating) else x
+
+
+def known_without_turns(x: Any) -> Any:
+    total = np.float64(0)
+    for i in range(4, len(x)):
+        total = total + x[i]
+    return x * len(f"{total:.3f}") if len(x) < 5 else total
+
+
 def growing(x: Any) -> Any:
     y = x[:1]
     for i in range(len(x)):
@@ -586,6 +605,7 @@ MORE: tuple[Callable[..., Any], ...] = (
     *(calls_back, of_pairs, becomes_another, swapped, last_row, no_turns, rebound_and_written, two_of_one),
     *(first_is_alias, state_in_a_tuple, questions, slices, depends_on_the_turn, through_math, of_lists),
     *(small_integers, closed_over, of_the_module, looked_at, generated, objects_alias, growing),
+    *(known_turn_by_turn, known_without_turns),
 )
 
 
@@ -634,7 +654,7 @@ def test_a_loop_can_be_exported_for_all_sizes(function: Callable[..., Any]) -> N
 
 def test_a_loop_may_have_no_turns_where_types_stay() -> None:
     def f(x: Any) -> Any:
-        total = np.float64(3)
+        total = x[0] + 2
         for i in range(1, len(x)):
             total = total + x[i]
             x[i] = 0.0
@@ -657,6 +677,7 @@ def test_a_loop_may_have_no_turns_where_types_stay() -> None:
         (random_numbers, "it calls `normal`"),
         (becomes_another, "`now` becomes an array that is there already, or part of one"),
         (rebound_and_written, "it writes to `y`, and rebinds it"),
+        (known_turn_by_turn, "`a` is a number that Python knows in each turn"),
         (slices, "it slices by its counter"),
         (depends_on_the_turn, "it has a loop whose range depends on the turn"),
         (closed_over, "it binds `acc`, which is not of the function alone"),
