@@ -187,7 +187,7 @@ def test_a_guard_names_the_line_that_asked() -> None:
         lambda x: x if x.shape[0] / 2 > 2 else -x,
         lambda x: np.apply_along_axis(lambda row: row.sum(), 1, x[:, None] * x),
         lambda x: np.subtract.accumulate(x) * 2,
-        lambda x: np.insert(x, [1, 3], 0.0),
+        lambda x: np.insert(x, [1, -1], 0.0),
         lambda x: np.stack(np.triu_indices(x.shape[0], 1, 3)) + x[0],
         lambda x: np.arange(0, x.shape[0], 0.1)[: len(x)] * x,
         tm.laplacian(lambda x: np.sum(x**3)),
