@@ -4,7 +4,9 @@ Comparisons of symbolic sizes may be undecided, and Python's ``if`` then takes w
 becomes a guard of the program. `is_known`, `same_shape` and `typical` make none: they are for what may be either way.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -102,9 +104,31 @@ class SymbolicFact:
         raise NotImplementedError
 
 
+_imagined: ContextVar[Mapping[str, int] | None] = ContextVar("imagined", default=None)
+
+
+@contextmanager
+def imagining(sizes: Mapping[str, int]) -> Generator[None]:
+    """Within the block, and in this context alone, named sizes are typically these."""
+    token = _imagined.set(sizes)
+    try:
+        yield
+    finally:
+        _imagined.reset(token)
+
+
 def typical(size: Any) -> int:
     """A size as an int, to judge by what pays: for the call at hand, and right for none in particular."""
-    return size.typical if isinstance(size, SymbolicSize) else size
+    if not isinstance(size, SymbolicSize):
+        given: int = size
+        return given
+    imagined = _imagined.get()
+    if imagined is None:
+        return size.typical
+    try:
+        return max(1, size.at(imagined))
+    except ZeroDivisionError:
+        return 1
 
 
 def is_known(fact: Any) -> bool:

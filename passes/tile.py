@@ -1,13 +1,15 @@
 """Compute large arrays in tiles that stay in the cache, from the first call that they meet to the last."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from ..compiler.functions import reshape
 from ..compiler.ir import ArrayType, Call, Constant, Dim, Graph, Param, Value, called
 from ..compiler.kernel import REDUCTIONS
 from ..compiler.memory_plan import VIEWS
-from ..compiler.symbolic_size import SymbolicSize, maximum, typical
+from ..compiler.sizes import is_symbolic, sizes_in_graph
+from ..compiler.symbolic_size import SymbolicSize, imagining, maximum, typical
 from ..compiler.tiling import Tiling, input_axes, params_of_part, tiling_of, with_rows
 from ..compiler.trace import Builder, bind, inline, recording
 from .fuse import fuse
@@ -26,6 +28,12 @@ SMALLEST = 1 << 20
 WORTH = 8
 """Tiles, and the threads that share them, pay off for so many times the smallest value, read or written as often as
 the kernel does. Once does not count, since tiles cannot save it."""
+
+PLENTY = 4
+"""Arrays of sizes that are called large have so many times the smallest bytes."""
+
+FACTORS = (1 << 8, 1 << 16, 1 << 24)
+"""How many times the typical sizes others may well be."""
 
 COSTLY = 4
 """So many operations on an element take as long as to read or write it."""
@@ -49,19 +57,39 @@ def tile(graph: Graph, *, tile_bytes: int = TILE_BYTES, smallest: int = SMALLEST
 
     What a tile cannot compute, such as the end of a sum over the axis, is done by calls before or after. The tiles
     depend on the shapes alone, and where these are symbolic on what is typical of them: along such an axis they have so
-    many rows whatever its length, and a rest that may be all. Calls that are not worth it stay as they are; kernels
-    among them are dissolved.
+    many rows whatever its length, and a rest that may be all. Whether all is so small that it is better computed
+    without tiles is then seen when the program runs, and the same where what is typical is small. Calls that are not
+    worth it stay as they are; kernels among them are dissolved.
     """
     holds_kernels = any(call.op == "kernel" for call in _all_calls(graph))
-    is_large = any(
-        typical(value.type.nbytes) >= smallest for call in _all_calls(graph) for value in call.outputs
-    )
-    if not (holds_kernels or is_large):
+    is_large = _largest(graph) >= smallest
+    larger = None if is_large else _larger_sizes(graph, smallest)
+    if not (holds_kernels or is_large or larger):
         return graph
-    tiled = _Tiler(fuse(graph), tile_bytes, smallest).run()
+    with imagining(larger) if larger else nullcontext():
+        tiled = _Tiler(fuse(graph), tile_bytes, smallest, only_larger=larger is not None).run()
     if not holds_kernels and not any(call.op == "tiled" for call in _all_calls(tiled)):
         return graph
     return remove_dead_code(share_subexpressions(tiled))
+
+
+def _largest(graph: Graph) -> int:
+    """The bytes of the largest result, typically."""
+    return max(
+        (typical(value.type.nbytes) for call in _all_calls(graph) for value in call.outputs), default=0
+    )
+
+
+def _larger_sizes(graph: Graph, smallest: int) -> Mapping[str, int] | None:
+    """Sizes of about the same proportions for which tiles may pay; None if arrays are never so large."""
+    named = dict.fromkeys(one for size in sizes_in_graph(graph) for one in size.sizes)
+    usual = {str(size): typical(size) for size in named}
+    for factor in FACTORS if named else ():
+        sizes = {str(size): int(min(factor * usual[str(size)], size.bounds[1])) for size in named}
+        with imagining(sizes):
+            if _largest(graph) >= PLENTY * smallest:
+                return sizes
+    return None
 
 
 def _all_calls(graph: Graph) -> Iterator[Call]:
@@ -73,13 +101,15 @@ def _all_calls(graph: Graph) -> Iterator[Call]:
 
 
 class _Tiler(Rewriter):
-    def __init__(self, graph: Graph, tile_bytes: int, smallest: int) -> None:
+    def __init__(self, graph: Graph, tile_bytes: int, smallest: int, *, only_larger: bool) -> None:
         super().__init__(graph)
         self.tile_bytes = tile_bytes
         self.smallest = smallest
+        self.only_larger = only_larger
+        """Whether tiles are for sizes that are larger than typical ones."""
 
     def nested(self, graph: Graph) -> Graph:
-        return _Tiler(graph, self.tile_bytes, self.smallest).run()
+        return _Tiler(graph, self.tile_bytes, self.smallest, only_larger=self.only_larger).run()
 
     def replace(
         self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
@@ -94,7 +124,10 @@ class _Tiler(Rewriter):
         rows = _rows(tiling.length, max(1, self.tile_bytes // tiling.row_bytes))
         if typical(tiling.length) < 2 * rows:
             return inline(graph, inputs)
-        return _Tiles(graph, tiling, rows, dict(zip(graph.inputs, inputs, strict=True))).record(self)
+        tiles = _Tiles(graph, tiling, rows, dict(zip(graph.inputs, inputs, strict=True)))
+        if self.only_larger and tiles.whole is None:
+            return inline(graph, inputs)
+        return tiles.record(self)
 
     def _is_worth_it(self, graph: Graph, tiling: Tiling) -> bool:
         traffic = [
@@ -150,6 +183,10 @@ class _Tiles:
         self.results = [value for value in self.inside if value in needed]
         self.cuts: dict[tuple[Value, int | None], None] = {}
         """What the tiles are given: values of the kernel, and the axis along which they are cut."""
+        self.tile = self._part(rows)
+        has_known_tiles = is_symbolic(graph) and not is_symbolic(self.tile)
+        self.whole = self._part(tiling.length) if has_known_tiles else None
+        """What computes all at once, where one tile is known to be large enough for what is small."""
 
     def record(self, builder: Builder) -> tuple[Value, ...]:
         """The outputs of the kernel."""
@@ -157,9 +194,11 @@ class _Tiles:
         outside = [call for call in self.graph.calls if call.outputs[0] not in self.inside]
         self._outside(builder, [call for call in outside if call.outputs[0] not in tiling.late])
         count, left = _counted(tiling.length, self.rows)
-        params: dict[str, Any] = {"graph": self._part(self.rows)}
+        params: dict[str, Any] = {"graph": self.tile}
         if isinstance(left, SymbolicSize) or left:
             params["rest"] = self._part(left)
+        if self.whole is not None:
+            params["whole"] = self.whole
         joined = builder.emit(
             "tiled",
             tuple(self._at(value) for value, _ in self.cuts),

@@ -8,6 +8,8 @@ one row, or up to as many as a tile has. Their count is an expression, 0 for sho
         def part_2(x: f32[-64*((B + 63) // 64) + B + 64]) -> f32[1]: ...
         tiled_1: f32[(B + 63) // 64] = tiled(x, graph=part, rest=part_2, …, count=(B + 63) // 64 - 1)
         sum_1: f32[] = sum(tiled_1, axes=(0,))
+
+A graph called ``whole`` computes all at once: for arrays that are too small for tiles.
 """
 
 from collections.abc import Sequence
@@ -52,7 +54,13 @@ def _check(inputs: Sequence[ArrayType], graph: Graph, cuts: Cuts, length: Dim, r
 
 
 def _type(
-    *inputs: ArrayType, graph: Graph, cuts: Cuts, joins: Shape, count: Dim, rest: Graph | None = None
+    *inputs: ArrayType,
+    graph: Graph,
+    cuts: Cuts,
+    joins: Shape,
+    count: Dim,
+    rest: Graph | None = None,
+    whole: Graph | None = None,
 ) -> tuple[ArrayType, ...]:
     is_some = rest is not None or is_known(count >= 1)
     if not is_some or not any(cut is not None for cut in cuts) or len(joins) != len(graph.outputs):
@@ -65,6 +73,8 @@ def _type(
     if rest is not None:
         _check(inputs, rest, cuts, length, left)
         lengths = [n + v.shape[axis] for n, v, axis in zip(lengths, rest.outputs, joins, strict=True)]
+    if whole is not None:
+        _check(inputs, whole, cuts, length, length)
     return tuple(
         ArrayType(value.dtype, _part(length, value.shape, axis))
         for value, axis, length in zip(graph.outputs, joins, lengths, strict=True)
@@ -72,7 +82,13 @@ def _type(
 
 
 def _numpy(
-    *inputs: Any, graph: Graph, cuts: Cuts, joins: Shape, count: Dim, rest: Graph | None = None
+    *inputs: Any,
+    graph: Graph,
+    cuts: Cuts,
+    joins: Shape,
+    count: Dim,
+    rest: Graph | None = None,
+    whole: Graph | None = None,
 ) -> tuple[Any, ...]:
     rows = rows_of(graph, cuts)
 
@@ -90,7 +106,13 @@ def _numpy(
 
 @register_decomposition("tiled")
 def _decomposed(
-    *inputs: Value, graph: Graph, cuts: Cuts, joins: Shape, count: Dim, rest: Graph | None = None
+    *inputs: Value,
+    graph: Graph,
+    cuts: Cuts,
+    joins: Shape,
+    count: Dim,
+    rest: Graph | None = None,
+    whole: Graph | None = None,
 ) -> tuple[Value, ...]:
     rows = rows_of(graph, cuts)
 

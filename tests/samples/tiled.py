@@ -46,9 +46,19 @@ def _tiled_columns(x: Any, w: Any, **params: Any) -> Any:
 
 SAMPLES: tuple[Sample, ...] = (
     Sample("tiled", ((5, 3), (3,)), "f64", ROWS, reference=_tiled_rows, ulps=8, label="rows"),
+    Sample(
+        "tiled",
+        ((5, 3), (3,)),
+        "f64",
+        {**ROWS, "whole": weighted_columns(5)},
+        reference=_tiled_rows,
+        ulps=8,
+        label="rows-or-all",
+    ),
     Sample("tiled", ((4, 3), (3,)), "f64", COLUMNS, reference=_tiled_columns, ulps=8, label="columns"),
 )
 FAILURES: tuple[Failure, ...] = (
+    Failure("tiled", ((5, 3), (3,)), "f64", ShapeError, "parts of", {**ROWS, "whole": weighted_columns(4)}),
     Failure(
         "tiled", ((6, 3), (3,)), "f64", ShapeError, r"parts of \(f64\[6, 3\].* are no \(f64\[2, 3\]", ROWS
     ),

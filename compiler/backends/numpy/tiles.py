@@ -5,13 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 from ...identifiers import identifier
-from ...ir import ArrayType, Call, Dim
+from ...ir import ArrayType, Call, Dim, Graph, Value
+from ...memory_plan import VIEWS
+from ...symbolic_size import same_shape, typical
 from ..python_literals import dtype_text
 from ..python_text import tuple_text, wrapped
-from .form import Module, Scope, Tile, form
+from .form import Module, Nested, Scope, Tile, form
 from .function import QUIET, Function, plain_tile, planned_tile
 from .layout import slice_text
-from .nested import name_outputs, operand_text
+from .nested import assigned_tuple, name_outputs, operand_text, run_text
 from .planes import PLANES, has_short_rows, wants_planes
 
 THREADS = '''\
@@ -103,12 +105,56 @@ that of ``pools``.
 """
 
 
+SMALL = 1 << 16
+"""Where sizes have names, values of so many bytes are computed without tiles, which take some microseconds."""
+
+
 @form("tiled")
 def _tiled(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """Outputs are joined in memory into which each tile writes its part."""
-    params: Any = call.params
+    """``if`` there is enough for tiles, these, ``else`` a call of the function that computes all at once."""
+    whole: Any = call.params.get("whole")
     inputs = [operand_text(value, scope) for value in call.inputs]
     outputs = name_outputs(call, scope)
+    if whole is None or (scope.is_plain and not _is_same(whole, call)):
+        return _in_tiles(call, scope, inputs, outputs, target)
+    at_once = assigned_tuple(
+        outputs, run_text(Nested(whole, is_plain=scope.is_plain), inputs, scope), indent=8
+    )
+    if scope.is_plain:
+        return [line[4:] for line in at_once]
+    return [
+        f"    if {_pay(call, scope)}:",
+        *(f"    {line}" for line in _in_tiles(call, scope, inputs, outputs, target)),
+        "    else:",
+        *at_once,
+    ]
+
+
+def _is_same(whole: Graph, call: Call) -> bool:
+    """Whether a graph gives what a call does for all sizes: of parts that are reduced later, it gives one."""
+    return all(same_shape(x.shape, y.shape) for x, y in zip(whole.outputs, call.outputs, strict=True))
+
+
+def _pay(call: Call, scope: Scope) -> str:
+    """The condition under which tiles are worth it."""
+    params: Any = call.params
+    if not _is_same(params["whole"], call):
+        return f"{scope.size(params['count'])} > 0"
+    pairs = zip(_made(params["graph"]), _made(params["whole"]), strict=True)
+    _, largest = max(pairs, key=lambda pair: typical(pair[0].type.nbytes))
+    return f"{scope.size(largest.type.nbytes)} > {SMALL}"
+
+
+def _made(graph: Graph) -> list[Value]:
+    """The results in memory."""
+    return [call.outputs[0] for call in graph.calls if call.op not in VIEWS]
+
+
+def _in_tiles(
+    call: Call, scope: Scope, inputs: list[str], outputs: Sequence[str], target: str | None
+) -> list[str]:
+    """Outputs are joined in memory into which each tile writes its part."""
+    params: Any = call.params
     lines = [
         f"    {output} = {target or f'np.empty({scope.type(value.type)})'}"
         for output, value in zip(outputs, call.outputs, strict=True)

@@ -314,3 +314,26 @@ def test_rows_that_come_and_go_as_rows_do_not_lie_in_planes() -> None:
         return centred / np.sqrt(np.mean(centred**2, axis=-1, keepdims=True))
 
     assert "moveaxis" not in print_module(tile(kernel_of(norm, np.ones((5000, 64))), smallest=0))
+
+
+def test_a_program_made_for_few_rows_computes_many_in_tiles() -> None:
+    def shares(x: Any) -> Any:
+        powers = np.exp(x - x.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True), np.sum(np.sin(x) * np.cos(x) * np.tanh(x))
+
+    def memory_for(rows: int) -> int:
+        """So many times that of its argument: the most that a call needs, which is right."""
+        x = np.random.default_rng(rows).normal(size=(rows, 8))
+        for found, expected in zip(compiled(x), shares(x), strict=True):
+            np.testing.assert_allclose(found, expected, 1e-9, 1e-12)
+        tracemalloc.start()
+        compiled(x)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return peak // x.nbytes
+
+    compiled = tm.compile(shares, backend="numpy", dynamic={"x": "f64[B, 8]"})
+    assert min(memory_for(rows) for rows in (3, 1000)) > 1
+    assert all(memory_for(rows) for rows in (1025, 4096, 4097))
+    assert memory_for(50_000) == 1  # what is in between lies in tiles
+    assert len(compiled.signatures()) == 1
