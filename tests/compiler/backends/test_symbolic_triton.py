@@ -193,6 +193,25 @@ def test_products_load_16_bytes_at_once_where_the_rows_at_hand_begin_so(
     assert next(number.multiple_of for number in launch.numbers if str(number) == "N") == multiple
 
 
+@pytest.mark.parametrize("name", ["softmax", "columns"])
+@pytest.mark.parametrize(
+    ("rows", "columns"), [(64, 1024), (1 << 16, 1 << 16), ((1 << 31) + 16, 4), ((1 << 20) + 1, 1 << 11)]
+)
+def test_places_have_eight_bytes_where_four_do_not_reach_and_are_for_no_more_than_they_reach(
+    name: str, rows: int, columns: int
+) -> None:
+    scope = Observed({"B": rows, "N": columns})
+    _, program = made({"softmax": SOFTMAX, "columns": COLUMNS}[name], scope)
+    wide = {number.is_wide for step in program.plan.launches for number in step.numbers}
+    is_far = rows * columns > 1 << 31
+    assert is_far in wide
+    assert (".to(tl.int64)" in program.text) == is_far
+    assert all(guard.comparison.holds(scope.hints) for guard in scope.guards.guards)
+    far = {"B": 1 << 24, "N": columns}  # reaches beyond 4 bytes, with rows that are as long
+    if not is_far:
+        assert not all(guard.comparison.holds(far) for guard in scope.guards.guards)
+
+
 def test_a_kernel_of_declared_sizes_is_for_all_of_them(card: StubGpu) -> None:
     scope = Declared()
     running = (STEPS[name] for name in ("running_sums", "running_largest", "running_products_of_columns"))
