@@ -30,6 +30,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests come first, so that none is left for one process while the others have nothing to do."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def heap_of_this_file() -> None:
     """Spare the garbage collector what is there, millions of objects, which it would visit again and again."""

@@ -1,6 +1,7 @@
 """Kernels on arrays of any size, as texts by name: what loops and C must do once for all sizes."""
 
 from collections.abc import Mapping
+from functools import cache
 from zlib import crc32
 
 import numpy as np
@@ -385,6 +386,7 @@ def in_c(name: str, text: str) -> tuple[Graph, CFunction]:
     return graph, function
 
 
+@cache
 def printed(name: str) -> tuple[Graph, CFunction, Observed]:
     """A kernel or a step, its C function, and what was assumed when that was printed."""
     scope = Observed(HINTS)

@@ -51,6 +51,7 @@ def test_two_thousand_damaged_inputs_do_no_harm() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("names", HALVES, ids=["files", "documents"])
 def test_a_hundred_thousand_damaged_inputs_do_no_harm(names: tuple[str, ...]) -> None:
     assert sorted(sum(HALVES, ())) == sorted(READERS)

@@ -6,6 +6,7 @@ the function inside, which was compared in the same way.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,6 +47,42 @@ class Case:
 
     def differentiated(self, args: Arrays) -> list[Any]:
         return [x for x, m in zip(args, self.wrt, strict=True) if m]
+
+    def after(self, name: str) -> "Case":
+        """A transform of it: one for all compositions that begin with the same transforms."""
+        if name not in self._after:
+            self._after[name] = TRANSFORMS[name](self)
+        return self._after[name]
+
+    @cached_property
+    def _after(self) -> dict[str, "Case"]:
+        return {}
+
+    @cached_property
+    def outputs(self) -> list[Any]:
+        """What the function gives for the arguments of seed 0."""
+        return self.function(*self.draw(0))
+
+    def drawn_directions(self, seed: int) -> list[Array]:
+        """Where the differentiated arguments may move: elsewhere for those of a `jvp`, which hold such directions."""
+        return random_like(self.differentiated(self.draw(seed)), 1000 * seed + 90 + len(self.wrt))
+
+    @cached_property
+    def directions(self) -> list[Array]:
+        return self.drawn_directions(0)
+
+    @cached_property
+    def rates(self) -> list[Array]:
+        """The derivatives of the floating outputs in these directions, by central differences of fourth order."""
+        args = self.draw(0)
+        function, moving = self.of_differentiated(args), self.differentiated(args)
+
+        def at(distance: float) -> list[Any]:
+            steps = zip(moving, self.directions, strict=True)
+            return function(*(np.asarray(x + distance * d) for x, d in steps))
+
+        values = zip(at(STEP), at(-STEP), at(2 * STEP), at(-2 * STEP), strict=True)
+        return [np.asarray((8 * (a - b) - (c - d)) / (12 * STEP)) for a, b, c, d in values]
 
 
 def case_of(sample: Sample) -> Case:
@@ -88,8 +125,7 @@ def pushed(case: Case) -> Case:
         return [*out, *tangents_out]
 
     def draw(seed: int) -> list[Array]:
-        args = case.draw(seed)
-        return [*args, *random_like(case.differentiated(args), seed + 50)]
+        return [*case.draw(seed), *case.drawn_directions(seed)]
 
     return Case(function, draw, (*case.wrt, *(True for m in case.wrt if m)))
 
@@ -107,8 +143,7 @@ def pulled(case: Case) -> Case:
         args = case.draw(seed)
         return [*args, *random_like(floating(case.function(*args)), seed + 70)]
 
-    outputs = len(floating(case.function(*case.draw(0))))
-    return Case(function, draw, (*case.wrt, *(True for _ in range(outputs))))
+    return Case(function, draw, (*case.wrt, *(True for _ in floating(case.outputs))))
 
 
 def weighted(outputs: Arrays) -> Any:
@@ -153,17 +188,6 @@ DIFFERENTIATING = frozenset({"grad", "jvp", "vjp", "jacfwd"})
 # ---- what they must give -----------------------------------------------------------------------------------
 
 
-def rates(case: Case, args: Arrays, directions: Arrays) -> list[Array]:
-    """The derivatives of the floating outputs along `directions`, by central differences of fourth order."""
-    function, moving = case.of_differentiated(args), case.differentiated(args)
-
-    def at(distance: float) -> list[Any]:
-        return function(*(np.asarray(x + distance * d) for x, d in zip(moving, directions, strict=True)))
-
-    values = zip(at(STEP), at(-STEP), at(2 * STEP), at(-2 * STEP), strict=True)
-    return [np.asarray((8 * (a - b) - (c - d)) / (12 * STEP)) for a, b, c, d in values]
-
-
 def same(found: Arrays, expected: Arrays, tolerance: float = 1e-10) -> None:
     """Equal in number, shape and dtype, and in value but for rounding."""
     assert [(np.shape(x), np.asarray(x).dtype) for x in found] == [
@@ -179,11 +203,10 @@ def refusal(name: str, case: Case) -> type[Exception] | None:
         return None
     if not any(case.wrt):
         return TransformArgumentError
-    args = case.draw(0)
-    outputs = floating(case.function(*args))
+    outputs = floating(case.outputs)
     if name in {"vjp", "jacfwd"} and not outputs:
         return NotDifferentiableError
-    is_complex = any(x.dtype.kind == "c" for x in (*case.differentiated(args), *outputs))
+    is_complex = any(x.dtype.kind == "c" for x in (*case.directions, *outputs))
     return NotDifferentiableError if name == "jacfwd" and is_complex else None
 
 
@@ -193,12 +216,11 @@ def check(names: Sequence[str], case: Case) -> bool:
     for name in inner:
         if (error := refusal(name, case)) is not None:
             return _check_refusal(name, case, error)
-        case = TRANSFORMS[name](case)
+        case = case.after(name)
     if (error := refusal(outermost, case)) is not None:
         return _check_refusal(outermost, case, error)
-    after = TRANSFORMS[outermost](case)
-    args = after.draw(0)
-    CHECKS[outermost](case, args, after.function(*args))
+    after = case.after(outermost)
+    CHECKS[outermost](case, after.draw(0), after.outputs)
     return True
 
 
@@ -207,7 +229,7 @@ def composed(names: Sequence[str], case: Case) -> Case | None:
     for name in reversed(names):
         if refusal(name, case) is not None:
             return None
-        case = TRANSFORMS[name](case)
+        case = case.after(name)
     return case
 
 
@@ -248,8 +270,8 @@ def _check_refusal(name: str, case: Case, error: type[Exception]) -> bool:
     return False
 
 
-def _check_itself(case: Case, args: Arrays, found: Arrays) -> None:
-    same(found, case.function(*args))
+def _check_itself(case: Case, _args: Arrays, found: Arrays) -> None:
+    same(found, case.outputs)
 
 
 def _check_loop(case: Case, args: Arrays, found: Arrays) -> None:
@@ -257,40 +279,28 @@ def _check_loop(case: Case, args: Arrays, found: Arrays) -> None:
     same(found, [np.stack(column) for column in zip(*rows, strict=True)])
 
 
-def _check_push(case: Case, args: Arrays, found: Arrays) -> None:
-    count = len(case.wrt)
-    primals, tangents = args[:count], args[count:]
-    expected = [*floating(case.function(*primals)), *rates(case, primals, tangents)]
-    same(found, expected, 1e-5)
+def _check_push(case: Case, _args: Arrays, found: Arrays) -> None:
+    same(found, [*floating(case.outputs), *case.rates], 1e-5)
 
 
 def _check_pull(case: Case, args: Arrays, found: Arrays) -> None:
-    count = len(case.wrt)
-    primals, cotangents = args[:count], args[count:]
-    outputs = floating(case.function(*primals))
+    cotangents, outputs = args[len(case.wrt) :], floating(case.outputs)
     same(found[: len(outputs)], outputs)
-    moving = case.differentiated(primals)
-    directions = random_like(moving, 90)
     back = found[len(outputs) :]
-    assert [(x.dtype, x.shape) for x in back] == [(x.dtype, x.shape) for x in moving]
-    expected = pairing([np.conj(x) for x in cotangents], rates(case, primals, directions))
-    close(pairing([np.conj(x) for x in back], directions), expected)
+    assert [(x.dtype, x.shape) for x in back] == [(x.dtype, x.shape) for x in case.directions]
+    expected = pairing([np.conj(x) for x in cotangents], case.rates)
+    close(pairing([np.conj(x) for x in back], case.directions), expected)
 
 
-def _check_gradient(case: Case, args: Arrays, found: Arrays) -> None:
-    moving = case.differentiated(args)
-    assert [(x.dtype, x.shape) for x in found] == [(x.dtype, x.shape) for x in moving]
-    directions = random_like(moving, 90)
-    close(pairing([np.conj(x) for x in found], directions), float(weighted(rates(case, args, directions))))
+def _check_gradient(case: Case, _args: Arrays, found: Arrays) -> None:
+    assert [(x.dtype, x.shape) for x in found] == [(x.dtype, x.shape) for x in case.directions]
+    close(pairing([np.conj(x) for x in found], case.directions), float(weighted(case.rates)))
 
 
-def _check_jacobians(case: Case, args: Arrays, found: Arrays) -> None:
-    moving = case.differentiated(args)
-    directions = random_like(moving, 90)
-    expected = rates(case, args, directions)
+def _check_jacobians(case: Case, _args: Arrays, found: Arrays) -> None:
     blocks = iter(found)
-    for rate in expected:
-        parts = [np.tensordot(next(blocks), d, np.ndim(d)) for d in directions]
+    for rate in case.rates:
+        parts = [np.tensordot(next(blocks), d, np.ndim(d)) for d in case.directions]
         same([np.asarray(sum(parts))], [rate], 1e-5)
 
 

@@ -1,5 +1,6 @@
 """Random programs are compiled once for all sizes, and give what NumPy gives, and what programs of one size give."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,14 @@ from hypothesis import given, settings
 
 import tracemill as tm
 from symbolic.random_programs import Program, programs
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_disk_cache() -> Iterator[None]:
+    """Programs that come once need not be written to disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRACEMILL_CACHE", "0")
+        yield
 
 
 def check(program: Program, backend: str, *, with_fixed: bool) -> None:
@@ -61,6 +70,7 @@ def test_one_compilation_of_gradients_serves_all_sizes(program: Program) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=1000, deadline=None)
 @given(programs())
 def test_a_thousand_gradients(program: Program) -> None:
@@ -68,6 +78,7 @@ def test_a_thousand_gradients(program: Program) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=10_000, deadline=None)
 @given(programs())
 def test_ten_thousand_programs(program: Program) -> None:
@@ -75,6 +86,7 @@ def test_ten_thousand_programs(program: Program) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(programs(steps=10))
 def test_in_c(program: Program) -> None:

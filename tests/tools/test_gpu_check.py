@@ -119,6 +119,7 @@ def test_a_contestant_that_has_no_time_left_is_a_problem_and_what_is_known_is_ke
 
 @needs_triton
 @pytest.mark.slow
+@pytest.mark.long
 def test_all_examples_and_rows_are_right_on_a_gpu_that_is_not_there(card: None, terminal: Terminal) -> None:
     ran = terminal.run("gpu-check", "--small", "--vs", "none", "--folder", "found", "--seconds", "3000")
     found = document()

@@ -1,6 +1,7 @@
 """C functions of kernels compute what their graphs mean, on one thread and on several."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -79,13 +80,13 @@ def test_samples_give_what_they_mean(sample: Sample, kernels: dict[str, Compiled
 
 # ---- kernels of several calls, large enough for chunks and blocks --------------------------------------
 
-NAMED = {name: large_function(name) for name in LARGE}
+named = cache(large_function)
 
 
 @pytest.fixture(scope="module")
 def large(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
-    made = compiled(list(NAMED.values()), c_toolchain, tmp_path_factory.mktemp("large"))
-    return dict(zip(NAMED, made, strict=True))
+    made = compiled(list(map(named, LARGE)), c_toolchain, tmp_path_factory.mktemp("large"))
+    return dict(zip(LARGE, made, strict=True))
 
 
 def inputs_of(name: str) -> list[Array]:
@@ -113,9 +114,9 @@ def test_results_are_the_same_on_any_number_of_threads(name: str, large: dict[st
         assert_same(large[name](*arrays, threads=threads)[: len(first)], first)
 
 
-@pytest.mark.parametrize("name", [name for name in LARGE if NAMED[name].in_place])
+@pytest.mark.parametrize("name", LARGE)
 def test_results_are_the_same_in_the_memory_of_inputs(name: str, large: dict[str, Compiled]) -> None:
-    function, run, arrays = NAMED[name], large[name], inputs_of(name)
+    function, run, arrays = named(name), large[name], inputs_of(name)
     expected = run(*arrays)[: len(LARGE[name].outputs)]
     for output, places in function.in_place.items():
         for place, threads in product(places, (1, 3)):
@@ -136,7 +137,7 @@ def test_only_kernels_that_may_overwrite_inputs_are_told_less_of_their_memory() 
 
 @pytest.mark.parametrize("name", LARGE)
 def test_large_kernels_are_cut_into_chunks_only_if_they_are_long(name: str) -> None:
-    assert ("_chunk" in NAMED[name].text) == (NAMED[name].work > LONG)
+    assert ("_chunk" in named(name).text) == (named(name).work > LONG)
 
 
 def test_threads_do_not_share_what_takes_microseconds() -> None:
@@ -300,8 +301,8 @@ def test_kernels_with_large_constants_are_left_to_numpy() -> None:
 
 
 def test_what_is_slow_to_compute_is_kept_in_a_row() -> None:
-    assert NAMED["softmax"].text.count("tm_exp_f32(") == 1
-    assert "_row[700]" in NAMED["softmax"].text
+    assert named("softmax").text.count("tm_exp_f32(") == 1
+    assert "_row[700]" in named("softmax").text
 
 
 def test_loops_leave_rows_only_where_later_ones_find_them(
@@ -329,7 +330,7 @@ def test_loops_leave_rows_only_where_later_ones_find_them(
 
 
 def test_arrays_that_are_transposed_are_read_in_tiles() -> None:
-    assert "k < 32" in NAMED["turned"].text
+    assert "k < 32" in named("turned").text
 
 
 def test_vector_functions_of_the_c_library_are_declared() -> None:
@@ -340,7 +341,7 @@ def test_vector_functions_of_the_c_library_are_declared() -> None:
 
 def test_the_same_graph_gives_the_same_text() -> None:
     for name in LARGE:
-        assert large_function(name).text == NAMED[name].text
+        assert large_function(name).text == named(name).text
 
 
 # ---- names ---------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from tracemill.runtime.shared_library import link
 from tracemill.runtime.toolchain import Toolchain
 from tracemill.runtime.toolchain import compiled as build
 
-PRINTED = {name: printed(name) for name in (*KERNELS, *STEPS)}
+NAMES = (*KERNELS, *STEPS)
 
 
 def assert_close(found: Sequence[Array], expected: Sequence[Array]) -> None:
@@ -48,21 +48,21 @@ def assert_close(found: Sequence[Array], expected: Sequence[Array]) -> None:
 
 @pytest.fixture(scope="module")
 def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compiled]:
-    functions = [function for _, function, _ in PRINTED.values()]
+    functions = [printed(name)[1] for name in NAMES]
     made = compiled(functions, c_toolchain, tmp_path_factory.mktemp("symbolic"), level=1)
-    return dict(zip(PRINTED, made, strict=True))
+    return dict(zip(NAMES, made, strict=True))
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_printing_assumes_nothing_of_the_sizes(name: str) -> None:
-    _, function, scope = PRINTED[name]
+    _, function, scope = printed(name)
     assert str(scope.guards) == "True"
     assert function.sizes
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_functions_give_what_they_mean_for_each_size(name: str, kernels: dict[str, Compiled]) -> None:
-    graph, _, _ = PRINTED[name]
+    graph, _, _ = printed(name)
     for sizes in OTHER_SIZES.get(name, SIZES):
         arrays = drawn(graph, sizes, name)
         with np.errstate(all="ignore"):
@@ -76,29 +76,29 @@ def test_functions_give_what_they_mean_for_each_size(name: str, kernels: dict[st
 
 
 def test_loops_are_cut_where_choices_turn_so_that_none_is_left() -> None:
-    _, function, _ = PRINTED["on_a_torus"]
+    _, function, _ = printed("on_a_torus")
     chosen = [line for line in function.text.splitlines() if "?" in line or "if (" in line]
     assert all("chunk" in line or "? end" in line or "threads" in line for line in chosen)
 
 
 def test_short_sums_of_any_length_are_gathered_side_by_side() -> None:
-    _, function, _ = PRINTED["pairs_of_any_width"]
+    _, function, _ = printed("pairs_of_any_width")
     innermost = re.findall(r"simd\n *for \(long (\w+) = .*\n.*\n.*\n *(sum_1\w*)\[", function.text)
     assert ("j_in_part", "sum_1_so_far_block") in innermost
 
 
 def test_short_rows_run_on_narrow_vectors_where_wide_ones_would_leave_much_over() -> None:
-    _, function, _ = PRINTED["few_columns"]
+    _, function, _ = printed("few_columns")
     heads = re.findall(
         r"( *)if \(dim_M < 64 && dim_M % 16 >= 4\) {\n *#pragma omp simd simdlen\(4\)", function.text
     )
     assert heads
-    _, function, _ = PRINTED["on_a_torus"]  # whose rows are typically longer
+    _, function, _ = printed("on_a_torus")  # whose rows are typically longer
     assert "simdlen" not in function.text
 
 
 def test_few_columns_have_functions_of_their_own() -> None:
-    _, function, _ = PRINTED["few_columns"]
+    _, function, _ = printed("few_columns")
     assert re.findall(r"if \((dim_M == \d)\) {\n *(\w+)\(", function.text) == [
         (f"dim_M == {length}", f"c_few_columns_for_{length}") for length in (2, 3, 4)
     ]
@@ -137,9 +137,9 @@ def test_declared_sizes_may_be_0_and_1(c_toolchain: Toolchain, tmp_path: Path) -
             assert_close(run(*arrays, sizes=sizes, threads=2), expected)
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_library_of_one_function_holds_all_that_it_and_its_wrapper_call(name: str) -> None:
-    _, function, _ = PRINTED[name]
+    _, function, _ = printed(name)
     text = print_source(name, [function])
     called = set(re.findall(r"(?<!long )\b(tm_size_\w+)\(", text))
     assert called <= set(re.findall(r"\blong (tm_size_\w+)\(", text))
@@ -160,9 +160,9 @@ def loaded(graphs: Sequence[Graph], toolchain: Toolchain) -> list[Callable[..., 
     return made
 
 
-@pytest.mark.parametrize("name", [name for name, (_, function, _) in PRINTED.items() if function.in_place])
+@pytest.mark.parametrize("name", NAMES)
 def test_results_are_the_same_in_the_memory_of_inputs(name: str, kernels: dict[str, Compiled]) -> None:
-    graph, function, _ = PRINTED[name]
+    graph, function, _ = printed(name)
     for sizes in OTHER_SIZES.get(name, SIZES):
         arrays = drawn(graph, sizes, name)
         expected = kernels[name](*arrays, sizes=sizes)[: len(graph.outputs)]
