@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from samples.grouping import Case, in_groups
 from samples.table import FAILURES, FAMILIES, SAMPLES
 from tracemill.compiler.backends.numpy.form import OPAQUE
 from tracemill.compiler.dtypes import is_inexact
@@ -18,7 +19,7 @@ from tracemill.compiler.op import _TABLE, Op, all_ops, by_decomposition, lookup
 from tracemill.compiler.ops.composite import COMPOSITES, require_decompositions
 from tracemill.tools.coverage import COLUMNS, LEGEND, coverage, render, totals
 
-each_op = pytest.mark.parametrize("op", all_ops().values(), ids=lambda op: op.name)
+each_op = in_groups(Case(op.family, op.name, (op,)) for op in all_ops().values())
 
 
 @each_op
@@ -88,7 +89,7 @@ def code_objects(code: CodeType) -> list[CodeType]:
     return [code, *(nested for one in inner for nested in code_objects(one))]
 
 
-@pytest.mark.parametrize("op", QUOTED, ids=lambda op: op.name)
+@in_groups(Case(op.family, op.name, (op,)) for op in QUOTED)
 def test_a_meaning_refers_to_nothing_but_numpy_and_its_arguments(op: Op) -> None:
     if not inspect.isfunction(op.numpy):
         assert isinstance(op.numpy, np.ufunc) or op.numpy.__module__.startswith("numpy")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from numpy_surface.differential import check, check_both_raise, run_traced
+from samples.grouping import in_groups
 from samples.numpy_functions import Use, arguments_of, uses_of
 from tracemill.compiler.errors import ArgumentTypeError, ConcretizationError, DTypeError
 
@@ -15,7 +16,7 @@ untyped: Any = np
 ROW = np.arange(1.0, 5.0)
 
 
-@pytest.mark.parametrize("use", uses_of("creation"))
+@in_groups(uses_of("creation"))
 def test_this_use_does_what_numpy_does(use: Use) -> None:
     check(use, *arguments_of(use))
 

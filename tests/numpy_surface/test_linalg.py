@@ -10,11 +10,12 @@ import pytest
 
 import tracemill as tm
 from numpy_surface.differential import assert_same, check, check_both_raise, run_numpy
+from samples.grouping import Case, in_groups
 from samples.numpy_linalg import ARRAYS, USES, Use, arguments_of
 from tracemill.compiler.errors import ArgumentTypeError, ArgumentValueError
 
 CASES = [
-    pytest.param(use, id=f"{name}-{number}") for name, uses in USES.items() for number, use in enumerate(uses)
+    Case(name, f"{name}-{number}", (use,)) for name, uses in USES.items() for number, use in enumerate(uses)
 ]
 
 
@@ -22,20 +23,20 @@ def tolerance(arrays: list[Any]) -> float:
     return 1e-4 if any(x.dtype.name in ("float32", "complex64") for x in arrays) else 1e-10
 
 
-@pytest.mark.parametrize("use", CASES)
+@in_groups(CASES)
 def test_this_use_does_what_numpy_does(use: Use) -> None:
     arrays = arguments_of(use)
     check(use, *arrays, rtol=tolerance(arrays), atol=tolerance(arrays))
 
 
-@pytest.mark.parametrize("use", CASES)
+@in_groups(CASES)
 def test_this_use_does_the_same_compiled(use: Use) -> None:
     arrays = arguments_of(use)
     expected = run_numpy(use, *arrays)
     assert_same(expected, tm.compile(use)(*arrays), rtol=tolerance(arrays), atol=tolerance(arrays))
 
 
-@pytest.mark.parametrize("use", CASES)
+@in_groups(CASES)
 def test_this_use_does_the_same_for_each_example_of_a_batch(use: Use) -> None:
     """A batch of equal examples, so that each use stays within its domain."""
     arrays = arguments_of(use)

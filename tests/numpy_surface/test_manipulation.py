@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from numpy_surface.differential import check, check_both_raise, run_traced
+from samples.grouping import in_groups
 from samples.numpy_functions import Use, arguments_of, uses_of
 from tracemill.compiler.errors import (
     AxisError,
@@ -23,9 +24,7 @@ untyped: Any = np
 MATRIX = np.arange(12.0).reshape(3, 4)
 
 
-@pytest.mark.parametrize(
-    "use", uses_of("shapes", "joining", "rearranging", "padding", "matrices", "methods", "types")
-)
+@in_groups(uses_of("shapes", "joining", "rearranging", "padding", "matrices", "methods", "types"))
 def test_this_use_does_what_numpy_does(use: Use) -> None:
     check(use, *arguments_of(use))
 

@@ -9,6 +9,7 @@ import optree
 import pytest
 
 import tracemill as tm
+from samples.grouping import Case, in_groups
 from samples.numpy_math import CHAPTERS, Use
 
 POINT = np.linspace(-1.9, 2.3, 12)[[7, 2, 9, 4, 0, 11, 5, 1, 8, 3, 10, 6]].reshape(3, 4) + 0.01
@@ -29,7 +30,7 @@ def floating(use: Use) -> Callable[[Any], list[Any]]:
     return function
 
 
-def differentiable() -> list[Any]:
+def differentiable() -> list[Case]:
     """The uses that take a floating array and give one, with the difference quotient along the direction."""
     cases = []
     for table in CHAPTERS.values():
@@ -37,7 +38,7 @@ def differentiable() -> list[Any]:
             for number, use in enumerate(uses):
                 label = f"{name}-{number}"
                 if {"f", "i"} & set(kinds) and label not in CORNERS and name not in OF_INTEGERS:
-                    cases.append(pytest.param(floating(use), id=label))
+                    cases.append(Case(name, label, (floating(use),)))
     return cases
 
 
@@ -47,7 +48,7 @@ def quotients(function: Callable[[Any], list[Any]], step: float = 1e-6) -> list[
     return [(np.asarray(a) - b) / (2 * step) for a, b in zip(ahead, behind, strict=True)]
 
 
-@pytest.mark.parametrize("function", differentiable())
+@in_groups(differentiable())
 def test_derivatives_are_those_of_differences(function: Callable[[Any], list[Any]]) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -69,7 +70,7 @@ def test_derivatives_are_those_of_differences(function: Callable[[Any], list[Any
         )
 
 
-@pytest.mark.parametrize("function", differentiable())
+@in_groups(differentiable())
 def test_mapping_is_looping(function: Callable[[Any], list[Any]]) -> None:
     batch = np.stack([POINT, POINT[::-1] * 1.1, POINT + 0.3])
     with warnings.catch_warnings(), np.errstate(all="ignore"):

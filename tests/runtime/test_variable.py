@@ -12,6 +12,7 @@ import pytest
 
 import tracemill as tm
 from numpy_surface.differential import assert_same, run_numpy
+from samples.grouping import in_groups
 from samples.numpy_functions import CHAPTERS, Use, arguments_of, uses_of
 from tracemill.compiler.errors import NotRecordedError, ReadOnlyError, ShapeError, TransformTypeError
 from tracemill.runtime.autograd import detach, enable_grad, grad, no_grad, set_grad_enabled, variable
@@ -44,7 +45,7 @@ def started(x: Any) -> Any:
     return variable(x, requires_grad=np.asarray(x).dtype.kind in "fc")
 
 
-@pytest.mark.parametrize("use", [use for use in USES if use.id not in REFUSED])
+@in_groups(use for use in USES if use.name not in REFUSED)
 def test_a_use_of_numpy_on_variables_gives_what_numpy_gives(use: Use) -> None:
     ours, theirs = [started(x) for x in arguments_of(use)], arguments_of(use)
     expected = run_numpy(use, *theirs)
@@ -53,7 +54,7 @@ def test_a_use_of_numpy_on_variables_gives_what_numpy_gives(use: Use) -> None:
     assert_same(theirs, [detach(x) for x in ours])
 
 
-@pytest.mark.parametrize("use", [use for use in USES if use.id in REFUSED])
+@in_groups(use for use in USES if use.name in REFUSED)
 def test_a_use_of_numpy_that_would_lose_a_derivative_is_a_named_error(use: Use) -> None:
     with pytest.raises(NotRecordedError, match="would lose its derivative"):
         use(*map(started, arguments_of(use)))

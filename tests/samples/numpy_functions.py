@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
+from samples.grouping import Case
 from tracemill.compiler.dtypes import Array
 
 Use: TypeAlias = Callable[..., Any]
@@ -585,10 +585,10 @@ TYPES: dict[str, list[Use]] = {
 CHAPTERS["types"] = TYPES
 
 
-def uses_of(*chapters: str) -> list[Any]:
-    """The uses of these chapters, as parameters of a test."""
+def uses_of(*chapters: str) -> list[Case]:
+    """The uses of these chapters, by the function."""
     return [
-        pytest.param(use, id=f"{name}-{number}")
+        Case(name, f"{name}-{number}", (use,))
         for chapter in chapters
         for name, samples in CHAPTERS[chapter].items()
         for number, use in enumerate(samples)

@@ -12,6 +12,7 @@ import pytest
 import symbolic.programs
 import tracemill as tm
 from numpy_surface.differential import assert_same, run_numpy
+from samples.grouping import Case, in_groups
 from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SMALL, SymbolicProgram
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
@@ -67,7 +68,10 @@ def allowed(guards: Guards, sizes: Mapping[str, int]) -> bool:
     return bool(eval(guards.source({name: name for name in sizes}), dict(sizes)))
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+each_program = in_groups(Case(name.partition(":")[0], name, (name,)) for name in PROGRAMS)
+
+
+@each_program
 def test_a_program_is_traced_once_for_all_sizes(name: str) -> None:
     program = PROGRAMS[name]
     scope = Observed(OBSERVED)
@@ -91,7 +95,7 @@ def test_a_program_is_traced_once_for_all_sizes(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("name", PROGRAMS)
+@each_program
 def test_guards_say_where_sizes_of_0_and_1_are_others(name: str) -> None:
     program = PROGRAMS[name]
     scope = Observed(OBSERVED)
@@ -108,7 +112,7 @@ def test_guards_say_where_sizes_of_0_and_1_are_others(name: str) -> None:
             assert_same(expected, found, program.rtol, program.rtol)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@each_program
 def test_declared_sizes_are_traced_without_questions_or_the_users_line_is_named(name: str) -> None:
     program = PROGRAMS[name]
     with answering(Declared(where=user_location)):
