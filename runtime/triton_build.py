@@ -2,6 +2,7 @@
 
 import linecache
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Generator, Mapping, Sequence
@@ -32,6 +33,12 @@ _PORTABLE: Final = (80, 86, 87, 89)
 _OLDEST_PTX: Final = 78
 """Release 7.8, of CUDA 11.8, which Triton needs for shared memory. Drivers refuse what is newer."""
 
+_SPILLED_BY_AMD: Final = re.compile(r"\.vgpr_spill_count:\s*(\d+)")
+"""Scalar registers are kept in lanes of vector registers, not in memory."""
+_FUNCTION: Final = re.compile(r"^\s*\.func\b", re.MULTILINE)
+_ARRAYS: Final = re.compile(r"^\s*\.local .*\[(\d+)\];", re.MULTILINE)
+"""Their bytes, in PTX."""
+
 _knobs_lock = threading.Lock()
 """Triton's settings belong to the process."""
 
@@ -45,7 +52,15 @@ class Target:
 
     @property
     def threads_of_a_warp(self) -> int:
-        return 32 if self.platform == "cuda" else 64
+        return 64 if str(self.architecture).startswith("gfx9") else 32
+
+    def warps(self, count: int) -> int:
+        """As many threads as so many of NVIDIA's warps have: half as many of 64, and each with twice the registers.
+
+        With as many warps each of AMD's threads would have the registers of NVIDIA's. They need more, since what
+        several warps multiply is in the registers of each of them.
+        """
+        return max(1, count * 32 // self.threads_of_a_warp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +81,18 @@ class BuiltKernel:
     """What the cubin says; None on other platforms."""
     numbers: tuple[int, ...] = ()
     """The bytes of each whole number that it takes behind its arrays."""
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Those of a thread's numbers for which there were no registers.
+
+        What is outside of registers is not only that: a function that is called, such as that for angles of many
+        digits, may be given an array. A cubin tells nothing but the sum of both, made up to 16 bytes.
+        """
+        if self.facts is None:
+            return sum(4 * int(count) for count in _SPILLED_BY_AMD.findall(self.assembly))
+        arrays = sum(map(int, _ARRAYS.findall(self.assembly))) if _FUNCTION.search(self.assembly) else 0
+        return max(0, self.facts.local_bytes - arrays - -arrays % 16)
 
 
 def target_named(name: str) -> Target:
@@ -220,7 +247,11 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
         attrs={(n,): [["tt.divisibility", multiple]] for n, multiple in enumerate(multiples) if multiple > 1},
     )
     stages = source.stages if target.platform == "cuda" else min(source.stages, _STAGES_OF_AMD)
-    options = {"num_warps": source.warps, "num_stages": stages, "enable_fp_fusion": source.fast_math}
+    options = {
+        "num_warps": target.warps(source.warps),
+        "num_stages": stages,
+        "enable_fp_fusion": source.fast_math,
+    }
     if target.platform == "cuda":
         options["enable_reflect_ftz"] = False
         if target.architecture in _PORTABLE:
@@ -232,9 +263,7 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
     try:
         found = triton.compile(asked, target=gpu, options=options)
     except Exception as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        first = lines[-1] if lines else type(error).__name__
-        raise KernelError(f"Triton does not compile {source.name}: {first}") from error
+        raise KernelError(f"Triton does not compile {source.name}: {_reason(error)}") from error
     assembly = found.asm["ptx" if target.platform == "cuda" else "amdgcn"]
     code = found.asm["cubin" if target.platform == "cuda" else "hsaco"]
     facts = None
@@ -245,6 +274,19 @@ def _built(function: Any, source: Source, target: Target) -> BuiltKernel:
     about = found.metadata
     scratch = about.global_scratch_size if target.platform == "cuda" else 0  # Triton 3.6 has none on others
     return BuiltKernel(about.name, code, assembly, about.num_warps, about.shared, scratch, facts, numbers)
+
+
+def _reason(error: BaseException) -> str:
+    """What is behind an error of Triton, which shows first where each function is called."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    reason = lines[-1] if lines else type(error).__name__
+    if "tf32x3" in reason:
+        return (
+            "AMD's GPUs have no tf32x3, of which fast_math makes products of f32: compile without fast_math"
+        )
+    return reason
 
 
 def _check_layout(name: str, facts: KernelFacts, pointers: int, numbers: Sequence[int]) -> None:

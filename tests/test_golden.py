@@ -30,9 +30,9 @@ class Example:
     name: str
     arguments: tuple[Any, ...]
 
-    def lowered(self) -> Lowered:
+    def lowered(self, **options: Any) -> Lowered:
         function: Callable[..., Any] = getattr(golden_examples, self.name)
-        return tm.compile(function).lower(*self.arguments)
+        return tm.compile(function, **options).lower(*self.arguments)
 
 
 MLP = (f32(64, 32), f32(32), f32(128, 64), f32(128, 32))

@@ -15,6 +15,7 @@ from machine_code import counted
 from step_graphs import LARGE as LARGE_STEPS
 from step_graphs import STEPS
 from symbolic_kernels import KERNELS
+from test_golden import EXAMPLES
 from tracemill.compiler.backends.triton.candidates import candidates
 from tracemill.compiler.backends.triton.choice import RULES
 from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
@@ -30,6 +31,8 @@ from tracemill.passes.fix_sizes import fix_sizes
 from tracemill.runtime.gpu.tune import program_of_kernel
 from tracemill.runtime.ptx import kernel_in
 from tracemill.runtime.triton_build import BuiltKernel, Target, build, build_program, target_named
+from tracemill.tools.gpu_check.offline import full_program
+from tracemill.tools.gpu_check.rows import ROWS
 
 MULTIPLIES = (r"wgmma.mma_async", r"tcgen05.mma", r"mma.sync", r"v_mfma")
 """What multiplies matrices, by the generation of the GPU."""
@@ -43,6 +46,7 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
     found: dict[str, object] = {
         "name": kernel.name,
         "warps": kernel.warps,
+        "spilled": kernel.spilled_bytes,
         "shared": kernel.shared_bytes,
         "scratch": kernel.scratch_bytes,
         "instructions": len(re.findall(r"^\t(?:@\S+ )?[a-z][\w.:]*[ \t].*;", kernel.assembly, re.MULTILINE)),
@@ -60,7 +64,6 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
     if kernel.facts is not None:
         found |= {
             "registers": kernel.facts.registers,
-            "local": kernel.facts.local_bytes,
             "threads": kernel.facts.threads,
             "parameters": len(kernel.facts.parameters),
         }
@@ -69,9 +72,6 @@ def facts(kernel: BuiltKernel) -> dict[str, object]:
         assert (text.name, text.parameters) == (kernel.name, kernel.facts.parameters)
         assert text.threads == kernel.facts.threads
         assert text.is_for_newer is (text.architecture < 90)
-    else:
-        # Scalar registers are kept in lanes of vector registers, not in memory.
-        found["spilled"] = [int(n) for n in re.findall(r"vgpr_spill_count:\s*(\d+)", kernel.assembly)]
     return found
 
 
@@ -83,6 +83,25 @@ def fast_kernels(name: str, target: Target) -> tuple[BuiltKernel, ...]:
     else:
         program = program_of_kernel(graph, RULES, fast_math=True)
     return tuple(build_program(program, target).values())
+
+
+def program_kernels(name: str, target: Target) -> tuple[BuiltKernel, ...]:
+    """The functions of a row of ``tracemill gpu-check`` at its full size, or of one of the golden examples."""
+    kind, _, name = name.partition(" ")
+    if kind == "row":
+        program = full_program(ROWS[name])
+    else:
+        (example,) = (example for example in EXAMPLES if example.name == name)
+        program = triton_program(example.lowered(backend="triton").optimised)
+    return tuple(build_program(program, target).values())
+
+
+def kernels_named(name: str, target: Target) -> tuple[BuiltKernel, ...]:
+    if name.startswith("fast "):
+        return fast_kernels(name.removeprefix("fast "), target)
+    if name.startswith(("row ", "example ")):
+        return program_kernels(name, target)
+    return build(kernel_named(name), target)
 
 
 def kernel_of_sizes(name: str, *, is_fixed: bool) -> TritonKernel:
@@ -132,12 +151,7 @@ def kernel_named(name: str) -> TritonKernel:
 
 def main(target: str, *names: str) -> None:
     wanted = target_named(target)
-    built = {
-        name: fast_kernels(name.removeprefix("fast "), wanted)
-        if name.startswith("fast ")
-        else build(kernel_named(name), wanted)
-        for name in names
-    }
+    built = {name: kernels_named(name, wanted) for name in names}
     print(json.dumps({name: [facts(kernel) for kernel in kernels] for name, kernels in built.items()}))
 
 

@@ -8,7 +8,7 @@ from ...compiler.backends.triton.kernel_key import kernel_key
 from ...compiler.errors import ArgumentValueError, LockFileError, ParseError
 from ...compiler.ir import Graph
 from ...compiler.parse import parse
-from ..triton_build import BuiltKernel, Target, build_programs, target_named
+from ..triton_build import Target, build_programs, target_named
 from .lock_entry import Entries, LockEntry
 from .lock_file import read_lock
 from .tune import program_of_kernel
@@ -60,16 +60,12 @@ def _compile(path: Path, kernels: list[tuple[LockEntry, Graph]]) -> None:
     for (entry, _), built in zip(kernels, build_programs(programs, _target(kernels[0][0])), strict=True):
         if not isinstance(built, Mapping):
             raise _wrong(path, entry, built.message)
-        if spilled := sorted(name for name, kernel in built.items() if _spills(kernel)):
+        if spilled := sorted(name for name, kernel in built.items() if kernel.spilled_bytes):
             raise _wrong(path, entry, f"{', '.join(spilled)} does not fit into registers")
 
 
 def _target(entry: LockEntry) -> Target:
     return target_named(f"{'cuda' if entry.target.startswith('sm_') else 'hip'}:{entry.target}")
-
-
-def _spills(kernel: BuiltKernel) -> bool:
-    return kernel.facts is not None and kernel.facts.local_bytes > 0
 
 
 def _wrong(path: Path, entry: LockEntry, why: str) -> LockFileError:

@@ -74,7 +74,7 @@ def facts_text(kernel: BuiltKernel) -> str:
     """``name: 24 registers, nothing spilled, 1024 B shared, 4 warps``."""
     parts = [f"{kernel.shared_bytes} B shared", f"{kernel.warps} warps"]
     if kernel.facts is not None:
-        spilled = f"{kernel.facts.local_bytes} B spilled" if kernel.facts.local_bytes else "nothing spilled"
+        spilled = f"{kernel.spilled_bytes} B spilled" if kernel.spilled_bytes else "nothing spilled"
         parts = [f"{kernel.facts.registers} registers", spilled, *parts]
     return f"{kernel.name}: {', '.join(parts)}"
 

@@ -92,7 +92,7 @@ def _machine_code(kernel: Kernel) -> Iterator[tuple[str, str]]:
     for function in built:
         found = function.facts
         assert found is not None
-        spilled = f"{found.local_bytes} B spilled" if found.local_bytes else "nothing spilled"
+        spilled = f"{function.spilled_bytes} B spilled" if function.spilled_bytes else "nothing spilled"
         shared = f", {show_bytes(function.shared_bytes)} shared" if function.shared_bytes else ""
         yield escaped(function.name), f"{found.registers} registers <small>{spilled}{shared}</small>"
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.table import Table
 
-from ...compiler.backends.triton.program import triton_program
+from ...compiler.backends.triton.program import TritonProgram, triton_program
 from ...compiler.errors import ArgumentValueError
 from ...runtime.compile import compile
 from ...runtime.triton_build import BuiltKernel, Target, build_program, target_named
@@ -20,7 +20,6 @@ _PRODUCTS: Final = re.compile(r"wgmma\.mma_async|tcgen05\.mma|mma\.sync|v_mfma")
 """Instructions that multiply matrices, by the generation of the GPU."""
 
 _REGISTERS_OF_AMD: Final = re.compile(r"\.vgpr_count:\s*(\d+)")
-_SPILLED_BY_AMD: Final = re.compile(r"\.private_segment_fixed_size:\s*(\d+)")
 
 COLUMNS: Final = ("threads", "registers", "spilled", "shared", "16 B loads", "products", "code")
 
@@ -83,20 +82,17 @@ def offline(row: Row, architecture: str) -> Iterator[OfflineKernel]:
         MissingPackageError, BackendError: Triton is not installed, or set to interpret.
         KernelError: Triton refuses a function.
     """
-    target = architecture_named(architecture)
-    arrays = [input.empty() for input in row.inputs(row.size)]
-    program = triton_program(compile(row.plain(), backend="triton").lower(*arrays).optimised)
+    target, program = architecture_named(architecture), full_program(row)
     launches = {step.function: step for step in program.plan.launches}
     for name, built in build_program(program, target).items():
-        registers, spilled = _registers(built)
         yield OfflineKernel(
             row=row.name,
             target=architecture,
             function=name,
             programs=launches[name].programs,
             threads=built.warps * target.threads_of_a_warp,
-            registers=registers,
-            spilled=spilled,
+            registers=_registers(built),
+            spilled=built.spilled_bytes,
             shared=built.shared_bytes,
             wide_loads=len(_WIDE_LOADS.findall(built.assembly)),
             products=len(_PRODUCTS.findall(built.assembly)),
@@ -104,14 +100,18 @@ def offline(row: Row, architecture: str) -> Iterator[OfflineKernel]:
         )
 
 
-def _registers(built: BuiltKernel) -> tuple[int, int]:
-    """Those of a thread, and the bytes that did not fit."""
+def full_program(row: Row) -> TritonProgram:
+    """The program of a row at its full size."""
+    arrays = [input.empty() for input in row.inputs(row.size)]
+    return triton_program(compile(row.plain(), backend="triton").lower(*arrays).optimised)
+
+
+def _registers(built: BuiltKernel) -> int:
+    """Those of a thread."""
     if built.facts is not None:
-        return built.facts.registers, built.facts.local_bytes
-    (registers,), (spilled,) = (
-        map(int, pattern.findall(built.assembly)) for pattern in (_REGISTERS_OF_AMD, _SPILLED_BY_AMD)
-    )
-    return registers, spilled
+        return built.facts.registers
+    (registers,) = map(int, _REGISTERS_OF_AMD.findall(built.assembly))
+    return registers
 
 
 def offline_table(kernels: Sequence[OfflineKernel]) -> Table:

@@ -46,7 +46,7 @@ def elements_held(words: int) -> int:
 def _streamed(loop: Loop) -> int:
     """The registers for each element of a loop that goes over them block by block."""
     uses = list(_uses(loop.body, loop.variable))
-    gathered = sum(_words(gathered_dtype(a.dtype)) + 2 * (a.op in SEARCHES) for a in accumulated(loop.body))
+    gathered = sum(words_of(gathered_dtype(a.dtype)) + 2 * (a.op in SEARCHES) for a in accumulated(loop.body))
     read = {number.buffer for numbers in uses for number in numbers if isinstance(number, Load)}
     left = max(OF_A_WARP - 32 * 2 * len(read), 32)
     return (_most(uses) + gathered) * OF_A_WARP // left
@@ -84,12 +84,13 @@ def _most(uses: Sequence[Iterable[_Number]]) -> int:
     held: set[_Number] = set()
     words = most = 0
     for place, numbers in enumerate(uses):
-        words += sum(_words(number.dtype) for number in numbers if number not in held)
+        words += sum(words_of(number.dtype) for number in numbers if number not in held)
         most = max(most, words)
         held.update(numbers)
-        words -= sum(_words(number.dtype) for number in numbers if last[number] == place)
+        words -= sum(words_of(number.dtype) for number in numbers if last[number] == place)
     return most
 
 
-def _words(dtype: DType) -> int:
+def words_of(dtype: DType) -> int:
+    """How many registers a number takes."""
     return max(WORD, dtype.itemsize) // WORD

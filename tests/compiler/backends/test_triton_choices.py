@@ -70,6 +70,18 @@ def test_products_in_other_tiles_give_what_they_mean(name: str, choice: Choice) 
 
 
 @needs_triton
+@pytest.mark.parametrize("name", ["relu layer of halves", "two results", "convolution layer", "left widened"])
+def test_strips_of_tiles_that_need_more_registers_than_there_are_give_what_they_mean(name: str) -> None:
+    graph, choice = product_graphs.SMALL[name], Choice(rows=64, columns=64, depth=16, warps=1)
+    tight, ample = (graph_kernel(graph, "kernel", x) for x in (choice, replace(choice, warps=4)))
+    assert tight is not None
+    assert ample is not None
+    assert "for strip in tl.static_range(4):" in tight.text
+    assert "strip" not in ample.text
+    assert_means_the_same(graph, choice)
+
+
+@needs_triton
 def test_products_of_whole_numbers_in_other_tiles_give_what_they_mean() -> None:
     graph = recorded(lambda x, y: fn.dot(x, y, ((1,), (0,)), ((), ())), "i32[30, 21]", "i32[21, 40]")
     assert_means_the_same(graph, Choice(rows=4, columns=8, warps=2))

@@ -65,7 +65,7 @@ _OF_GRADIENT: Final[Mapping[int, Mapping[int, AttentionTile]]] = {
     2: {
         64: AttentionTile(64, 64, 8, 2),
         128: AttentionTile(64, 64, 8, 1),
-        256: AttentionTile(32, 32, 8, 1),
+        256: AttentionTile(32, 32, 4, 1),
     },
     4: {128: AttentionTile(16, 16, 8, 1)},
     8: {64: AttentionTile(16, 16, 4, 1)},

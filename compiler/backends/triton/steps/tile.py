@@ -10,6 +10,7 @@ from ....kernel import is_elementwise
 from ....symbolic_size import SymbolicSize, is_known, typical
 from ..assumed import power_of_two
 from ..choice import RULES, Choice
+from ..registers import OF_A_THREAD
 from .product import Product
 
 PROCESSORS: Final = 132
@@ -48,6 +49,22 @@ class Tile:
     programs: int = 0
     """So many programs at most compute one tile after another, and the hardware copies operands; 0 if each tile
     has a program of its own."""
+
+    def halvings(self, of_sum: int, words: int) -> int:
+        """How often columns are halved into strips, so that registers hold what is made of the sums strip by strip.
+
+        An element needs `words` registers at once, `of_sum` of them for its sum, which is there until its strip is
+        taken; the numbers of the next strip are loaded before those of one have been stored. NVIDIA's threads have the
+        registers of `OF_A_THREAD`, and AMD's, of which there are as many, twice that.
+        """
+        elements = self.rows * self.columns // (32 * self.warps)
+        sums, others = elements * of_sum, 2 * elements * (words - of_sum)
+        if elements * words <= OF_A_THREAD:
+            return 0
+        halvings = 1
+        while sums + (others >> halvings) > OF_A_THREAD and self.columns >> halvings > LEAST:
+            halvings += 1
+        return halvings
 
 
 def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:

@@ -1,9 +1,11 @@
 """Products of matrices as Triton functions: each program computes a tile, and what is made of its elements."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ....affine import Affine, Variable, of
+from ....dtypes import DType
 from ....errors import ArgumentValueError
 from ....ir import Graph
 from ....loops.lower import lower
@@ -16,6 +18,7 @@ from ..blocks import FAR, Rows
 from ..elements import ALONG, INDENT, ROW, Guard
 from ..kernel import Launch, TritonKernel
 from ..numbers import Numbers
+from ..registers import held_words, words_of
 from ..types import triton_type
 from ..writer import Writer
 from .matrix_in_memory import MatrixInMemory
@@ -147,8 +150,14 @@ class _Writing:
         self.writer.axes[name] = frozenset({axis})
         self.writer.line(f"{name} = {text}")
         if not is_known(variable.extent % size == 0):
-            mask = self.writer.masks[variable] = f"{name}_in"
-            self.writer.line(f"{mask} = {name} < {self.writer.numbers.text(variable.extent)}")
+            self.writer.masks[variable] = f"{name}_in"
+            self.mask(variable)
+
+    def mask(self, variable: Variable) -> None:
+        """Say which values of a block are within the variable's range, if not all of every block are."""
+        if variable in self.writer.masks:
+            extent = self.writer.numbers.text(variable.extent)
+            self.writer.line(f"{self.writer.masks[variable]} = {variable} < {extent}")
 
     def operand(
         self, given: Graph | Windows, place: Affine, k: Variable, shape: tuple[int, int] | None = None
@@ -288,9 +297,10 @@ class _Writing:
         if product.dtype != total_dtype(self.product.dtype):
             total = "product"
             writer.line(f"product = total.to({triton_type(product.dtype)})")
-        writer.known[writer.load(Load(product, self.result))] = total
-        writer.axes[total] = frozenset({ROW, ALONG})
-        writer.statements(body)
+        with self.in_strips(total, product.dtype, held_words(body, ())) as sums:
+            writer.known[writer.load(Load(product, self.result))] = sums
+            writer.axes[sums] = frozenset({ROW, ALONG})
+            writer.statements(body)
         buffers = [buffer.name for buffer in (*inputs, *nest.outputs)]
         used = {buffer.name for buffer in writer.buffers}
         arguments = tuple(number for number, buffer in enumerate(buffers) if buffer in used)
@@ -305,6 +315,26 @@ class _Writing:
         tail = self.product.tail
         types = tuple(value.type for value in (*tail.inputs[:-1], *tail.outputs))
         return TritonKernel((text,), frozenset(writer.needs), (launch,), types, len(tail.outputs))
+
+    @contextmanager
+    def in_strips(self, sums: str, dtype: DType, words: int) -> Generator[str]:
+        """Go over strips of columns where registers do not hold what is made of all of them at once.
+
+        Gives the name of the sums of one, or of all. An element needs so many `words` of registers.
+        """
+        halvings = self.tile.halvings(words_of(dtype), words)
+        if not halvings:
+            yield sums
+            return
+        (variable,) = self.column.variables
+        size = self.tile.columns >> halvings
+        strip, taken = self.writer.claim("strip"), self.writer.claim("sums")
+        with self.writer.indented(f"for {strip} in tl.static_range({1 << halvings}):"):
+            self.writer.line(self.writer.called(f"{taken} = tm_strip({sums}, {strip}, {halvings})"))
+            start = f"column_tile * {self.tile.columns} + {strip} * {size}"
+            self.writer.line(f"{variable} = {start} + tl.arange(0, {size})[None, :]")
+            self.mask(variable)
+            yield taken
 
     def is_here(self, load: Load) -> bool:
         """Whether it loads that element of the product that the program has at that place."""
