@@ -21,7 +21,7 @@ from ..compiler.shapes.assumptions import Assumptions
 from ..compiler.shapes.dim import LONGEST_NAME, RESERVED, Comparison, Dim, Extent
 from ..compiler.shapes.guards import Guard, Guards
 from ..compiler.shapes.reading import Sizes, read_constraints, read_dim, split_sizes
-from ..compiler.shapes.solving import SizeReader
+from ..compiler.shapes.solving import SizeReader, counted_axes
 from ..compiler.shapes.terms import sizes_in
 from .signature import ArraySpec, Signature
 
@@ -160,7 +160,8 @@ class _Naming:
         if len(said.shape) != len(spec.shape):
             shown = ", ".join("_" if size is None else str(size) for size in said.shape)
             raise DimMismatchError(
-                f"{name} has {len(spec.shape)} axes, {list(spec.shape)}, and {len(said.shape)} are declared: [{shown}]"
+                f"{name} has {counted_axes(len(spec.shape))}, {list(spec.shape)}, and {len(said.shape)} are declared:"
+                f" [{shown}]"
             )
         if said.dtype is not None and said.dtype != spec.dtype:
             raise DTypeError(

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import ContradictoryConstraintsError, DimSpecError
 from .dim import Comparison, Dim, Extent, Sign, compared, named_size, of_size
+from .spelling import spelled_facts
 from .terms import sizes_in
 
 LONGEST_TEXT = 1000
@@ -87,7 +88,18 @@ def read_declarations(
         else:
             others.append(text)
     sizes = known | {name: named_size(name, **facts) for name, facts in limits.items()}
-    return sizes, tuple(read_constraint(text, sizes) for text in others)
+    return sizes, tuple(_holding_for_some(text, sizes) for text in others)
+
+
+def _holding_for_some(text: str, sizes: Sizes) -> Comparison | bool:
+    found = read_constraint(text, sizes)
+    if found is False:
+        facts = [
+            fact for dim in sizes.values() for size in sizes_in(dim.terms) for fact in spelled_facts(size)
+        ]
+        known = f", with {', '.join(facts)}" if facts else ""
+        raise ContradictoryConstraintsError(f"the constraint {text!r} holds for no size at all{known}")
+    return found
 
 
 def read_constraints(given: Any, dims: Iterable[Dim] = ()) -> tuple[Sizes, tuple[Comparison | bool, ...]]:

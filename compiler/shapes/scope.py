@@ -10,7 +10,7 @@ from .advice import instead_of
 from .assumptions import Assumptions, nothing
 from .dim import ANSWERS, Answers, Comparison, Dim, IsForUser, compared, of_size
 from .guards import Guard, Guards
-from .terms import Size, evaluated, nesting, sizes_in
+from .terms import Operation, Size, evaluated, nesting, sizes_in
 
 MOST_GUARDS = 32
 DEEPEST_GUARD = 2
@@ -58,12 +58,7 @@ class Declared:
     def answer(self, comparison: Comparison) -> bool:
         found = self.assumptions.decide(comparison)
         if found is None:
-            likely, other = comparison, comparison.negated
-            sizes = {size.text: usual(size) for size in sizes_in(comparison.terms)}
-            if comparison.relation == "==" and not comparison.holds(
-                sizes
-            ):  # such as of an axis without elements
-                likely, other = other, likely
+            likely, other = advised(comparison)
             raise UndecidedDimError(
                 f"whether {comparison!r} is not known for all sizes: {self._known(comparison)}. Add the "
                 f'constraint "{likely!r}", or "{other!r}"',
@@ -199,6 +194,26 @@ class Observed:
         if isinstance(same, Comparison):
             self.answer(same, because)
         return value
+
+
+def advised(comparison: Comparison) -> tuple[Comparison, Comparison]:
+    """A comparison and its negation, first what is more likely meant.
+
+    That sizes are equal, or divisible, rather than not; that there are some; and of one size what allows usual ones.
+    """
+    sizes, monomials = {*sizes_in(comparison.terms)}, [monomial for monomial, _ in comparison.terms]
+    is_remainder = any(
+        isinstance(one, Operation) and one.op == "%" for monomial in monomials for one in monomial
+    )
+    if comparison.relation == ">=" or (len(sizes) == 1 and not is_remainder and len(monomials) > 1):
+        is_likely = len(sizes) > 1 or comparison.holds({size.text: usual(size) for size in sizes})
+    else:
+        is_likely = comparison.relation == ("!=" if len(monomials) == 1 and not is_remainder else "==")
+    likely, other = (comparison, comparison.negated) if is_likely else (comparison.negated, comparison)
+    if likely.relation == "!=" and monomials == [(size,) for size in sizes]:
+        at_least_one = compared(">=", of_size(*sizes), 1)
+        likely = at_least_one if isinstance(at_least_one, Comparison) else likely
+    return likely, other
 
 
 def relations_among(names: Collection[str]) -> tuple[Comparison, ...]:

@@ -136,7 +136,8 @@ class SizeReader:
         for name, expected, found in zip(self.names, self.shapes, shapes, strict=True):
             if len(expected) != len(found):
                 raise DimMismatchError(
-                    f"{name} has {len(found)} axes, {list(found)}, and {len(expected)} are declared: {list(expected)}"
+                    f"{name} has {counted_axes(len(found))}, {list(found)}, and {len(expected)} are declared:"
+                    f" {list(expected)}"
                 )
 
     def _solved(self, step: Step, shapes: Sequence[Sequence[int]], sizes: Mapping[str, int]) -> int:
@@ -150,6 +151,8 @@ class SizeReader:
 
     def _unsolved(self, step: Step, actual: int, sizes: Mapping[str, int]) -> str:
         whole = add(multiply(step.factor, (((step.size,), 1),)), step.rest)
+        if step.place is not None and of_terms(whole) is of_size(step.size):
+            return self._beyond(step, actual)
         known = ", ".join(f"{name} = {sizes[name]!r}" for name in _names(whole) if name in sizes)
         limits = ", ".join(spelled_facts(step.size))
         where = f", where {limits}" if limits else ""
@@ -163,10 +166,12 @@ class SizeReader:
         size = step.size
         is_allowed = value >= size.min and (size.max is None or value <= size.max)
         if not (is_allowed and value % size.multiple_of == 0):
-            where = f"{self._place(step.place)}: " if step.place else ""
-            raise DimMismatchError(
-                f"{where}dim {size.text} is {value!r} in this call, and its limits are {', '.join(spelled_facts(size))}"
-            )
+            raise DimMismatchError(self._beyond(step, value))
+
+    def _beyond(self, step: Step, value: int) -> str:
+        where = f"{self._place(step.place)}: " if step.place else ""
+        limits = ", ".join(spelled_facts(step.size))
+        return f"{where}dim {step.size.text} is {value!r} in this call, and its limits are {limits}"
 
     def _check_relation(self, relation: Comparison, sizes: Mapping[str, int]) -> None:
         if not relation.holds(sizes):
@@ -192,6 +197,11 @@ class SizeReader:
 
     def _place(self, place: Place) -> str:
         return f"axis {place[1]} of {self.names[place[0]]}"
+
+
+def counted_axes(count: int) -> str:
+    """``1 axis``, ``2 axes``."""
+    return f"{count} {'axis' if count == 1 else 'axes'}"
 
 
 def _names(terms: Terms) -> list[str]:

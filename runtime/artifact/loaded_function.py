@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import optree
 
-from ...compiler.errors import ArgumentMismatchError, DimSpecError
+from ...compiler.errors import ArgumentMismatchError, DimMismatchError, DimSpecError
 from ...compiler.ir import Graph, Shape
 from ...compiler.outside_array import as_seen_inside
 from ...compiler.program import (
@@ -119,7 +119,7 @@ class _Replay(StandIn):
             if isinstance(spec, ArraySpec)
         ]
         self.reader = SizeReader(
-            [f"{describe(self)}: {name}" for name, _ in arrays],
+            [name for name, _ in arrays],
             [shape for _, shape in arrays],
             [guard.comparison for guard in artifact.signature.guards.guards],
         )
@@ -152,7 +152,11 @@ class _Replay(StandIn):
 
     def read_sizes(self, shapes: Sequence[Shape]) -> dict[str, int]:
         """What the named sizes are for arrays of these shapes. `DimMismatchError` for others than were exported for."""
-        return self.reader.read(shapes)
+        try:
+            return self.reader.read(shapes)
+        except DimMismatchError as error:
+            error.message = f"{describe(self)}: {error.message}"
+            raise
 
     def _graph_for(self, leaves: Sequence[Any]) -> Graph:
         """The graph for arguments that have been checked, of these sizes: what is traced may have names for its own."""

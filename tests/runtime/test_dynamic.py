@@ -472,6 +472,14 @@ def test_arguments_can_be_described_by_texts_tuples_and_prefixes() -> None:
             r"axis 0 of x: dim B is 3 in this call, and its limits are B in 8\.\.16",
         ),
         (
+            {"x": "[B, _]"},
+            "B % 16 == 0",
+            rows(3),
+            DimMismatchError,
+            r"axis 0 of x: dim B is 3 in this call, and its limits are B % 16 == 0",
+        ),
+        ({"x": "[B, _]"}, (), np.ones(3), DimMismatchError, r"x has 1 axis, \[3\], and 2 are declared"),
+        (
             {"x": "[B, K]"},
             "B >= K",
             rows(3),
@@ -516,6 +524,11 @@ def test_a_call_that_is_not_as_described_is_named(
             {"dynamic": {"x": "[B]"}, "constraints": "B in 1.., C in 1..9"},
             DimSpecError,
             "'C', which dynamic names in no argument",
+        ),
+        (
+            {"dynamic": {"x": "[B]"}, "constraints": ("B % 4 == 0", "B % 4 == 1")},
+            ContradictoryConstraintsError,
+            "the constraint 'B % 4 == 1' holds for no size at all, with B % 4 == 0",
         ),
         (
             {"dynamic": {"x": "[B]"}, "constraints": ("B in 1..4", "2*B >= 20")},

@@ -266,7 +266,7 @@ def test_named_sizes_go_into_every_format(terminal: Terminal, c_compiler: str) -
     ran = terminal.run(*SIZED)
     assert ran.status == 1
     assert (
-        'Add the constraint "B != 0", or "B == 0". Here a constraint is an option, --dim CONSTRAINT'
+        'Add the constraint "B >= 1", or "B == 0". Here a constraint is an option, --dim CONSTRAINT'
         in ran.err
     )
     assert "model.py:" in ran.err

@@ -14,6 +14,7 @@ from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.shapes.assumptions import Assumptions
 from tracemill.compiler.shapes.dim import Comparison
 from tracemill.compiler.shapes.guards import Guards
+from tracemill.compiler.shapes.reading import read_constraint
 
 N, M = tm.Dim("N"), tm.Dim("M", min=1)
 
@@ -28,6 +29,28 @@ def test_what_is_declared_answers_and_the_rest_is_an_error_with_the_line_and_the
         "whether N >= 4 is not known for all sizes: known is M >= N. "
         'Add the constraint "N >= 4", or "N <= 3"\n    at model.py:12  if n > 3:'
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "advised"),
+    [
+        (N == 0, ("N >= 1", "N == 0")),
+        (N != 0, ("N >= 1", "N == 0")),
+        (N <= 4, ("N >= 5", "N <= 4")),
+        (N == 4, ("N != 4", "N == 4")),
+        (N != M, ("M == N", "M != N")),
+        (N == 2 * M, ("N == 2*M", "N != 2*M")),
+        (N * M == 0, ("M*N != 0", "M*N == 0")),
+        (N % 3 != 0, ("N % 3 == 0", "N % 3 != 0")),
+        (N > M, ("M < N", "M >= N")),
+    ],
+    ids=str,
+)
+def test_what_is_more_likely_meant_is_advised_first(asked: Comparison, advised: tuple[str, str]) -> None:
+    M = tm.Dim("M")
+    with answering(Declared()), pytest.raises(UndecidedDimError) as caught:
+        bool(read_constraint(str(asked), {"N": N, "M": M}))
+    assert f'Add the constraint "{advised[0]}", or "{advised[1]}"' in str(caught.value)
 
 
 def test_an_int_of_a_declared_dim_is_an_error_unless_it_is_known() -> None:

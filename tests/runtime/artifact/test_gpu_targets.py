@@ -113,7 +113,8 @@ def test_code_with_named_sizes_runs_for_all_of_them_and_for_no_others(
         x = np.linspace(-3, 3, count * 40, dtype=np.float32).reshape(count, 40)
         np.testing.assert_allclose(f(x), softmax(x), rtol=1e-5)
     with pytest.raises(
-        DimMismatchError, match=r"softmax: x: dim B is 41 in this call, and its limits are B in 1\.\.40"
+        DimMismatchError,
+        match=r"softmax: axis 0 of x: dim B is 41 in this call, and its limits are B in 1\.\.40",
     ):
         f(np.ones((41, 40), np.float32))
     g = tm.load(both.save(tmp_path / "both.tmill"), backend="triton")
