@@ -189,6 +189,11 @@ def f(x: f16[1, 32, 64, H, W], w: f16[1, 128, 64, 3, 3]) -> f16[1, 32, 128, H, W
     y: f16[1, 32, 128, H, W] = conv(x, w, strides=(1, 1), padding=((1, 1), (1, 1)), input_dilation=(1, 1), kernel_dilation=(1, 1))
     return y
 """,
+    "convolution_of_points": """
+def f(x: f16[1, B, 64, H, W], w: f16[1, 128, 64, 1, 1]) -> f16[1, B, 128, H, W]:  # B in 1.., H in 1.., W in 1..
+    y: f16[1, B, 128, H, W] = conv(x, w, strides=(1, 1), padding=((0, 0), (0, 0)), input_dilation=(1, 1), kernel_dilation=(1, 1))
+    return y
+""",
 }
 """Those that are compiled only."""
 
@@ -199,5 +204,6 @@ TURNS = {
     "product_of_turned_halves": 64,
     "convolution_of_batches": 18,
     "convolution_of_planes": 18,
+    "convolution_of_points": 2,
 }
 """How often the loop of a product runs then."""

@@ -1,6 +1,8 @@
 """For which sizes a kernel is made, where that need not be all: what the call at hand shows is kept as a guard."""
 
+import math
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import Any, Final
 
 from ...affine import Affine, Variable
@@ -100,6 +102,9 @@ def is_multiple(size: Any, factor: int) -> bool:
         return False
     ((sizes, _),) = size.terms
     named = [of_size(one) for one in sizes if isinstance(one, Size) and one.multiple_of == 1]
+    if len(named) > 2:
+        products = (math.prod(others) for others in combinations(named, len(named) - 1))
+        return any(is_multiple(product, factor) for product in products)
     return any(is_known(one % ALIGNED == 0) for one in named)
 
 

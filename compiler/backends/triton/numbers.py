@@ -1,12 +1,13 @@
 """Sizes in the text of a function: numbers, or arguments behind its arrays and sums and products of them."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ...ir import Call, Graph
-from ...shapes.dim import Dim
+from ...shapes.dim import Dim, of_size
 from ...shapes.spelling import spelled
-from ...shapes.terms import Operation, atoms_in
+from ...shapes.terms import Operation, Size, atoms_in
 from ...sizes import sizes_in_call, sizes_in_graph, sizes_in_param
 from ...symbolic_size import is_known
 from .assumed import aligned_to
@@ -22,7 +23,8 @@ _BUILT_IN: Final = ("float", "range")
 class Numbers:
     """The whole numbers that a function takes: named sizes, of which it computes sums and products by itself.
 
-    What holds a quotient, or the least of several, is an argument of its own, which is computed for the launch.
+    What holds a quotient, or the least of several, is an argument of its own, which is computed for the launch. So is a
+    product of which more is known than of its parts.
     """
 
     names: dict[str, str] = field(default_factory=dict[str, str])
@@ -54,6 +56,8 @@ class Numbers:
         text = spelled(size.terms, self.names)
         if "//" in text or any(isinstance(atom, Operation) for atom in atoms_in(size.terms)):
             return self._argument(size)
+        if len(size.sizes) > 1 and len(size.terms) == 1 and _is_more_than_its_parts(size):
+            return self._argument(size)
         for part in size.sizes:
             self.arguments[self.names[repr(part)]] = part
         return text
@@ -84,3 +88,10 @@ class Numbers:
         self.claimed.add(name)
         self.arguments[name] = size
         return name
+
+
+def _is_more_than_its_parts(size: Dim) -> bool:
+    """Whether a product is known to be a multiple of more than its parts are."""
+    ((sizes, factor),), aligned = size.terms, aligned_to(size)
+    parts = (aligned_to(of_size(one)) for one in sizes if isinstance(one, Size))
+    return aligned > 1 and aligned > math.prod(parts) * (factor & -factor)

@@ -53,8 +53,8 @@ def f(x: f16[1, 2, 3, N, B], w: f16[1, 8, 3, 3, 2]) -> f16[1, 2, 8, N, (B + 1) /
     return y
 """,
     "points": """
-def f(x: f32[1, B, 24, N], w: f32[1, 8, 24, 1]) -> f32[1, B, 8, N]:  # B in 1.., N in 1..
-    y: f32[1, B, 8, N] = conv(x, w, strides=(1,), padding=((0, 0),), input_dilation=(1,), kernel_dilation=(1,))
+def f(x: f32[1, 2, 24, N, B], w: f32[1, 8, 24, 1, 1]) -> f32[1, 2, 8, N, B]:  # B in 1.., N in 1..
+    y: f32[1, 2, 8, N, B] = conv(x, w, strides=(1, 1), padding=((0, 0), (0, 0)), input_dilation=(1, 1), kernel_dilation=(1, 1))
     return y
 """,
 }

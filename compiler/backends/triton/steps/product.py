@@ -129,6 +129,9 @@ def _convolution(graph: Graph, call: Call, tail: Graph) -> Product:
     left = _operand(graph, w, tuple(range(w.ndim)), (groups, kernels, length))
     columns = x.shape[1] * math.prod(out.shape[LEAD:])
     right = Windows(call, graph.inputs.index(x))
+    points = math.prod(x.shape[LEAD:])
+    if right.are_points and isinstance(points, SymbolicSize):
+        assumed(points % (WIDE // x.dtype.itemsize) == 0)
     return Product(
         groups, kernels, columns, length, out.type, left, right, tail, stacked=x.shape[1], is_copied=False
     )

@@ -26,19 +26,20 @@ class Reads:
 
         What is read for them is never stored, and reading needs no mask in each turn. As many elements as are loaded
         at once stay neighbours. Where that is not known of rows that are, the compiler would take a column for what
-        lies in memory, and not a row: so it is the variable itself, and has its mask.
+        lies in memory, and not a row, and of quotients of what is chosen it knows nothing: then it is the variable
+        itself, and has its mask.
         """
         writer = self.writer
         if variable not in writer.masks:
             return variable
         name, limit = writer.name_of(variable), writer.numbers.text(variable.extent)
-        together, factors = aligned_to(variable.extent), [load.place.factor(variable) for load in loads]
-        narrow = any(is_unit(x.place.factor(variable)) and together * x.dtype.itemsize < WIDE for x in loads)
-        if narrow and ROW in writer.axes[name]:
-            return variable
-        text = f"tl.minimum({name}, {limit} - 1)"
-        if together > 1 and any(factor is None or is_unit(factor) for factor in factors):
-            text = f"tl.where({writer.masks[variable]}, {name}, {name} % {together})"
+        together, text = aligned_to(variable.extent), f"tl.minimum({name}, {limit} - 1)"
+        for load in loads:
+            factor, is_wide = load.place.factor(variable), together * load.dtype.itemsize >= WIDE
+            if (factor is None and is_wide) or (is_unit(factor) and not is_wide and ROW in writer.axes[name]):
+                return variable
+            if is_unit(factor) and together > 1:
+                text = f"tl.where({writer.masks[variable]}, {name}, {name} % {together})"
         inside = Variable(writer.claim(f"{name}_inside"), variable.low, variable.high)
         writer.names_of[inside], writer.axes[inside.name] = inside.name, writer.axes[name]
         self.line(f"{inside.name} = {text}")

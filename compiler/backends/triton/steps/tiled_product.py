@@ -87,12 +87,14 @@ class _Writing:
     reads: Reads
     ahead: list[str] = field(default_factory=list[str])
     """The lines before those of the writer."""
+    nests: dict[Graph, Nest] = field(default_factory=dict[Graph, Nest])
+    """The graphs of the product as loops."""
 
     @classmethod
     def of(cls, product: Product, tile: Tile, name: str) -> "_Writing":
         """Begin a function: find the program's tile, and let its sums be 0."""
         values = (*product.tail.inputs, *product.tail.outputs)
-        sizes = sorted({value.type.size for value in values}, key=typical, reverse=True)
+        sizes = sorted(dict.fromkeys(value.type.size for value in values), key=typical, reverse=True)
         rows = Rows(tile.rows, tile.columns, not all(suppose(size < FAR) for size in sizes))
         is_by_axes, depth = product.is_symbolic and tile.depth > 1, 2 if tile.programs else 1
         writer = Writer(rows, numbers=Numbers.of(product.tail), is_by_axes=is_by_axes, depth=depth)
@@ -212,10 +214,13 @@ class _Writing:
             self.writer.axes[k.name] = frozenset({axis})
 
     def read(self, given: Graph | Windows, place: Affine) -> tuple[list[Load], list[Affine]]:
-        """What is loaded for an element of an operand, and all index expressions of what computes it."""
+        """What is loaded for an element of an operand, and all index expressions of what computes it.
+
+        Of what may be in the padding no two elements are loaded at once: it is not among the loads.
+        """
         if isinstance(given, Windows):
             load, conditions = given.entry(place, self.lowered(self.product.tail).inputs[given.number])
-            return [load], [load.place, *(condition.place for condition in conditions)]
+            return [] if conditions else [load], [load.place, *(condition.place for condition in conditions)]
         body = _elements(self.lowered(given), place, given.outputs[0].type.size) or ()
         loads = [e for s in statements(body) for e in expressions(s) if isinstance(e, Load)]
         spelled = (
@@ -284,7 +289,10 @@ class _Writing:
 
     def lowered(self, graph: Graph) -> Nest:
         """A graph as loops whose names are not those of the function."""
-        return lower(graph, [*_NAMES.split(), *self.writer.numbers.names.values()], plain=True)
+        if graph not in self.nests:
+            taken = [*_NAMES.split(), *self.writer.numbers.names.values()]
+            self.nests[graph] = lower(graph, taken, plain=True)
+        return self.nests[graph]
 
     def kernel(self) -> TritonKernel | None:
         """The function, with what it makes of the product behind its sums."""
