@@ -78,7 +78,7 @@ def _product(number: Any, one: tuple[Any, Any], other: tuple[Any, Any]) -> Count
         return _made(number, low * low2, high * high2)
     if is_known(high2 <= 0):
         return _made(number, high * low2, low * high2)
-    return _made(number, high * low2, high * high2) if is_known(high2 >= 0) else None
+    return _made(number, high * low2, high * high2) if is_known(low2 <= 0) and is_known(high2 >= 0) else None
 
 
 def _bounds(x: Any) -> tuple[Any, Any]:

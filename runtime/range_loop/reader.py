@@ -167,14 +167,20 @@ class Reader:
         return node.value
 
     def _name(self, node: ast.Name, names: Variables) -> Any:
-        if node.id in self.own:
-            if node.id not in names:
-                raise NotInLanguageError(f"`{node.id}` has no value before it")
-            return names[node.id]
-        found = self.module.get(node.id, self.python.get(node.id))
-        if is_traced_exactly(found):
+        found = self._found(node.id, names)
+        if is_traced_exactly(found) and node.id not in self.own:
             raise NotInLanguageError(f"it uses `{node.id}`, an array of a program that is gone")
         return found
+
+    def _found(self, name: str, names: Variables) -> Any:
+        """What a name stands for."""
+        if name.startswith("__") and not name.endswith("__"):
+            raise NotInLanguageError(f"it uses `{name}`, which has another name in a class")
+        scopes = (names,) if name in self.own else (self.module, self.python)
+        for scope in scopes:
+            if name in scope:
+                return scope[name]
+        raise NotInLanguageError(f"`{name}` has no value before it")
 
     def _tuple(self, node: ast.Tuple, names: Variables) -> Any:
         return tuple(self.value(one, names) for one in node.elts)
@@ -221,7 +227,7 @@ class Reader:
     def _attribute(self, node: ast.Attribute, names: Variables) -> Any:
         module = self._module(node.value, names)
         if module is not None:
-            return vars(module).get(node.attr)
+            return _of_module(module, node.attr)
         of = self.value(node.value, names)
         if is_array(of) and node.attr in _ATTRIBUTES:
             return getattr(of, node.attr)
@@ -231,10 +237,10 @@ class Reader:
         """One of NumPy's modules, or Python's ``math``; None for all else."""
         found: Any = None
         if isinstance(node, ast.Name):
-            found = names.get(node.id) if node.id in self.own else self.module.get(node.id)
+            found = self._found(node.id, names)
         elif isinstance(node, ast.Attribute):
             outer = self._module(node.value, names)
-            found = None if outer is None else vars(outer).get(node.attr)
+            found = None if outer is None else _of_module(outer, node.attr)
         return found if any(found is sys.modules.get(name) for name in _MODULES) else None
 
     def _call(self, node: ast.Call, names: Variables) -> Any:
@@ -247,11 +253,9 @@ class Reader:
             if module is None:
                 of, method = self.value(node.func.value, names), node.func.attr
             else:
-                function = vars(module).get(node.func.attr)
+                function = _of_module(module, node.func.attr)
         elif isinstance(node.func, ast.Name):
-            own = names.get(node.func.id)
-            known = self.module.get(node.func.id, self.python.get(node.func.id))
-            function = own if node.func.id in self.own else known
+            function = self._found(node.func.id, names)
         args = [self._argument(one, names) for one in node.args]
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -289,6 +293,13 @@ class Reader:
         ast.Tuple: _tuple,
         ast.UnaryOp: _unary,
     }
+
+
+def _of_module(module: ModuleType, name: str) -> Any:
+    found = vars(module)
+    if name not in found:
+        raise NotInLanguageError(f"`{module.__name__}.{name}` has no value before it")
+    return found[name]
 
 
 def _storable(value: Any, dtype: Any) -> Any:

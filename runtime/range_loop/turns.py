@@ -46,7 +46,8 @@ class Turns:
     def run(self, loop: ast.For, bounds: tuple[Any, ...], names: Variables) -> None:
         """Run a loop over ``range(*bounds)``, which binds what it does for those who read it behind the loop."""
         start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
-        assert isinstance(loop.target, ast.Name)
+        if not isinstance(loop.target, ast.Name):
+            raise NotInLanguageError("its counter is no variable")
         if type(step) is not int or step == 0:
             raise NotInLanguageError("the step of its range depends on a size")
         after, kept = live_around(self.function, loop)

@@ -26,10 +26,10 @@ def is_traced_exactly(x: Any) -> bool:
 
 
 def is_array(x: Any) -> bool:
-    """An array, or a scalar of NumPy's, whose dtype counts in what it meets."""
+    """An array, or a scalar of NumPy's, whose dtype counts in what it meets; not one of the user's objects."""
     if type(x) is TracedArray:
         return x.weak is None
-    return type(x) is np.ndarray or type(x) in _SCALARS
+    return (type(x) is np.ndarray and not x.dtype.hasobject) or type(x) in _SCALARS
 
 
 def is_weak_float(x: Any) -> bool:

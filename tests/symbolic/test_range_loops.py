@@ -600,11 +600,58 @@ def range_of_its_own(x: Any) -> Any:
     return acc
 
 
+class Counting:
+    """An object in an array, which NumPy calls."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __mul__(self, other: Any) -> Any:
+        self.count += 1
+        return self.count * other
+
+
+HELD = np.array([Counting()], dtype=object)
+
+
+def objects_in_arrays(x: Any) -> Any:
+    HELD[0].count, acc = 0, 0.0
+    for i in range(len(x)):
+        acc = acc + x[i] * (HELD * 2)[0]
+    for i in range(len(x)):
+        acc = acc + x[i] * np.multiply(HELD, i).size
+    return acc * HELD[0].count
+
+
+_Private__scale = 3.0
+__scale = 5.0
+
+
+class Private:
+    def sum(self, x: Any) -> Any:
+        acc = 0.0
+        for i in range(len(x)):
+            acc = acc + x[i] * __scale  # pyright: ignore[reportUndefinedVariable]
+        return acc
+
+
+def private(x: Any) -> Any:
+    return Private().sum(x)
+
+
+def pairs_of_numbers(x: Any) -> Any:
+    held: dict[int, Any] = {}
+    for held[0] in range(len(x)):
+        x = x * held[0]
+    return x
+
+
 MORE: tuple[Callable[..., Any], ...] = (
     *(listed, broken_off, counted, factorial, powers, random_numbers, globals_written, objects, iterators),
     *(calls_back, of_pairs, becomes_another, swapped, last_row, no_turns, rebound_and_written, two_of_one),
     *(first_is_alias, state_in_a_tuple, questions, slices, depends_on_the_turn, through_math, of_lists),
     *(small_integers, closed_over, of_the_module, looked_at, generated, objects_alias, growing),
+    *(objects_in_arrays, private, pairs_of_numbers),
     *(known_turn_by_turn, known_without_turns),
 )
 
@@ -694,6 +741,16 @@ def test_a_recompilation_says_why_a_loop_runs_turn_by_turn(function: Callable[..
     text = f.explain_recompile()
     assert f"runs turn by turn, since {reason}" in text
     assert any(f"the loop at test_range_loops.py:{line + more} " in text for more in range(12))
+
+
+@pytest.mark.parametrize("text", ["nowhere is None", "np.nowhere is None", "len(nowhere) > 0", "x[nowhere]"])
+def test_a_name_without_a_value_is_an_error_as_in_python(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "unbound.py"
+    file.write_text(f"def f(x):\n    for i in range(len(x)):\n        y = {text}\n    return x\n")
+    module: Any = {"np": np}
+    exec(compile(file.read_text(), str(file), "exec"), module)
+    with pytest.raises((NameError, AttributeError), match="nowhere"):
+        tm.compile(module["f"], dynamic=True)(np.ones(3))
 
 
 def test_text_that_has_changed_since_is_not_read(tmp_path: Path) -> None:
