@@ -2,6 +2,8 @@
 
 import ctypes
 import sys
+import threading
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -12,6 +14,14 @@ from ...compiler.tracing import current_trace
 from .turns import Turns
 from .values import NotInLanguageError
 
+
+class _Begun(threading.local):
+    """The frame, and where it is, whose range has still to ask for its second size."""
+
+    at: tuple[FrameType, int] | None = None
+
+
+_begun = _Begun()
 _SEES_VARIABLES = frozenset({"locals", "vars", "eval", "exec", "dir"})
 
 
@@ -21,6 +31,9 @@ def run_loop(size: SymbolicSize, frame: FrameType) -> int | str:
     Returns:
         An int for which the range is empty; else why the loop runs turn by turn, a text that is empty if there is none.
     """
+    begun, _begun.at = _begun.at, None
+    if begun == (frame, frame.f_lasti):
+        return 0  # `range` asks for the second of two sizes
     source = None if current_trace() is None else loop_source(frame)
     if source is None:
         return ""
@@ -43,29 +56,36 @@ def _run(turns: Turns, source: LoopSource, size: SymbolicSize, frame: FrameType)
         raise NotInLanguageError("the function looks at its variables by their names")
     before = dict(frame.f_locals)
     bounds = _bounds(turns, source, size, before)
-    if isinstance(bounds[-1], SymbolicSize) and len(bounds) == 3:
-        raise NotInLanguageError("the step of its range is a size")
     names = dict(before)
     turns.run(source.loop, bounds, names)
     rebound = {name: x for name, x in names.items() if name not in before or before[name] is not x}
     _rebind(frame, rebound)
-    ints = [bound for bound in bounds[:2] if type(bound) is int]
-    return ints[0] if ints else 0
+    if _are_sizes(bounds):
+        _begun.at = (frame, frame.f_lasti)
+    return next((bound for bound in bounds[:2] if type(bound) is int), 0)
 
 
 def _bounds(turns: Turns, source: LoopSource, size: SymbolicSize, names: dict[str, Any]) -> tuple[Any, ...]:
-    """What ``range`` is given, with the size as the only one that is not known."""
+    """What ``range`` is given, of which the size is the first that is not known."""
     found: list[Any] = []
     for argument in source.bounds:
         try:
             found.append(turns.reader.value(argument, names))
         except NotInLanguageError:  # an attribute of the user's, or a call: it gave the size
             found.append(size)
-    if sum(bound is size for bound in found) != 1 or any(
-        type(one) is not int and one is not size for one in found
+    if len(found) == 1:
+        return (size,)
+    if _are_sizes(found) and found[0] is size and found[1] is not size:
+        return tuple(found)
+    if sum(bound is size for bound in found) != 1 or not all(
+        type(one) is int or one is size for one in found
     ):
-        raise NotInLanguageError("its range is between two sizes")
+        raise NotInLanguageError("its range is not between sizes and ints that can be told apart")
     return tuple(found)
+
+
+def _are_sizes(bounds: Sequence[Any]) -> bool:
+    return len(bounds) > 1 and all(isinstance(bound, SymbolicSize) for bound in bounds[:2])
 
 
 def _rebind(frame: FrameType, names: dict[str, Any]) -> None:

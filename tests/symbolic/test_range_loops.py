@@ -59,6 +59,27 @@ def by_two(x: Any) -> Any:
     return out
 
 
+def second_half(x: Any) -> Any:
+    acc = 0.0
+    for i in range(len(x) // 2, len(x)):
+        acc = acc * 0.5 + x[i] * i
+    for j in range(len(x) - 1, len(x) // 2 - 1, -1):
+        acc = acc * 0.5 + x[j]
+    return acc, j  # pyright: ignore[reportPossiblyUnboundVariable]
+
+
+class Sized:
+    def __init__(self, x: Any) -> None:
+        self.count = len(x)
+
+
+def of_an_attribute(x: Any) -> Any:
+    sized, acc = Sized(x), 0.0
+    for i in range(1, sized.count):
+        acc = acc + x[i]
+    return acc
+
+
 def recurrent(x: Any) -> Any:
     w = np.cos(np.arange(9.0)).reshape(3, 3)
     h = np.zeros(3)
@@ -251,7 +272,20 @@ def else_branch(x: Any) -> Any:
 
 
 COMPUTING: tuple[Callable[..., Any], ...] = (
-    *(weighted, running, backwards, by_two, recurrent, rows, table, unrolled_inside, products, in_place),
+    *(
+        weighted,
+        running,
+        backwards,
+        by_two,
+        second_half,
+        of_an_attribute,
+        recurrent,
+        rows,
+        table,
+        unrolled_inside,
+        products,
+        in_place,
+    ),
     *(through_a_view, aliased, stencil, chosen, two_states, of_a_table, last_counter, last_of_inside),
     *(seen_through_a_view, names_again, of_integers, narrow, no_dimensions, gradient, mapped, else_branch),
 )
