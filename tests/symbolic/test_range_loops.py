@@ -784,7 +784,7 @@ def test_a_name_without_a_value_is_an_error_as_in_python(text: str, tmp_path: Pa
     module: Any = {"np": np}
     exec(compile(file.read_text(), str(file), "exec"), module)
     with pytest.raises((NameError, AttributeError), match="nowhere"):
-        tm.compile(module["f"], dynamic=True)(np.ones(3))
+        tm.compile(dynamic=True)(module["f"])(np.ones(3))
 
 
 def test_text_that_has_changed_since_is_not_read(tmp_path: Path) -> None:
