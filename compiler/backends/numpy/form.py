@@ -115,6 +115,8 @@ class Module:
     """The variables of the named sizes."""
     sizes_of: dict[Graph, list[str]] = field(default_factory=dict[Graph, list[str]])
     """Those of nested graphs, which are parameters of their functions."""
+    makes_memory: bool = False
+    """Whether `new_memory` was asked for: the module has a function of that name."""
     library: CLibrary | None = None
     """Where C functions are collected that take the place of statements; None if there is to be no C."""
 
@@ -181,6 +183,13 @@ class Module:
     def shape(self, shape: Iterable[Dim]) -> str:
         """``(2, B)``."""
         return shape_text(map(self.size, shape))
+
+    def new_memory(self, nbytes: Dim) -> str:
+        """So many bytes; in modules with named sizes, these begin where a line of the cache does."""
+        if not self.sizes:
+            return f"np.empty({self.size(nbytes)}, np.uint8)"
+        self.makes_memory = True
+        return f"new_memory({self.size(nbytes)})"
 
     def note_dtype(self, dtype: DType) -> None:
         self.uses_bfloat16 |= dtype.name == "bfloat16"

@@ -210,7 +210,7 @@ class Function:
         for type in function.inputs:
             self.module.note_dtype(type.dtype)
         targets = self._targets(call, scope)
-        memory = [f"np.empty({scope.type(type)})" for type in function.outputs[len(call.outputs) :]]
+        memory = [self._work_memory(type, scope) for type in function.outputs[len(call.outputs) :]]
         lines: list[str] = []
         for output, type, target in zip(call.outputs, function.outputs, targets, strict=False):
             name = scope.names.numbered(call.op)
@@ -226,6 +226,12 @@ class Function:
         lines += wrapped(f"{function.name}(", [*sizes, *arguments, *memory], ")")
         numbers = [scope.of[value] for value in call.outputs if value.ndim == 0]
         return [*lines, *(f"    {name} = {name}[()]" for name in numbers)]
+
+    def _work_memory(self, type: ArrayType, scope: Scope) -> str:
+        """What a C function works in: what is little is made faster than it is read, wherever it begins."""
+        if self.module.sizes and typical(type.nbytes) >= LARGE:
+            return self.module.new_memory(type.nbytes)
+        return f"np.empty({scope.type(type)})"
 
     def _targets(self, call: Call, scope: Scope) -> list[str | None]:
         """Where the plan wants the results of a call; None for new memory."""

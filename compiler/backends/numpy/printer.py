@@ -66,6 +66,7 @@ FIXED_NAMES = (
     "mine",
     "outside",
     "outputs",
+    "new_memory",
     *C_NAMES,
     *tiles.NAMES,
 )
@@ -73,6 +74,14 @@ FIXED_NAMES = (
 
 MEANING = "The meaning of every operation, one by one."
 """What the function says of itself that the self check compares with."""
+
+NEW_MEMORY = """\
+def new_memory(nbytes):
+    \"\"\"Memory that begins where a line of the cache does: writing across lines takes twice as long.\"\"\"
+    memory = np.empty(nbytes + 64, np.uint8)
+    start = -memory.__array_interface__["data"][0] % 64
+    return memory[start : start + nbytes]
+"""
 
 IDLE = "idle = []  # workspaces that no call is using now: each thread and each nested call takes its own"
 
@@ -113,12 +122,13 @@ def print_module(
     if is_checked:
         bodies += library_statements(library.flags) if library is not None and c_functions else []
         bodies += self_check(graph, name, module, LINK_AT_RUN.splitlines() if c_functions else ())
+    entry = entry_functions(graph, name, main, effects)
     functions = [
         *(link_statements(c_functions) if c_functions else ()),
         *helper_functions(module),
         *nested,
         *tile_functions,
-        *entry_functions(graph, name, main, effects),
+        *entry,
         *bodies,
     ]
     # The imports come last because they depend on all else.
@@ -283,8 +293,9 @@ def _c_functions(module: Module) -> Sequence[CFunction]:
 
 
 def helper_functions(module: Module) -> list[list[str]]:
-    """The functions that hold the meanings of ops."""
-    return [function_text(op, name) for op, name in module.helpers.items()]
+    """The functions that hold the meanings of ops, and what makes memory if any function of the module does."""
+    functions: list[list[str]] = [function_text(op, name) for op, name in module.helpers.items()]
+    return [[*NEW_MEMORY.splitlines()], *functions] if module.makes_memory else functions
 
 
 def nested_functions(module: Module) -> list[list[str]]:
@@ -359,17 +370,17 @@ def _sized_workspace(main: Function, sizes: Sequence[str]) -> list[str]:
     may_warn = main.may_warn
     context = "a context that ignores floating-point errors, and " * may_warn
     doc = f"{context}memory for results, as far as `kept` has none."
-    needed = main.module.size(main.arena_bytes)
+    needed, new_memory = main.module.size(main.arena_bytes), main.module.new_memory(main.arena_bytes)
     lines = [
         *definition("workspace", ["kept", *sizes]),
         f'    """{doc[0].upper()}{doc[1:]}"""',
         "    if kept is None:",
         *(f"        {statement}" for statement in QUIET if may_warn),
-        f"        memory = np.empty({needed}, np.uint8)",
+        f"        memory = {new_memory}",
         "    else:",
         f"        {'quiet, ' * may_warn}_, memory, *_ = kept",
         f"        if memory.size < {needed}:",
-        f"            memory = np.empty({needed}, np.uint8)",
+        f"            memory = {new_memory}",
     ]
     kept = [*["quiet"] * may_warn, tuple_text(sizes), "memory", *_views(main)]
     return [*lines, "    return (", *(f"        {value}," for value in kept), "    )"]

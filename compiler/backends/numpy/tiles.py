@@ -124,7 +124,7 @@ def _tiled(call: Call, scope: Scope, target: str | None) -> list[str]:
         return [line[4:] for line in at_once]
     return [
         f"    if {_pay(call, scope)}:",
-        *(f"    {line}" for line in _in_tiles(call, scope, inputs, outputs, target)),
+        *_in_tiles(call, scope, inputs, outputs, target, indent=8),
         "    else:",
         *at_once,
     ]
@@ -151,12 +151,18 @@ def _made(graph: Graph) -> list[Value]:
 
 
 def _in_tiles(
-    call: Call, scope: Scope, inputs: list[str], outputs: Sequence[str], target: str | None
+    call: Call,
+    scope: Scope,
+    inputs: list[str],
+    outputs: Sequence[str],
+    target: str | None,
+    *,
+    indent: int = 4,
 ) -> list[str]:
     """Outputs are joined in memory into which each tile writes its part."""
     params: Any = call.params
     lines = [
-        f"    {output} = {target or f'np.empty({scope.type(value.type)})'}"
+        f"{' ' * indent}{output} = {target or f'np.empty({scope.type(value.type)})'}"
         for output, value in zip(outputs, call.outputs, strict=True)
     ]
     tile = Tile(params["graph"], params["cuts"], params["joins"], is_plain=scope.is_plain)
@@ -171,7 +177,7 @@ def _in_tiles(
     for tile, count in parts:
         sizes = [tuple_text(scope.module.sizes_in(tile.graph))] if scope.module.sizes else []
         arguments = [*scope.module.tile(tile), *sizes, scope.size(count), *inputs, *outputs]
-        lines += wrapped("in_tiles(", arguments, ")")
+        lines += wrapped("in_tiles(", arguments, ")", indent=indent)
     return lines
 
 
@@ -244,8 +250,8 @@ def _memory(name: str, function: Function, sizes: Sequence[str]) -> list[str]:
     lines = [f"    return {result}(", "        None,", *views, "    )"]
     if not module.sizes:
         return [head, *lines]
-    needed = module.size(function.arena_bytes)
-    return [head, f"    if arena.size < {needed}:", f"        arena = np.empty({needed}, np.uint8)", *lines]
+    needed, new_memory = module.size(function.arena_bytes), module.new_memory(function.arena_bytes)
+    return [head, f"    if arena.size < {needed}:", f"        arena = {new_memory}", *lines]
 
 
 def _buffer(type: ArrayType, offset: Dim, function: Function) -> str:

@@ -227,3 +227,12 @@ def test_random_graphs_are_right_for_all_sizes(data: st.DataObject) -> None:
         expected = evaluate(fix_sizes(graph, {"S": size}), *arrays)
         for printed in (function, through_passes, function):
             assert_same(printed(*arrays), expected)
+
+
+def test_memory_for_any_sizes_begins_with_a_line_of_the_cache() -> None:
+    with answering(Observed({"B": 8, "N": 6})):
+        function: Any = loaded(graph_of(TEXTS["tiles"]))
+    for nbytes in (0, 1, 1000, 100_000, 10_000_000):
+        memory = function.__globals__["new_memory"](nbytes)
+        assert (memory.dtype, memory.shape) == (np.uint8, (nbytes,))
+        assert memory.ctypes.data % 64 == 0
