@@ -10,7 +10,7 @@ from ..compiler.errors import TracemillError
 from ..compiler.shapes.advice import instead_of, without_asking
 from ..compiler.shapes.assumptions import Assumptions
 from ..compiler.shapes.dim import of_size
-from ..compiler.shapes.guards import Guard, Guards
+from ..compiler.shapes.guards import OF_KERNEL, Guard, Guards
 from ..compiler.shapes.terms import sizes_in
 from .dynamic import SMALLEST
 from .signature import ArraySpec, NumberSpec, Signature, StaticSpec, is_one_of
@@ -102,12 +102,15 @@ def _refusal(called: Signature, variant: Variant) -> tuple[str, Guard | None]:
         if not guard.comparison.holds(sizes):
             names = {size.text for size in sizes_in(guard.comparison.terms)}
             given = ", ".join(f"{name} is {size}" for name, size in sizes.items() if name in names)
-            where = f", by {guard.location}" if guard.location is not None else ""
+            asked = "the kernel of " if guard.because == OF_KERNEL else ""
+            where = f", by {asked}{guard.location}" if guard.location is not None else ""
             return f"the program for {shown} is for {guard.comparison!r}, and {given}{where}", guard
     return "", None
 
 
 def _fix_of_guard(guard: Guard) -> str:
+    if guard.because == OF_KERNEL:
+        return "let it be: kernels on GPUs are made for sizes such as those of one alignment"
     line = "that line" if guard.location is not None else "the program"
     code = guard.location.code if guard.location is not None else ""
     if guard.because:

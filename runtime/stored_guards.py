@@ -1,25 +1,18 @@
 """What making a program assumed of named sizes, as a text that is stored with it."""
 
 import json
+from pathlib import Path
 from typing import cast
 
-from ..compiler.ir import Graph
+from ..compiler.ir import Graph, Location
 from ..compiler.shapes.dim import Dim
 from ..compiler.shapes.guards import Guard, Guards
 from ..compiler.sizes import sizes_in_graph
 
 
 def guards_text(guards: tuple[Guard, ...]) -> str:
-    """Each guard and the user's line that asked, as JSON."""
-    lines = [
-        [
-            repr(guard.comparison),
-            None if guard.location is None else str(guard.location),
-            guard.because,
-        ]
-        for guard in guards
-    ]
-    return json.dumps(lines, indent=1)
+    """Each guard, the user's line that asked, with the name of its file alone, and why it did, as JSON."""
+    return json.dumps([[repr(one.comparison), _line(one.location), one.because] for one in guards], indent=1)
 
 
 def guards_read(text: str, graph: Graph) -> Guards:
@@ -27,8 +20,12 @@ def guards_read(text: str, graph: Graph) -> Guards:
     sizes = {repr(size): size for found in sizes_in_graph(graph) for size in cast("Dim", found).sizes}
     return Guards(
         tuple(
-            Guard(guard.comparison, location, because)
-            for line, location, because in json.loads(text)
-            for guard in Guards.read(line, sizes).guards
+            Guard(guard.comparison, None if line is None else Location(*line), because)
+            for comparison, line, because in json.loads(text)
+            for guard in Guards.read(comparison, sizes).guards
         )
     )
+
+
+def _line(location: Location | None) -> tuple[str, int, str] | None:
+    return None if location is None else (Path(location.file).name, location.line, location.code)

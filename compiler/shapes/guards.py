@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from ..errors import DimSpecError
 from .assumptions import Assumptions
@@ -12,6 +12,8 @@ from .reading import Sizes, read_conjunction
 from .spelling import spelled_comparison
 from .terms import Size, sizes_in
 
+OF_KERNEL: Final = "the kernel that computes it on a GPU is made for such sizes"
+"""Why there is a guard that no line of the user's asks for."""
 REMEMBERED = 256
 """Conjunctions whose simple forms are kept."""
 

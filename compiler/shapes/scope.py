@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import CodeType
 from typing import Any
 
@@ -9,7 +10,7 @@ from ..errors import UndecidedDimError
 from .advice import instead_of
 from .assumptions import Assumptions, nothing
 from .dim import ANSWERS, Answers, Comparison, Dim, IsForUser, compared, of_size
-from .guards import Guard, Guards
+from .guards import OF_KERNEL, Guard, Guards
 from .terms import Operation, Size, evaluated, nesting, sizes_in
 
 MOST_GUARDS = 32
@@ -18,6 +19,9 @@ DEEPEST_GUARD = 2
 size, and would take long to reason about. It leaves the program one size."""
 USUAL = 256
 """A size of which nothing is known."""
+
+_KERNEL: ContextVar[Any] = ContextVar("_KERNEL", default=None)
+"""The line that the kernel computes which is being made."""
 
 Where = Callable[[], Any]
 """The line of the user's program that is being run."""
@@ -154,14 +158,21 @@ class Observed:
         if len(self._guards) >= MOST_GUARDS or nesting(comparison.terms) > DEEPEST_GUARD:
             self._fix(comparison)
             return
-        self._guards.append(Guard(comparison, self.where(), because))
+        self._guards.append(self._asked(comparison, because))
         self.assumptions = self.assumptions.adding(comparison)
+
+    def _asked(self, comparison: Comparison, because: str = "") -> Guard:
+        """With the line at work, or that of the kernel which is being made."""
+        location, kernel = self.where(), _KERNEL.get()
+        if location is None and kernel is not None:
+            return Guard(comparison, kernel, OF_KERNEL)
+        return Guard(comparison, location, because)
 
     def _fix(self, comparison: Comparison) -> None:
         """Leave the sizes in a comparison those of this call, from which all follows that was assumed of them alone."""
         sizes = set(sizes_in(comparison.terms))
         values = [compared("==", of_size(size), self.hints[size.text]) for size in sizes]
-        fixed = [Guard(one, self.where()) for one in values if isinstance(one, Comparison)]
+        fixed = [self._asked(one) for one in values if isinstance(one, Comparison)]
         kept = [guard for guard in self._guards if not sizes.issuperset(sizes_in(guard.comparison.terms))]
         self._guards = [*kept, *fixed]
         self.assumptions = self._given.adding(*(guard.comparison for guard in self._guards))
@@ -269,6 +280,16 @@ def answering(answers: Answers) -> Generator[None]:
         yield
     finally:
         ANSWERS.reset(token)
+
+
+@contextmanager
+def making_kernel(location: Any) -> Generator[None]:
+    """Within the block, what is asked where no line of the user's is at work is asked for the kernel of this line."""
+    token = _KERNEL.set(location)
+    try:
+        yield
+    finally:
+        _KERNEL.reset(token)
 
 
 Dim.answers = Declared()

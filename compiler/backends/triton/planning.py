@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from ...ir import ArrayType, Call, Constant, Graph, Value
 from ...memory_plan import RENAMES, Block, place_blocks
 from ...naming import Naming, constant_key
+from ...shapes.scope import making_kernel
 from ...symbolic_size import SymbolicSize
 from .control import control_task
 from .kernel import TritonKernel
@@ -86,7 +87,8 @@ class _Planner:
 
     def _task(self, call: Call) -> Task | None:
         """What computes a call on the GPU; None if NumPy has to."""
-        kernel = self.module.kernel(call)
+        with making_kernel(call.location):
+            kernel = self.module.kernel(call)
         if kernel is not None:
             return _launches(call, kernel)
         return control_task(call, lambda graph: plan_graph(graph, self.module))

@@ -1,6 +1,7 @@
 """Programs for GPUs that are made once run, on a driver without GPUs, for all sizes that their guards allow."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -31,6 +32,7 @@ from tracemill.runtime.gpu.loading import loaded_kernels
 from tracemill.runtime.gpu.program import MOST, GpuProgram
 from tracemill.runtime.optimise import optimised
 from tracemill.runtime.prepare import prepared
+from tracemill.runtime.stored_guards import guards_read, guards_text
 from tracemill.runtime.triton_build import target_named
 
 if find_spec("triton") is None:
@@ -222,6 +224,34 @@ def test_a_kernel_of_declared_sizes_is_for_all_of_them(card: StubGpu) -> None:
         for sizes in ({"B": 3, "N": 5, "M": 7}, {"B": 40, "N": 700, "M": 1}):
             arrays = drawn(graph, sizes)
             assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))
+
+
+def test_a_program_for_other_kernels_is_explained_by_their_line(card: StubGpu) -> None:
+    def doubled(x: Any) -> Any:
+        return np.exp(x[:, ::-1])
+
+    f = tm.compile(doubled, backend="triton", dynamic=True)
+    for columns in (64, 63):
+        np.testing.assert_allclose(f(np.ones((8, columns))), np.exp(np.ones((8, columns))))
+    text = f.explain_recompile()
+    assert "is for x_1 % 16 == 0, and x_1 is 63, by the kernel of test_symbolic_triton.py:" in text
+    assert "\nfix: let it be: kernels on GPUs" in text
+
+
+def test_guards_of_kernels_say_the_line_that_the_kernel_computes_also_when_they_are_read_again() -> None:
+    def centred(x: Any) -> Any:
+        return x - x.mean(axis=1, keepdims=True)
+
+    lowered = tm.compile(centred, backend="triton", dynamic=True).lower(np.ones((64, 1024), np.float32))
+    guards = lowered.guards
+    assert len(guards.guards) >= 3
+    for guard in guards.described():
+        assert re.search(
+            r"  # test_symbolic_triton\.py:\d+  return x - x\.mean\(.*\); the kernel that computes", guard
+        )
+    again = guards_read(guards_text(guards.guards), lowered.graph)
+    assert again.described() == guards.described()
+    assert [guard.location.code for guard in again.guards] == [guard.location.code for guard in guards.guards]
 
 
 def test_declared_limits_choose_blocks_and_loads() -> None:
