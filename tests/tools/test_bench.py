@@ -10,7 +10,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.tools.bench import artifacts, compilation, transforms
-from tracemill.tools.bench.timing import seconds_in_turn
+from tracemill.tools.bench.timing import ratio_in_turn, seconds_in_turn
 
 from .terminal import Terminal
 
@@ -23,6 +23,14 @@ def test_functions_are_called_in_turn() -> None:
 
 
 @pytest.mark.slow
+def test_a_ratio_is_of_calls_around_calls_of_the_other() -> None:
+    calls: list[str] = []
+    ratio, seconds = ratio_in_turn(lambda: calls.append("a"), lambda: calls.append("b"), rounds=2, calls=2)
+    assert "".join(calls) == "ab" + "bb" + "aaaa" + "bb" + "aa" + "bbbb" + "aa"
+    assert ratio > 0
+    assert seconds > 0
+
+
 def test_overhead_and_step_are_reported(terminal: Terminal) -> None:
     ran = terminal.run("bench", "own", "overhead", "step", "--rounds", "1", "--json", "found.json")
     assert (ran.status, ran.err) == (0, "")

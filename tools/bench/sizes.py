@@ -13,15 +13,17 @@ from ...runtime.signature import Signature
 from .compilation import chain, seconds_to_compile
 from .suite.frameworks import transformed
 from .suite.rows import ROWS, Row
-from .timing import Measurement, seconds_in_turn
+from .timing import Measurement, ratio_in_turn, seconds_in_turn
 
 ABOUT: str = "Programs for every size, beside those for one"
 BACKENDS = ("c", "numpy")
 COMPILED = (30, 300, 3000)
 """Nodes of graphs."""
 BATCHES = 1000
-SECONDS = 0.05
+SECONDS = 0.02
 """For which calls in a row are timed."""
+PAIRS = 5
+"""How often both programs for a row are timed in each round."""
 
 
 def measure(rounds: int) -> Iterator[Measurement]:
@@ -113,12 +115,13 @@ def _running(row: Row, backend: str, rounds: int) -> Measurement:
     function, arguments = transformed(row, row.arguments(row.size))
     others = [transformed(row, row.arguments(size))[1] for size in (row.size // 2 + 1, row.size * 3 // 4)]
     static, symbolic = _both(function, arguments, others, backend)
-    programs = [lambda: symbolic(*arguments), lambda: static(*arguments)]
+    programs = (lambda: symbolic(*arguments), lambda: static(*arguments))
     once = max(seconds_in_turn(programs, rounds=1, calls=1))
-    seconds = seconds_in_turn(programs, rounds=rounds, calls=max(1, int(SECONDS / once)))
+    calls = max(1, int(SECONDS / once))
+    ratio, seconds = ratio_in_turn(*programs, rounds=PAIRS * rounds, calls=calls)
     more = len(symbolic.signatures()) - 2
-    detail = f"{1e3 * seconds[0]:.3g} ms" + (f", {more} more for other sizes" if more else "")
-    return Measurement("sizes", f"{backend}, {row.name}", seconds[0] / seconds[1], "×", detail)
+    detail = f"{1e3 * seconds:.3g} ms" + (f", {more} more for other sizes" if more else "")
+    return Measurement("sizes", f"{backend}, {row.name}", ratio, "×", detail)
 
 
 def _both(

@@ -37,6 +37,33 @@ def seconds_in_turn(functions: Sequence[Callable[[], Any]], *, rounds: int, call
     return [median(column) for column in times]
 
 
+def ratio_in_turn(
+    one: Callable[[], Any], other: Callable[[], Any], *, rounds: int, calls: int
+) -> tuple[float, float]:
+    """How many times the other's time a function takes: the median of what the rounds find; and its own seconds.
+
+    In every round one of them is called so often before and behind the other, and the other twice as often in between,
+    so that what changes slowly changes no ratio. What else a machine does changes the ratios of few rounds.
+    """
+    own: list[float] = []
+    ratios: list[float] = []
+    for function in (one, other):
+        function()
+    with no_garbage_collection():
+        for number in range(rounds):
+            outer, inner = (one, other) if number % 2 else (other, one)
+            before, between, behind = (
+                _seconds(outer, calls),
+                _seconds(inner, 2 * calls),
+                _seconds(outer, calls),
+            )
+            around = before + behind
+            mine, theirs = (around, between) if number % 2 else (between, around)
+            own.append(mine / (2 * calls))
+            ratios.append(mine / theirs)
+    return median(ratios), median(own)
+
+
 def _seconds(function: Callable[[], Any], calls: int) -> float:
     repeats = range(calls)
     started = time.perf_counter()
