@@ -1,4 +1,4 @@
-"""`LoopSource`: the text of the loop ``for i in range(…)`` that a running function is about to begin."""
+"""`LoopSource`: the text of a loop over a range, or over an array, that a running function is about to begin."""
 
 import __future__
 
@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 _CALLS: Final = frozenset(code for name, code in opcode.opmap.items() if name in ("CALL", "PRECALL"))
+_GET_ITER: Final = opcode.opmap["GET_ITER"]
 _SUSPENDED: Final = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
 Position = tuple[int | None, int | None, int | None, int | None]
@@ -22,7 +23,7 @@ Position = tuple[int | None, int | None, int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class LoopSource:
-    """A loop over a range, and the function that it stands in."""
+    """A loop, and the function that it stands in."""
 
     loop: ast.For
     function: ast.FunctionDef
@@ -30,24 +31,27 @@ class LoopSource:
 
     @property
     def bounds(self) -> list[ast.expr]:
-        """The arguments of ``range``."""
+        """The arguments of ``range``, of a loop over one."""
         assert isinstance(self.loop.iter, ast.Call)
         return self.loop.iter.args
 
 
 def loop_source(frame: FrameType) -> LoopSource | None:
-    """The loop for which a function calls ``range`` right now; None if that is not what it does, or its text is gone.
+    """The loop for which a function calls ``range``, or asks an array for its rows, right now.
+
+    None if that is not what it does, or its text is gone.
 
     The text is that of the running code: what it compiles to is compared.
     """
     code = frame.f_code
     if not code.co_flags & CO_OPTIMIZED or code.co_flags & _SUSPENDED:
         return None
-    if code.co_code[frame.f_lasti] not in _CALLS or not is_builtin_range(frame):
+    is_call = code.co_code[frame.f_lasti] in _CALLS
+    if not (is_builtin_range(frame) if is_call else code.co_code[frame.f_lasti] == _GET_ITER):
         return None
     text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
     position = next(islice(code.co_positions(), frame.f_lasti // 2, None))
-    return _found(code, text, position) if text and None not in position else None
+    return _found(code, text, position, is_call) if text and None not in position else None
 
 
 def is_builtin_range(frame: FrameType) -> bool:
@@ -59,14 +63,20 @@ def is_builtin_range(frame: FrameType) -> bool:
 
 
 @lru_cache(256)
-def _found(code: CodeType, text: str, position: Position) -> LoopSource | None:
+def _found(code: CodeType, text: str, position: Position, is_call: bool) -> LoopSource | None:
     tree = _tree(code.co_filename, text)
     if tree is None or _identity(code) not in _identities(tree, code.co_filename, _future(code)):
         return None
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and function.name == code.co_name:
             for loop in ast.walk(function):
-                if isinstance(loop, ast.For) and _is_over_range(loop) and _place(loop.iter) == position:
+                if not isinstance(loop, ast.For):
+                    continue
+                if (
+                    _is_over_range(loop) and _place(loop.iter) == position
+                    if is_call
+                    else position in (_place(loop), _place(loop.iter))
+                ):
                     return LoopSource(loop, _innermost(function, loop), code)
     return None
 
@@ -92,7 +102,7 @@ def _is_over_range(loop: ast.For) -> bool:
     )
 
 
-def _place(node: ast.expr) -> Position:
+def _place(node: ast.stmt | ast.expr) -> Position:
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 

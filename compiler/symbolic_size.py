@@ -23,9 +23,10 @@ class SymbolicSize:
     recorded: ClassVar[Callable[["SymbolicSize"], Any] | None] = None
     """Gives a size as a number in the function that is traced; None if none is. From where traced arrays are made."""
 
-    looped: ClassVar[Callable[["SymbolicSize", FrameType], "int | str"] | None] = None
-    """Runs as a whole the loop over a range for which a frame of the user's needs a size as an int: an int for which
-    the range is empty; else why it cannot, or no text if that is not what it does. From where loops are made."""
+    looped: ClassVar[Callable[["SymbolicSize", FrameType, Any], "int | str"] | None] = None
+    """Runs as a whole the loop over a range for which a frame of the user's needs a size as an int, or over an array of
+    so many rows: an int for which the range is empty; else why it cannot, or no text if that is not what it does. From
+    where loops are made."""
 
     def as_number(self) -> Any:
         """The number in a program that it is, where it meets arrays and floats."""
@@ -39,6 +40,10 @@ class SymbolicSize:
 
     def __index__(self) -> int:
         """What it is for the call at hand, which the program is then for: for what needs an int."""
+        raise NotImplementedError
+
+    def whole(self, because: str = "") -> int:
+        """As `__index__`, with the reason."""
         raise NotImplementedError
 
     def at(self, sizes: Mapping[str, int]) -> int:

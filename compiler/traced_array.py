@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeGuard
 
@@ -27,7 +28,7 @@ from .sizes_of_values import ratio_behind, rounded_quotient, size_behind
 from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
 from .symbolic_size import SymbolicFact, SymbolicSize
 from .trace import bind
-from .tracing import Trace, array_type, current_trace, require_trace, user_location
+from .tracing import Trace, array_type, current_trace, is_library, require_trace, user_location
 
 PYTHON_NUMBERS = (bool, int, float, complex)
 
@@ -201,7 +202,16 @@ class TracedArray:
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise ArgumentTypeError("iteration over a 0-d array", user_location())
-        return (self[i] for i in range(self.shape[0]))
+        length: Any = self.shape[0]
+        if isinstance(length, SymbolicSize):
+            frame, why = sys._getframe(1), ""
+            if SymbolicSize.looped is not None and not is_library(frame.f_code.co_filename):
+                found = SymbolicSize.looped(length, frame, self)
+                if not isinstance(found, str):
+                    return iter(())
+                why = found
+            length = length.whole(why)
+        return (self[i] for i in range(length))
 
     def __repr__(self) -> str:
         return f"TracedArray({self.type})"

@@ -57,10 +57,10 @@ def is_for_user(code: CodeType) -> bool:
     return not is_generated and not is_library(code.co_filename)
 
 
-def _looped(size: SymbolicSize, frame: FrameType) -> int | str:
+def _looped(size: SymbolicSize, frame: FrameType, rows: Any) -> int | str:
     from .range_loop.frames import run_loop
 
-    return run_loop(size, frame)
+    return run_loop(size, frame, rows)
 
 
 SymbolicSize.looped = _looped

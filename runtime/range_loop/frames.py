@@ -25,8 +25,8 @@ _begun = _Begun()
 _SEES_VARIABLES = frozenset({"locals", "vars", "eval", "exec", "dir"})
 
 
-def run_loop(size: SymbolicSize, frame: FrameType) -> int | str:
-    """Run the loop over a range for which a frame needs a size as an int.
+def run_loop(size: SymbolicSize, frame: FrameType, rows: Any = None) -> int | str:
+    """Run the loop over a range for which a frame needs a size as an int, or over the rows of an array.
 
     Returns:
         An int for which the range is empty; else why the loop runs turn by turn, a text that is empty if there is none.
@@ -39,7 +39,7 @@ def run_loop(size: SymbolicSize, frame: FrameType) -> int | str:
         return ""
     turns = Turns(source, frame.f_globals, frame.f_builtins)
     try:
-        return _run(turns, source, size, frame)
+        return _run(turns, source, size, frame, rows)
     except NotInLanguageError as error:
         reason = str(error)
     except TracemillError as error:
@@ -51,13 +51,13 @@ def run_loop(size: SymbolicSize, frame: FrameType) -> int | str:
     return f"the loop at {file}:{source.loop.lineno} runs turn by turn, since {reason}"
 
 
-def _run(turns: Turns, source: LoopSource, size: SymbolicSize, frame: FrameType) -> int:
+def _run(turns: Turns, source: LoopSource, size: SymbolicSize, frame: FrameType, rows: Any) -> int:
     if _SEES_VARIABLES & {*source.code.co_names}:
         raise NotInLanguageError("the function looks at its variables by their names")
     before = dict(frame.f_locals)
-    bounds = _bounds(turns, source, size, before)
+    bounds = _bounds(turns, source, size, before) if rows is None else (size,)
     names = dict(before)
-    turns.run(source.loop, bounds, names)
+    turns.run(source.loop, bounds, names, rows)
     rebound = {name: x for name, x in names.items() if name not in before or before[name] is not x}
     _rebind(frame, rebound)
     if _are_sizes(bounds):

@@ -43,7 +43,7 @@ class Reader:
         source: LoopSource,
         module: Mapping[str, Any],
         python: Mapping[str, Any],
-        inner: "Callable[[ast.For, tuple[Any, ...], Variables], None]",
+        inner: "Callable[[ast.For, tuple[Any, ...], Variables, Any], None]",
         writing: Callable[[Any], None],
     ) -> None:
         """`module` and `python` are the names of the function's module and of Python; `inner` runs a loop in the loop,
@@ -146,8 +146,11 @@ class Reader:
     def _for(self, node: ast.For, names: Variables) -> None:
         call = node.iter
         is_range = isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"
-        if not is_range or node.orelse or not isinstance(node.target, ast.Name):
-            raise NotInLanguageError("it has a loop that is not over a range")
+        if node.orelse or not isinstance(node.target, ast.Name):
+            raise NotInLanguageError("it has a loop with `else`, or of several variables")
+        if not is_range:
+            self._for_rows(node, node.target.id, names)
+            return
         assert isinstance(call, ast.Call)
         if "range" in self.own or self.module.get("range", self.python.get("range")) is not range:
             raise NotInLanguageError("it has a `range` of its own")
@@ -159,7 +162,21 @@ class Reader:
                 self._bind(node.target.id, number, names)
                 self.run(node.body, names)
         else:
-            self.inner(node, bounds, names)
+            self.inner(node, bounds, names, None)
+
+    def _for_rows(self, node: ast.For, target: str, names: Variables) -> None:
+        rows = self.value(node.iter, names)
+        if type(rows) is not tuple and not (is_array(rows) and rows.shape):
+            raise NotInLanguageError("it has a loop that is over no range or array")
+        length = len(rows) if type(rows) is tuple else rows.shape[0]
+        if type(length) is int and length <= _MOST_UNROLLED:
+            for number in range(length):
+                self._bind(target, rows[number], names)
+                self.run(node.body, names)
+        elif is_traced_exactly(rows):
+            self.inner(node, (length,), names, rows)
+        else:
+            raise NotInLanguageError("it has a loop over many values")
 
     # ---- expressions ---------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from ...compiler.symbolic_size import is_known, maximum, same_shape
 from ...compiler.tracing import Trace, require_trace
 from ..fori_loop import fori_loop
 from .counted import Counted
+from .indexing import read_item
 from .reader import Reader, Variables
 from .values import NotInLanguageError, is_array, is_same, is_traced_exactly
 
@@ -43,8 +44,11 @@ class Turns:
         self._numbers: dict[Trace, set[Value]] = {}
         self._before: dict[int, tuple[Storage, Any]] = {}
 
-    def run(self, loop: ast.For, bounds: tuple[Any, ...], names: Variables) -> None:
-        """Run a loop over ``range(*bounds)``, which binds what it does for those who read it behind the loop."""
+    def run(self, loop: ast.For, bounds: tuple[Any, ...], names: Variables, rows: Any = None) -> None:
+        """Run a loop over ``range(*bounds)``, or over the rows of an array that have these numbers.
+
+        It binds what the loop does for those who read it behind it.
+        """
         start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         if not isinstance(loop.target, ast.Name):
             raise NotInLanguageError("its counter is no variable")
@@ -53,15 +57,15 @@ class Turns:
         after, kept = live_around(self.function, loop)
         target = loop.target.id
         bound = set[str]().union(*map(assigned, loop.body))
-        if target in bound:
-            raise NotInLanguageError(f"it binds its counter `{target}`")
+        if target in bound and target in after:
+            raise NotInLanguageError(f"it binds `{target}`, which is read behind it")
         self.reader.check_own(target)
-        one = _OneLoop(self, loop, names, tuple(sorted(bound & kept)), (start, stop, step))
+        one = _OneLoop(self, loop, names, tuple(sorted(bound & kept)), (start, stop, step), rows)
         if target in after and not one.has_turns():
             return
         names.update(one.run())
         if target in after:
-            names[target] = start + (one.count - 1) * step
+            names[target] = one.item(start + (one.count - 1) * step)
 
     def undo(self) -> None:
         """Let all arrays be what they were before the first loop."""
@@ -118,8 +122,15 @@ class _OneLoop:
     """One loop over a range, and what of the names that it finds it may rebind for others."""
 
     def __init__(
-        self, turns: Turns, loop: ast.For, names: Variables, kept: tuple[str, ...], span: tuple[Any, Any, int]
+        self,
+        turns: Turns,
+        loop: ast.For,
+        names: Variables,
+        kept: tuple[str, ...],
+        span: tuple[Any, Any, int],
+        rows: Any,
     ) -> None:
+        self.rows = rows
         self.turns, self.loop, self.names, self.kept = turns, loop, names, kept
         self.start, self.stop, self.step = span
         distance = self.stop - self.start if self.step > 0 else self.start - self.stop
@@ -134,10 +145,14 @@ class _OneLoop:
             pass
         if not self.has_turns():
             return {}
-        names = self.names | {self.target: self.start}
+        names = self.names | {self.target: self.item(self.start)}
         self.turns.reader.run(self.loop.body, names)
         kept = {name: names[name] for name in self.kept if name in names}
         return kept | self._looped(names, taken=1)
+
+    def item(self, number: Any) -> Any:
+        """What the loop binds in the turn of this number."""
+        return number if self.rows is None else read_item(self.rows, number)
 
     @property
     def target(self) -> str:
@@ -186,7 +201,7 @@ class _Turn:
         """From the carried variables before it to those behind it."""
         turns, given = self.one.turns, dict(zip(self.carried, state, strict=True))
         before = self.names | given
-        names = before | {self.one.target: self._counter(i)}
+        names = before | {self.one.target: self.one.item(self._counter(i))}
         mark = turns.mark
         known = [given[name] for name in self.carried if not is_traced_exactly(self.names[name])]
         turns.note_numbers(i, *known)
