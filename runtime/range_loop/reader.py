@@ -166,9 +166,12 @@ class Reader:
 
     def _for_rows(self, node: ast.For, target: str, names: Variables) -> None:
         rows = self.value(node.iter, names)
-        if type(rows) is not tuple and not (is_array(rows) and rows.shape):
+        if type(rows) is tuple:
+            length: Any = len(rows)
+        elif is_array(rows) and rows.shape:
+            length = rows.shape[0]
+        else:
             raise NotInLanguageError("it has a loop that is over no range or array")
-        length = len(rows) if type(rows) is tuple else rows.shape[0]
         if type(length) is int and length <= _MOST_UNROLLED:
             for number in range(length):
                 self._bind(target, rows[number], names)
