@@ -1,16 +1,24 @@
 """`tracemill.linalg` against SciPy: values of NumPy and traced arrays alike, derivatives, batches, errors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.linalg
+from threadpoolctl import threadpool_limits
 
 import tracemill as tm
 from samples.matrix_domains import MATRICES
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """SciPy's threads would wait for each other, computing, longer than they work on matrices as small as these."""
+    with threadpool_limits(1):
+        yield
 
 
 def drawn(domain: str, *shape: int, dtype: str = "float64") -> Any:

@@ -456,15 +456,20 @@ def test_a_program_on_disk_needs_no_printing_and_no_compiler(
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
-@pytest.mark.parametrize("columns", [2, 3, 4])
-def test_elements_of_short_rows_are_chosen_each_by_its_own_condition(columns: int, dtype: Any) -> None:
+def test_elements_of_short_rows_are_chosen_each_by_its_own_condition(dtype: Any) -> None:
     rng = np.random.default_rng(0)
-    x, y = (rng.integers(-9, 9, (5000, columns)).astype(dtype) for _ in range(2))
-    condition = rng.random((5000, columns)) > 0.5
+
+    def operands(columns: int) -> tuple[Any, Any, Any]:
+        x, y = (rng.integers(-9, 9, (5000, columns)).astype(dtype) for _ in range(2))
+        return rng.random((5000, columns)) > 0.5, x, y
 
     def squares(condition: Any, x: Any, y: Any) -> Any:
         chosen = np.where(condition, x, y)
         return chosen * np.sum(chosen * chosen, axis=1, keepdims=True)
 
-    result = tm.compile(squares, backend="c")(condition, x, y)
-    np.testing.assert_array_equal(result, squares(condition, x, y))
+    def squares_of_all(rows: Any) -> list[Any]:
+        return [squares(*row) for row in rows]
+
+    rows = [operands(columns) for columns in (2, 3, 4)]
+    for result, row in zip(tm.compile(squares_of_all, backend="c")(rows), rows, strict=True):
+        np.testing.assert_array_equal(result, squares(*row))
