@@ -62,6 +62,27 @@ def is_builtin_range(frame: FrameType) -> bool:
     return frame.f_globals.get("range", frame.f_builtins.get("range")) is builtins.range
 
 
+def function_source(code: CodeType) -> ast.FunctionDef | None:
+    """The text of a function that only returns what it computes; None if it is not at hand, or is no ``def``."""
+    text = "".join(linecache.getlines(code.co_filename))
+    return None if code.co_flags & _SUSPENDED or not text else _defined(code, text)
+
+
+@lru_cache(256)
+def _defined(code: CodeType, text: str) -> ast.FunctionDef | None:
+    tree = _tree(code.co_filename, text)
+    if tree is None or _identity(code) not in _identities(tree, code.co_filename, _future(code)):
+        return None
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and node.name == code.co_name
+        and code.co_firstlineno == min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    ]
+    return found[0] if len(found) == 1 else None
+
+
 @lru_cache(256)
 def _found(code: CodeType, text: str, position: Position, is_call: bool) -> LoopSource | None:
     tree = _tree(code.co_filename, text)

@@ -1,9 +1,10 @@
-"""Functions and methods in loops that are read: those of NumPy that compute, and a few of Python's."""
+"""Functions and methods in loops that are read: those of NumPy that compute, a few of Python's, and the user's."""
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from inspect import Signature, signature
+from inspect import Parameter, Signature, signature
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -11,9 +12,18 @@ import numpy as np
 from ...compiler.interception import in_users_code, is_length
 from ...compiler.symbolic_size import SymbolicSize, is_known
 from ...compiler.traced_array import contains_size, contains_traced
+from ...compiler.tracing import is_library
 from .arithmetic import as_operand, check_meets
 from .counted import Counted
-from .values import NUMBERS, NotInLanguageError, is_array, is_dtype_type, is_traced_exactly, is_weak_float
+from .values import (
+    NUMBERS,
+    NotInLanguageError,
+    is_admitted,
+    is_array,
+    is_dtype_type,
+    is_traced_exactly,
+    is_weak_float,
+)
 
 _FUNCTIONS: Final = frozenset(
     """
@@ -100,6 +110,43 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
     if found.makes_arrays or contains_traced(given) or contains_size(given):
         return found.meaning(*args, **options)
     return function(*args, **options)
+
+
+def is_users(function: Any) -> bool:
+    """Whether it is a function of Python's own kind, and neither NumPy's nor ours."""
+    return (
+        type(function) is FunctionType
+        and in_users_code(function) is None
+        and not is_length(function)
+        and not is_library(function.__code__.co_filename)
+    )
+
+
+def arguments_by_name(
+    function: FunctionType, args: Sequence[Any], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The variables with which a function of the user's begins."""
+    if vars(function).keys() & {"__signature__", "__wrapped__"}:
+        raise NotInLanguageError(f"it calls `{function.__name__}`, which wraps another function")
+    found = signature(function)
+    if any(x.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD) for x in found.parameters.values()):
+        raise NotInLanguageError(f"it calls `{function.__name__}`, which takes any arguments")
+    if not all(map(is_admitted, (*args, *options.values()))):
+        raise NotInLanguageError(f"it gives a list to `{function.__name__}`")
+    bound = found.bind(*args, **options)
+    bound.apply_defaults()
+    return {**_around(function), **bound.arguments}
+
+
+def _around(function: FunctionType) -> dict[str, Any]:
+    """The variables that it has from functions around it."""
+    found: dict[str, Any] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # it has none yet
+            continue
+    return found
 
 
 def call_method(of: Any, name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:

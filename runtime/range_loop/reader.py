@@ -1,23 +1,23 @@
 """`Reader`: what the body of a loop means, for bodies in a small language in which a turn does nothing but compute.
 
 It is read from its text, node by node. Each node that may stand there has a rule; all else, and all values but arrays,
-numbers and sizes, is a `NotInLanguageError`. So the user's functions, objects, lists and dicts are never touched, and
-what differs from turn to turn is computed from the counter, a `Counted`.
+numbers and sizes, is a `NotInLanguageError`. So the user's objects, lists and dicts are never touched, and what differs
+from turn to turn is computed from the counter, a `Counted`. Functions of the user's are read in the same way.
 """
 
 import ast
 import sys
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
-from ...compiler.loop_source import LoopSource
+from ...compiler.loop_source import function_source
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing import location_at, require_trace
 from .arithmetic import as_operand, binary, check_meets, compared, truth, unary
-from .calls import call_function, call_method
+from .calls import arguments_by_name, call_function, call_method, is_users
 from .counted import is_whole
 from .indexing import checked_index, read_item
 from .values import (
@@ -33,6 +33,15 @@ Variables: TypeAlias = dict[str, Any]
 _MODULES: Final = ("numpy", "numpy.linalg", "math")
 _ATTRIBUTES: Final = frozenset({"T", "dtype", "imag", "mT", "ndim", "real", "shape", "size"})
 _MOST_UNROLLED: Final = 64
+_DEEPEST_CALL: Final = 8
+
+
+class _ReturnedError(Exception):
+    """A function that is read returns."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
 
 
 class Reader:
@@ -40,17 +49,17 @@ class Reader:
 
     def __init__(
         self,
-        source: LoopSource,
+        code: CodeType,
         module: Mapping[str, Any],
         python: Mapping[str, Any],
         inner: "Callable[[ast.For, tuple[Any, ...], Variables, Any], None]",
         writing: Callable[[Any], None],
+        depth: int = 0,
     ) -> None:
         """`module` and `python` are the names of the function's module and of Python; `inner` runs a loop in the loop,
-        and `writing` is told of each array before something is written to it."""
-        self.source, self.module, self.python = source, module, python
-        self.inner, self.writing = inner, writing
-        code = source.code
+        and `writing` is told of each array before something is written to it. `depth` counts calls around it."""
+        self.code, self.module, self.python = code, module, python
+        self.inner, self.writing, self.depth = inner, writing, depth
         self.own = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
 
     def run(self, block: list[ast.stmt], names: Variables) -> None:
@@ -59,13 +68,21 @@ class Reader:
         before = trace.location
         try:
             for statement in block:
-                trace.location = location_at(self.source.code.co_filename, statement.lineno)
+                trace.location = location_at(self.code.co_filename, statement.lineno)
                 rule = self._STATEMENTS.get(type(statement))
                 if rule is None:
                     raise NotInLanguageError(_reason(statement))
                 rule(self, statement, names)
         finally:
             trace.location = before
+
+    def returned(self, body: list[ast.stmt], names: Variables) -> Any:
+        """What a function returns with this body."""
+        try:
+            self.run(body, names)
+        except _ReturnedError as found:
+            return found.value
+        return None
 
     def value(self, node: ast.expr, names: Variables) -> Any:
         """What an expression gives."""
@@ -79,7 +96,7 @@ class Reader:
 
     def check_own(self, name: str) -> None:
         """Refuse variables that other functions see, or the module."""
-        code = self.source.code
+        code = self.code
         if name not in code.co_varnames or name in code.co_cellvars:
             raise NotInLanguageError(f"it binds `{name}`, which is not of the function alone")
 
@@ -180,6 +197,19 @@ class Reader:
             self.inner(node, (length,), names, rows)
         else:
             raise NotInLanguageError("it has a loop over many values")
+
+    def _return(self, node: ast.Return, names: Variables) -> None:
+        if self.depth == 0:
+            raise NotInLanguageError(_reason(node))
+        raise _ReturnedError(None if node.value is None else self.value(node.value, names))
+
+    def _expression(self, node: ast.Expr, names: Variables) -> None:
+        """A call of a function that writes to an array, or a text that says what a function does."""
+        call = node.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            self.value(call, names)
+        elif not isinstance(call, ast.Constant):
+            raise NotInLanguageError(_reason(node))
 
     # ---- expressions ---------------------------------------------------------------------------------
 
@@ -283,7 +313,27 @@ class Reader:
             options[keyword.arg] = self._argument(keyword.value, names)
         if method:
             return call_method(of, method, args, options)
+        if is_users(function):
+            return self._call_users(function, args, options)
         return call_function(function, args, options, ast.unparse(node.func))
+
+    def _call_users(self, function: FunctionType, args: list[Any], options: dict[str, Any]) -> Any:
+        """What a function of the user's returns, whose text is read."""
+        name, body = function.__name__, function_source(function.__code__)
+        if body is None or self.depth == _DEEPEST_CALL:
+            raise NotInLanguageError(f"it calls `{name}`, whose text is not at hand")
+        python: Any = function.__builtins__  # type: ignore[attr-defined]
+
+        def no_loop(loop: ast.For, bounds: tuple[Any, ...], names: Variables, rows: Any) -> None:
+            raise NotInLanguageError("it has a loop over a size")
+
+        reader = Reader(
+            function.__code__, function.__globals__, python, no_loop, self.writing, self.depth + 1
+        )
+        try:
+            return reader.returned(body.body, arguments_by_name(function, args, options))
+        except NotInLanguageError as error:
+            raise NotInLanguageError(f"it calls `{name}`, and {error}") from None
 
     def _argument(self, node: ast.expr, names: Variables) -> Any:
         """An argument of a function, which may be a list as it stands there."""
@@ -296,9 +346,11 @@ class Reader:
     _STATEMENTS: ClassVar[Mapping[type[ast.stmt], Any]] = {
         ast.Assign: _assign,
         ast.AugAssign: _update,
+        ast.Expr: _expression,
         ast.For: _for,
         ast.If: _if,
         ast.Pass: _pass,
+        ast.Return: _return,
     }
     _EXPRESSIONS: ClassVar[Mapping[type[ast.expr], Any]] = {
         ast.Attribute: _attribute,

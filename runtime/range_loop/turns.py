@@ -38,7 +38,7 @@ class Turns:
 
     def __init__(self, source: LoopSource, module: Mapping[str, Any], python: Mapping[str, Any]) -> None:
         self.function = source.function
-        self.reader = Reader(source, module, python, self.run, self._writing)
+        self.reader = Reader(source.code, module, python, self.run, self._writing)
         self._trace = require_trace()
         self._written: list[Storage] = []
         self._numbers: dict[Trace, set[Value]] = {}

@@ -3,6 +3,7 @@
 Others run turn by turn, and leave the program one size: what they give is right as well.
 """
 
+import functools
 import itertools
 import linecache
 import math
@@ -287,6 +288,34 @@ def else_branch(x: Any) -> Any:
     return acc
 
 
+def step(state: Any, x: Any, decay: float = 0.9, *, squashes: bool = False) -> Any:
+    """A cell."""
+    if squashes:
+        return np.tanh(step(state, x))
+    for k in range(2):
+        state = decay * state + x * k
+    return state
+
+
+def add_to(total: Any, x: Any) -> None:
+    total += x
+
+
+def with_functions(x: Any) -> Any:
+    scale = x[0]
+
+    def scaled(v: Any) -> Any:
+        return v * scale, v + 1
+
+    a, b, total = 0.0, np.zeros(2), np.zeros(2)
+    for i in range(len(x)):
+        a = step(a, x[i], squashes=True)
+        more, less = scaled(a)
+        b = step(b, x=more - less, decay=0.5)
+        add_to(total, b)
+    return a, b, total
+
+
 COMPUTING: tuple[Callable[..., Any], ...] = (
     *(
         weighted,
@@ -305,6 +334,7 @@ COMPUTING: tuple[Callable[..., Any], ...] = (
     ),
     *(through_a_view, aliased, stencil, chosen, two_states, of_a_table, last_counter, last_of_inside),
     *(seen_through_a_view, names_again, of_integers, narrow, no_dimensions, gradient, mapped, else_branch),
+    with_functions,
 )
 
 
@@ -689,6 +719,67 @@ def objects_in_arrays(x: Any) -> Any:
     return acc * HELD[0].count
 
 
+def told(x: Any) -> Any:
+    COUNT[0] += 1
+    return x * COUNT[0]
+
+
+@functools.wraps(step)
+def wrapping(state: Any, x: Any) -> Any:
+    return state + x
+
+
+def of_all(*xs: Any) -> Any:
+    return xs[0] + xs[1]
+
+
+def recursive(x: Any, depth: int = 0) -> Any:
+    return x if depth == 20 else recursive(x, depth + 1)
+
+
+def first_of(x: Any, xs: Any) -> Any:
+    return xs[0] + x
+
+
+def summed(x: Any) -> Any:
+    total = np.float64(0)
+    for i in range(len(x)):
+        total = total + x[i]
+    return total
+
+
+def same(x: Any) -> Any:
+    return x
+
+
+def with_functions_that_do_more(x: Any) -> Any:
+    COUNT[0], acc = 0, np.float64(0)
+    made: Any = lambda x: x * 3  # noqa: E731
+    for i in range(len(x)):
+        acc = acc + told(x[i])
+    for i in range(len(x)):
+        acc = wrapping(acc, x[i])
+    for i in range(len(x)):
+        acc = of_all(acc, x[i])
+    for i in range(len(x)):
+        acc = acc + recursive(x[i])
+    for i in range(len(x)):
+        acc = acc + first_of(x[i], [x[i], acc])
+    for i in range(len(x)):
+        acc = acc + summed(x) * x[i]
+    for i in range(len(x)):
+        acc = acc + made(x[i])
+    return acc
+
+
+def returns_what_it_got(x: Any) -> Any:
+    y, z = np.zeros(2), np.ones(2)
+    for _ in range(len(x)):
+        y = same(z)
+    z += x[0]
+    return y, z
+
+
 _Private__scale = 3.0
 __scale = 5.0
 
@@ -728,7 +819,7 @@ MORE: tuple[Callable[..., Any], ...] = (
     *(first_is_alias, state_in_a_tuple, questions, slices, depends_on_the_turn, through_math, of_lists),
     *(small_integers, closed_over, of_the_module, looked_at, generated, objects_alias, growing),
     *(objects_in_arrays, private, pairs_of_numbers),
-    *(known_turn_by_turn, known_without_turns),
+    *(known_turn_by_turn, known_without_turns, with_functions_that_do_more, returns_what_it_got),
 )
 
 
@@ -805,6 +896,10 @@ def test_a_loop_may_have_no_turns_where_types_stay() -> None:
         (depends_on_the_turn, "it has a loop whose range depends on the turn"),
         (closed_over, "it binds `acc`, which is not of the function alone"),
         (looked_at, "the function looks at its variables by their names"),
+        (
+            with_functions_that_do_more,
+            "it calls `told`, and it uses `COUNT`, which is no array, number or size",
+        ),
         (objects_alias, "it uses `held`, which is no array, number or size"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
