@@ -1022,7 +1022,7 @@ class UndecidedDimError(TracemillError, ValueError):
     >>> A, B = tm.Dim("A"), tm.Dim("B")
     >>> "short" if A <= B else "long"
     Traceback (most recent call last):
-    tracemill.compiler.errors.UndecidedDimError: whether A <= B is not known for all sizes: known is nothing...
+    tracemill.compiler.errors.UndecidedDimError: whether A <= B is not known for all sizes: nothing is declared...
 
     Fix: add the constraint that the message names, narrow the limits of a dim, or compute with the dim instead of
     asking: `Dim.minimum` and `Dim.maximum` need no answer.

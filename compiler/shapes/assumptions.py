@@ -27,6 +27,8 @@ from .terms import (
     sizes_in,
 )
 
+NOTHING = "nothing"
+"""What is known of sizes of which no fact is."""
 ROUNDS = 4
 """How often ranges are narrowed by each other."""
 
@@ -80,7 +82,7 @@ class Assumptions:
         sizes = dict.fromkeys(size for one in comparisons for size in sizes_in(one.terms))
         facts = [fact for size in sizes for fact in spelled_facts(size)]
         facts += [repr(one) for one in self.relations if any(size in sizes for size in sizes_in(one.terms))]
-        return ", ".join(facts) or "nothing"
+        return ", ".join(facts) or NOTHING
 
     def bounds(self, extent: Extent) -> Interval:
         """Numbers between which it always is, both included."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import UndecidedDimError
 from .advice import instead_of
-from .assumptions import Assumptions, nothing
+from .assumptions import NOTHING, Assumptions, nothing
 from .dim import ANSWERS, Answers, Comparison, Dim, IsForUser, compared, of_size
 from .guards import OF_KERNEL, Guard, Guards
 from .terms import Operation, Size, evaluated, nesting, sizes_in
@@ -93,7 +93,8 @@ class Declared:
         )
 
     def _known(self, about: Comparison | Dim) -> str:
-        return f"known is {self.assumptions.describe(about)}"
+        known = self.assumptions.describe(about)
+        return "nothing is declared" if known == NOTHING else f"known is {known}"
 
 
 class Observed:
