@@ -102,10 +102,10 @@ def is_multiple(size: Any, factor: int) -> bool:
         return False
     ((sizes, _),) = size.terms
     named = [of_size(one) for one in sizes if isinstance(one, Size) and one.multiple_of == 1]
-    if len(named) > 2:
-        products = (math.prod(others) for others in combinations(named, len(named) - 1))
-        return any(is_multiple(product, factor) for product in products)
-    return any(is_known(one % ALIGNED == 0) for one in named)
+    if len(named) < 2:
+        return any(is_known(one % factor == 0) for one in named)
+    products = (math.prod(others) for others in combinations(named, len(named) - 1))
+    return any(is_multiple(product, factor) for product in products)
 
 
 def aligned_to(size: Any) -> int:

@@ -47,6 +47,12 @@ def f(x: f32[N, K], s: f32[N], y: f32[B, K, M]) -> f32[N, B, M]:  # B in 1.., N 
     p: f32[N, B, M] = dot(u, y, contract_x=(1,), contract_y=(1,))
     return p
 """,
+    "widened": """
+def f(x: f32[N, K], y: bf16[K, M]) -> f32[N, M]:  # N in 1.., K in 0.., M in 1..
+    w: f32[K, M] = convert(y, dtype=f32)
+    p: f32[N, M] = dot(x, w, contract_x=(1,), contract_y=(0,))
+    return p
+""",
     "planes": """
 def f(x: f16[1, 2, 3, N, B], w: f16[1, 8, 3, 3, 2]) -> f16[1, 2, 8, N, (B + 1) // 2]:  # B in 1.., N in 1..
     y: f16[1, 2, 8, N, (B + 1) // 2] = conv(x, w, strides=(1, 2), padding=((1, 1), (0, 1)), input_dilation=(1, 1), kernel_dilation=(1, 1))

@@ -91,7 +91,7 @@ def _product(graph: Graph, call: Call, tail: Graph) -> Product:
     batch, rows, columns, length = (
         math.prod(shape) for shape in (axes.batch, axes.rows, axes.columns, axes.length)
     )
-    for value in (x, y, call.outputs[0]):
+    for value in (narrow_x, narrow_y, call.outputs[0]):
         if value.shape and isinstance(value.shape[-1], SymbolicSize):
             assumed(value.shape[-1] % (WIDE // value.dtype.itemsize) == 0)
     left = _operand(graph, x, (*axes.batch_x, *axes.free_x, *axes.contract_x), (batch, rows, length))

@@ -45,22 +45,22 @@ class Reads:
         self.line(f"{inside.name} = {text}")
         return inside
 
-    def move(self, load: Load, k: Variable, first: str) -> bool:
+    def move(self, load: Load, k: Variable, first: str) -> None:
         """Let what is loaded have a pointer that moves, given the values of `k` in the first turn.
 
-        False if places are no sum of a multiple of `k` and others.
+        That is for places that are a sum of a multiple of `k` and of what is known ahead of the loop.
         """
         writer, step = self.writer, load.place.factor(k)
-        if step is None:
-            return False
-        if (load.buffer.name, load.place) not in writer.pointers:
-            start = Variable(first, k.low, k.high)
-            place = load.place.at(k, Affine(0, ((start, 1),)))
-            name = writer.claim(f"{load.buffer.name}_at")
-            self.line(f"{name} = {writer.pointer(load.buffer, place)}")
-            self.moves.append(f"{name} += {writer.numbers.text(step * self.depth)}")
-            writer.pointers[load.buffer.name, load.place] = name
-        return True
+        is_ahead = all(variable in writer.names_of for variable in load.place.variables - {k})
+        if step is None or k not in load.place.variables or not is_ahead:
+            return
+        if (load.buffer.name, load.place) in writer.pointers:
+            return
+        place = load.place.at(k, Affine(0, ((Variable(first, k.low, k.high), 1),)))
+        name = writer.claim(f"{load.buffer.name}_at")
+        self.line(f"{name} = {writer.pointer(load.buffer, place)}")
+        self.moves.append(f"{name} += {writer.numbers.text(step * self.depth)}")
+        writer.pointers[load.buffer.name, load.place] = name
 
     def line(self, text: str) -> None:
         """A line ahead of the loop."""

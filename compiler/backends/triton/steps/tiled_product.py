@@ -197,7 +197,8 @@ class _Writing:
     def moving(self, given: Graph | Windows, place: Affine, side: Affine, k: Variable, first: str) -> Affine:
         """The place of an element of an operand by rows or columns that are there, with pointers that move along."""
         (variable,) = side.variables
-        inside = self.reads.inside(variable, self.read(given, place)[0])
+        blocks = [load for load in self.read(given, place)[0] if k in load.place.variables]
+        inside = self.reads.inside(variable, blocks)
         place = place.at(variable, _block_of(inside))
         if self.product.is_copied:
             for load in self.read(given, place)[0]:
