@@ -22,7 +22,7 @@ class _Begun(threading.local):
 
 
 _begun = _Begun()
-_SEES_VARIABLES = frozenset({"locals", "vars", "eval", "exec", "dir"})
+_SEES_VARIABLES = frozenset({"locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe"})
 
 
 def run_loop(size: SymbolicSize, frame: FrameType, rows: Any = None) -> int | str:
