@@ -20,8 +20,8 @@ from elementwise_calls import DTYPES
 from kernel_graphs import MANY, POINTWISE
 from test_golden import EXAMPLES
 from tracemill.compiler.dtypes import dtype_name
-from tracemill.runtime.cubin import kernels_in
-from tracemill.runtime.triton_build import target_named
+from tracemill.runtime.cubin import KernelFacts, kernels_in
+from tracemill.runtime.triton_build import BuiltKernel, target_named
 from tracemill.tools.gpu_check.rows import ROWS
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -309,6 +309,28 @@ def test_bytes_that_are_no_cubin_are_said_to_be_none(content: bytes) -> None:
     for start in (b"", b"\x7fELF\x02\x01\x01"):
         with pytest.raises(tm.errors.CubinError):
             kernels_in(start + content)
+
+
+@pytest.mark.parametrize(
+    ("assembly", "local", "spilled"),
+    [
+        ("", 24, 24),
+        ("\t.local .align 4 .b8 \tdepot[28];\n", 24, 24),  # an array that has become registers
+        (".func f()\n\t.local .align 8 .b8 \tdepot[40];\n", 48, 0),
+        (".func f()\n\t.local .align 8 .b8 \tdepot[40];\n", 40, 0),
+        (".func f()\n\t.local .align 8 .b8 \tdepot[40];\n", 64, 16),
+    ],
+)
+def test_arrays_that_functions_are_given_are_not_spilled(assembly: str, local: int, spilled: int) -> None:
+    facts = KernelFacts(registers=40, local_bytes=local, shared_bytes=0, threads=128, parameters=())
+    assert BuiltKernel("kernel", b"", assembly, 4, 0, 0, facts).spilled_bytes == spilled
+
+
+@pytest.mark.parametrize(
+    ("name", "warps"), [("cuda:sm_90", [8, 1]), ("hip:gfx942", [4, 1]), ("hip:gfx1100", [8, 1])]
+)
+def test_programs_have_as_many_threads_on_all_gpus(name: str, warps: list[int]) -> None:
+    assert [target_named(name).warps(count) for count in (8, 1)] == warps
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:90", "cuda:sm_", "hip:90", "sm_90", "cpu"])
