@@ -9,9 +9,10 @@ import pytest
 
 import tracemill as tm
 from samples.composition import TRANSFORMS, case_of, check, check_narrow, composed
+from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
-from samples.thinning import thinned
+from samples.thinning import some_of
 from through_c import Run, assert_means_the_same_through_c
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.errors import NotDifferentiableError
@@ -47,8 +48,8 @@ def narrow_subjects() -> Iterator[Sample]:
             yield sample
 
 
-SUBJECTS, NARROW_SUBJECTS = thinned(subjects()), thinned(narrow_subjects())
-FIRST = [case.values[0] for case in SUBJECTS if not case.marks]
+SUBJECTS, NARROW_SUBJECTS = list(subjects()), list(narrow_subjects())
+FIRST, NARROW_FIRST = some_of(SUBJECTS, 0), some_of(NARROW_SUBJECTS, 0)
 """One of each op."""
 
 
@@ -60,7 +61,7 @@ def check_all(check_one: Callable[[Composition], object], compositions: Sequence
         except Exception as error:  # all of them are reported, not the first alone
             failed.append(f"{' of '.join(names)}: {type(error).__name__}: {error}")
     if failed:
-        pytest.fail(f"{len(failed)} of {len(compositions)}\n" + "\n".join(failed))
+        raise AssertionError(f"{len(failed)} of {len(compositions)}\n" + "\n".join(failed))
 
 
 def chosen(compositions: Sequence[Composition], count: int, sample: Sample) -> Sequence[Composition]:
@@ -97,13 +98,13 @@ def test_pairs_of_transforms_compose(sample: Sample) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sample", list(subjects()), ids=lambda sample: sample.id)
+@of_each_op(SUBJECTS)
 def test_every_pair_of_transforms_composes(sample: Sample) -> None:
     """All pairs for the first sample of each op, and for each of the others some of them."""
     check_sample(PAIRS if sample in FIRST else chosen(PAIRS, 6, sample), sample)
 
 
-@pytest.mark.parametrize("sample", SUBJECTS)
+@of_each_op(SUBJECTS, quick=FIRST)
 def test_triples_of_transforms_compose(sample: Sample) -> None:
     check_sample(chosen(TRIPLES, 1, sample), sample)
 
@@ -114,7 +115,7 @@ def test_more_triples_of_transforms_compose(sample: Sample) -> None:
     check_sample(chosen(TRIPLES, 3, sample), sample)
 
 
-@pytest.mark.parametrize("sample", NARROW_SUBJECTS)
+@of_each_op(NARROW_SUBJECTS, quick=NARROW_FIRST)
 def test_pairs_of_transforms_compose_in_single_precision(sample: Sample) -> None:
     check_all(lambda names: check_narrow(names, sample), chosen(PAIRS, 3, sample))
 

@@ -2,9 +2,6 @@
 
 import random
 from collections.abc import Iterable
-from typing import Any
-
-import pytest
 
 from samples.sample import Sample
 
@@ -25,13 +22,3 @@ def some_of(samples: Iterable[Sample], share: float) -> list[Sample]:
     all_of_them = list(samples)
     found = taken(all_of_them, share)
     return [sample for sample in all_of_them if sample in found]
-
-
-def thinned(samples: Iterable[Sample], share: float = 0.0) -> list[Any]:
-    """Parameters of a test: those that are taken, and the others as slow ones."""
-    all_of_them = list(samples)
-    quick = taken(all_of_them, share)
-    return [
-        pytest.param(sample, id=sample.id, marks=[] if sample in quick else [pytest.mark.slow])
-        for sample in all_of_them
-    ]
