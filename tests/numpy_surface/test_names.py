@@ -2,7 +2,8 @@
 # ruff: noqa: PLW0108  (lambdas look NumPy's functions up while they are traced)
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.testing.overrides import get_overridable_numpy_array_functions, get_o
 
 from numpy_surface.differential import run_traced
 from samples import numpy_functions, numpy_linalg, numpy_math
+from samples.grouping import Case, in_groups
 from tracemill.compiler.errors import UnsupportedFunctionError
 from tracemill.compiler.numpy_surface import refused
 from tracemill.compiler.numpy_surface.registry import FUNCTIONS, METHODS, REFUSED
@@ -32,6 +34,7 @@ SAMPLED = {
 ROW = np.arange(3.0)
 
 
+@cache
 def public_functions() -> dict[str, Any]:
     """NumPy's functions that dispatch by ``__array_function__``, by their full name."""
     functions = get_overridable_numpy_array_functions()
@@ -40,6 +43,11 @@ def public_functions() -> dict[str, Any]:
 
 def public_ufuncs() -> dict[str, Any]:
     return {u.__name__: u for u in get_overridable_numpy_ufuncs() if not u.__name__.startswith("_")}
+
+
+def by_module(names: Iterable[str]) -> list[Case]:
+    """The names as cases of a test; those of ufuncs have no module."""
+    return [Case(name.rpartition(".")[0] or "numpy", name, (name,)) for name in sorted(names)]
 
 
 def implemented(name: str) -> bool:
@@ -60,7 +68,7 @@ def traces(ufunc: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize("name", sorted(public_functions()))
+@in_groups(by_module(public_functions()))
 def test_a_function_is_traced_or_refused_for_a_reason(name: str) -> None:
     short = name.rpartition(".")[2]
     if implemented(name):
@@ -69,7 +77,7 @@ def test_a_function_is_traced_or_refused_for_a_reason(name: str) -> None:
         assert short in REFUSED, f"{name} is neither traced nor refused"
 
 
-@pytest.mark.parametrize("name", sorted(public_ufuncs()))
+@in_groups(by_module(public_ufuncs()))
 def test_a_ufunc_is_traced_or_refused_for_a_reason(name: str) -> None:
     assert traces(public_ufuncs()[name]) != (name in REFUSED)
 
@@ -83,7 +91,7 @@ def test_refused_names_are_names_of_numpy() -> None:
     assert set(REFUSED) <= names
 
 
-@pytest.mark.parametrize("name", sorted(name for name in public_functions() if not implemented(name)))
+@in_groups(by_module(name for name in public_functions() if not implemented(name)))
 def test_what_is_not_traced_raises_the_named_error(name: str) -> None:
     function = public_functions()[name]
     with pytest.raises(
