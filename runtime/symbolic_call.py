@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import lru_cache
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Final
 
 from ..compiler.shapes.assumptions import Assumptions
 from ..compiler.shapes.guards import Guards
@@ -13,6 +14,9 @@ from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.trace import current_builder
 from ..compiler.tracing import OPTREE, is_library
 from .signature import Signature
+
+REMEMBERED: Final = 4096
+"""Names of files, of which it is known whether they are the user's."""
 
 
 class SymbolicCall:
@@ -51,10 +55,14 @@ class SymbolicCall:
 
 def is_for_user(code: CodeType) -> bool:
     """Whether code is neither ours nor the ``__hash__`` of a dataclass; what finds keys in dicts is not ours."""
-    if code.co_filename.startswith(OPTREE):
-        return True
-    is_generated = code.co_filename == "<string>" and code.co_name == "__hash__"
-    return not is_generated and not is_library(code.co_filename)
+    file = code.co_filename
+    return _is_users(file) and not (file == "<string>" and code.co_name == "__hash__")
+
+
+@lru_cache(REMEMBERED)
+def _is_users(file: str) -> bool:
+    """Remembered, as it is asked for each comparison, and wherever a size is looked up."""
+    return file.startswith(OPTREE) or not is_library(file)
 
 
 def _looped(size: SymbolicSize, frame: FrameType, rows: Any) -> int | str:
