@@ -51,7 +51,8 @@ def loop_source(frame: FrameType) -> LoopSource | None:
         return None
     text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
     position = next(islice(code.co_positions(), frame.f_lasti // 2, None))
-    return _found(code, text, position, is_call) if text and None not in position else None
+    found = _found(code, text, position, is_call) if text and None not in position else None
+    return None if found is None else LoopSource(*found, code)
 
 
 def is_builtin_range(frame: FrameType) -> bool:
@@ -84,7 +85,9 @@ def _defined(code: CodeType, text: str) -> ast.FunctionDef | None:
 
 
 @lru_cache(256)
-def _found(code: CodeType, text: str, position: Position, is_call: bool) -> LoopSource | None:
+def _found(
+    code: CodeType, text: str, position: Position, is_call: bool
+) -> tuple[ast.For, ast.FunctionDef] | None:
     tree = _tree(code.co_filename, text)
     if tree is None or _identity(code) not in _identities(tree, code.co_filename, _future(code)):
         return None
@@ -98,7 +101,7 @@ def _found(code: CodeType, text: str, position: Position, is_call: bool) -> Loop
                     if is_call
                     else position in (_place(loop), _place(loop.iter))
                 ):
-                    return LoopSource(loop, _innermost(function, loop), code)
+                    return loop, _innermost(function, loop)
     return None
 
 

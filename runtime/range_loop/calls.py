@@ -2,6 +2,7 @@
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from inspect import Parameter, Signature, signature
 from types import FunctionType
@@ -100,7 +101,7 @@ def call_function(function: Any, args: Sequence[Any], options: Mapping[str, Any]
     if found.name not in _FUNCTIONS:
         raise NotInLanguageError(f"it calls `np.{found.name}`")
     _check_options(found.name, options)
-    if "out" in _signature(found.meaning).bind(*args, **options).arguments:
+    if any("out" in known.bind(*args, **options).arguments for known in _signatures(function, found.meaning)):
         raise NotInLanguageError(f"it calls `np.{found.name}` with `out`")
     given = [*args, *options.values()]
     if found.name == "where" and len(args) == 3:
@@ -222,5 +223,10 @@ def _holds_numbers_of_turns(given: Any) -> bool:
 
 
 @lru_cache(256)
-def _signature(function: Callable[..., Any]) -> Signature:
-    return signature(function)
+def _signatures(*functions: Callable[..., Any]) -> list[Signature]:
+    """Of those that have one: some of NumPy's are not written in Python, and some of ours take what others do."""
+    found: list[Signature] = []
+    for function in functions:
+        with suppress(ValueError):
+            found.append(signature(function))
+    return found

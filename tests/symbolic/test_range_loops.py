@@ -780,6 +780,17 @@ def returns_what_it_got(x: Any) -> Any:
     return y, z
 
 
+def written_by_position(x: Any) -> Any:
+    spread, total, acc = np.zeros(()), np.zeros(()), 0.0
+    for i in range(len(x)):
+        a = np.std(x, None, None, spread)
+        acc = acc + a * i
+    for i in range(len(x)):
+        b = np.sum(x, None, None, total)
+        acc = acc + b * i
+    return acc, spread, total
+
+
 _Private__scale = 3.0
 __scale = 5.0
 
@@ -818,7 +829,7 @@ MORE: tuple[Callable[..., Any], ...] = (
     ),
     *(first_is_alias, state_in_a_tuple, questions, slices, depends_on_the_turn, through_math, of_lists),
     *(small_integers, closed_over, of_the_module, looked_at, generated, objects_alias, growing),
-    *(objects_in_arrays, private, pairs_of_numbers),
+    *(objects_in_arrays, written_by_position, private, pairs_of_numbers),
     *(known_turn_by_turn, known_without_turns, with_functions_that_do_more, returns_what_it_got),
 )
 
