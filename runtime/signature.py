@@ -111,19 +111,19 @@ class Signature:
 
     @property
     def dims(self) -> tuple[Dim, ...]:
-        """The named sizes, in the order in which they first stand there."""
+        """The named sizes, in the order in which they first stand there; then those that only guards have."""
         arrays = [spec for spec in self.specs if isinstance(spec, ArraySpec)]
         named = [size for spec in arrays for size in spec.shape if isinstance(size, SymbolicSize)]
-        return tuple(dict.fromkeys(dim for size in named for dim in cast("Dim", size).sizes))
+        sizes = [dim for size in named for dim in cast("Dim", size).sizes]
+        compared = [
+            of_size(size) for guard in self.guards.guards for size in sizes_in(guard.comparison.terms)
+        ]
+        return tuple(dict.fromkeys((*sizes, *compared)))
 
     @property
     def facts(self) -> list[str]:
         """What holds of the named sizes: ``["B in 1..4096", "A <= B"]``."""
-        compared = (
-            of_size(size) for guard in self.guards.guards for size in sizes_in(guard.comparison.terms)
-        )
-        named = dict.fromkeys((*self.dims, *compared))
-        limits = [fact for dim in named for fact in dim.limits[repr(dim)]]
+        limits = [fact for dim in self.dims for fact in dim.limits[repr(dim)]]
         return limits + [repr(guard.comparison) for guard in self.guards.guards]
 
     @property

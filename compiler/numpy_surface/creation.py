@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import FLOAT64, INT64, DType
+from ..errors import DataDependentShapeError
 from ..functions import add, broadcast_to, constant, convert, full, multiply
 from ..interception import intercepts, place_in_numpy
 from ..ir import Shape, Value
@@ -187,6 +188,10 @@ def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
     kwargs = {name: _known_size(x) for name, x in kwargs.items() if name not in ("device", "like")}
     if len(args) == 1 and not kwargs and isinstance(args[0], int):
         return new_array(bind("iota", length=max(args[0], 0), dtype=as_dtype(dtype, np.dtype(np.intp))))
+    if contains_traced([*args, *kwargs.values()]):
+        raise DataDependentShapeError(
+            "np.arange gives an array whose length depends on values: np.arange(n) * step + start has n of them"
+        )
     if is_symbolic_shape((*args, *kwargs.values())):
         return _symbolic_range(*args, dtype=dtype, **kwargs)
     return new_array(constant(np.arange(*args, dtype=dtype, **kwargs)))

@@ -9,7 +9,12 @@ import pytest
 from numpy_surface.differential import check, check_both_raise, run_traced
 from samples.grouping import in_groups
 from samples.numpy_functions import Use, arguments_of, uses_of
-from tracemill.compiler.errors import ArgumentTypeError, ConcretizationError, DTypeError
+from tracemill.compiler.errors import (
+    ArgumentTypeError,
+    ConcretizationError,
+    DataDependentShapeError,
+    DTypeError,
+)
 
 untyped: Any = np
 """NumPy for calls that its type hints do not allow."""
@@ -93,6 +98,9 @@ def test_an_unknown_number_is_no_size() -> None:
     for name in ("zeros", "arange", "eye"):
         with pytest.raises(ConcretizationError, match="an index or a size needs the value of a traced i64"):
             run_traced(lambda n, name=name: getattr(np, name)(n), np.int64(3))
+    for ends in ((), (5.0,), (5, 0.5)):
+        with pytest.raises(DataDependentShapeError, match=r"np\.arange gives an array whose length depends"):
+            run_traced(lambda x, ends=ends: np.arange(x, *ends), np.float64(3.0))
 
 
 def test_an_array_of_traced_arrays_has_numpys_dtype() -> None:

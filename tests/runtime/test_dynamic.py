@@ -458,6 +458,22 @@ def test_arguments_can_be_described_by_texts_tuples_and_prefixes() -> None:
         assert ends(np.ones(n), np.ones(min(n, 5))).shape == (min(n, 5),)
 
 
+def test_a_dim_may_stand_in_constraints_alone() -> None:
+    f = tm.compile(
+        lambda x: (x.reshape(3, -1).sum(axis=0), len(x) // 3),
+        dynamic={"x": "[N]"},
+        constraints=("N == 3*M", "M >= 2"),
+    )
+    for n in (6, 12, 9):
+        sums, count = f(np.ones(n))
+        np.testing.assert_array_equal(sums, np.full(n // 3, 3.0))
+        assert count == n // 3
+    assert shown(f) == ["args[0]: f64[N] where N == 3*M and M >= 2"]
+    for n, message in [(7, r"N == 3\*M holds for no M in this call with N = 7"), (3, "M >= 2 .* M = 1")]:
+        with pytest.raises(DimMismatchError, match=message):
+            f(np.ones(n))
+
+
 @pytest.mark.parametrize(
     ("dynamic", "constraints", "x", "error", "message"),
     [
