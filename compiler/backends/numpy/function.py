@@ -24,6 +24,9 @@ QUIET = (
 """Makes a context that ignores floating-point errors. Where operands are broadcast, NumPy copies rows into a buffer
 until it is full, which pays only for short ones: by its usual 8192 elements, the statement takes twice as long."""
 
+LONG = 100_000
+"""Nanoseconds of a C function for which it is worth it to look where the memory begins that it works in."""
+
 AT_LOAD = VIEWS | {"iota"}
 """Ops that are run once, when the module is loaded, where they depend on constants alone."""
 
@@ -210,7 +213,13 @@ class Function:
         for type in function.inputs:
             self.module.note_dtype(type.dtype)
         targets = self._targets(call, scope)
-        memory = [self._work_memory(type, scope) for type in function.outputs[len(call.outputs) :]]
+        takes_long = typical(function.work) >= LONG
+        memory = [
+            self.module.new_memory(type.nbytes)
+            if self.module.sizes and takes_long
+            else f"np.empty({scope.type(type)})"
+            for type in function.outputs[len(call.outputs) :]
+        ]
         lines: list[str] = []
         for output, type, target in zip(call.outputs, function.outputs, targets, strict=False):
             name = scope.names.numbered(call.op)
@@ -226,12 +235,6 @@ class Function:
         lines += wrapped(f"{function.name}(", [*sizes, *arguments, *memory], ")")
         numbers = [scope.of[value] for value in call.outputs if value.ndim == 0]
         return [*lines, *(f"    {name} = {name}[()]" for name in numbers)]
-
-    def _work_memory(self, type: ArrayType, scope: Scope) -> str:
-        """What a C function works in: what is little is made faster than it is read, wherever it begins."""
-        if self.module.sizes and typical(type.nbytes) >= LARGE:
-            return self.module.new_memory(type.nbytes)
-        return f"np.empty({scope.type(type)})"
 
     def _targets(self, call: Call, scope: Scope) -> list[str | None]:
         """Where the plan wants the results of a call; None for new memory."""
