@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from .dtypes import DType
@@ -29,12 +29,22 @@ Strides = tuple[int, ...] | None
 """Distances between neighbours along each axis, counted in elements; None where a view is never written through."""
 
 
+_numbers = count()
+
+
+def next_number() -> int:
+    """A number between those of the memory that is there and of that to come."""
+    return next(_numbers)
+
+
 class Storage:
     """The memory that an array and its views share. A write makes a new value and a new version."""
 
-    __slots__ = ("in_step", "trace", "value", "version")
+    __slots__ = ("in_step", "number", "trace", "value", "version")
 
     def __init__(self, trace: "Trace", value: Value) -> None:
+        self.number = next_number()
+        """Larger than that of all memory that was there before."""
         self.trace = trace
         self.value = value
         self.version = 0

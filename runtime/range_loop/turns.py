@@ -9,7 +9,7 @@ import numpy as np
 from ...compiler.ir import Constant, Value
 from ...compiler.live_names import assigned, live_around
 from ...compiler.loop_source import LoopSource
-from ...compiler.storage import Storage
+from ...compiler.storage import Storage, next_number
 from ...compiler.symbolic_size import is_known, maximum, same_shape
 from ...compiler.tracing import Trace, require_trace
 from ..fori_loop import fori_loop
@@ -140,15 +140,15 @@ class _OneLoop:
     def run(self) -> Variables:
         """The variables that it rebinds."""
         try:
-            return self._looped(self.names, taken=0)
+            return self._looped(self.names)
         except _FirstTurnError:
             pass
         if not self.has_turns():
             return {}
-        names = self.names | {self.target: self.item(self.start)}
+        began, names = next_number(), self.names | {self.target: self.item(self.start)}
         self.turns.reader.run(self.loop.body, names)
         kept = {name: names[name] for name in self.kept if name in names}
-        return kept | self._looped(names, taken=1)
+        return kept | self._looped(names, began)
 
     def item(self, number: Any) -> Any:
         """What the loop binds in the turn of this number."""
@@ -164,8 +164,9 @@ class _OneLoop:
         """Whether there are so many turns. The program is for the answer, if it depends on sizes."""
         return bool(self.count >= count)
 
-    def _looped(self, names: Variables, *, taken: int) -> Variables:
-        """All turns but those that are taken already, as one loop of the program."""
+    def _looped(self, names: Variables, began: int | None = None) -> Variables:
+        """All turns, or all but the first where that is taken already and began so, as one loop of the program."""
+        taken = 0 if began is None else 1
         count = self.count - taken
         if not is_known(count >= 0):
             count = maximum(0, count)
@@ -174,8 +175,9 @@ class _OneLoop:
         carried: tuple[str, ...] = ()
         while True:
             arrays = [name for name in carried if not _is_scalar(names[name])]
-            if taken:
-                _require_fresh({name: names[name] for name in arrays}, _storages(self.names))
+            if began is not None:
+                others = [names[name] for name in self.kept if name in names and name not in arrays]
+                _require_fresh({name: names[name] for name in arrays}, began, _storages(tuple(others)))
             is_number = any(not is_traced_exactly(names[name]) for name in carried)
             if (is_number or (arrays and not taken)) and not self.has_turns(1 + taken):
                 return {}
@@ -200,7 +202,7 @@ class _Turn:
     def turn(self, i: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
         """From the carried variables before it to those behind it."""
         turns, given = self.one.turns, dict(zip(self.carried, state, strict=True))
-        before = self.names | given
+        before, began = self.names | given, next_number()
         names = before | {self.one.target: self.one.item(self._counter(i))}
         mark = turns.mark
         known = [given[name] for name in self.carried if not is_traced_exactly(self.names[name])]
@@ -208,7 +210,7 @@ class _Turn:
         turns.reader.run(self.one.loop.body, names)
         self._check_written(turns.written_since(mark), given)
         rebound = self._rebound(before, names)
-        _require_fresh(rebound, _storages(before))
+        _require_fresh(rebound, began)
         for name, array in rebound.items():
             if not turns.is_of_arrays(require_trace(), array.value):
                 raise NotInLanguageError(f"`{name}` is a number that Python knows in each turn")
@@ -264,20 +266,18 @@ def _is_scalar(x: Any) -> bool:
 
 def _storages(values: Any) -> dict[int, Storage]:
     """The memory of the arrays among values, by id."""
-    if isinstance(values, dict):
-        return _storages(tuple(values.values()))
     if type(values) is not tuple:
         return {id(values._storage): values._storage} if is_traced_exactly(values) else {}
     return {place: storage for value in values for place, storage in _storages(value).items()}
 
 
-def _require_fresh(arrays: Variables, others: dict[int, Storage]) -> None:
-    """Refuse variables whose arrays anyone else has: behind the loop they are arrays of their own."""
-    trace, seen = require_trace(), dict(others)
+def _require_fresh(arrays: Variables, began: int, others: Mapping[int, Storage] | None = None) -> None:
+    """Refuse variables whose arrays were there when a turn began, or that others have: behind the loop all are new."""
+    trace, seen = require_trace(), dict(others or {})
     for name, array in arrays.items():
         if _is_scalar(array):
             continue
         storage = array._storage
-        if storage.trace is not trace or trace.is_captured(storage) or id(storage) in seen:
+        if storage.number < began or trace.is_captured(storage) or id(storage) in seen:
             raise NotInLanguageError(f"`{name}` becomes an array that is there already, or part of one")
         seen[id(storage)] = storage

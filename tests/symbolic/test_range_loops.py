@@ -780,8 +780,35 @@ def returns_what_it_got(x: Any) -> Any:
     return y, z
 
 
+def held(x: Any) -> Callable[[], Any]:
+    def get() -> Any:
+        return x
+
+    return get
+
+
+def first_is_alias_of_a_function(x: Any) -> Any:
+    get = held(x * 2)
+    y: Any = None
+    for _ in range(len(x) - 1):
+        y = get() if y is None else y + 1
+    y[0] = 99.0
+    return y.sum(), get().sum()
+
+
+def first_has_two_names(x: Any) -> Any:
+    y: Any = None
+    z: Any = None
+    for _ in range(len(x) - 1):
+        y = x * 2 if y is None else y * 2
+        z = y if z is None else z
+    y[0] = 99.0
+    return y.sum(), z
+
+
 def written_by_position(x: Any) -> Any:
-    spread, total, acc = np.zeros(()), np.zeros(()), 0.0
+    acc: Any = 0.0
+    spread, total = np.zeros(()), np.zeros(())
     for i in range(len(x)):
         a = np.std(x, None, None, spread)
         acc = acc + a * i
@@ -830,6 +857,7 @@ MORE: tuple[Callable[..., Any], ...] = (
     *(first_is_alias, state_in_a_tuple, questions, slices, depends_on_the_turn, through_math, of_lists),
     *(small_integers, closed_over, of_the_module, looked_at, generated, objects_alias, growing),
     *(objects_in_arrays, written_by_position, private, pairs_of_numbers),
+    *(first_is_alias_of_a_function, first_has_two_names),
     *(known_turn_by_turn, known_without_turns, with_functions_that_do_more, returns_what_it_got),
 )
 
