@@ -277,9 +277,10 @@ class CompiledFunction:
     ) -> None:
         """Do what is to be done where a function is compiled again: the step to names for sizes is none."""
         family, wanted = self._variants.family(called), self._options.on_recompile
-        is_step = symbolic is not None and family.compiled == 1
+        is_step = symbolic is not None and family.compiled > 0 and family.is_named_further_by(symbolic.called)
         if wanted == "error" and not is_step:
-            raise RecompileError(why.text("would be compiled again"))
+            fixed = (f"compiled for one size alone the last time: {guard}" for guard in family.why_fixed)
+            raise RecompileError(why.for_one_size(*fixed, fix=family.fix).text("would be compiled again"))
         if callable(wanted):
             wanted(why.text("is compiled again"))
 

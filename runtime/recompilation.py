@@ -10,7 +10,7 @@ from ..compiler.errors import TracemillError
 from ..compiler.shapes.advice import instead_of, without_asking
 from ..compiler.shapes.assumptions import Assumptions
 from ..compiler.shapes.dim import of_size
-from ..compiler.shapes.guards import OF_KERNEL, Guard, Guards
+from ..compiler.shapes.guards import OF_KERNEL, Guard
 from ..compiler.shapes.terms import sizes_in
 from .dynamic import SMALLEST
 from .signature import ArraySpec, NumberSpec, Signature, StaticSpec, is_one_of
@@ -95,7 +95,7 @@ def _refusal(called: Signature, variant: Variant) -> tuple[str, Guard | None]:
         if isinstance(spec, ArraySpec) and isinstance(other, ArraySpec) and other.is_symbolic
     ]
     try:
-        sizes = replace(wanted, guards=Guards()).sizes.read(shapes)
+        sizes = replace(wanted, guards=variant.symbolic.guards).sizes.read(shapes)
     except TracemillError as error:
         return f"the program for {shown} does not take it: {error.message}", None
     for guard in variant.guards.guards:

@@ -48,6 +48,14 @@ class Family:
         """What calls have shown."""
         return Observations(self.calls, self.given_up)
 
+    def is_named_further_by(self, symbolic: Signature) -> bool:
+        """Whether it names sizes that had no names in the family, or names apart sizes that had one name together."""
+        known = {place for variant in self.symbolic for place, _ in _named(variant.symbolic)} | {*self.fixed}
+        counts = [len(variant.symbolic.dims) for variant in self.symbolic]
+        return any(place not in known for place, _ in _named(symbolic)) or (
+            bool(counts) and len(symbolic.dims) > max(counts)
+        )
+
 
 class Variants:
     """All that a function was compiled for. Calls may be looked up while another thread adds one."""

@@ -75,7 +75,10 @@ def described_signature(
         sizes, relations = (None, ()) if constraints is None else read_declarations(constraints)
         specs = [parse_spec(text, sizes) for text in described_texts(texts, example)]
         known = Assumptions(relations).relations
-        return replace(signature_of_call(function, specs), guards=Guards(tuple(map(Guard, known))))
+        signature = replace(signature_of_call(function, specs), guards=Guards(tuple(map(Guard, known))))
+        if stray := (sizes or {}).keys() - {repr(dim) for dim in signature.dims}:
+            raise DimSpecError(f"--dim says what {min(stray)!r} is, which is no size of an argument")
+        return signature
 
 
 def described_texts(texts: Sequence[str], example: Path | None) -> list[str]:

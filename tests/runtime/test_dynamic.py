@@ -469,6 +469,10 @@ def test_a_dim_may_stand_in_constraints_alone() -> None:
         np.testing.assert_array_equal(sums, np.full(n // 3, 3.0))
         assert count == n // 3
     assert shown(f) == ["args[0]: f64[N] where N == 3*M and M >= 2"]
+    asking = tm.compile(lambda x: x if len(x) > 8 else -x, dynamic={"x": "[N]"}, constraints="N == 3*M")
+    for n in (9, 6):
+        asking(np.ones(n))
+    assert "the program for f64[N] is for N >= 9, and N is 6" in asking.explain_recompile()
     for n, message in [(7, r"N == 3\*M holds for no M in this call with N = 7"), (3, "M >= 2 .* M = 1")]:
         with pytest.raises(DimMismatchError, match=message):
             f(np.ones(n))
@@ -714,6 +718,18 @@ def test_compiling_again_can_be_an_error_or_be_told() -> None:
     with pytest.raises(RecompileError, match=r"args\[0\]: f64\[x_0, 4\] became f32\[3, 4\]"):
         strict(rows(3).astype("f4"), W)
     assert len(strict.signatures()) == 2
+    product = tm.compile(np.multiply.outer, on_recompile="error")
+    for sizes in ((3, 3), (5, 5), (5, 4), (7, 9)):  # names, then names apart
+        product(*map(np.ones, sizes))
+    for f, message in [
+        (clipped, r"is for x_0 >= 9, and x_0 is 3, by .* if x\.shape\[0\] > 8"),
+        (lambda x: x * int(x.shape[0]), r"alone the last time: x_0 == 10 [^\0]*write n instead of int\(n\)"),
+    ]:
+        named = tm.compile(f, dynamic=True, on_recompile="error")
+        named(np.ones(10))
+        with pytest.raises(RecompileError, match=message):
+            named(np.ones(3))  # had a name from the first call on
+        assert len(named.signatures()) == 1
     told: list[str] = []
     f = tm.compile(layer, dynamic=False, on_recompile=told.append)
     for count in (3, 5, 3):

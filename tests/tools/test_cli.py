@@ -100,6 +100,10 @@ MISUSES = {
     "NumPy's dtype": ((*LOSS[:2], "--in", "float32[2]"), "there is no dtype 'float32': write f32"),
     "no dtype": ((*LOSS[:2], "--in", "q8[2]"), "there is no dtype 'q8', only bool, i8"),
     "no size": ((*LOSS[:2], "--in", "f32[n m]"), "cannot read 'n m': expected the end, found 'm'"),
+    "no such size": (
+        (*LOSS, "--dim", "b in 1..9"),
+        "--dim says what 'b' is, which is no size of an argument",
+    ),
     "no sizes at all": ((*LOSS, "--dim", "n in 3..2"), "dim n: there is no size from 3 to 2"),
     "no type": ((*LOSS[:2], "--in", "x: what"), "cannot read the argument 'x: what'"),
     "no literal": ((*LOSS[:2], "--in", "x = f(1)"), "'f(1)' is not a number, a string"),
