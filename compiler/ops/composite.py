@@ -6,6 +6,7 @@ else it is `by_decomposition`, and the transforms decompose the calls first.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import Any, TypeAlias
 
@@ -17,7 +18,7 @@ from ..errors import DTypeError, InternalError
 from ..functions import convert
 from ..ir import ArrayType, Graph, Param, Value
 from ..op import BatchRule, JvpRule, Op, TransposeRule, all_ops, by_decomposition, register
-from ..trace import Builder, as_tuple, evaluate, recording
+from ..trace import Builder, as_tuple, current_builder, evaluate, recording
 
 COMPOSITES: set[str] = set()
 """The names of all composite ops."""
@@ -69,10 +70,14 @@ def definition(name: str, types: tuple[ArrayType, ...], params: Mapping[str, Par
 
 @lru_cache(maxsize=1024)
 def _recorded(name: str, types: tuple[ArrayType, ...], params: tuple[tuple[str, Param], ...]) -> Graph:
-    inputs = tuple(map(Value, types))
-    with recording(Builder()) as builder:
+    inputs, outer, builder = tuple(map(Value, types)), current_builder(), Builder()
+    builder.location = None if outer is None else outer.where()  # for guards of sizes that are asked about
+    with recording(builder):
         outputs = as_tuple(decomposition(name)(*inputs, **dict(params)))
-    return Graph(name, inputs, tuple(builder.calls), outputs)
+    calls = tuple(
+        replace(call, location=None) for call in builder.calls
+    )  # others have the definition as well
+    return Graph(name, inputs, calls, outputs)
 
 
 def _in_single_precision(decomposed: Decomposition, wide: Sequence[int]) -> Decomposition:

@@ -745,6 +745,15 @@ def test_programs_for_many_sizes_are_forgotten_as_others_are() -> None:
         assert len(f.signatures()) == 1
 
 
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_guards_of_composites_have_the_line_of_the_user(backend: str) -> None:
+    sizes = f"[Of{backend.upper()}, Entries]"  # of these, no composite remembers anything
+    f = tm.compile(lambda x: tm.nn.softmax(x, axis=-1), dynamic={"x": sizes}, backend=backend)
+    for _ in range(2):
+        (line,) = f.lower(rows(3)).guards.described()
+        assert line.startswith("Entries != 0  # test_dynamic.py:")
+
+
 # ---- stages, and the disk ------------------------------------------------------------------------------------
 
 
