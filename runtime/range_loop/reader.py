@@ -8,7 +8,7 @@ from turn to turn is computed from the counter, a `Counted`. Functions of the us
 import ast
 import sys
 from collections.abc import Callable, Mapping
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, ModuleType
 from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
@@ -317,19 +317,17 @@ class Reader:
             return self._call_users(function, args, options)
         return call_function(function, args, options, ast.unparse(node.func))
 
-    def _call_users(self, function: FunctionType, args: list[Any], options: dict[str, Any]) -> Any:
+    def _call_users(self, function: Any, args: list[Any], options: dict[str, Any]) -> Any:
         """What a function of the user's returns, whose text is read."""
         name, body = function.__name__, function_source(function.__code__)
         if body is None or self.depth == _DEEPEST_CALL:
             raise NotInLanguageError(f"it calls `{name}`, whose text is not at hand")
-        python: Any = function.__builtins__  # type: ignore[attr-defined]
 
         def no_loop(loop: ast.For, bounds: tuple[Any, ...], names: Variables, rows: Any) -> None:
             raise NotInLanguageError("it has a loop over a size")
 
-        reader = Reader(
-            function.__code__, function.__globals__, python, no_loop, self.writing, self.depth + 1
-        )
+        given = function.__code__, function.__globals__, function.__builtins__
+        reader = Reader(*given, no_loop, self.writing, self.depth + 1)
         try:
             return reader.returned(body.body, arguments_by_name(function, args, options))
         except NotInLanguageError as error:
