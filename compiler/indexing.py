@@ -22,6 +22,7 @@ from .functions import (
     where,
 )
 from .ir import Constant, Shape, Value
+from .range_behind import range_behind
 from .storage import Flip, Reshape, Slice, Storage, Strides, View
 from .symbolic_size import SymbolicSize, greatest, is_known, joint_shape, least, maximum, same_shape, suppose
 from .trace import bind
@@ -228,10 +229,25 @@ def wrap_index(index: Value, dim: int, axis: int) -> Value:
             return convert_index(index)
         if isinstance(index, Constant) and type(dim) is int:
             return constant(np.where(known < 0, known.astype(np.int64) + dim, known), INT64)
+    elif known is None:
+        _check_range(index, dim, axis)
     if index.dtype.kind == "u" or (isinstance(index, Constant) and type(dim) is int):
         return convert_index(index)
     index = convert_index(index)
     return where(less(index, 0), add(index, dim), index)
+
+
+def _check_range(index: Value, dim: Any, axis: int) -> None:
+    """Refuse numbers of a range that are out of range. Where that depends on sizes, the program is for the answer."""
+    found = range_behind(require_trace(), index)
+    if found is None or found.ends is None:
+        return
+    low, high = found.ends
+    for entry, fits in ((low, low >= -dim), (high, high < dim)):
+        if not fits and found.count >= 1:
+            raise OutOfBoundsError(
+                f"index {entry} is out of bounds for axis {axis} with size {dim}", user_location()
+            )
 
 
 def convert_index(index: Value) -> Value:

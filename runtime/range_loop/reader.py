@@ -8,6 +8,7 @@ from turn to turn is computed from the counter, a `Counted`. Functions of the us
 import ast
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from types import CodeType, ModuleType
 from typing import Any, ClassVar, Final, TypeAlias
 
@@ -44,6 +45,18 @@ class _ReturnedError(Exception):
         self.value = value
 
 
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What a reader leaves to the loop for which it reads."""
+
+    loop: "Callable[[ast.For, tuple[Any, ...], Variables, Any], None]"
+    """Runs a loop in the loop."""
+    writing: Callable[[Any], None]
+    """Is told of each array before something is written to it."""
+    is_data: Callable[[Any], bool]
+    """Whether a traced array follows from more than sizes and counters, or is known."""
+
+
 class Reader:
     """Runs statements of a function on its variables."""
 
@@ -52,14 +65,12 @@ class Reader:
         code: CodeType,
         module: Mapping[str, Any],
         python: Mapping[str, Any],
-        inner: "Callable[[ast.For, tuple[Any, ...], Variables, Any], None]",
-        writing: Callable[[Any], None],
+        host: Host,
         depth: int = 0,
     ) -> None:
-        """`module` and `python` are the names of the function's module and of Python; `inner` runs a loop in the loop,
-        and `writing` is told of each array before something is written to it. `depth` counts calls around it."""
+        """`module` and `python` are the names of the function's module and of Python; `depth` counts calls of it."""
         self.code, self.module, self.python = code, module, python
-        self.inner, self.writing, self.depth = inner, writing, depth
+        self.host, self.depth = host, depth
         self.own = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
 
     def run(self, block: list[ast.stmt], names: Variables) -> None:
@@ -133,7 +144,7 @@ class Reader:
 
     def _store_item(self, array: Any, index: Any, value: Any) -> None:
         item = checked_index(array.shape, index)
-        self.writing(array)
+        self.host.writing(array)
         array[item] = _storable(value, array.dtype)
 
     def _update(self, node: ast.AugAssign, names: Variables) -> None:
@@ -154,7 +165,7 @@ class Reader:
         """``old += other``, which writes to an array, and makes a new number."""
         if not is_array(old) or isinstance(old, np.generic) or (is_traced_exactly(old) and old.is_scalar):
             return binary(op, old, other)
-        self.writing(self._writable(old))
+        self.host.writing(self._writable(old))
         return binary(op, old, other, in_place=True)
 
     def _if(self, node: ast.If, names: Variables) -> None:
@@ -179,7 +190,7 @@ class Reader:
                 self._bind(node.target.id, number, names)
                 self.run(node.body, names)
         else:
-            self.inner(node, bounds, names, None)
+            self.host.loop(node, bounds, names, None)
 
     def _for_rows(self, node: ast.For, target: str, names: Variables) -> None:
         rows = self.value(node.iter, names)
@@ -194,7 +205,7 @@ class Reader:
                 self._bind(target, rows[number], names)
                 self.run(node.body, names)
         elif is_traced_exactly(rows):
-            self.inner(node, (length,), names, rows)
+            self.host.loop(node, (length,), names, rows)
         else:
             raise NotInLanguageError("it has a loop over many values")
 
@@ -272,6 +283,8 @@ class Reader:
         found = self.value(node, names)
         if type(found) is tuple:
             raise NotInLanguageError("it indexes by a tuple")
+        if is_traced_exactly(found) and not self.host.is_data(found):
+            raise NotInLanguageError(f"`{ast.unparse(node):.40}` may be no index of the array")
         return found
 
     def _attribute(self, node: ast.Attribute, names: Variables) -> Any:
@@ -327,7 +340,7 @@ class Reader:
             raise NotInLanguageError("it has a loop over a size")
 
         given = function.__code__, function.__globals__, function.__builtins__
-        reader = Reader(*given, no_loop, self.writing, self.depth + 1)
+        reader = Reader(*given, replace(self.host, loop=no_loop), self.depth + 1)
         try:
             return reader.returned(body.body, arguments_by_name(function, args, options))
         except NotInLanguageError as error:

@@ -1,7 +1,7 @@
 """`Turns`: a loop over a range, whose body is read, as one `fori_loop`; or an error, before it has an effect."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...compiler.tracing import Trace, require_trace
 from ..fori_loop import fori_loop
 from .counted import Counted
 from .indexing import read_item
-from .reader import Reader, Variables
+from .reader import Host, Reader, Variables
 from .values import NotInLanguageError, is_array, is_same, is_traced_exactly
 
 _UNBOUND: Final = object()
@@ -38,7 +38,7 @@ class Turns:
 
     def __init__(self, source: LoopSource, module: Mapping[str, Any], python: Mapping[str, Any]) -> None:
         self.function = source.function
-        self.reader = Reader(source.code, module, python, self.run, self._writing)
+        self.reader = Reader(source.code, module, python, Host(self.run, self._writing, self._is_data))
         self._trace = require_trace()
         self._written: list[Storage] = []
         self._numbers: dict[Trace, set[Value]] = {}
@@ -87,9 +87,18 @@ class Turns:
 
     def is_of_arrays(self, trace: Trace, value: Value) -> bool:
         """Whether a value of a turn is computed from an array of the program, so that Python never knows it."""
-        if trace not in self._numbers:
-            return True
-        stack, seen = [value], set(self._numbers[trace])
+        return trace not in self._numbers or self._reaches(trace, value, self.is_of_arrays)
+
+    def _is_data(self, array: Any) -> bool:
+        trace = require_trace()
+        return trace.concrete(array.value) is not None or self._is_of_data(trace, array.value)
+
+    def _is_of_data(self, trace: Trace, value: Value) -> bool:
+        return self._reaches(trace, value, self._is_of_data)
+
+    def _reaches(self, trace: Trace, value: Value, outside: Callable[[Trace, Value], bool]) -> bool:
+        """Whether a value is computed from an argument that is no number of the turn, or from what is one `outside`."""
+        stack, seen = [value], set(self._numbers.get(trace, ()))
         while stack:
             top = stack.pop()
             if top in seen or isinstance(top, Constant):
@@ -98,15 +107,14 @@ class Turns:
             call = trace.producer(top)
             if call is not None:
                 stack += call.inputs
-            elif self._is_array(trace.captured_behind(top)):
+                continue
+            captured = trace.captured_behind(top)
+            if isinstance(captured, Storage):
+                if outside(captured.trace, captured.value):
+                    return True
+            elif not isinstance(captured, np.ndarray):
                 return True
         return False
-
-    def _is_array(self, captured: Any) -> bool:
-        """Whether what an input stands for is an array of the program; None for an argument."""
-        if isinstance(captured, Storage):
-            return self.is_of_arrays(captured.trace, captured.value)
-        return not isinstance(captured, np.ndarray)
 
     def written_since(self, mark: int) -> list[Storage]:
         """The memory that was written to; `mark` is how often something was before."""
