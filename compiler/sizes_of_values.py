@@ -1,5 +1,6 @@
 """Which symbolic size an integer of the program is: ``np.prod(x.shape)`` is one again where a length is needed."""
 
+import operator
 from math import isfinite
 from typing import Any
 
@@ -18,16 +19,36 @@ _MOST_PARTS = 1 << 16
 # What computes with sizes as ints do, or moves them. Nothing here compares them.
 _EXACT = frozenset(
     """
-    add broadcast_to concatenate expand_dims flip floor_divide multiply negative prod remainder reshape slice
+    absolute add broadcast_to concatenate expand_dims flip floor_divide multiply negative prod remainder reshape slice
     subtract sum
     """.split()
 )
+_EXTREMES = {"maximum": np.frompyfunc(maximum, 2, 1), "minimum": np.frompyfunc(minimum, 2, 1)}
+"""NumPy's own would compare objects."""
+_COMPARISONS = {
+    "equal": operator.eq,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "not_equal": operator.ne,
+}
 
 
 def size_behind(trace: Trace, value: Value) -> Any:
     """The symbolic size or int that a number without axes is; None if it is computed from anything but sizes."""
     found = None if value.ndim else _entries(trace, value)
     return None if found is None else found.item()
+
+
+def comparison_behind(trace: Trace, value: Value) -> Any:
+    """What compares two sizes or ints, for a truth without axes; None if it is anything else."""
+    call = None if value.ndim else trace.producer(value)
+    compare = None if call is None else _COMPARISONS.get(call.op)
+    if call is None or compare is None:
+        return None
+    left, right = (size_behind(trace, one) for one in call.inputs)
+    return None if left is None or right is None else compare(left, right)
 
 
 def ratio_behind(trace: Trace, value: Value) -> tuple[Any, int] | None:
@@ -88,14 +109,15 @@ def _entries(trace: Trace, value: Value) -> Any:
         return _as_objects(call.params["of"])
     if call.op == "convert":
         return _entries(trace, call.inputs[0])
-    return _computed(trace, call) if call.op in _EXACT else None
+    return _computed(trace, call) if call.op in _EXACT or call.op in _EXTREMES else None
 
 
 def _computed(trace: Trace, call: Call) -> Any:
     inputs = [_entries(trace, value) for value in call.inputs]
     if any(entries is None for entries in inputs) or _is_long(call):
         return None
-    return _as_objects(lookup(call.op).numpy(*inputs, **call.params))
+    compute = _EXTREMES.get(call.op) or lookup(call.op).numpy
+    return _as_objects(compute(*inputs, **call.params))
 
 
 def _is_long(call: Call) -> bool:

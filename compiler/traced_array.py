@@ -24,7 +24,7 @@ from .indexing import Gather, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .outside import Outside
-from .sizes_of_values import ratio_behind, rounded_quotient, size_behind
+from .sizes_of_values import comparison_behind, ratio_behind, rounded_quotient, size_behind
 from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
 from .symbolic_size import SymbolicFact, SymbolicSize
 from .trace import bind
@@ -283,6 +283,11 @@ class TracedArray:
 
     def _need(self, what: str, hint: str = "") -> Any:
         """The elements for Python, which takes symbolic sizes as they are for the call at hand."""
+        size, comparison = size_behind(self._trace, self.value), comparison_behind(self._trace, self.value)
+        if size is not None:
+            return operator.index(size)
+        if comparison is not None:
+            return bool(comparison)
         known = self._trace.at_these_sizes(self.value)
         if known is None:
             raise ConcretizationError(

@@ -324,13 +324,19 @@ class Dim(SymbolicSize):
         return Dim
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """What NumPy does with sizes: a size where ints give one, else what it does with numbers in a program."""
+        """What NumPy does with sizes: a size where ints give one, else what it does with numbers in a program.
+
+        In the user's code that is traced, those are NumPy's own, with a dtype that counts in what they meet, also where
+        ints give ints. They are sizes again where a length is needed.
+        """
         compute = _UFUNCS.get(ufunc.__name__)
         if compute is not None and method == "__call__" and not kwargs:
             kinds = (Dim, int, float) if compute in _COMPARISONS else (Dim, int)
-            scalars = [_as_pythons(x) for x in inputs]
-            if all(isinstance(x, kinds) for x in scalars):
-                return _as_users(compute(*scalars), sys._getframe(1).f_code)
+            scalars, code = [_as_pythons(x) for x in inputs], sys._getframe(1).f_code
+            if all(isinstance(x, kinds) for x in scalars) and (
+                compute in _COMPARISONS or not _is_traced(code)
+            ):
+                return _as_users(compute(*scalars), code)
         numbers = [x.as_number() if isinstance(x, Dim) else x for x in inputs]
         return getattr(ufunc, method)(*numbers, **kwargs)
 
@@ -524,12 +530,18 @@ def _computed(
     binary: Binary, dim: Dim, given: object, *, divides: bool = False, swapped: bool = False
 ) -> Any:
     other = _operand(given)
-    if other is None:
+    if other is None or (isinstance(given, np.integer) and _is_traced(sys._getframe(2).f_code)):
         return _with_number(_PYTHONS[binary], dim, given, swapped=swapped)
     left, right = (other, dim) if swapped else (dim, other)
     if divides and right == 0:
         raise ZeroDivisionError(f"{left} is divided by {right}, which is 0")
     return binary(left, right)
+
+
+def _is_traced(code: CodeType) -> bool:
+    """Whether it is the user's code, in a function that is traced."""
+    answers = ANSWERS.get()
+    return answers is not None and answers.is_for_user(code)
 
 
 def _is_shift(bits: object) -> TypeGuard[int]:

@@ -109,7 +109,9 @@ def truth(x: Any) -> bool:
 
 def as_operand(x: Any) -> Any:
     """What stands for a value where functions of NumPy meet it."""
-    return x.number if type(x) is Counted else x
+    if type(x) is Counted:
+        return x.number
+    return x.as_number() if isinstance(x, SymbolicSize) else x
 
 
 def check_meets(x: Any, dtype: Any) -> None:

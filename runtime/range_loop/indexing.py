@@ -7,7 +7,6 @@ import numpy as np
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.traced_array import array_on, contains_traced
 from ...compiler.tracing import array_type, require_trace
-from .arithmetic import as_operand
 from .counted import Counted
 from .values import NotInLanguageError, is_array, is_traced_exactly
 
@@ -38,7 +37,7 @@ def checked_index(shape: tuple[Any, ...], index: Any) -> Any:
             if not (axis < len(shape) and _is_allowed(item, shape[axis])):
                 raise NotInLanguageError(_reason(item))
             axis += 1
-        found.append(as_operand(item))
+        found.append(item.number if type(item) is Counted else item)
     return tuple(found) if type(index) is tuple else found[0]
 
 

@@ -850,6 +850,61 @@ def test_what_is_compiled_for_many_sizes_gives_what_numpy_gives(name: str) -> No
     assert program.guards != "True" or len(f.signatures()) <= 2  # the second where sizes were equal by chance
 
 
+@pytest.mark.parametrize(
+    ("function", "programs"),
+    [
+        (lambda x: np.sum(x) / np.maximum(len(x), 1), 1),
+        (lambda x: x * (np.int64(2) * len(x)), 1),
+        (lambda x: x * (len(x) * np.int64(2)), 1),
+        (lambda x: x + (len(x) + np.uint8(3)), 1),
+        (lambda x: x + np.negative(len(x)) * np.abs(len(x)), 1),
+        (lambda x: x * (np.int64(70) // len(x)), 1),
+        (lambda x: np.maximum(len(x), 3), 1),
+        (lambda x: np.zeros(np.maximum(len(x), 3)) + x[0], 1),
+        (lambda x: x[: np.minimum(len(x), 3)], 1),
+        (lambda x: x[np.int64(0) + len(x) - 1], 1),
+        (lambda x: x if np.minimum(len(x), 8) > 4 else -x, 2),
+        (lambda x: x if np.int64(2) * len(x) == 8 else -x, 2),
+        (lambda x: sum(x[i] for i in range(np.minimum(len(x), 2))), 1),
+        (lambda x: np.ones(np.int64(2) * len(x)).reshape(2, np.int64(1) * len(x)) * x, 1),
+    ],
+)
+def test_sizes_that_numpy_computes_with_are_its_numbers(function: Callable[..., Any], programs: int) -> None:
+    f = tm.compile(function, dynamic=True, on_recompile="ignore")
+    for size in (2, 3, 4, 7, 9):
+        x = np.arange(size, dtype="f4")
+        want, got = function(x), f(x)
+        assert type(got) is type(want)
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)
+    assert len(f.signatures()) == programs
+
+
+@pytest.mark.parametrize(
+    ("function", "fits"),
+    [
+        (lambda x: np.ones(4)[np.arange(len(x))], 4),
+        (lambda x: np.ones((4, 1))[np.arange(len(x))[:, None], 0], 4),
+        (lambda x: x[1 - np.arange(len(x))], 10),
+        (lambda x: np.ones(5)[2 * np.arange(len(x)) - 3], 4),
+        (lambda x: np.ones(4)[np.arange(len(x))[::-1]], 4),
+        (lambda x: np.ones(4)[np.arange(2 * len(x))[1::2]], 2),
+    ],
+)
+def test_indices_that_follow_from_sizes_are_in_range_or_an_error(
+    function: Callable[..., Any], fits: int
+) -> None:
+    f = tm.compile(function, dynamic=True, on_recompile="ignore")
+    for size in range(2, 11):
+        x = np.arange(size, dtype="f8")
+        if size <= fits:
+            np.testing.assert_array_equal(f(x), function(x))
+            continue
+        for call in (f, function):
+            with pytest.raises(IndexError, match="out of bounds"):
+                call(x)
+
+
 def test_sizes_that_are_keys_are_numbers_there() -> None:
     f = tm.compile(lambda x: {x.shape[0]: 1, "a": 2 * x}, backend="numpy")
     g = tm.compile(

@@ -892,6 +892,44 @@ def test_a_loop_that_does_more_runs_turn_by_turn(function: Callable[..., Any]) -
     assert check(function, "numpy", (2, 3), dynamic=False) == 2
 
 
+def test_an_index_that_python_would_know_may_be_out_of_range() -> None:
+    def through_a_table(x: Any) -> Any:
+        y, places = np.zeros(4), np.arange(len(x))
+        for i in range(len(x)):
+            y[places[i]] += x[i]
+        return y
+
+    def of_numbers(x: Any) -> Any:
+        y = np.zeros(4)
+        for place in np.arange(len(x)):
+            y[place] += x[place]
+        return y
+
+    for function in (through_a_table, of_numbers):
+        f = tm.compile(function, dynamic=True, on_recompile="ignore")
+        for size in (2, 4):
+            assert_same(function(np.ones(size)), f(np.ones(size)))
+        with pytest.raises(IndexError):
+            function(np.ones(5))
+        with pytest.raises(IndexError):
+            f(np.ones(5))
+
+
+def test_numbers_of_numpys_keep_their_dtype_in_loops() -> None:
+    def f(x: Any) -> Any:
+        y, n = x * 1, len(x)
+        for i in range(n):
+            y = y + x[i] * np.float32(0.5) * np.maximum(n, 1)
+        return y
+
+    g = tm.compile(f, dynamic=True)
+    for size in (5, 9):
+        x = np.ones(size, "f4")
+        assert f(x).dtype == np.float64
+        assert_same(f(x), g(x))
+    assert len(g.signatures()) == 1
+
+
 def test_a_name_that_is_no_range_of_pythons_is_left_alone() -> None:
     check(range_of_its_own, "numpy")
 
