@@ -77,5 +77,6 @@ def _part(call: Call, of: RangeBehind) -> RangeBehind | None:
         return replace(of, first=of.first + of.step * (of.count - 1), step=of.step * -1)
     if call.op != "slice":
         return None
-    (start,), (stop,), (step,) = (call.params[name] for name in ("start", "stop", "step"))
+    params: Any = call.params
+    (start,), (stop,), (step,) = params["start"], params["stop"], params["step"]
     return RangeBehind(of.first + of.step * start, of.step * step, (stop - start + step - 1) // step)
