@@ -33,7 +33,7 @@ def test_sizes_are_read_off_sums_products_and_multiples() -> None:
         ([(K + 5,)], [(4,)], r"axis 0 of x is 4, which is no K \+ 5"),
         ([(B,)], [(80,)], r"dim B is 80 in this call, and its limits are B in 1..64, B % 16 == 0"),
         ([(B,)], [(0,)], r"dim B is 0 in this call, and its limits are B in 1..64"),
-        ([(B,)], [(17,)], r"axis 0 of x is 17, which is no B, where B in 1..64, B % 16 == 0"),
+        ([(B,)], [(17,)], r"dim B is 17 in this call, and its limits are B in 1..64, B % 16 == 0"),
         ([(K, K)], [(3, 4)], r"axis 1 of x is 4, and it must be K = 3$"),
         ([(K, 2 * K)], [(3, 4)], r"axis 1 of x is 4, and it must be 2\*K = 6, as K = 3$"),
         ([(K, 3)], [(3, 4)], r"axis 1 of x is 4, and it must be 3$"),
