@@ -283,12 +283,13 @@ class TracedArray:
 
     def _need(self, what: str, hint: str = "") -> Any:
         """The elements for Python, which takes symbolic sizes as they are for the call at hand."""
-        size, comparison = size_behind(self._trace, self.value), comparison_behind(self._trace, self.value)
-        if size is not None:
-            return operator.index(size)
-        if comparison is not None:
-            return bool(comparison)
-        known = self._trace.at_these_sizes(self.value)
+        known = self.concrete()
+        if known is None and (size := size_behind(self._trace, self.value)) is not None:
+            known = np.asarray(operator.index(size))
+        if known is None and (comparison := comparison_behind(self._trace, self.value)) is not None:
+            known = np.asarray(bool(comparison))
+        if known is None:
+            known = self._trace.at_these_sizes(self.value)
         if known is None:
             raise ConcretizationError(
                 f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where or "

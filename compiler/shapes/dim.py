@@ -685,4 +685,7 @@ def comparison_of(terms: Terms, relation: Relation) -> bool | Comparison:
             return relation == "!="
         common = common if terms[0][1] > 0 else -common
     parts = ((monomial, count // common) for monomial, count in terms)
-    return Comparison(tuple((monomial, count) for monomial, count in parts if count), relation)
+    divided_by_all = tuple((monomial, count) for monomial, count in parts if count)
+    if relation == ">=" and common > 1:
+        return comparison_of(divided_by_all, relation)
+    return Comparison(divided_by_all, relation)
