@@ -87,7 +87,11 @@ def _needed(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
     kept = list(dict.fromkeys(guards))
     for guard in reversed(kept[:]):
         others = [one.comparison for one in kept if one is not guard]
-        if Assumptions(others, hold_for_a_call=True).decide(guard.comparison):
+        about = set(sizes_in(guard.comparison.terms))
+        near = [
+            one for one in others if about.issuperset(sizes_in(one.terms))
+        ]  # of all there may be too many cases
+        if any(Assumptions(known, hold_for_a_call=True).decide(guard.comparison) for known in (near, others)):
             kept.remove(guard)
     return tuple(kept)
 

@@ -134,6 +134,11 @@ def test_guards_hold_exactly_where_all_answers_are_the_same(
         assert same == all(holds(guard.comparison, sizes) for guard in back.guards)
 
 
+def test_guards_that_follow_from_others_are_left_out_however_many_there_are() -> None:
+    text = "D % 4 == 0 and K % 4 == 0 and D % 32 == 0 and D*K <= 4096 and K % 16 == 0 and K <= 256 and K % 2 == 0"
+    assert str(Guards.read(text)) == "D % 32 == 0 and D*K <= 4096 and K % 16 == 0 and K <= 256"
+
+
 def test_the_source_of_guards_checks_the_limits_of_dims_first() -> None:
     D = tm.Dim("D", min=1, max=64, multiple_of=8)
     guards = Guards.read("N // D >= 2 and min(N, 5) != M", {"D": D, "N": N, "M": M})
