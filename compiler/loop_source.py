@@ -6,7 +6,7 @@ import ast
 import builtins
 import linecache
 import opcode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_OPTIMIZED
@@ -47,7 +47,11 @@ def loop_source(frame: FrameType) -> LoopSource | None:
     if not code.co_flags & CO_OPTIMIZED or code.co_flags & _SUSPENDED:
         return None
     is_call = code.co_code[frame.f_lasti] in _CALLS
-    if not (is_builtin_range(frame) if is_call else code.co_code[frame.f_lasti] == _GET_ITER):
+    if not (
+        is_builtin_range(code, frame.f_globals, frame.f_builtins)
+        if is_call
+        else code.co_code[frame.f_lasti] == _GET_ITER
+    ):
         return None
     text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
     position = next(islice(code.co_positions(), frame.f_lasti // 2, None))
@@ -55,12 +59,11 @@ def loop_source(frame: FrameType) -> LoopSource | None:
     return None if found is None else LoopSource(*found, code)
 
 
-def is_builtin_range(frame: FrameType) -> bool:
-    """Whether ``range`` means Python's in a frame."""
-    code = frame.f_code
+def is_builtin_range(code: CodeType, module: Mapping[str, Any], python: Mapping[str, Any]) -> bool:
+    """Whether ``range`` means Python's in code of a module; `python` are the names that it has from Python."""
     if "range" in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
         return False
-    return frame.f_globals.get("range", frame.f_builtins.get("range")) is builtins.range
+    return module.get("range", python.get("range")) is builtins.range
 
 
 def function_source(code: CodeType) -> ast.FunctionDef | None:
@@ -71,8 +74,8 @@ def function_source(code: CodeType) -> ast.FunctionDef | None:
 
 @lru_cache(256)
 def _defined(code: CodeType, text: str) -> ast.FunctionDef | None:
-    tree = _tree(code.co_filename, text)
-    if tree is None or _identity(code) not in _identities(tree, code.co_filename, _future(code)):
+    tree = _tree_of(code, text)
+    if tree is None:
         return None
     found = [
         node
@@ -88,8 +91,8 @@ def _defined(code: CodeType, text: str) -> ast.FunctionDef | None:
 def _found(
     code: CodeType, text: str, position: Position, is_call: bool
 ) -> tuple[ast.For, ast.FunctionDef] | None:
-    tree = _tree(code.co_filename, text)
-    if tree is None or _identity(code) not in _identities(tree, code.co_filename, _future(code)):
+    tree = _tree_of(code, text)
+    if tree is None:
         return None
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and function.name == code.co_name:
@@ -128,6 +131,13 @@ def _is_over_range(loop: ast.For) -> bool:
 
 def _place(node: ast.stmt | ast.expr) -> Position:
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _tree_of(code: CodeType, text: str) -> ast.Module | None:
+    """A text as what the code was made of; None if it was made of another one."""
+    tree = _tree(code.co_filename, text)
+    is_its = tree is not None and _identity(code) in _identities(tree, code.co_filename, _future(code))
+    return tree if is_its else None
 
 
 @lru_cache(16)

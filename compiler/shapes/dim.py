@@ -318,10 +318,7 @@ class Dim(SymbolicSize):
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
         """An int for the user's code that asks ``isinstance(n, int)``, and a dim for ours."""
-        answers = ANSWERS.get()
-        if answers is not None and answers.is_for_user(sys._getframe(1).f_code):
-            return int
-        return Dim
+        return int if _is_traced(sys._getframe(1).f_code) else Dim
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """What NumPy does with sizes: a size where ints give one, else what it does with numbers in a program.
@@ -365,20 +362,19 @@ class Dim(SymbolicSize):
 
         Where the user's code asks, ``n in {2, 4}`` must find what the number would: the program is for that size then.
         """
-        answers = ANSWERS.get()
-        if answers is not None and answers.is_for_user(sys._getframe(1).f_code):
-            return hash(answers.whole(self))
+        if _is_traced(sys._getframe(1).f_code):
+            return hash(self.whole())
         return object.__hash__(self)
 
     def __bool__(self) -> bool:
         return bool(self != 0)
 
     def __index__(self) -> int:
-        answers, frame = ANSWERS.get() or Dim.answers, sys._getframe(1)
-        if SymbolicSize.looped is None or not answers.is_for_user(frame.f_code):
-            return answers.whole(self)
+        frame = sys._getframe(1)
+        if SymbolicSize.looped is None or not _is_traced(frame.f_code):
+            return self.whole()
         found = SymbolicSize.looped(self, frame, None)
-        return answers.whole(self, found) if isinstance(found, str) else found
+        return self.whole(found) if isinstance(found, str) else found
 
     def whole(self, because: str = "") -> int:
         return (ANSWERS.get() or Dim.answers).whole(self, because)
@@ -401,8 +397,7 @@ class Dim(SymbolicSize):
 
     def _shown(self, code: CodeType) -> int | str:
         """The expression for ourselves; for the user's code the number, as a text may be a name of something."""
-        answers = ANSWERS.get()
-        return answers.whole(self) if answers is not None and answers.is_for_user(code) else repr(self)
+        return self.whole() if _is_traced(code) else repr(self)
 
     def __reduce__(self) -> "tuple[Callable[[Terms], Extent], tuple[Terms]]":
         return of_terms, (self.terms,)
@@ -647,11 +642,7 @@ def _compared_with(sign: Sign, dim: Dim, given: object) -> Any:
 
 def _as_users(found: Any, code: CodeType) -> Any:
     """A comparison as its truth, a bool, for the user's code that is traced, which may add it or look it up."""
-    if isinstance(found, Comparison):
-        answers = ANSWERS.get()
-        if answers is not None and answers.is_for_user(code):
-            return bool(found)
-    return found
+    return bool(found) if isinstance(found, Comparison) and _is_traced(code) else found
 
 
 def _compared_with_float(sign: Sign, dim: Dim, given: float) -> bool | Comparison:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
-from ...compiler.loop_source import function_source
+from ...compiler.loop_source import function_source, is_builtin_range
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing import location_at, require_trace
 from .arithmetic import as_operand, binary, check_meets, compared, truth, unary
@@ -180,7 +180,7 @@ class Reader:
             self._for_rows(node, node.target.id, names)
             return
         assert isinstance(call, ast.Call)
-        if "range" in self.own or self.module.get("range", self.python.get("range")) is not range:
+        if not is_builtin_range(self.code, self.module, self.python):
             raise NotInLanguageError("it has a `range` of its own")
         bounds = tuple(self.value(one, names) for one in call.args)
         if call.keywords or not all(type(one) is int or isinstance(one, SymbolicSize) for one in bounds):
