@@ -268,7 +268,8 @@ def _problem(command: Sequence[str], flags: Sequence[str]) -> str | None:
     """Why a library compiled with these flags does not work; None if it does."""
     asked = [WANTS[flag] for flag in flags if flag in WANTS]
     try:
-        library = compiled(command, [*REQUIRED, *flags, *asked], PROBE)
+        with tempfile.TemporaryDirectory(prefix="tracemill-") as folder:  # gone also if it is refused
+            library = _compiled_in(Path(folder), command, [*REQUIRED, *flags, *asked], PROBE)
         with library_file(library) as path, resting_threads():
             sums = ctypes.CDLL(str(path)).sums
     except CompilerError as error:
@@ -292,6 +293,12 @@ def _first_error(message: str) -> str:
 def compiled(command: Sequence[str], flags: Sequence[str], text: str) -> bytes:
     """The shared library that a compiler makes of a C text. If it fails, the text stays where the error says."""
     folder = Path(tempfile.mkdtemp(prefix="tracemill-"))  # closed to all others
+    library = _compiled_in(folder, command, flags, text)
+    shutil.rmtree(folder)
+    return library
+
+
+def _compiled_in(folder: Path, command: Sequence[str], flags: Sequence[str], text: str) -> bytes:
     line = [*command, *flags, "-o", "program.so", "program.c", "-lm"]
     (folder / "program.c").write_text(text, encoding="utf-8")
     try:
@@ -314,9 +321,7 @@ def compiled(command: Sequence[str], flags: Sequence[str], text: str) -> bytes:
             f"the C compiler fails ({status}) on {folder / 'program.c'}:\n{said or 'it says nothing'}\n"
             f"The command was: {shlex.join(line)}"
         )
-    content = library.read_bytes()
-    shutil.rmtree(folder)
-    return content
+    return library.read_bytes()
 
 
 @contextmanager

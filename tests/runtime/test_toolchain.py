@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -233,7 +234,11 @@ def test_a_flag_that_does_not_work_is_left_out_and_said_why(
     )
     path = script(tmp_path / "refusing-cc", f'{refusing}\nexec {c_compiler} "$@"')
     monkeypatch.setenv("TRACEMILL_CC", str(path))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     found = toolchain()
+    assert not list(temporary.iterdir())
     assert flag not in found.flags
     if flag == "-fopenmp":
         assert "-fopenmp-simd" in found.flags
