@@ -29,11 +29,12 @@ enum {
     NOT_FOUND = 500,
     NOT_READY = 600,
     ILLEGAL_ADDRESS = 700,
+    MISALIGNED_ADDRESS = 716,
     CAPTURE_UNSUPPORTED = 900,
     CAPTURE_INVALIDATED = 901,
 };
 
-enum { DEVICES = 4, DEPTH = 16, PARAMETERS = 64, ALIGNMENT = 512, POISON = 0xCD };
+enum { DEVICES = 4, DEPTH = 16, PARAMETERS = 64, ALIGNMENT = 512, ALIGNED = 16, POISON = 0xCD };
 
 // ---- devices, streams and what waits in them -----------------------------------------------------------
 
@@ -46,6 +47,7 @@ typedef struct Device {
 typedef struct Module {
     long number;
     Device *device;
+    int is_unloaded;  // functions of it may be queued, or recorded
 } Module;
 
 typedef struct Function {
@@ -64,6 +66,7 @@ typedef struct Event {
     long asked, done;  // how often it was recorded, and how often the stream came by
     int64_t nanoseconds;
     int waiting, is_destroyed;  // how much work still refers to it
+    int is_without_time;
 } Event;
 
 typedef struct Work {
@@ -247,8 +250,12 @@ static void step(Stream *stream, Work *work)
             device->failed = ILLEGAL_ADDRESS;
         break;
     case LAUNCH:
-        for (int i = 0, own = work->function->parameters - 2; i < work->function->parameters; i++)
-            if ((i < own - work->function->numbers || i >= own) && work->parameters[i] && !is_live(work->parameters[i], 1, device)) device->failed = ILLEGAL_ADDRESS;
+        if (work->function->module->is_unloaded) device->failed = ILLEGAL_ADDRESS;
+        for (int i = 0, own = work->function->parameters - 2; i < work->function->parameters; i++) {
+            CUdeviceptr pointer = i < own - work->function->numbers || i >= own ? work->parameters[i] : 0;
+            if (pointer && !is_live(pointer, 1, device)) device->failed = ILLEGAL_ADDRESS;
+            if (pointer % ALIGNED) device->failed = MISALIGNED_ADDRESS;  // code loads 16 bytes at once
+        }
         if (on_launch && !device->failed)
             on_launch(work->function->name, work->grid, work->block, work->shared, stream, device->number,
                       work->function->parameters, work->parameters);
@@ -474,6 +481,7 @@ PUBLIC CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t by
 {
     IN_CONTEXT;
     if (!is_live(to, bytes, device) || !is_live(from, bytes, device)) return INVALID_VALUE;
+    if (to < from + bytes && from < to + bytes) return INVALID_VALUE;  // a GPU copies in any order
     return enqueue(stream_of(handle, device), (Work){.kind = COPY, .to = to, .from = from, .bytes = bytes});
 }
 
@@ -532,9 +540,9 @@ PUBLIC CUresult cuStreamSynchronize(void *handle)
 
 PUBLIC CUresult cuEventCreate(Event **event, unsigned flags)
 {
-    (void)flags;
     IN_CONTEXT;
     *event = calloc(1, sizeof **event);
+    (*event)->is_without_time = flags & 2;
     return SUCCESS;
 }
 
@@ -577,7 +585,7 @@ PUBLIC CUresult cuEventSynchronize(Event *event)
 PUBLIC CUresult cuEventElapsedTime_v2(float *milliseconds, Event *start, Event *end)
 {
     IN_CONTEXT;
-    if (!start->done || !end->done) return INVALID_HANDLE;
+    if (!start->done || !end->done || start->is_without_time || end->is_without_time) return INVALID_HANDLE;
     *milliseconds = (float)(end->nanoseconds - start->nanoseconds) / 1e6f;
     return SUCCESS;
 }
@@ -590,7 +598,7 @@ PUBLIC CUresult cuModuleLoadData(Module **module, const void *image)
     long number = on_load ? on_load(image, device->number) : 1;
     if (number < 0) return (CUresult)-number;
     *module = malloc(sizeof **module);
-    **module = (Module){number, device};
+    **module = (Module){number, device, 0};
     return SUCCESS;
 }
 
@@ -599,7 +607,7 @@ PUBLIC CUresult cuModuleUnload(Module *module)
     IN_CONTEXT;
     for (Stream *stream = streams; stream; stream = stream->next)
         if (stream->device == device) finish(stream);
-    free(module);
+    module->is_unloaded = 1;
     return SUCCESS;
 }
 
@@ -638,7 +646,7 @@ PUBLIC CUresult cuLaunchKernel(Function *function, unsigned x, unsigned y, unsig
     IN_CONTEXT;
     Stream *stream = stream_of(handle, device);
     if (stream->device != device) return INVALID_HANDLE;
-    if (!x || y != 1 || z != 1 || !block || block > 1024 || block_y != 1 || block_z != 1) return INVALID_VALUE;
+    if (!x || x > INT32_MAX || y != 1 || z != 1 || !block || block > 1024 || block_y != 1 || block_z != 1) return INVALID_VALUE;
     if (shared > function->shared_limit) return INVALID_VALUE;
     Work work = {.kind = LAUNCH, .function = function, .grid = x, .block = block, .shared = shared};
     for (int i = 0; i < function->parameters; i++) work.parameters[i] = *(uint64_t *)parameters[i];

@@ -18,10 +18,10 @@ from ..runtime.compile import compile
 from ..runtime.environment import usual_backend
 from ..runtime.gpu.device import Device, gpus
 from ..runtime.machine import Machine, measure, measured_machine
+from ..runtime.package_versions import NOT_INSTALLED, version_of_package
 from ..runtime.threads import available_cores, get_num_threads
 from ..runtime.toolchain import FEATURES, REQUIRED, Toolchain, toolchain
 from .cache_commands import count_text, size_text
-from .package_versions import NOT_INSTALLED, version_of_package
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from ..compiler.errors import MissingPackageError
 from ..runtime.gpu.driver import driver
+from ..runtime.package_versions import version_of_package
 from .bench.machine import machine_text
 from .gpu_check.check import check
 from .gpu_check.findings import Findings
@@ -20,7 +21,6 @@ from .gpu_check.rows import ROWS
 from .gpu_check.tables import draw, markdown, problems_of, table_of
 from .gpu_check.worker import OURS
 from .output_path import to_folder
-from .package_versions import version_of_package
 from .wide_console import wide_console
 
 """Columns of the output where no terminal says how many it has."""
@@ -117,7 +117,7 @@ def _check(
     versions = {OURS: version_of_package(OURS), **{name: version_of(name) for name in taking_part}}
     findings = Findings(machine_text(), small, versions)
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         status = stack.enter_context(console.status("looking at the card"))  # silent in a pipe
 
         def report(added: str) -> None:
@@ -139,7 +139,8 @@ def _check(
 
 def _show(findings: Findings, console: Console) -> None:
     console.print(str(findings.card), style="bold", markup=False, highlight=False, soft_wrap=True)
-    console.print(str(findings.ceilings), markup=False, highlight=False, soft_wrap=True)
+    if findings.ceilings is not None:
+        console.print(str(findings.ceilings), markup=False, highlight=False, soft_wrap=True)
     wrong = {name: problem for name, problem in findings.examples.items() if problem}
     right = len(findings.examples) - len(wrong)
     console.print(f"{right} of {len(findings.examples)} examples give what NumPy gives", highlight=False)

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +15,7 @@ from ...compiler.backends.triton.program import TritonProgram, triton_program
 from ...compiler.dtypes import Array
 from ...compiler.errors import GpuCodeError, KernelError
 from ...compiler.ir import Call, Graph, Value
+from ..package_versions import version_of_package
 from ..triton_build import BuiltKernel, build_programs, target_named
 from .agreement import agree, is_finite
 from .device import Device
@@ -119,7 +119,8 @@ def _time(measured: Measured) -> float:
 
 
 def _versions(device: Device) -> dict[str, str]:
-    return {"cuda": device.cuda_version, "tracemill": version("tracemill"), "triton": version("triton")}
+    packages = {name: version_of_package(name) for name in ("tracemill", "triton")}
+    return {"cuda": device.cuda_version, **packages}
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -187,7 +187,74 @@ def test_a_result_that_differs_is_a_problem(tmp_path: Path, monkeypatch: pytest.
 
 def test_what_goes_wrong_in_a_worker_is_an_answer(tmp_path: Path) -> None:
     answer = Worker("fortran", tmp_path).answer({"action": "row", "name": "softmax f32", "small": True})
-    assert answer == {"problem": "KeyError: 'fortran'"}
+    assert answer["problem"] == "KeyError: 'fortran'"
+
+
+def test_a_process_that_cannot_use_its_gpu_any_more_says_so(
+    stub_gpu: StubGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel that has failed fails all that is asked after it, whatever library has launched it."""
+    monkeypatch.setitem(PEERS, "wrong", lambda: 1 / 0)
+    request = {"action": "row", "name": "softmax f32", "small": True}
+    zero = "ZeroDivisionError: division by zero"
+    assert Worker("wrong", tmp_path).answer(dict(request)) == {"problem": zero, worker.LOST: False}
+    stub_gpu.fail("cuStreamSynchronize", 700)
+    assert Worker("wrong", tmp_path).answer(dict(request)) == {"problem": zero, worker.LOST: True}
+
+
+def test_such_a_process_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = (
+        "import json, os, sys\n"
+        "for line in sys.stdin:\n"
+        "    lost = json.loads(line)['action'] == 'fail'\n"
+        "    print(json.dumps({'process': os.getpid(), 'is_lost': lost}), flush=True)"
+    )
+    monkeypatch.setattr(check, "PROGRAM", program)
+    with check.Contestant("any", tmp_path, until=float("inf")) as contestant:
+        first, second, third = (contestant.ask(action)["process"] for action in ("work", "fail", "work"))
+    assert first == second != third
+
+
+class Silent:
+    """A contestant that answers nothing but problems; all that was made."""
+
+    made: list[tuple[str, float]] = []  # noqa: RUF012
+
+    def __init__(self, name: str, folder: Path, until: float) -> None:
+        self.made.append((name, until))
+
+    def __enter__(self) -> "Silent":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def ask(self, action: str, **arguments: Any) -> dict[str, Any]:
+        return asdict(CARD) if action == "card" else {"problem": f"no {action}"}
+
+
+def test_half_of_the_time_is_ours_and_a_card_that_is_not_measured_is_checked_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Silent, "made", [])
+    monkeypatch.setattr(check, "Contestant", Silent)
+    monkeypatch.setattr(check, "monotonic", lambda: 100.0)
+    contestants = {OURS: "1", "torch": "2", "torch.compile": "2", "jax": "3"}
+    found = Findings("a machine", small=True, contestants=contestants)
+    check.check(found, ["softmax f32"], tmp_path, seconds=480, report=lambda added: None)
+    assert Silent.made == [(OURS, 340.0), ("torch", 260.0), ("torch.compile", 340.0), ("jax", 580.0)]
+    assert found.examples == {check.CEILINGS: "no ceilings", **{x.name: "no example" for x in EXAMPLES}}
+    assert found.card == CARD
+    assert found.rows[0].problems == dict.fromkeys(contestants, "no row")
+    assert "–" in cells(found)[1]
+    check.check(
+        Findings("a machine", small=True, contestants={OURS: "1"}),
+        [],
+        tmp_path,
+        seconds=480,
+        report=lambda added: None,
+    )
+    assert Silent.made[-1] == (OURS, 580.0)
 
 
 @pytest.mark.parametrize(
@@ -271,6 +338,27 @@ def test_torch_computes_what_a_row_expects(row: Row) -> None:
 def test_jax_computes_what_a_row_expects(row: Row) -> None:
     pytest.importorskip("jax")
     _computes(Jax(needs_gpu=False), row)
+
+
+def test_torch_gets_attention_as_its_fast_kernels_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    functional = pytest.importorskip("torch.nn.functional")
+    axes: list[int] = []
+    known = functional.scaled_dot_product_attention
+
+    def counted(*arrays: Any) -> Any:
+        axes.extend(x.ndim for x in arrays)
+        return known(*arrays)
+
+    monkeypatch.setattr(functional, "scaled_dot_product_attention", counted)
+    _computes(Torch(compiled=False, device="cpu"), ROWS["attention bf16"])
+    assert axes == [4, 4, 4]
+
+
+def test_jax_multiplies_f32_exactly_as_all_others_do() -> None:
+    jax = pytest.importorskip("jax")
+    for name, precision in (("matmul f32", "highest"), ("matmul bf16", None)):
+        Jax(needs_gpu=False).program(ROWS[name], ROWS[name].arrays(ROWS[name].small))
+        assert jax.config.jax_default_matmul_precision == precision
 
 
 def _computes(peer: Any, row: Row) -> None:

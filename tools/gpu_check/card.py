@@ -12,7 +12,7 @@ from ...runtime.compile import compile
 from ...runtime.gpu.device import Device
 from ...runtime.gpu.device_put import device_put
 from ...runtime.gpu.timer import measure
-from ..package_versions import version_of_package
+from ...runtime.package_versions import version_of_package
 from .rows import ROWS, Unit
 
 _COPIED: Final = 1 << 30

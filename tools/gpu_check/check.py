@@ -13,7 +13,7 @@ from .card import Card, Ceilings
 from .examples import EXAMPLES
 from .findings import Findings, RowFinding
 from .rows import ROWS
-from .worker import OURS
+from .worker import LOST, OURS
 
 PATIENCE: Final = 90.0
 """Seconds after which a contestant that does not answer is ended."""
@@ -22,6 +22,9 @@ LEAST: Final = 1.0
 
 PROGRAM: Final = f"import sys\nfrom {__package__}.worker import main\nmain(*sys.argv[1:])"
 TOO_LATE: Final = "no time was left"
+
+CEILINGS: Final = "what the card reaches at best"
+"""What is listed with the examples if it cannot be measured."""
 
 
 class Contestant(AskedProcess):
@@ -38,13 +41,16 @@ class Contestant(AskedProcess):
         if left < LEAST:
             return {"problem": TOO_LATE}
         self.patience = min(PATIENCE, left)
-        return super().ask(action, **arguments)
+        answer = super().ask(action, **arguments)
+        if answer.pop(LOST, False):
+            self.stop()
+        return answer
 
 
 def check(
     findings: Findings, rows: Iterable[str], folder: Path, *, seconds: float, report: Callable[[str], None]
 ) -> None:
-    """Fill in the findings. What is left of the time is shared out evenly before each contestant.
+    """Fill in the findings. Half of the time is ours; what is left is shared out evenly before each other contestant.
 
     Args:
         findings: of which machine and contestants.
@@ -54,15 +60,16 @@ def check(
         report: told what has been added, each time.
 
     Raises:
-        GpuError: the card cannot be measured, so nothing else can.
+        GpuError: the card cannot be used, so nothing is known.
     """
     end = monotonic() + seconds
     findings.rows = [
         RowFinding(name, ROWS[name].small if findings.small else ROWS[name].size) for name in rows
     ]
     for number, name in enumerate(findings.contestants):
-        now = monotonic()
-        with Contestant(name, folder, now + (end - now) / (len(findings.contestants) - number)) as contestant:
+        now, others = monotonic(), len(findings.contestants) - number - 1
+        shares = min(others, 1) if name == OURS else others
+        with Contestant(name, folder, now + (end - now) / (1 + shares)) as contestant:
             if name == OURS:
                 _look(contestant, findings, report)
             for row in findings.rows:
@@ -76,11 +83,17 @@ def check(
 
 def _look(ours: Contestant, findings: Findings, report: Callable[[str], None]) -> None:
     """The card, and whether examples give what NumPy gives."""
-    answer = ours.ask("card", small=findings.small)
+    answer = ours.ask("card")
     if "problem" in answer:
-        raise GpuError(f"the GPU cannot be measured: {answer['problem']}")
-    findings.card, findings.ceilings = Card(**answer["card"]), Ceilings(**answer["ceilings"])
+        raise GpuError(f"the GPU cannot be used: {answer['problem']}")
+    findings.card = Card(**answer)
     report("the card")
+    answer = ours.ask("ceilings", small=findings.small)
+    if "problem" in answer:
+        findings.examples[CEILINGS] = answer["problem"]
+    else:
+        findings.ceilings = Ceilings(**answer)
+    report(CEILINGS)
     for example in EXAMPLES:
         findings.examples[example.name] = ours.ask("example", name=example.name).get("problem", "")
         report(f"example: {example.name}")

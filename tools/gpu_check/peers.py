@@ -16,6 +16,11 @@ from .rows import Array, Arrays, Row
 Program: TypeAlias = Callable[[], Any]
 """Queues a row on the GPU, and gives its results."""
 
+_SHORT: Final = (workloads.layers,)
+"""What is many kernels so short that starting them is what takes time."""
+_RECORDED: Final = "reduce-overhead"
+"""How ``torch.compile`` records such kernels as a graph, as we do."""
+
 _QUEUED: Final = 20
 """Calls of JAX that are timed together: it has no clock on the GPU."""
 _GROUPS: Final = 5
@@ -51,12 +56,17 @@ class Torch:
     def program(self, row: Row, arrays: Arrays) -> Program:
         import torch
 
-        torch._dynamo.reset()
+        if self.compiled:
+            torch._dynamo.reset()
         given = [self._tensor(array) for array in arrays]
         own = _of_torch(row)
 
         def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-            return torch.compile(function, fullgraph=True, dynamic=False) if self.compiled else function
+            if not self.compiled:
+                return function
+            mode = _RECORDED if row.function in _SHORT else None
+            compiled: Callable[..., Any] = torch.compile(function, fullgraph=True, dynamic=False, mode=mode)
+            return compiled
 
         match row.task:
             case "value":
@@ -118,9 +128,7 @@ class Jax:
     """``jax.jit`` on its default device, which is the GPU."""
 
     def __init__(self, *, needs_gpu: bool = True) -> None:
-        import jax
-
-        if needs_gpu and jax.default_backend() == "cpu":
+        if needs_gpu and not _is_on_gpu():
             raise BackendError("this JAX finds no GPU")
 
     def program(self, row: Row, arrays: Arrays) -> Program:
@@ -128,6 +136,10 @@ class Jax:
         from jax import numpy as jnp
 
         jax.config.update("jax_enable_x64", True)
+        exact = all(array.dtype.itemsize >= 4 for array in arrays)
+        jax.config.update(
+            "jax_default_matmul_precision", "highest" if exact else None
+        )  # else f32 is cut to tf32
         plain = _of_jax(row)
         function = plain
         match row.task:
@@ -195,7 +207,9 @@ def _of_torch(row: Row) -> Callable[..., Any]:
         workloads.gelu_mlp: lambda x, w1, w2: functional.gelu(x @ w1) @ w2,
         workloads.matmul_gelu: lambda x, w, bias: functional.gelu(torch.addmm(bias, x, w)),
         workloads.matmul: torch.matmul,
-        workloads.attention: functional.scaled_dot_product_attention,
+        workloads.attention: lambda *arrays: functional.scaled_dot_product_attention(
+            *(x[None] for x in arrays)  # its fast kernels take four axes
+        )[0],
         workloads.scatter_add: lambda places, values: values.new_zeros(len(values) // 64).index_add(
             0, places, values
         ),
@@ -217,14 +231,20 @@ def _of_jax(row: Row) -> Callable[..., Any]:
         workloads.gelu_mlp: lambda x, w1, w2: jax.nn.gelu(x @ w1, approximate=False) @ w2,
         workloads.matmul_gelu: lambda x, w, bias: jax.nn.gelu(x @ w + bias, approximate=False),
         workloads.matmul: jnp.matmul,
-        workloads.attention: lambda q, k, v: jax.nn.dot_product_attention(
-            q[:, :, None], k[:, :, None], v[:, :, None]
+        workloads.attention: lambda *arrays: jax.nn.dot_product_attention(
+            *(x[:, :, None] for x in arrays), implementation="cudnn" if _is_on_gpu() else None
         )[:, :, 0],
         workloads.scatter_add: lambda places, values: (
             jnp.zeros(len(values) // 64, values.dtype).at[places].add(values)
         ),
     }
     return functions.get(row.function, lambda *arrays: row.function(jnp, *arrays))
+
+
+def _is_on_gpu() -> bool:
+    import jax
+
+    return bool(jax.default_backend() != "cpu")
 
 
 PEERS: Final[dict[str, Callable[[], Peer]]] = {

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.errors import TracemillError
+from ...compiler.errors import GpuError, TracemillError
 from ...runtime.compile import compile
 from ...runtime.gpu.device import gpu
 from ...runtime.gpu.device_array import DeviceArray
@@ -22,6 +22,8 @@ from .peers import PEERS, Peer, Program
 from .rows import ROWS, Array, Arrays, Row, as_tuple
 
 OURS: Final = "tracemill"
+LOST: Final = "is_lost"
+"""What an answer says of its process: that it cannot use the GPU any more."""
 
 _TOLERANCES: Final = {"bf16": 3e-2, "f32": 1e-4, "f64": 1e-9}
 """Of a corner's largest element, by the dtype of the row's floating arguments: sums may be taken in any order."""
@@ -63,6 +65,7 @@ class Worker:
         """Call the method that the request names; what goes wrong is an answer, too."""
         actions: dict[str, Callable[..., dict[str, Any]]] = {
             "card": self.card,
+            "ceilings": self.ceilings,
             "example": self.example,
             "row": self.row,
         }
@@ -72,11 +75,13 @@ class Worker:
         except Exception as error:
             text = error.message if isinstance(error, TracemillError) else str(error).strip()
             first = (text.splitlines() or [""])[0]
-            return {"problem": f"{type(error).__name__}: {first}"}
+            return {"problem": f"{type(error).__name__}: {first}", LOST: is_lost()}
 
-    def card(self, small: bool) -> dict[str, Any]:
-        device = gpu()
-        return {"card": asdict(card_of(device)), "ceilings": asdict(ceilings_of(device, small=small))}
+    def card(self) -> dict[str, Any]:
+        return asdict(card_of(gpu()))
+
+    def ceilings(self, small: bool) -> dict[str, Any]:
+        return asdict(ceilings_of(gpu(), small=small))
 
     def example(self, name: str) -> dict[str, Any]:
         (example,) = (example for example in EXAMPLES if example.name == name)
@@ -117,6 +122,17 @@ def difference(row: Row, found: Sequence[Array], expected: Sequence[Array]) -> s
         if not apart <= tolerance * scale:
             return f"result {number} differs by {apart:.1e}, where the largest is {scale:.1e}"
     return ""
+
+
+def is_lost() -> bool:
+    """Whether this process cannot use the GPU any more: after a kernel has failed, whoever has launched it."""
+    try:
+        gpu().synchronize()
+    except GpuError:
+        return True
+    except TracemillError:  # there is none
+        return False
+    return False
 
 
 def main(contestant: str, folder: str) -> None:

@@ -136,6 +136,23 @@ def test_a_kernel_that_fails_is_told_by_the_next_call_that_waits(stub_gpu: StubG
     stub_gpu.reset()
 
 
+def test_a_pointer_at_which_no_thread_loads_16_bytes_fails_as_on_a_gpu(stub_gpu: StubGpu) -> None:
+    kernel, memory = load(machine_code(f=1)), gpu().allocate(64)
+    with gpu():
+        kernel.launch(gpu().stream, 1, [memory.pointer + 8])
+    with pytest.raises(tm.errors.GpuError, match=r"MISALIGNED_ADDRESS .* cannot use the GPU any more"):
+        gpu().synchronize()
+    stub_gpu.reset()
+
+
+def test_places_that_overlap_are_not_copied_to_each_other(stub_gpu: StubGpu) -> None:
+    """A GPU copies in any order, and does not say so."""
+    memory = gpu().allocate(64)
+    gpu().copy(memory.pointer, memory.pointer + 32, 32)
+    with pytest.raises(tm.errors.GpuError, match="CUDA_ERROR_INVALID_VALUE"):
+        gpu().copy(memory.pointer, memory.pointer + 16, 32)
+
+
 def test_a_forked_process_is_told_to_spawn(stub_gpu: StubGpu) -> None:
     status = driver().CUresult.CUDA_ERROR_NOT_INITIALIZED
     with pytest.raises(tm.errors.GpuError, match=r"forked .* 'spawn'"):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tracemill.compiler.backends.triton.choice import RULES, Choice
 from tracemill.compiler.backends.triton.program import TritonProgram
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.ir import ArrayType
+from tracemill.runtime import package_versions
 from tracemill.runtime.gpu import tune
 from tracemill.runtime.gpu.agreement import agree
 from tracemill.runtime.gpu.lock_entry import LockEntry
@@ -83,6 +85,17 @@ def test_the_fastest_choice_is_kept_and_used(card: StubGpu, clock: Clock, lock: 
     assert card.launches[-1].programs == -(-5000 // 128)
     assert "sin" in entry.graph
     assert set(entry.versions) == {"cuda", "tracemill", "triton"}
+
+
+def test_a_checkout_that_is_not_installed_is_tuned_too(
+    card: StubGpu, clock: Clock, lock: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version(package: str) -> str:
+        raise PackageNotFoundError(package)
+
+    monkeypatch.setattr(package_versions, "version", version)
+    tm.compile(wave, backend="triton", autotune=lock)(X)
+    assert only_entry(lock).versions["tracemill"] == package_versions.NOT_INSTALLED
 
 
 def test_what_is_in_the_lock_file_is_not_timed(card: StubGpu, clock: Clock, lock: Path) -> None:
