@@ -23,6 +23,7 @@ class Tensor(Memory):
 
     is_cuda = False
     device = HERE
+    is_whole = True
 
     def __init__(self, array: Any) -> None:
         self.array = array

@@ -1,6 +1,6 @@
 """A GPU on which Triton's interpreter runs the kernels: programs are built, loaded and launched, but not compiled."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from stub_gpu import StubGpu, machine_code, ptx
+from tracemill.compiler.backends.triton.plan import Number
 from tracemill.compiler.backends.triton.program import TritonProgram
-from tracemill.compiler.dtypes import DType
+from tracemill.compiler.ir import ArrayType
+from tracemill.compiler.symbolic_size import SymbolicSize
 from tracemill.runtime.cubin import kernels_in
 from tracemill.runtime.triton_build import BuiltKernel, Target
 from triton_interpreter import Memory, interpreting, module
@@ -34,15 +36,15 @@ def interpreted(stub_gpu: StubGpu) -> Generator[None]:
             if step.function in built:
                 continue
             name = f"{step.function}_{next(_numbers)}"
-            dtypes = [slot.type.dtype for slot in step.slots]
+            types = [slot.type for slot in step.slots]
             sizes = [8 if number.is_wide else 4 for number in step.numbers]
-            stub_gpu.kernels[name] = _kernel(stub_gpu, functions[step.function], dtypes, sizes)
+            stub_gpu.kernels[name] = _kernel(stub_gpu, functions[step.function], types, step.numbers)
             stub_gpu.numbers[name] = len(sizes)
             architecture = int(target.architecture)
-            code = machine_code(architecture, **{name: [8] * len(dtypes) + sizes})
+            code = machine_code(architecture, **{name: [8] * len(types) + sizes})
             variant = "a" if architecture >= 90 else ""  # as Triton does
             text = ptx(
-                name, len(dtypes), f"{architecture}{variant}", threads=32 * step.warps, numbers=sizes
+                name, len(types), f"{architecture}{variant}", threads=32 * step.warps, numbers=sizes
             ).decode()
             facts = kernels_in(code)[name]
             built[step.function] = BuiltKernel(name, code, text, step.warps, 0, 0, facts, tuple(sizes))
@@ -58,17 +60,26 @@ def interpreted(stub_gpu: StubGpu) -> Generator[None]:
         yield
 
 
-def _kernel(stub_gpu: StubGpu, function: Any, dtypes: list[DType], sizes: list[int]) -> Callable[..., None]:
+def _kernel(
+    stub_gpu: StubGpu, function: Any, types: list[ArrayType], numbers: Sequence[Number]
+) -> Callable[..., None]:
+    def memory_of(pointer: int, type: ArrayType) -> Memory:
+        """Where an array lies; of one for many sizes, where it begins."""
+        is_whole = not any(isinstance(dim, SymbolicSize) for dim in type.shape)
+        shape = type.shape if is_whole else (1,)
+        return Memory(stub_gpu.array(pointer, shape, type.dtype), is_whole=is_whole)
+
     def kernel(programs: int, *arguments: int) -> None:
-        pointers, given = arguments[: len(dtypes)], arguments[len(dtypes) :]
+        pointers, given = arguments[: len(types)], arguments[len(types) :]
         # Of a short number the driver reads the lower bytes.
-        numbers = [_signed(number, size) for number, size in zip(given, sizes, strict=True)]
+        values = [
+            _signed(value, 8 if number.is_wide else 4) for value, number in zip(given, numbers, strict=True)
+        ]
+        # Code relies on it: it loads 16 bytes at once, or leaves masks out.
+        assert all(value % number.multiple_of == 0 for value, number in zip(values, numbers, strict=True))
         with interpreting(), np.errstate(all="ignore"):
-            memory = [
-                Memory(stub_gpu.array(pointer, (1,), dtype))
-                for pointer, dtype in zip(pointers, dtypes, strict=True)
-            ]
-            function[(programs,)](*memory, *numbers)
+            memory = [memory_of(pointer, type) for pointer, type in zip(pointers, types, strict=True)]
+            function[(programs,)](*memory, *values)
 
     return kernel
 

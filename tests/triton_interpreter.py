@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+from launch_memory import WatchedLaunch
 from stub_gpu import StubGpu
 from tracemill.compiler.backends.triton.kernel import Launch, TritonKernel
 from tracemill.compiler.dtypes import dtype_name, real_dtype
@@ -61,8 +62,9 @@ Array = np.ndarray[Any, Any]
 class Memory:
     """An array as the interpreter takes one: a pointer to memory that it reads and writes in place."""
 
-    def __init__(self, array: Array) -> None:
+    def __init__(self, array: Array, *, is_whole: bool = True) -> None:
         self.array = array
+        self.is_whole = is_whole
         name = dtype_name(real_dtype(array.dtype))
         self.dtype = {"bool": "i1", "f16": "fp16", "bf16": "bf16", "f32": "fp32", "f64": "fp64"}.get(
             name, name
@@ -256,6 +258,71 @@ def _with_limits(tensor: Any, scope: Any) -> None:
 
 
 interpreter._patch_lang_tensor = _with_limits
+
+
+# ---- memory ----------------------------------------------------------------------------------------------
+
+_launched: list[WatchedLaunch] = []
+"""The launch that runs, if one does."""
+
+_load, _store = InterpreterBuilder.create_masked_load, InterpreterBuilder.create_masked_store
+_update, _call = InterpreterBuilder.create_atomic_rmw, interpreter.GridExecutor.__call__
+
+
+def _itemsize(pointers: Any) -> int:
+    dtype: np.dtype[Any] = np.dtype(interpreter._get_np_dtype(pointers.get_element_ty()))
+    return dtype.itemsize
+
+
+def _loaded(self: Any, pointers: Any, mask: Any, other: Any, *others: Any, **named: Any) -> Any:
+    """What is not loaded, and nothing else is given for, is anything on a GPU; the interpreter says 0."""
+    if _launched:
+        _launched[-1].read(self.grid_idx[0], pointers.data, mask.data, _itemsize(pointers))
+    dtype = pointers.get_element_ty()
+    if other is None and not mask.data.all():
+        content = np.dtype(interpreter._get_np_dtype(dtype))
+        anything = np.ones(1, content) if content.kind == "b" else np.frombuffer(b"\xff" * 8, content)[:1]
+        other = TensorHandle(np.broadcast_to(anything, pointers.data.shape), dtype)
+    return _load(self, pointers, mask, other, *others, **named)
+
+
+def _stored(self: Any, pointers: Any, value: Any, mask: Any, *others: Any, **named: Any) -> Any:
+    if _launched:
+        written = value.data.astype(interpreter._get_np_dtype(pointers.get_element_ty()), copy=False)
+        _launched[-1].write(self.grid_idx[0], pointers.data, mask.data, written)
+    return _store(self, pointers, value, mask, *others, **named)
+
+
+def _updated(self: Any, operation: Any, pointers: Any, value: Any, mask: Any, *others: Any) -> Any:
+    if _launched:
+        _launched[-1].update(self.grid_idx[0], pointers.data, mask.data, _itemsize(pointers))
+    return _update(self, operation, pointers, value, mask, *others)
+
+
+def _watched(self: Any, *arguments: Any, **named: Any) -> None:
+    given = [x for x in arguments if isinstance(x, Memory)]
+    ends = (
+        [(x.data_ptr(), x.data_ptr() + x.array.nbytes) for x in given]
+        if all(x.is_whole for x in given)
+        else []
+    )
+    launch = WatchedLaunch(self.fn.__name__, ends)
+    _launched.append(launch)
+    try:
+        _call(self, *arguments, **named)
+    finally:
+        _launched.pop()
+    launch.check()
+
+
+_MENDED_MEMORY: dict[str, Callable[..., Any]] = {
+    "create_masked_load": _loaded,
+    "create_masked_store": _stored,
+    "create_atomic_rmw": _updated,
+}
+for _name, _method in _MENDED_MEMORY.items():
+    setattr(InterpreterBuilder, _name, _method)
+interpreter.GridExecutor.__call__ = _watched
 
 
 # ---- what is done for nothing -----------------------------------------------------------------------------
