@@ -26,6 +26,9 @@ from ..python_text import WIDTH, Names, call_parts, wrapped
 from .named_sizes import names_of_sizes, size_text
 from .quoted_meaning import expression
 
+PAGE = 4096
+"""Bytes of memory for which it is worth it to look where it begins."""
+
 OPAQUE = frozenset(
     {
         "call",
@@ -185,8 +188,8 @@ class Module:
         return shape_text(map(self.size, shape))
 
     def new_memory(self, nbytes: Dim) -> str:
-        """So many bytes; in modules with named sizes, these begin where a line of the cache does."""
-        if not self.sizes:
+        """So many bytes. If they may be many, they begin where a line of the cache does."""
+        if not self.sizes and nbytes < PAGE:
             return f"np.empty({self.size(nbytes)}, np.uint8)"
         self.makes_memory = True
         return f"new_memory({self.size(nbytes)})"

@@ -215,9 +215,7 @@ class Function:
         targets = self._targets(call, scope)
         takes_long = typical(function.work) >= LONG
         memory = [
-            self.module.new_memory(type.nbytes)
-            if self.module.sizes and takes_long
-            else f"np.empty({scope.type(type)})"
+            self.module.new_memory(type.nbytes) if takes_long else f"np.empty({scope.type(type)})"
             for type in function.outputs[len(call.outputs) :]
         ]
         lines: list[str] = []

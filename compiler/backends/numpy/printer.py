@@ -407,6 +407,6 @@ def _workspace(main: Function) -> list[str]:
         lines += [f"    {statement}" for statement in QUIET]
     if not main.buffers:
         return [*lines, "    return (quiet,)"]
-    lines.append(f"    memory = np.empty({main.arena_bytes}, np.uint8)")
+    lines.append(f"    memory = {main.module.new_memory(main.arena_bytes)}")
     kept = [*["quiet"] * main.may_warn, *_views(main)]
     return [*lines, "    return (", *(f"        {value}," for value in kept), "    )"]

@@ -66,7 +66,7 @@ def some_tiles(numbers, tile, memory, arrays):
     try:
         quiet, arena = idle_arenas.pop()
     except IndexError:
-        arena = np.empty({arena_bytes}, np.uint8)
+        arena = {arena}
         {quiet}
     mine = memory(arena)
     while numbers:
@@ -204,7 +204,8 @@ def _shared(module: Module, arena_bytes: int) -> Sequence[str]:
     planes = [PLANES] * any(wants_planes(tile.graph) for tile in module.tiles)
     quiet = "\n        ".join(QUIET)
     if not module.sizes:
-        return (THREADS, POOL, IN_TILES, SOME_TILES.format(arena_bytes=arena_bytes, quiet=quiet), *planes)
+        some_tiles = SOME_TILES.format(arena=module.new_memory(arena_bytes), quiet=quiet)
+        return (THREADS, POOL, IN_TILES, some_tiles, *planes)
     in_tiles = IN_TILES.replace("memory, count", "memory, sizes, count")
     in_tiles = in_tiles.replace("memory, arrays", "memory, sizes, arrays")
     in_tiles = in_tiles.replace("    helpers = []\n", FEW + "    helpers = []\n")
