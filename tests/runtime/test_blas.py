@@ -13,6 +13,7 @@ import tracemill as tm
 from compiling import compiled
 from recording import recorded
 from through_c import Run, assert_close, assert_means_the_same_through_c, merged
+from tracemill.compiler.backends.c.blas import blas_text
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.source import functions_text, print_function
 from tracemill.compiler.ir import Graph
@@ -20,7 +21,7 @@ from tracemill.compiler.trace import bind, bind_all, evaluate
 from tracemill.runtime import blas
 from tracemill.runtime.build import build
 from tracemill.runtime.target import target_of
-from tracemill.runtime.toolchain import Toolchain
+from tracemill.runtime.toolchain import Toolchain, library_file
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 
@@ -258,6 +259,48 @@ def test_numpys_wheels_have_a_blas_that_is_found() -> None:
     assert (blas.address_of_products() == 0) is (blas.products() is None)
     found = blas.products()
     assert target_of("c", fast_math=False).options.blas_on_thread is bool(found and found.has_batches)
+
+
+def test_sizes_that_a_blas_of_32_bits_cannot_be_told_are_multiplied_without_it(
+    c_toolchain: Toolchain,
+) -> None:
+    shortened = blas_text("tm_multiply_f64(").replace("INT32_MAX", "63")
+    text = f"""
+    #include <stdbool.h>
+    #include <stdint.h>
+    {shortened}
+    void product(const tm_products *blas, int turned, int other,
+                 const int64_t *sizes, double *x, double *y, double *out)
+    {{
+        tm_blas = blas;
+        tm_multiply_f64(turned, other, sizes[0], sizes[1], sizes[2], x, sizes[3], y, sizes[4], out);
+    }}"""
+    called: list[int] = []
+    prototype = ctypes.CFUNCTYPE(
+        *(None, *[ctypes.c_int] * 6, ctypes.c_double, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p),
+        *(ctypes.c_int, ctypes.c_double, ctypes.c_void_p, ctypes.c_int),
+    )
+    narrow = prototype(lambda *arguments: called.append(arguments[3]))
+    products = blas.Products(None, ctypes.cast(narrow, ctypes.c_void_p), 0)
+    rng = np.random.default_rng(0)
+    with library_file(c_toolchain.compile(text)) as file:
+        function = ctypes.CDLL(str(file)).product
+        for rows, columns, length in ((64, 3, 4), (3, 64, 4), (3, 4, 64), (63, 7, 8)):
+            for turned in (False, True):
+                for other in (False, True):
+                    x = rng.normal(size=(length, rows) if turned else (rows, length))
+                    y = rng.normal(size=(columns, length) if other else (length, columns))
+                    out = np.full((rows, columns), np.nan)
+                    sizes = np.array([rows, columns, length, x.shape[1], y.shape[1]])
+                    data = [ctypes.c_void_p(array.ctypes.data) for array in (sizes, x, y, out)]
+                    function(ctypes.byref(products), turned, other, *data)
+                    if rows == 63:
+                        assert called.pop() == 63
+                    else:
+                        np.testing.assert_allclose(
+                            out, (x.T if turned else x) @ (y.T if other else y), atol=1e-12
+                        )
+    assert not called
 
 
 @pytest.mark.parametrize("writes", [False, True])

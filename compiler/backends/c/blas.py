@@ -25,9 +25,18 @@ static const tm_products *tm_blas;  // null where there are none
         if (tm_blas->is_wide) \\
             ((wide)tm_blas->field)(ROWS, left, right, rows, columns, length, 1, \\
                                   x, x_row, y, y_row, 0, out, columns); \\
-        else \\
+        else if ((rows | columns | length | x_row | y_row) <= INT32_MAX) \\
             ((usual)tm_blas->field)(ROWS, left, right, rows, columns, length, 1, \\
                                   x, x_row, y, y_row, 0, out, columns); \\
+        else  /* one of them is larger */ \\
+            for (int64_t i = 0; i < rows; i++) \\
+                for (int64_t j = 0; j < columns; j++) { \\
+                    type sum = 0; \\
+                    for (int64_t k = 0; k < length; k++) \\
+                        sum += x[turned ? k * x_row + i : i * x_row + k] \\
+                             * y[other_turned ? j * y_row + k : k * y_row + j]; \\
+                    out[i * columns + j] = sum; \\
+                } \\
     }
 """
 """Begins with a macro that defines the product of two matrices of a type."""
