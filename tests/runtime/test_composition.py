@@ -101,7 +101,7 @@ def test_pairs_of_transforms_compose(sample: Sample) -> None:
 @of_each_op(SUBJECTS)
 def test_every_pair_of_transforms_composes(sample: Sample) -> None:
     """All pairs for the first sample of each op, and for each of the others some of them."""
-    check_sample(PAIRS if sample in FIRST else chosen(PAIRS, 6, sample), sample)
+    check_sample(PAIRS if sample in FIRST else chosen(PAIRS, 4, sample), sample)
 
 
 @of_each_op(SUBJECTS, quick=FIRST)
@@ -139,7 +139,7 @@ def through_c(names: Composition, sample: Sample) -> Run | None:
 def groups() -> Iterator[object]:
     """A pair for every other subject; and, as slow ones, some for each."""
     some = [(chosen(PAIRS, 1, sample)[0], sample) for sample in FIRST[::2]]
-    more = [(names, sample) for sample in FIRST for names in chosen(PAIRS, 12, sample)]
+    more = [(names, sample) for sample in FIRST for names in chosen(PAIRS, 8, sample)]
     for start in range(0, len(some), TOGETHER // 2):
         yield pytest.param(some[start : start + TOGETHER // 2], id=f"some-{start}")
     for start in range(0, len(more), TOGETHER):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -63,13 +64,19 @@ NAMES = (
     "small long place",
     "small long sum of short numbers",
 )
-PARTS = {"cuda:sm_80": NAMES[::2], "cuda:sm_100": NAMES[1::2]}
+OTHERS = tuple(target for target in TARGETS if target != "cuda:sm_90")
+
 EVEN = ("halves", "doubles", "mixed", "long functions")
 """Elements of which no block has only a part, or a mask is the same for all that a thread loads at once."""
 
 needs_triton = pytest.mark.skipif(
     find_spec("triton") is None, reason="Triton is not installed; it is for Linux on x86"
 )
+
+
+def shared_out(target: str, names: Sequence[str]) -> Sequence[str]:
+    """All for one GPU; each of the others gets some, so that they together have them all."""
+    return names[OTHERS.index(target) :: len(OTHERS)] if target in OTHERS else names
 
 
 Facts = dict[str, list[dict[str, Any]]]
@@ -106,8 +113,7 @@ def compiled(target: str, *names: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_kernels_stay_in_registers_and_load_several_numbers_at_once(target: str) -> None:
-    """All on one GPU; the older and the newer one get every other kernel, so that both together have them all."""
-    found = built(target, *PARTS.get(target, NAMES))
+    found = built(target, *shared_out(target, NAMES))
     for name, kernels in found.items():
         for kernel in kernels:
             if target.startswith("cuda"):
@@ -190,6 +196,7 @@ def test_products_run_on_tensor_cores_within_registers_and_shared_memory(target:
     for name, kernels in found.items():
         for kernel in kernels:
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+            assert not kernel["tf32"], (name, kernel)
     for name in (
         "brain halves",
         "halves",
@@ -221,6 +228,7 @@ def test_attention_runs_on_tensor_cores_within_registers_and_shared_memory(targe
     for name, kernels in built(target, *names).items():
         for kernel in kernels:
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+            assert not kernel["tf32"], (name, kernel)
             if "halves" in name:
                 assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
 
@@ -229,8 +237,9 @@ def test_attention_runs_on_tensor_cores_within_registers_and_shared_memory(targe
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_golden_examples_and_all_that_is_compared_stay_in_registers(target: str) -> None:
-    names = [*(f"row {name}" for name in ROWS), *(f"example {example.name}" for example in EXAMPLES)]
-    assert all(built(target, *names).values())
+    rows = [f"row {name}" for name in ROWS]
+    examples = [f"example {example.name}" for example in EXAMPLES]
+    assert all(built(target, *examples, *shared_out(target, rows)).values())
 
 
 @needs_triton
@@ -241,6 +250,7 @@ def test_gradients_of_attention_run_on_tensor_cores_within_registers_and_shared_
     for name, kernels in built(target, *names).items():
         for kernel in kernels:
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+            assert not kernel["tf32"], (name, kernel)
             if "halves" in name and "256" not in name:
                 assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
 
@@ -274,7 +284,7 @@ FAST = (
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [target for target in TARGETS if target.startswith("cuda")])
 def test_fast_products_of_f32_run_on_tensor_cores_within_registers(target: str) -> None:
-    found = built(target, *FAST, *(f"fast {name}" for name in FAST))
+    found = built(target, "product of singles", *(f"fast {name}" for name in FAST))
     for name, kernels in found.items():
         for kernel in kernels:
             assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
