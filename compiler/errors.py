@@ -175,8 +175,8 @@ class MatrixShapeError(ShapeError, np.linalg.LinAlgError):
 class ConcretizationError(TracemillError, TypeError):
     """Python needs the value of a traced array, which is not known while tracing.
 
-    Happens at ``if x > 0``, ``while``, ``float(x)``, ``int(x)``, ``x.item()``, ``range(x)`` under
-    `compile` and `vmap`.
+    Happens at ``if x > 0``, ``while``, ``float(x)``, ``int(x)``, ``x.item()``, ``range(x)``, and at
+    ``table[x]`` of a list or of a NumPy array from outside, under `compile` and `vmap`.
 
     >>> import numpy as np, tracemill as tm
     >>> tm.compile(lambda x: x if x > 0 else -x)(1.0)
@@ -184,7 +184,8 @@ class ConcretizationError(TracemillError, TypeError):
     tracemill.compiler.errors.ConcretizationError: bool(x), as in `if` or `while`, needs the value of...
 
     Fix: ``np.where(condition, a, b)`` instead of ``if``; mark the argument static (``static_argnums``) if
-    it is a setting rather than data. Uncompiled `grad`, `vjp` and `jvp` know the values, and Python control
+    it is a setting rather than data; ``np.take(table, x)`` or ``np.asarray(table)[x]`` instead of
+    ``table[x]``. Uncompiled `grad`, `vjp` and `jvp` know the values, and Python control
     flow on them works.
     """
 

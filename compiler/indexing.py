@@ -21,10 +21,22 @@ from .functions import (
     transpose,
     where,
 )
+from .interval_behind import interval_behind
 from .ir import Constant, Shape, Value
 from .range_behind import range_behind
 from .storage import Flip, Reshape, Slice, Storage, Strides, View
-from .symbolic_size import SymbolicSize, greatest, is_known, joint_shape, least, maximum, same_shape, suppose
+from .symbolic_size import (
+    SymbolicSize,
+    greatest,
+    is_empty,
+    is_known,
+    joint_shape,
+    least,
+    maximum,
+    same_shape,
+    suppose,
+    where_all,
+)
 from .trace import bind
 from .tracing import require_trace, user_location
 
@@ -238,16 +250,37 @@ def wrap_index(index: Value, dim: int, axis: int) -> Value:
 
 
 def _check_range(index: Value, dim: Any, axis: int) -> None:
-    """Refuse numbers of a range that are out of range. Where that depends on sizes, the program is for the answer."""
-    found = range_behind(require_trace(), index)
-    if found is None or found.ends is None:
+    """Refuse what follows from sizes and is out of range. Where that depends on sizes, the program is for the answer.
+
+    Of numbers that are computed from arguments as well, nothing is asked: there, the nearest entry is taken.
+    """
+    if is_empty(index.shape):
         return
-    low, high = found.ends
-    for entry, fits in ((low, low >= -dim), (high, high < dim)):
-        if not fits and found.count >= 1:
-            raise OutOfBoundsError(
-                f"index {entry} is out of bounds for axis {axis} with size {dim}", user_location()
-            )
+    trace = require_trace()
+    while trace.parent is not None and (outer := trace.outer_value(index)) is not None:
+        trace, index = trace.parent, outer
+    with where_all(dim >= 1 for dim in index.shape):  # without entries, nothing is out of range
+        found = interval_behind(trace, index)
+        facts: list[Any] = []
+        if found is not None:
+            (low, high), facts = found[0], [*found[1]]
+            facts += low >= -dim, high < dim
+            if all(map(is_known, facts)):
+                return
+    progression = range_behind(trace, index)
+    if progression is not None and progression.ends is not None:
+        for entry in progression.ends:
+            if not -dim <= entry < dim and progression.count >= 1:
+                raise OutOfBoundsError(
+                    f"index {entry} is out of bounds for axis {axis} with size {dim}", user_location()
+                )
+        return
+    if trace.depends_on_arguments(index) or (facts and all(facts)):
+        return
+    known = trace.at_these_sizes(index, "whether an index is out of bounds is not known for other sizes")
+    if known is not None and known.size:
+        _in_range(int(known.min()), dim, axis)
+        _in_range(int(known.max()), dim, axis)
 
 
 def convert_index(index: Value) -> Value:

@@ -4,7 +4,7 @@ Comparisons of symbolic sizes may be undecided, and Python's ``if`` then takes w
 becomes a guard of the program. `is_known`, `same_shape` and `typical` make none: they are for what may be either way.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
@@ -139,6 +139,19 @@ def typical(size: Any) -> int:
 def is_known(fact: Any) -> bool:
     """Whether a comparison holds for all sizes that the program is for; of ints, whether it holds."""
     return fact.is_known if isinstance(fact, SymbolicFact) else bool(fact)
+
+
+@contextmanager
+def where_all(facts: Iterable[Any]) -> Generator[None]:
+    """Within the block, what is known is known of sizes for which these hold."""
+    unknown = [fact for fact in facts if not is_known(fact)]
+    if not unknown:
+        yield
+        return
+    from .shapes.scope import supposing
+
+    with supposing(*unknown):
+        yield
 
 
 def is_one(size: Any) -> bool:

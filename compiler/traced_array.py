@@ -3,7 +3,8 @@
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
@@ -16,6 +17,7 @@ from .errors import (
     IndexTypeError,
     ShapeError,
     TracemillError,
+    UndecidedDimError,
     UnsupportedAttributeError,
     UnsupportedFunctionError,
 )
@@ -26,6 +28,7 @@ from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .outside import Outside
 from .sizes_of_values import comparison_behind, ratio_behind, rounded_quotient, size_behind
 from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
+from .subscripts import subscript_at_work
 from .symbolic_size import SymbolicFact, SymbolicSize
 from .trace import bind
 from .tracing import Trace, array_type, current_trace, is_library, require_trace, user_location
@@ -255,6 +258,7 @@ class TracedArray:
         if self.is_scalar:
             raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
         items = index_items(index)
+        check_fits(new, self.dtype)
         update = as_value(new, self.dtype)
         masked = masked_part(self.shape, items, update)
         if masked is None:
@@ -281,15 +285,18 @@ class TracedArray:
         """The elements if they follow from what is known while tracing, else None."""
         return self._trace.concrete(self.value)
 
-    def _need(self, what: str, hint: str = "") -> Any:
-        """The elements for Python, which takes symbolic sizes as they are for the call at hand."""
+    def _known_here(self) -> Any:
+        """The elements if they are known, where symbolic sizes are what they are for the call at hand, else None."""
         known = self.concrete()
         if known is None and (size := size_behind(self._trace, self.value)) is not None:
             known = np.asarray(operator.index(size))
         if known is None and (comparison := comparison_behind(self._trace, self.value)) is not None:
             known = np.asarray(bool(comparison))
-        if known is None:
-            known = self._trace.at_these_sizes(self.value)
+        return self._trace.at_these_sizes(self.value) if known is None else known
+
+    def _need(self, what: str, hint: str = "") -> Any:
+        """The elements for Python."""
+        known = self._known_here()
         if known is None:
             raise ConcretizationError(
                 f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where or "
@@ -303,18 +310,28 @@ class TracedArray:
         return bool(self._need("bool(x), as in `if` or `while`,"))
 
     def __int__(self) -> int:
+        self._check_place(_WHERE_NUMBERS_ARE_STORED)
         return int(self._need("int(x)"))
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu" or self.ndim:
-            raise ArgumentTypeError("only integer scalar arrays can be used as an index", user_location())
-        return int(self._need("an index or a size"))
+            raise ArgumentTypeError(
+                f"only integer scalar arrays can be used as an index or a size, not {self.type}. "
+                "A list takes no others: np.asarray(entries)[i]",
+                user_location(),
+            )
+        self._check_place(_WHERE_INTS_ARE_PLACES)
+        return int(
+            self._need("an index or a size", ". tm.fori_loop(0, n, …) stands for a loop over range(n)")
+        )
 
     def __float__(self) -> float:
+        self._check_place(_WHERE_NUMBERS_ARE_STORED)
         self._refuse_to_detach("float(x)")
         return float(self._need("float(x)"))
 
     def __complex__(self) -> complex:
+        self._check_place(_WHERE_NUMBERS_ARE_STORED)
         self._refuse_to_detach("complex(x)")
         return complex(self._need("complex(x)"))
 
@@ -355,7 +372,22 @@ class TracedArray:
         self._refuse_to_detach("x.tolist()")
         return self._need("x.tolist()").tolist()
 
+    def _check_place(self, fixes: Mapping[str, tuple[str, str]]) -> None:
+        """An error for what is in brackets, and not known, says what to write instead."""
+        place: str | None = subscript_at_work()
+        if place is None or place not in fixes or self._known_here() is not None:
+            return
+        if place == "entry" and "mask" in fixes:
+            if self.dtype.kind not in "iub":
+                raise _index_type_error(str(self.type))
+            place = "mask" if self.dtype.kind == "b" else place
+        what, fix = fixes[place]
+        raise ConcretizationError(
+            f"{what} a traced {self.type}, whose value is not known while tracing: {fix}", user_location()
+        )
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self._check_place(_WHERE_ARRAYS_ARE_PLACES)
         self._refuse_to_detach("turning a traced array into a NumPy array", _IN_A_LIST)
         return np.array(self._need("turning it into a NumPy array", _IN_A_LIST), dtype)
 
@@ -375,6 +407,7 @@ class TracedArray:
         )
 
     def __hash__(self) -> int:
+        self._check_place(_LOOKED_UP)
         raise ArgumentTypeError(
             f"a traced {self.type} cannot be hashed, as NumPy's arrays cannot: keep it in a list or as a value of a "
             "dict, not as a key or in a set",
@@ -435,10 +468,42 @@ def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., An
 
 
 _IN_A_LIST = (
-    ". NumPy's arrays take no traced index: np.take(table, i) instead of table[i], or np.asarray(table)[i]. Ufuncs and "
-    "their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
+    ". Ufuncs and their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
     "np.logical_and.reduce([x, y])"
 )
+_ASARRAY = "np.asarray(table)[i] = … writes to a NumPy array in a traced function"
+_WHERE_INTS_ARE_PLACES = {
+    "entry": (
+        "a list or a tuple is indexed by",
+        "np.asarray(entries)[i] takes one of several numbers, or arrays of one shape, and tm.switch(i, functions) "
+        "calls one of several functions",
+    ),
+    "slice": (
+        "a slice begins or ends at",
+        "its length must be known. np.take(x, i + np.arange(3)) are 3 entries from `i` on, and "
+        "np.where(np.arange(len(x)) < i, x, 0) keeps the shape",
+    ),
+    "write": (
+        "a list or a slice is written to at",
+        f"{_ASARRAY}, and np.asarray(table)[i + np.arange(3)] = … to several entries. Lists keep what is known alone",
+    ),
+}
+_WHERE_ARRAYS_ARE_PLACES = {
+    "entry": (
+        "a NumPy array is indexed by",
+        "np.take(table, i) instead of table[i], or np.asarray(table)[i]",
+    ),
+    "mask": (
+        "a NumPy array is indexed by",
+        "np.where(mask, table, fill) keeps the shape, and tracemill.numpy.extract(mask, table, size=) has a known one",
+    ),
+    "write": ("a NumPy array is written to by, or at,", _ASARRAY),
+}
+_WHERE_NUMBERS_ARE_STORED = {"write": _WHERE_ARRAYS_ARE_PLACES["write"]}
+_LOOKED_UP = {
+    "entry": ("a dict is looked up by", "np.take(table, i) of an array, or tm.switch(i, functions)"),
+    "write": ("a dict is written to at", f"an array can be the table: {_ASARRAY}"),
+}
 _NO_MEMORY = frozenset(("base", "ctypes", "data", "flags", "strides"))
 _SAME_AS_FUNCTION = frozenset(
     """
@@ -491,7 +556,7 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
     Python numbers and weak scalars become `weak_dtype` if it is given.
     """
     if isinstance(x, TracedArray):
-        return convert(x.value, weak_dtype) if x.weak and weak_dtype is not None else x.value
+        return _weak_value(x, weak_dtype) if x.weak and weak_dtype is not None else x.value
     if isinstance(x, Value):
         return x
     if isinstance(x, np.generic):
@@ -519,15 +584,48 @@ def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
     raise ArgumentTypeError(f"expected an array, not {type(x).__name__}: {x!r:.80}", user_location())
 
 
+def _weak_value(x: TracedArray, dtype: DType) -> Value:
+    """A number of Python's in the dtype of what it meets."""
+    check_fits(x, dtype)
+    return convert(x.value, dtype)
+
+
 def size_value(size: Any, dtype: DType | None = None) -> Value:
-    """A symbolic size as a number. As with Python's ints, one that the integer dtype cannot hold is an error."""
-    if dtype is not None and dtype.kind in "iu" and dtype != INT64:
-        limits = np.iinfo(dtype)
-        is_above = dtype.itemsize < INT64.itemsize and not size <= int(limits.max)
-        if is_above or not size >= int(limits.min):
-            raise OverflowError(f"{size!r} is a Python integer out of bounds for {dtype}")
-    value = bind("size", of=size)
-    return value if dtype is None else convert(value, dtype)
+    """A symbolic size as a number."""
+    if dtype is None:
+        return bind("size", of=size)
+    check_fits(size, dtype)
+    return convert(bind("size", of=size), dtype)
+
+
+def check_fits(x: Any, dtype: DType) -> None:
+    """Refuse, as NumPy does, numbers of Python's that an integer dtype cannot hold, sizes among them, also in lists."""
+    if dtype.kind not in "iu":
+        return
+    if isinstance(x, (list, tuple)):
+        for one in x:
+            check_fits(one, dtype)
+    elif type(x) in (int, float):
+        np.asarray(x, dtype)
+    elif isinstance(x, SymbolicSize):
+        _check_size_fits(x, dtype)
+    elif isinstance(x, TracedArray) and x.weak is int and dtype != INT64:
+        trace, value = x._trace, x.value
+        size = size_behind(trace, value)
+        if size is None and not trace.depends_on_arguments(value):  # such as a power
+            size = int(trace.at_these_sizes(value))  # type: ignore[arg-type]
+        check_fits(size, dtype)
+
+
+def _check_size_fits(size: Any, dtype: DType) -> None:
+    if dtype == INT64:
+        return  # sizes are no larger
+    limits = np.iinfo(dtype)
+    is_above = dtype.itemsize < INT64.itemsize and not size <= int(limits.max)
+    if is_above or not size >= int(limits.min):
+        with suppress(UndecidedDimError):  # where none of all declared sizes fits
+            size = operator.index(size)
+        raise OverflowError(f"Python integer {size!r} out of bounds for {dtype}")
 
 
 def _fits(size: SymbolicSize) -> bool:

@@ -73,6 +73,8 @@ class Trace(Builder):
         self.input_names: list[str] = []
         self.captured: list[Storage | Array | Outside | Lane] = []
         """What lies behind the inputs that come after the arguments."""
+        self.ends: dict[Value, tuple[Any, Any]] = {}
+        """Between which sizes, both included, the entries of values lie, where what computes them does not tell."""
         self.frozen: list[Array] = []
         """Captured arrays whose values the trace has relied on."""
         self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
@@ -103,6 +105,7 @@ class Trace(Builder):
         self._storages.clear()
         self._known.clear()
         self._producer.clear()
+        self.ends.clear()
         self.frozen.clear()
 
     def new_storage(self, value: Value) -> Storage:
@@ -173,6 +176,11 @@ class Trace(Builder):
         index = self.inputs.index(value) - (len(self.inputs) - len(self.captured))
         return self.captured[index] if index >= 0 else None
 
+    def outer_value(self, value: Value) -> Value | None:
+        """What the enclosing trace has where an input stands for an array of its; None for all else."""
+        behind = self.captured_behind(value) if value in self.inputs else None
+        return behind.value if isinstance(behind, Storage) and behind.trace is self.parent else None
+
     def is_captured(self, storage: Storage) -> bool:
         """Whether it stands for memory from outside of this trace."""
         return any(storage is one for one in self._storages.values())
@@ -210,12 +218,12 @@ class Trace(Builder):
             stack.pop()
         return self._look_up(value)
 
-    def at_these_sizes(self, value: Value) -> "Array | None":
+    def at_these_sizes(self, value: Value, because: str = "") -> "Array | None":
         """As `concrete`, also if it follows from symbolic sizes, which then are what they are for the call at hand."""
         found = self.concrete(value)
-        return self._computed_at_these_sizes(value) if found is None else found
+        return self._computed_at_these_sizes(value, because) if found is None else found
 
-    def _computed_at_these_sizes(self, value: Value) -> "Array | None":
+    def _computed_at_these_sizes(self, value: Value, because: str) -> "Array | None":
         calls: list[Call] = []
         seen: set[Value] = set()
         stack = [value]
@@ -232,7 +240,9 @@ class Trace(Builder):
         found: dict[Value, Array] = {}
         for call in sorted(dict.fromkeys(calls), key=order.__getitem__):
             inputs = [found[v] if v in found else self._look_up(v) for v in call.inputs]
-            fixed = replace(call, params={name: _fixed(param) for name, param in call.params.items()})
+            fixed = replace(
+                call, params={name: _fixed(param, because) for name, param in call.params.items()}
+            )
             with not_recording(), np.errstate(all="ignore"):
                 found.update(zip(call.outputs, map(np.asarray, run_call(fixed, inputs)), strict=True))
         return found[value]
@@ -269,11 +279,11 @@ _ESCAPED = (
 )
 
 
-def _fixed(param: Any) -> Any:
+def _fixed(param: Any, because: str) -> Any:
     """A parameter with ints for symbolic sizes, as they are for the call at hand."""
     if isinstance(param, SymbolicSize):
-        return param.__index__()
-    return tuple(map(_fixed, param)) if isinstance(param, tuple) else param
+        return param.whole(because)
+    return tuple(_fixed(one, because) for one in param) if isinstance(param, tuple) else param
 
 
 def is_library(file: str) -> bool:

@@ -18,6 +18,7 @@ from ..traced_array import (
     array_on,
     as_size,
     as_value,
+    check_fits,
     contains_size,
     contains_traced,
     is_numpy_array,
@@ -107,7 +108,9 @@ def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: st
     ):
         return object  # type: ignore[no-any-return]
     value = as_value(object)
-    value = convert(value, as_dtype(dtype, value.dtype))
+    chosen = as_dtype(dtype, value.dtype)
+    check_fits(object, chosen)
+    value = convert(value, chosen)
     if value.ndim < ndmin:
         value = bind("reshape", value, shape=(*(1,) * (ndmin - value.ndim), *value.shape))
     return new_array(value)
@@ -212,7 +215,13 @@ def _symbolic_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any =
     if type(start) is not int or start != 0:
         positions = add(positions, start)
     default = np.result_type(0, *[x for x in given if isinstance(x, np.integer)])
-    return new_array(convert(positions, as_dtype(dtype, default)))
+    chosen = as_dtype(dtype, default)
+    for count, entry in enumerate(
+        (start, start + step)
+    ):  # NumPy makes the others of these two, and lets them wrap
+        if isinstance(entry, SymbolicSize) and chosen.kind in "iu" and chosen != INT64 and length > count:
+            check_fits(entry, chosen)
+    return new_array(convert(positions, chosen))
 
 
 def _symbolic_range_of_floats(given: tuple[Any, Any, Any], dtype: Any) -> TracedArray:

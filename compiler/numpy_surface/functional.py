@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentValueError
+from ..traced_array import check_fits
 from .axes import normalize_axes, normalize_axis
 from .registry import implements
 from .ufuncs import as_array
@@ -62,6 +63,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     result: Any = np.zeros_like(array)
     for condition, function in zip(conditions, functions, strict=True):
         value: Any = function(array, *args, **kw) if callable(function) else function
+        check_fits(value, array.dtype)
         result = np.where(condition, as_array(value).astype(array.dtype), result)
     return result
 

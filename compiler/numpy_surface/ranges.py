@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import INT64, DType
+from ..dtypes import FLOAT64, INT64, DType
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
 from ..functions import broadcast_to, concatenate, constant, convert, iota
 from ..functions import reshape as reshape_value
 from ..interception import intercepts, replaces
 from ..ir import Shape, Value
-from ..symbolic_size import is_symbolic_shape
+from ..symbolic_size import SymbolicSize, is_known, is_symbolic_shape
 from ..traced_array import TracedArray, as_size, as_value, weak_or_dtype
+from ..tracing import require_trace
 from .axes import normalize_axis
 from .creation import arange, as_dtype, as_shape, constants_of, intercepts_constants, new_array
 from .registry import implements
@@ -55,7 +56,14 @@ def linspace(
         points = np.floor(points)
     result = moveaxis(points.astype(wanted), 0, normalize_axis(axis, points.ndim))
     result = new_array(result.value)
+    if _is_whole(start) and _is_whole(stop) and common == FLOAT64 and is_known(start <= stop):
+        require_trace().ends[result.value] = start, stop
     return (result, step) if retstep else result
+
+
+def _is_whole(x: Any) -> bool:
+    """Whether an end is an int or a size."""
+    return isinstance(x, SymbolicSize) or type(x) is int
 
 
 def _as_arrays(values: list[Value], dtype: DType) -> list[Any]:

@@ -10,6 +10,7 @@ from ..errors import ShapeError
 from ..functions import full
 from ..symbolic_size import is_known, is_symbolic_shape, maximum, quotient
 from ..traced_array import as_size
+from ..tracing import require_trace
 from .creation import arange, constants_of, intercepts_constants, known_number, new_array
 from .registry import implements
 
@@ -70,11 +71,17 @@ def _triangle(side: Any) -> Any:
 
 def _positions(lengths: Any, first: Any, count: Any) -> Any:
     """Row and column of each of `count` entries, where each row has so many, from its first column on."""
-    ends = np.cumsum(lengths)
+    side, trace = lengths.shape[0], require_trace()
+    ends: Any = np.cumsum(lengths)
+    trace.ends[ends.value] = 0, count
     row_ends = new_array(full((count + 1,), 0, INT64))
     np.add.at(row_ends, ends, 1)
-    rows = np.cumsum(row_ends)[:-1]
-    return rows, arange(count) + (first + lengths - ends)[rows]
+    running: Any = np.cumsum(row_ends)
+    rows = new_array(running[:-1].value)
+    trace.ends[rows.value] = 0, side - 1
+    columns = arange(count) + (first + lengths - ends)[rows]
+    trace.ends[columns.value] = 0, side - 1
+    return rows, columns
 
 
 def _positions_from(function: Any, of_sizes: Callable[..., Any]) -> None:

@@ -284,6 +284,15 @@ def answering(answers: Answers) -> Generator[None]:
 
 
 @contextmanager
+def supposing(*facts: Comparison | bool) -> Generator[None]:
+    """Within the block, and in this context alone, these hold as well. What is not known there, is an error."""
+    answers = ANSWERS.get() or Dim.answers
+    known = answers.assumptions if isinstance(answers, Declared | Observed) else nothing()
+    with answering(Declared(known.adding(*facts), is_for_user=answers.is_for_user)):
+        yield
+
+
+@contextmanager
 def making_kernel(location: Any) -> Generator[None]:
     """Within the block, what is asked where no line of the user's is at work is asked for the kernel of this line."""
     token = _KERNEL.set(location)

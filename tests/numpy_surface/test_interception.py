@@ -14,6 +14,7 @@ from tracemill.compiler.errors import (
     ArgumentTypeError,
     ConcretizationError,
     EscapedTracerError,
+    IndexTypeError,
     RandomStateError,
 )
 from tracemill.compiler.traced_array import is_traced
@@ -167,8 +168,7 @@ def test_the_global_random_state_is_refused_by_name(draw: Callable[[], Any]) -> 
         (lambda x: int(x[0]), r"int\(x\)"),
         (lambda x: x.tolist(), r"x\.tolist\(\)"),
         (lambda x: x[0].item(), r"x\.item\(\)"),
-        (lambda x: [0, 1, 2][x[0].astype(int)], "an index or a size"),
-        (lambda x: range(x.sum().astype(int)), "an index or a size"),
+        (lambda x: range(x.sum().astype(int)), r"an index or a size(.|\n)*tm\.fori_loop\(0, n, …\)"),
         (lambda x: 3.0 in x, "if"),
         (lambda x: round(x[0]), r"int\(x\)"),
         (lambda x: complex(x[0]), r"complex\(x\)"),
@@ -180,6 +180,68 @@ def test_a_question_that_needs_the_value_names_the_fix_and_the_line(
 ) -> None:
     with pytest.raises(ConcretizationError, match=rf"{match}(.|\n)*at test_interception\.py:\d+"):
         run_traced(use, ROW.copy())
+
+
+def _store(table: Any, place: Any, value: Any) -> None:
+    table[place] = value
+
+
+@pytest.mark.parametrize(
+    ("use", "match"),
+    [
+        (
+            lambda i: ROW[i],
+            r"a NumPy array is indexed by a traced i64\[\].*np\.take\(table, i\) instead of table\[i\]",
+        ),
+        (lambda i: ROW[:, None][i, 0], r"a NumPy array is indexed by.*or np\.asarray\(table\)\[i\]"),
+        (
+            lambda i: ROW[i > ROW],
+            r"a NumPy array is indexed by a traced bool\[4\].*np\.where\(mask, table, fill\)",
+        ),
+        (lambda i: ROW[i:], r"a slice begins or ends at.*np\.take\(x, i \+ np\.arange\(3\)\)"),
+        (
+            lambda i: [1.0, 2.0][i],
+            r"a list or a tuple is indexed by.*np\.asarray\(entries\)\[i\].*tm\.switch\(i, functions\)",
+        ),
+        (lambda i: [1.0, 2.0][:i], "a slice begins or ends at"),
+        (lambda i: {0: 1.0}[i], r"a dict is looked up by.*np\.take\(table, i\) of an array"),
+        (
+            lambda i: _store(ROW, i, 1.0),
+            r"a NumPy array is written to by, or at.*np\.asarray\(table\)\[i\] = …",
+        ),
+        (
+            lambda i: _store(ROW, 0, i),
+            r"a NumPy array is written to by, or at.*np\.asarray\(table\)\[i\] = …",
+        ),
+        (lambda i: _store([1.0], i, 2.0), "a list or a slice is written to at"),
+        (lambda i: _store({}, i, 2.0), "a dict is written to at"),
+    ],
+)
+@pytest.mark.parametrize("around", ["vmap", "compile", "scan", "fori_loop"])
+def test_what_is_no_traced_array_takes_no_traced_index_and_says_what_to_write(
+    use: Callable[[Any], Any], match: str, around: str
+) -> None:
+    called: dict[str, Callable[[], Any]] = {
+        "vmap": lambda: tm.vmap(use)(np.arange(2)),
+        "compile": lambda: tm.compile(use)(1),
+        "scan": lambda: tm.scan(lambda _, i: (None, use(i)), None, np.arange(2)),
+        "fori_loop": lambda: tm.fori_loop(0, 2, lambda i, y: y + use(i), 0.0),
+    }
+    with pytest.raises(ConcretizationError, match=rf"{match}(.|\n)*at test_interception\.py:\d+"):
+        called[around]()
+
+
+def test_what_an_index_error_says_to_write_works() -> None:
+    def places(i: Any) -> Any:
+        entry = np.take(ROW, i) + np.asarray(ROW)[i] + np.asarray([3.0, 4.0])[i]
+        return entry, np.take(ROW, i + np.arange(2)), np.where(np.arange(4) < i, ROW, 0)
+
+    for i, found in enumerate(zip(*tm.vmap(places)(np.arange(2)), strict=True)):
+        for ours, theirs in zip(found, places(i), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(IndexTypeError, match=r"integer or boolean arrays are valid indices, not f64\[\]"):
+        tm.vmap(lambda x: ROW[x])(np.ones(3))
+    assert tm.grad(lambda x: [2.0, 3.0][np.argmax(x)] * np.sum(x))(ROW[:2]).tolist() == [3.0, 3.0]
 
 
 def test_what_is_known_can_be_asked_for() -> None:

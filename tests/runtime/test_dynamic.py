@@ -32,6 +32,7 @@ from tracemill.compiler.errors import (
     RecompileError,
     RecompileWarning,
     TransformTypeError,
+    UndecidedDimError,
     UndeterminedDimError,
 )
 from tracemill.runtime.built import statistics
@@ -387,6 +388,65 @@ def test_a_size_below_what_an_integer_dtype_holds_is_refused_as_numpy_does() -> 
             np.testing.assert_array_equal(f(np.ones(n, dtype)), np.ones(n, dtype) + (8 - n))
         with pytest.raises(OverflowError, match="out of bounds"):
             f(np.ones(largest + 1, dtype))
+
+
+def _changed(x: np.ndarray, change: Callable[[np.ndarray], None]) -> np.ndarray:
+    x = x.copy()
+    change(x)
+    return x
+
+
+_MEETING_PIXELS: list[Callable[[np.ndarray, int], Any]] = [
+    lambda x, n: n * x,
+    lambda x, n: n - x,
+    lambda x, n: np.maximum(n, x),
+    lambda x, n: (40 - n) * x,
+    lambda x, n: 2 ** (n // 9) * x,
+    lambda x, n: x[0] + n * 2 // 2,
+    lambda x, n: np.array(n, x.dtype) + np.array([[n, 1]], x.dtype),
+    lambda x, n: _changed(x, lambda y: y.__setitem__(slice(1, 3), [n, 1])),
+    lambda x, n: _changed(x, lambda y: np.put(y, [0, 1], [n, 2])),
+    lambda x, n: _changed(x, lambda y: np.putmask(y, y > 3, (n, n))),
+    lambda x, n: np.insert(x, 0, n),
+    lambda x, n: np.piecewise(x, [x > 3], [n, 0]),  # pyright: ignore[reportCallIssue]
+    lambda x, n: np.arange(n - 2, n + 2, dtype=x.dtype),
+    lambda x, n: np.arange(0, 3 * n, n, dtype=x.dtype),
+    lambda x, n: tm.vmap(lambda row: n * row)(x),
+    lambda x, n: n < x,
+]
+
+
+@pytest.mark.parametrize("meet", _MEETING_PIXELS)
+def test_what_an_integer_dtype_cannot_hold_is_refused_as_numpy_does(
+    meet: Callable[[np.ndarray, int], Any],
+) -> None:
+    functions: list[Callable[..., Any]] = [lambda x: meet(x, 9 * len(x)), lambda x: meet(x, 90)]
+    for compiled in functions:
+        f = tm.compile(compiled, dynamic=True, on_recompile="ignore")
+        for dtype in (np.uint8, np.int8, np.uint64):
+            for n in (10, 4, 12, 40, 20):
+                x = np.arange(1, n + 1).astype(dtype)
+                try:
+                    expected = compiled(x)
+                except OverflowError as error:
+                    with pytest.raises(OverflowError, match=str(error)):
+                        f(x)
+                else:
+                    found = f(x)
+                    assert found.dtype == expected.dtype
+                    np.testing.assert_array_equal(found, expected)
+
+
+def test_sizes_ask_nothing_of_dtypes_that_hold_them_and_are_declared_for_others() -> None:
+    for dtype in (np.int64, np.float16, np.complex64):
+        f = tm.compile(lambda x: 9 * len(x) * x + np.array([len(x)], x.dtype), dynamic=True)
+        assert not f.lower(np.ones(5, dtype)).guards.guards
+    scaled = tm.export(lambda x: 9 * len(x) * x, "x: u8[N]", constraints="N in 1..28").function()
+    np.testing.assert_array_equal(scaled(np.ones(28, np.uint8)), np.full(28, 252, np.uint8))
+    with pytest.raises(UndecidedDimError, match="N <= 28"):
+        tm.export(lambda x: 9 * len(x) * x, "x: u8[N]", constraints="N in 1..100")
+    with pytest.raises(OverflowError, match=r"integer 9\*N out of bounds for uint8"):
+        tm.export(lambda x: 9 * len(x) * x, "x: u8[N]", constraints="N in 29..100")
 
 
 @pytest.mark.usefixtures("c_toolchain")

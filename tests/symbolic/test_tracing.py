@@ -213,7 +213,7 @@ def test_a_size_that_an_integer_dtype_cannot_hold_is_an_error_as_a_python_int_is
     types = program.types()
     with (
         answering(Observed({"B": 300})),
-        pytest.raises(OverflowError, match="B is a Python integer out of bounds for uint8"),
+        pytest.raises(OverflowError, match="Python integer 300 out of bounds for uint8"),
     ):
         traced(program, types)
 

@@ -1,0 +1,37 @@
+"""What the user's code does with brackets where Python or NumPy asks for the value of an index: for messages."""
+
+import dis
+import sys
+from types import FrameType
+from typing import Literal, TypeAlias
+
+from .tracing import is_library
+
+Subscript: TypeAlias = Literal["entry", "slice", "write"]
+_WRITES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR"})
+
+
+def subscript_at_work() -> Subscript | None:
+    """Whether the line of the user's that is at work reads an entry, reads a slice, or writes; None for all else."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    before = ""
+    for instruction in dis.get_instructions(frame.f_code):
+        if instruction.offset >= frame.f_lasti:
+            return _meaning(instruction, before)
+        before = instruction.opname
+    return None
+
+
+def _meaning(instruction: dis.Instruction, before: str) -> Subscript | None:
+    name = instruction.opname
+    if name in _WRITES:
+        return "write"
+    if name == "BINARY_SLICE":
+        return "slice"
+    if name == "BINARY_SUBSCR" or (name == "BINARY_OP" and instruction.argrepr == "[]"):
+        return "slice" if before == "BUILD_SLICE" else "entry"
+    return None
