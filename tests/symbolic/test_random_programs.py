@@ -71,9 +71,9 @@ def test_one_compilation_of_gradients_serves_all_sizes(program: Program) -> None
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(programs())
-def test_a_thousand_gradients(program: Program) -> None:
+def test_five_hundred_gradients(program: Program) -> None:
     check_gradient(program)
 
 
@@ -87,7 +87,7 @@ def test_ten_thousand_programs(program: Program) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(programs(steps=10))
 def test_in_c(program: Program) -> None:
     check(program, "c", with_fixed=False)

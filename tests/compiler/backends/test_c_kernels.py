@@ -188,7 +188,8 @@ def test_sums_err_no_more_than_numpys(
 ) -> None:
     x = hard(count, dtype, kind)
     exact = np.sum(x.astype(np.longdouble))
-    bound = 8 * np.finfo(x.dtype).eps * float(np.sum(np.abs(x), dtype=np.longdouble))
+    # Of 128 numbers, the narrowest vectors add 64 to one another, each time with half a unit.
+    bound = 32 * np.finfo(x.dtype).eps * float(np.sum(np.abs(x), dtype=np.longdouble))
     ours, numpys = abs(summing(x) - exact), abs(np.sum(x, dtype=x.dtype) - exact)
     assert ours <= max(2 * numpys, bound)
 
