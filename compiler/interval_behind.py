@@ -162,7 +162,9 @@ class _Reader:
         if call.op == "multiply":  # by a half, a quarter, …
             x, scale = (by, left) if isinstance(left, Constant) else (x, right)
             share = 0.0 if not isinstance(scale, Constant) or scale.ndim else float(scale.array)
-            by = (int(1 / share),) * 2 if share > 0 and frexp(share)[0] == 0.5 and share >= 2**-16 else None
+            by = None
+            if share >= 2**-16 and frexp(share)[0] == 0.5:
+                by = int(1 / share), int(1 / share)
         if x is None or by is None:
             return None
         with where_all(size <= _LONGEST for size in _sizes(x[1])):

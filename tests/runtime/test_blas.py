@@ -276,9 +276,9 @@ def test_sizes_that_a_blas_of_32_bits_cannot_be_told_are_multiplied_without_it(
         tm_multiply_f64(turned, other, sizes[0], sizes[1], sizes[2], x, sizes[3], y, sizes[4], out);
     }}"""
     called: list[int] = []
+    integer, number, pointer = ctypes.c_int, ctypes.c_double, ctypes.c_void_p
     prototype = ctypes.CFUNCTYPE(
-        *(None, *[ctypes.c_int] * 6, ctypes.c_double, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p),
-        *(ctypes.c_int, ctypes.c_double, ctypes.c_void_p, ctypes.c_int),
+        None, *[integer] * 6, number, pointer, integer, pointer, integer, number, pointer, integer
     )
     narrow = prototype(lambda *arguments: called.append(arguments[3]))
     products = blas.Products(None, ctypes.cast(narrow, ctypes.c_void_p), 0)

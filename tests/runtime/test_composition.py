@@ -139,7 +139,7 @@ def through_c(names: Composition, sample: Sample) -> Run | None:
 def groups() -> Iterator[object]:
     """A pair for every other subject; and, as slow ones, some for each."""
     some = [(chosen(PAIRS, 1, sample)[0], sample) for sample in FIRST[::2]]
-    more = [(names, sample) for sample in FIRST for names in chosen(PAIRS, 8, sample)]
+    more = [(names, sample) for sample in FIRST for names in chosen(PAIRS, 6, sample)]
     for start in range(0, len(some), TOGETHER // 2):
         yield pytest.param(some[start : start + TOGETHER // 2], id=f"some-{start}")
     for start in range(0, len(more), TOGETHER):
