@@ -374,6 +374,8 @@ class TracedArray:
 
     def _check_place(self, fixes: Mapping[str, tuple[str, str]]) -> None:
         """An error for what is in brackets, and not known, says what to write instead."""
+        if self.concrete() is not None:  # so that to look at the user's code costs nothing where it works
+            return
         place: str | None = subscript_at_work()
         if place is None or place not in fixes or self._known_here() is not None:
             return
