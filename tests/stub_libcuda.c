@@ -230,6 +230,7 @@ static void appended(Queue *queue, Work work)
 }
 
 static void finish(Stream *stream);
+static void finish_until(Event *event, long turn);
 
 static void let_go(Event *event)
 {
@@ -269,7 +270,7 @@ static void step(Stream *stream, Work *work)
         let_go(work->event);
         break;
     case WAIT:
-        if (work->event->done < work->turn) finish(work->event->stream);
+        finish_until(work->event, work->turn);
         let_go(work->event);
         break;
     }
@@ -279,6 +280,11 @@ static void step(Stream *stream, Work *work)
 static void finish(Stream *stream)
 {
     for (Work *work; (work = taken(&stream->queue));) step(stream, work);
+}
+
+static void finish_until(Event *event, long turn)
+{
+    for (Work *work; event->done < turn && (work = taken(&event->stream->queue));) step(event->stream, work);
 }
 
 static CUresult enqueue(Stream *stream, Work work)
@@ -578,7 +584,7 @@ PUBLIC CUresult cuEventQuery(Event *event)
 PUBLIC CUresult cuEventSynchronize(Event *event)
 {
     IN_CONTEXT;
-    if (event->done < event->asked) finish(event->stream);
+    finish_until(event, event->asked);
     return device->failed;
 }
 

@@ -218,6 +218,12 @@ class Device:
                 on = self.stream if stream is None else stream
                 self._do(self._driver.cuMemcpyDtoDAsync(to, source, nbytes, on), "copying on")
 
+    def copied(self, source: int, nbytes: int) -> Memory:
+        """A copy, on this GPU too."""
+        memory = self.allocate(nbytes)
+        self.copy(memory.pointer, source, nbytes)
+        return memory
+
     def copy_from(self, source: HasMemory) -> Memory:
         """Copy memory of another GPU to this one."""
         memory = self.allocate(source.nbytes)
@@ -265,6 +271,13 @@ class Device:
         """Let what is queued on another stream from now on run after what is queued on ours."""
         with self:
             self._order(self.stream, stream)
+
+    def show(self, readers: Collection[int | None]) -> None:
+        """Let others who know memory of ours, or whose memory it is, see on their streams what we have written."""
+        if any(stream != LEGACY_STREAM for stream in readers):
+            self.synchronize()  # any stream may be theirs, or theirs may be gone
+        elif readers:
+            self.let_wait(LEGACY_STREAM)
 
     def keep(self, owner: object, is_over: Callable[[], bool] = sys.is_finalizing) -> None:
         """Refer to an object until all work that is queued now is done.

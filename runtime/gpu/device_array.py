@@ -31,7 +31,7 @@ class DeviceArray(OutsideArray):
         shape: the lengths of the axes.
         dtype: NumPy's, or that of ``ml_dtypes.bfloat16``.
         device: the GPU.
-        pointer: the address of the first element, a multiple of 16.
+        pointer: the address of the first element.
 
     >>> import numpy as np, tracemill as tm
     >>> x = tm.device_put(np.array([1.0, 2.0, 3.0]))
@@ -78,16 +78,24 @@ class DeviceArray(OutsideArray):
         """A copy on the same GPU; in a traced function, a copy in each call."""
         if trace_of_a_function() is not None:
             return self.inside("copy").copy()
-        memory = self.device.allocate(self.nbytes)
-        self.device.copy(memory.pointer, self.pointer, self.nbytes)
-        return DeviceArray(memory, self.shape, self.dtype)
+        return DeviceArray(self.device.copied(self.pointer, self.nbytes), self.shape, self.dtype)
 
     def overwrite(self, new: "DeviceArray | Array") -> None:
-        """Copy an array of this shape and dtype, on the same GPU or on the host, into this one's memory."""
+        """Copy an array of this shape and dtype, on the same GPU or on the host, into this one's memory.
+
+        Raises:
+            ArgumentValueError: it belongs to another library, and is read-only.
+        """
+        if self.memory.is_read_only:
+            raise ArgumentValueError(
+                f"the function writes to {self.type} on {self.device.name}, which its library has as read-only: pass a"
+                " copy"
+            )
         if isinstance(new, DeviceArray):
             self.device.copy(self.pointer, new.pointer, self.nbytes)
         else:
             self.device.write(self.pointer, np.require(new, self.dtype, ("C", "A")))
+        self.device.show(self.memory.readers)
 
     def overlaps(self, other: object) -> bool:
         """Whether another array has memory in common with this one."""

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...compiler.backends.triton.plan import ALIGNED
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import ForeignArrayError
 from . import dlpack
@@ -18,17 +17,26 @@ if TYPE_CHECKING:
 
 _HOST: Final = (np.ndarray, np.generic, bool, int, float, complex)
 
+_IMMUTABLE: Final = ("jax", "jaxlib")
+"""Packages whose arrays nobody may write to, though DLPack does not say so."""
+
 
 class ForeignMemory:
     """Memory that belongs to somebody else, who may have it back once our work with it is done."""
 
-    __slots__ = ("__weakref__", "device", "nbytes", "owner", "pointer")
+    __slots__ = ("__weakref__", "device", "is_read_only", "nbytes", "owner", "pointer")
 
-    def __init__(self, device: Device, pointer: int, nbytes: int, owner: object) -> None:
+    readers = (None,)
+    """Its owner works on streams of which only some are known."""
+
+    def __init__(
+        self, device: Device, pointer: int, nbytes: int, owner: object, *, is_read_only: bool
+    ) -> None:
         self.device = device
         self.pointer = pointer
         self.nbytes = nbytes
         self.owner = owner
+        self.is_read_only = is_read_only
 
     def __del__(self) -> None:
         self.device.keep(self.owner)
@@ -37,8 +45,7 @@ class ForeignMemory:
 def foreign(x: object) -> DeviceArray | None:
     """An array that another library has on a GPU, as one of ours that shares its memory; None if `x` is none.
 
-    Work that its library has queued is waited for, on the GPU. Its owner lives until our work with it is done. What
-    does not begin at a multiple of 16 bytes is copied, on the GPU, as kernels load four numbers at once.
+    Work that its library has queued is waited for, on the GPU. Its owner lives until our work with it is done.
 
     Raises:
         ForeignArrayError: its elements do not lie one behind the other in C order, its dtype is none of ours, or its
@@ -54,7 +61,8 @@ def foreign(x: object) -> DeviceArray | None:
         if kind not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
             return None
         device = gpu(ordinal)
-        return _array(_by_dlpack(x, device), device, type(x).__name__)
+        is_read_only = type(x).__module__.partition(".")[0] in _IMMUTABLE
+        return _array(_by_dlpack(x, device), device, type(x).__name__, is_read_only=is_read_only)
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is None:
         return None
@@ -72,7 +80,8 @@ def _by_dlpack(x: Any, device: Device) -> "Layout":
 
 def _by_interface(x: object, interface: dict[str, Any]) -> DeviceArray:
     name = type(x).__name__
-    pointer = interface["data"][0] or 0
+    pointer, is_read_only = interface["data"]
+    pointer = pointer or 0
     if interface.get("mask") is not None:
         raise ForeignArrayError(f"{name} has a mask, which arrays here have not: fill it in its library")
     device = _device_at(pointer, name)
@@ -81,7 +90,7 @@ def _by_interface(x: object, interface: dict[str, Any]) -> DeviceArray:
     layout = dlpack.Layout(
         pointer, tuple(interface["shape"]), interface.get("strides"), np.dtype(interface["typestr"]), x
     )
-    return _array(layout, device, name)
+    return _array(layout, device, name, is_read_only=bool(is_read_only))
 
 
 def _device_at(pointer: int, name: str) -> Device:
@@ -97,7 +106,7 @@ def _device_at(pointer: int, name: str) -> Device:
     return gpu(int(result[1]))
 
 
-def _array(layout: "Layout", device: Device, name: str) -> DeviceArray:
+def _array(layout: "Layout", device: Device, name: str, *, is_read_only: bool) -> DeviceArray:
     pointer, shape, strides, dtype, owner = layout
     if not is_supported(dtype):
         raise ForeignArrayError(f"{name} has dtype {dtype}, which programs here do not compute with")
@@ -106,9 +115,8 @@ def _array(layout: "Layout", device: Device, name: str) -> DeviceArray:
             f"{name} of shape {shape} and strides {strides} bytes is not contiguous: its elements must lie one behind"
             " the other in C order. Copy it first, x.contiguous() in torch, ascontiguousarray(x) in CuPy"
         )
-    memory = ForeignMemory(device, pointer, math.prod(shape) * dtype.itemsize, owner)
-    array = DeviceArray(memory, shape, dtype)
-    return array if pointer % ALIGNED == 0 else array.copy()
+    nbytes = math.prod(shape) * dtype.itemsize
+    return DeviceArray(ForeignMemory(device, pointer, nbytes, owner, is_read_only=is_read_only), shape, dtype)
 
 
 def _is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> bool:

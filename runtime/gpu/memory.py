@@ -1,5 +1,6 @@
 """Memory on a GPU, which goes back when nobody refers to it."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 if TYPE_CHECKING:
@@ -18,6 +19,13 @@ class HasMemory(Protocol):
     def pointer(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
+    @property
+    def readers(self) -> Collection[int | None]:
+        """Streams of others that may use this memory; None is one that is not known."""
+        ...
+
+    @property
+    def is_read_only(self) -> bool: ...
 
 
 class Memory:
@@ -29,12 +37,13 @@ class Memory:
 
     __slots__ = ("__weakref__", "device", "nbytes", "pointer", "readers")
 
+    is_read_only = False
+
     def __init__(self, device: "Device", pointer: int, nbytes: int) -> None:
         self.device = device
         self.pointer = pointer
         self.nbytes = nbytes
         self.readers: set[int | None] = set()
-        """Streams of others that may use this memory; None is one that is not known."""
 
     def __del__(self) -> None:
         self.device.free(self.pointer, self.readers)

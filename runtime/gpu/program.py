@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from ...compiler.backends.triton.plan import Plan, Slot
+from ...compiler.backends.triton.plan import ALIGNED, Plan, Slot
 from ...compiler.ir import Constant
 from ...compiler.shapes.solving import SizeReader
 from .device import Device
@@ -97,8 +97,8 @@ class GpuProgram:
         return found
 
     def _entered(self, x: Any, slot: Slot) -> DeviceArray | Memory:
-        if isinstance(x, DeviceArray):
-            return x
+        if isinstance(x, DeviceArray):  # that of another library may begin anywhere
+            return x if x.pointer % ALIGNED == 0 else self.device.copied(x.pointer, x.nbytes)
         return self.device.copy_in(np.require(x, slot.type.dtype, ("C", "A")))
 
     def _left(self, memory: Memory, slot: Slot, stays: bool) -> Any:

@@ -109,6 +109,22 @@ def test_an_array_of_a_library_is_updated_where_it_lies(card: StubGpu) -> None:
         tm.compile(scale)(TORCH(x), CUPY(x))
 
 
+def test_what_begins_between_multiples_of_16_is_computed_with_and_updated_where_it_lies(
+    card: StubGpu,
+) -> None:
+    def scale(x: Any, factor: Any) -> Any:
+        x *= factor
+        return x.sum()
+
+    x = tm.device_put(np.arange(8.0))
+    tail, rest = (NUMBA(tm.DeviceArray(x.memory, (length,), x.dtype, 8)) for length in (3, 7))
+    assert tail.ours.__cuda_array_interface__["data"][0] % 16
+    assert tm.compile(scale)(tail, 2.0).item() == 12
+    assert x.numpy().tolist() == [0, 2, 4, 6, 4, 5, 6, 7]
+    with pytest.raises(tm.errors.ArgumentValueError, match="memory in common with factor"):
+        tm.compile(scale)(rest, NUMBA(tm.DeviceArray(x.memory, (1,), x.dtype, 32)))
+
+
 def test_static_arguments_and_strings_are_no_arrays(card: StubGpu) -> None:
     def power(x: Any, n: int, mode: str = "up") -> Any:
         return x**n if mode == "up" else x
