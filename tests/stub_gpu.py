@@ -91,7 +91,8 @@ class StubGpu:
         self.kernels: dict[str, Callable[..., None]] = {}
         self.numbers: dict[str, int] = {}
         """How many of a kernel's arguments are numbers; all others are pointers."""
-        self._images: list[dict[str, int]] = []
+        self._images: list[dict[str, tuple[int, int]]] = []
+        """How many parameters the functions of a module have, and how many threads, or 0."""
         self._listeners = (_OnLoad(self._load), _OnFunction(self._function), _OnLaunch(self._launch))
         self._capabilities = dict[int, tuple[int, int]]()
         self._newest_ptx = _newest_ptx(13000)
@@ -172,7 +173,9 @@ class StubGpu:
         if not content.startswith(b"\x7fELF"):
             return self._compile(content.decode("ascii", "replace"), device)
         try:
-            found = {name: len(facts.parameters) for name, facts in kernels_in(content).items()}
+            found = {
+                name: (len(facts.parameters), facts.threads) for name, facts in kernels_in(content).items()
+            }
         except CubinError:
             return -INVALID_IMAGE
         major, minor = self._capabilities.get(device, (9, 0))
@@ -198,12 +201,16 @@ class StubGpu:
         if wanted > here or (target[2] and wanted != here):
             return -NO_BINARY_FOR_GPU
         self.compiled.append(ptx)
-        self._images.append({kernel[1]: kernel[2].count(".param")})
+        threads = re.search(r"^\.reqntid (\d+)", ptx, re.MULTILINE)
+        self._images.append({kernel[1]: (kernel[2].count(".param"), int(threads[1]) if threads else 0)})
         return len(self._images)
 
     def _function(self, module: int, name: bytes) -> int:
-        count = self._images[module - 1].get(name.decode(), -1)
-        return count if count < 0 else count + 256 * self.numbers.get(name.decode(), 0)
+        found = self._images[module - 1].get(name.decode())
+        if found is None:
+            return -1
+        parameters, threads = found
+        return parameters + 256 * self.numbers.get(name.decode(), 0) + 65536 * threads
 
     def _launch(
         self,

@@ -55,6 +55,7 @@ typedef struct Function {
     Module *module;
     int parameters;
     int numbers;  // so many of them are no pointers: those in front of the two that Triton adds
+    unsigned threads;  // for which it was compiled, 0 where it does not say
     unsigned shared_limit;
     struct Function *next;
 } Function;
@@ -62,6 +63,7 @@ typedef struct Function {
 typedef struct Stream Stream;
 
 typedef struct Event {
+    Device *device;
     Stream *stream;
     long asked, done;  // how often it was recorded, and how often the stream came by
     int64_t nanoseconds;
@@ -107,7 +109,7 @@ typedef struct Block {
 } Block;
 
 typedef long (*OnLoad)(const void *image, int device);  // the number of the module, or minus an error
-typedef int (*OnFunction)(long module, const char *name);  // parameters + 256 * numbers, or -1
+typedef int (*OnFunction)(long module, const char *name);  // parameters + 256 * numbers + 65536 * threads, or -1
 typedef void (*OnLaunch)(const char *name, unsigned grid, unsigned block, unsigned shared, Stream *stream,
                          int device, int count, const uint64_t *parameters);
 
@@ -116,7 +118,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static Device devices[DEVICES];
 static int device_count, version, is_initialized, is_eager;
 static Block *blocks;
-static Stream *streams, default_stream;
+static Stream *streams, default_streams[DEVICES];
 static char failing[64];
 static CUresult failure;
 static long calls, bad_frees;
@@ -307,8 +309,9 @@ static CUresult enqueue(Stream *stream, Work work)
 static Stream *stream_of(void *handle, Device *device)
 {
     if ((uintptr_t)handle > 2) return handle;
-    default_stream.device = device;
-    return &default_stream;
+    Stream *stream = &default_streams[device->number];
+    stream->device = device;
+    return stream;
 }
 
 // ---- devices and contexts ------------------------------------------------------------------------------
@@ -347,6 +350,7 @@ PUBLIC CUresult cuDeviceGet(int *device, int ordinal)
 PUBLIC CUresult cuDeviceGetName(char *name, int length, int device)
 {
     STARTED;
+    if (device < 0 || device >= device_count) return INVALID_DEVICE;
     snprintf(name, (size_t)length, "Stub GPU %d", device);
     return SUCCESS;
 }
@@ -401,6 +405,10 @@ PUBLIC CUresult cuCtxGetCurrent(Device **context)
 PUBLIC CUresult cuCtxSynchronize(void)
 {
     IN_CONTEXT;
+    int is_capturing = 0;  // who waits for a context waits for streams that record
+    for (Stream *stream = streams; stream; stream = stream->next)
+        if (stream->device == device && stream->is_capturing) is_capturing = stream->is_spoiled = 1;
+    if (is_capturing) return CAPTURE_UNSUPPORTED;
     for (Stream *stream = streams; stream; stream = stream->next)
         if (stream->device == device) finish(stream);
     finish(stream_of(NULL, device));
@@ -412,6 +420,7 @@ PUBLIC CUresult cuCtxSynchronize(void)
 PUBLIC CUresult cuDeviceGetDefaultMemPool(Device **pool, int device)
 {
     STARTED;
+    if (device < 0 || device >= device_count) return INVALID_DEVICE;
     *pool = &devices[device];
     return SUCCESS;
 }
@@ -432,8 +441,8 @@ PUBLIC CUresult cuMemPoolTrimTo(Device *pool, size_t bytes)
 
 PUBLIC CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, void *handle)
 {
-    (void)handle;
     IN_CONTEXT;
+    if (!bytes || stream_of(handle, device)->device != device) return INVALID_VALUE;
     void *memory = NULL;
     if (bytes > device->bytes - device->used || posix_memalign(&memory, ALIGNMENT, bytes)) return OUT_OF_MEMORY;
     memset(memory, POISON, bytes);
@@ -448,6 +457,11 @@ PUBLIC CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, void *handle
 PUBLIC CUresult cuMemFreeAsync(CUdeviceptr address, void *handle)
 {
     IN_CONTEXT;
+    Block *block = block_at(address);
+    if (!block || block->address != address) {
+        bad_frees++;
+        return INVALID_VALUE;
+    }
     return enqueue(stream_of(handle, device), (Work){.kind = FREE, .to = address});
 }
 
@@ -509,8 +523,8 @@ PUBLIC CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t byte
 
 PUBLIC CUresult cuStreamCreate(Stream **stream, unsigned flags)
 {
-    (void)flags;
     IN_CONTEXT;
+    if (flags > 1) return INVALID_VALUE;
     *stream = calloc(1, sizeof **stream);
     (*stream)->device = device;
     (*stream)->next = streams;
@@ -521,6 +535,7 @@ PUBLIC CUresult cuStreamCreate(Stream **stream, unsigned flags)
 PUBLIC CUresult cuStreamDestroy_v2(Stream *stream)
 {
     IN_CONTEXT;
+    if ((uintptr_t)stream <= 2) return INVALID_HANDLE;
     finish(stream);
     for (Stream **place = &streams; *place; place = &(*place)->next)
         if (*place == stream) {
@@ -547,7 +562,9 @@ PUBLIC CUresult cuStreamSynchronize(void *handle)
 PUBLIC CUresult cuEventCreate(Event **event, unsigned flags)
 {
     IN_CONTEXT;
+    if (flags > 7) return INVALID_VALUE;
     *event = calloc(1, sizeof **event);
+    (*event)->device = device;
     (*event)->is_without_time = flags & 2;
     return SUCCESS;
 }
@@ -563,6 +580,7 @@ PUBLIC CUresult cuEventDestroy_v2(Event *event)
 PUBLIC CUresult cuEventRecord(Event *event, void *handle)
 {
     IN_CONTEXT;
+    if (event->device != stream_of(handle, device)->device) return INVALID_HANDLE;
     event->stream = stream_of(handle, device);
     event->asked++;
     return enqueue(event->stream, (Work){.kind = RECORD, .event = event, .turn = event->asked});
@@ -570,8 +588,8 @@ PUBLIC CUresult cuEventRecord(Event *event, void *handle)
 
 PUBLIC CUresult cuStreamWaitEvent(void *handle, Event *event, unsigned flags)
 {
-    (void)flags;
     IN_CONTEXT;
+    if (flags > 1) return INVALID_VALUE;
     return enqueue(stream_of(handle, device), (Work){.kind = WAIT, .event = event, .turn = event->asked});
 }
 
@@ -591,7 +609,8 @@ PUBLIC CUresult cuEventSynchronize(Event *event)
 PUBLIC CUresult cuEventElapsedTime_v2(float *milliseconds, Event *start, Event *end)
 {
     IN_CONTEXT;
-    if (!start->done || !end->done || start->is_without_time || end->is_without_time) return INVALID_HANDLE;
+    if (!start->asked || !end->asked || start->is_without_time || end->is_without_time) return INVALID_HANDLE;
+    if (start->done < start->asked || end->done < end->asked) return NOT_READY;
     *milliseconds = (float)(end->nanoseconds - start->nanoseconds) / 1e6f;
     return SUCCESS;
 }
@@ -611,8 +630,6 @@ PUBLIC CUresult cuModuleLoadData(Module **module, const void *image)
 PUBLIC CUresult cuModuleUnload(Module *module)
 {
     IN_CONTEXT;
-    for (Stream *stream = streams; stream; stream = stream->next)
-        if (stream->device == device) finish(stream);
     module->is_unloaded = 1;
     return SUCCESS;
 }
@@ -622,7 +639,7 @@ PUBLIC CUresult cuModuleGetFunction(Function **function, Module *module, const c
     IN_CONTEXT;
     int parameters = on_function ? on_function(module->number, name) : 0;
     if (parameters < 0) return NOT_FOUND;
-    int numbers = parameters >> 8;
+    int threads = parameters >> 16, numbers = parameters >> 8 & 255;
     parameters &= 255;
     if (parameters > PARAMETERS) return INVALID_VALUE;
     static Function *all;  // they are few, and graphs may still hold them
@@ -631,6 +648,7 @@ PUBLIC CUresult cuModuleGetFunction(Function **function, Module *module, const c
     made->module = module;
     made->parameters = parameters;
     made->numbers = numbers;
+    made->threads = (unsigned)threads;
     made->shared_limit = 48 << 10;
     made->next = all;
     *function = all = made;
@@ -651,9 +669,11 @@ PUBLIC CUresult cuLaunchKernel(Function *function, unsigned x, unsigned y, unsig
     (void)extra;
     IN_CONTEXT;
     Stream *stream = stream_of(handle, device);
-    if (stream->device != device) return INVALID_HANDLE;
+    if (stream->device != device || function->module->device != device) return INVALID_HANDLE;
+    if (function->module->is_unloaded) return INVALID_HANDLE;
     if (!x || x > INT32_MAX || y != 1 || z != 1 || !block || block > 1024 || block_y != 1 || block_z != 1) return INVALID_VALUE;
     if (shared > function->shared_limit) return INVALID_VALUE;
+    if (function->threads && function->threads != block) return INVALID_VALUE;
     Work work = {.kind = LAUNCH, .function = function, .grid = x, .block = block, .shared = shared};
     for (int i = 0; i < function->parameters; i++) work.parameters[i] = *(uint64_t *)parameters[i];
     return enqueue(stream, work);
@@ -663,8 +683,8 @@ PUBLIC CUresult cuLaunchKernel(Function *function, unsigned x, unsigned y, unsig
 
 PUBLIC CUresult cuStreamBeginCapture_v2(Stream *stream, int mode)
 {
-    (void)mode;
     IN_CONTEXT;
+    if (mode < 0 || mode > 2) return INVALID_VALUE;
     if ((uintptr_t)stream <= 2 || stream->is_capturing) return CAPTURE_UNSUPPORTED;
     stream->is_capturing = 1;
     stream->is_spoiled = 0;
@@ -689,8 +709,8 @@ PUBLIC CUresult cuStreamEndCapture(Stream *stream, Graph **graph)
 
 PUBLIC CUresult cuGraphInstantiateWithFlags(Graph **made, Graph *graph, unsigned long long flags)
 {
-    (void)flags;
     IN_CONTEXT;
+    if (flags) return INVALID_VALUE;  // none of them is for what is made here
     *made = calloc(1, sizeof **made);
     (*made)->device = device;
     for (Work *work = graph->work.first; work; work = work->next) appended(&(*made)->work, *work);
@@ -700,6 +720,7 @@ PUBLIC CUresult cuGraphInstantiateWithFlags(Graph **made, Graph *graph, unsigned
 PUBLIC CUresult cuGraphLaunch(Graph *graph, void *handle)
 {
     IN_CONTEXT;
+    if (graph->device != device || stream_of(handle, device)->device != device) return INVALID_HANDLE;
     for (Work *work = graph->work.first; work; work = work->next) {
         CUresult result = enqueue(stream_of(handle, device), *work);
         if (result) return result;
@@ -759,8 +780,8 @@ PUBLIC void stub_reset(int count, size_t bytes)
 {
     LOCKED;
     for (Stream *stream = streams; stream; stream = stream->next) finish(stream);
-    finish(&default_stream);
     for (int i = 0; i < DEVICES; i++) {
+        finish(&default_streams[i]);
         size_t used = devices[i].used;
         devices[i] = (Device){.number = i, .major = 9, .minor = 0, .bytes = used + bytes, .used = used};
     }

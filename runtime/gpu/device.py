@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final, Self
 
 import numpy as np
@@ -89,6 +90,9 @@ class Device:
         self._pool = checked(self._driver.cuDeviceGetDefaultMemPool(ordinal), f"opening {self.name}")
         self._keep_freed_memory()
         self._kept: deque[tuple[Any, object]] = deque()
+        self._is_recording = False
+        self._late: deque[Callable[[], None]] = deque()
+        """What is given back once nothing is recorded any more."""
         with self:
             self.stream = int(checked(self._driver.cuStreamCreate(_NON_BLOCKING), f"opening {self.name}"))
 
@@ -161,6 +165,9 @@ class Device:
         It is called when objects die, in any thread and at any place: so it takes no lock, and raises nothing.
         """
         if is_over():  # the driver takes all memory back when the process ends
+            return
+        if self._is_recording:
+            self._late.append(partial(self.free, pointer, readers))
             return
         self._driver.cuCtxPushCurrent(self._context)
         if any(stream != LEGACY_STREAM for stream in readers):
@@ -314,10 +321,24 @@ class Device:
         """Let the driver forget a module or a graph, once the work that is queued does not need it any more."""
         if is_over():
             return
+        if self._is_recording:
+            self._late.append(partial(self.discard, destroy, handle))
+            return
         self._driver.cuCtxPushCurrent(self._context)
         self._driver.cuStreamSynchronize(self.stream)
         destroy(handle)
         self._driver.cuCtxPopCurrent()
+
+    @contextmanager
+    def recording(self) -> Generator[None]:
+        """Nothing is given back meanwhile: to wait for the whole GPU then, as that may, spoils what is recorded."""
+        self._is_recording = True
+        try:
+            yield
+        finally:
+            self._is_recording = False
+            while self._late:
+                self._late.popleft()()
 
     # ---- the driver ------------------------------------------------------------------------------------
 

@@ -41,10 +41,9 @@ def capture(device: Device, launches: Callable[[int], None]) -> LaunchGraph:
     """
     found = driver()
     doing = f"recording launches on {device.name}"
-    # Another mode would forbid this thread to free memory meanwhile, which Python's collector may do at any time.
-    # It does so on the device's stream, not on this one.
+    # Another mode would forbid this thread, or all, what they may do meanwhile on other streams.
     mode = found.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
-    with device:
+    with device, device.recording():
         stream = checked(found.cuStreamCreate(_NON_BLOCKING), doing)
         try:
             checked(found.cuStreamBeginCapture(stream, mode), doing)

@@ -170,10 +170,13 @@ def test_a_graph_keeps_the_pointers_that_it_was_recorded_with(stub_gpu: StubGpu)
 
 
 def test_memory_may_be_freed_while_launches_are_recorded(stub_gpu: StubGpu) -> None:
-    device = gpu()
+    device, before = gpu(), stub_gpu.used()
     x, out = tm.device_put(np.ones(4)), tm.device_put(np.zeros(4))
     launch = loaded(stub_gpu).prepare(1, [x.pointer, out.pointer])
-    unused = [tm.device_put(np.ones(100))]
+    given = tm.device_put(np.ones(100))
+    given.__dlpack__(stream=2)
+    unused: list[object] = [tm.device_put(np.ones(100)), given, loaded(stub_gpu), capture(device, launch)]
+    del given
 
     def launches(stream: int) -> None:
         launch(stream)
@@ -185,6 +188,7 @@ def test_memory_may_be_freed_while_launches_are_recorded(stub_gpu: StubGpu) -> N
             graph.replay(device.stream)
         assert out.numpy().tolist() == [2] * 4
     assert stub_gpu.bad_frees == 0
+    assert stub_gpu.used() == before + x.nbytes + out.nbytes
 
 
 def test_a_function_that_fails_records_nothing(stub_gpu: StubGpu) -> None:
