@@ -23,8 +23,6 @@ from .gpu_check.worker import OURS
 from .output_path import to_folder
 from .wide_console import wide_console
 
-"""Columns of the output where no terminal says how many it has."""
-
 
 @click.command("gpu-check")
 @click.option(

@@ -37,6 +37,9 @@ _KINDS: Final[dict[str, type[TracemillError]]] = {
 _REMEDIES: Final = {
     "CUDA_ERROR_NOT_INITIALIZED": "a process that was forked from one that uses a GPU cannot use it: start processes"
     " by multiprocessing's 'spawn'",
+    "CUDA_ERROR_SYSTEM_NOT_READY": "where GPUs are joined by NVSwitch, NVIDIA's fabric manager must run first",
+    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the driver's library is not of the release of its kernel module: restart the"
+    " machine, or the container",
     "CUDA_ERROR_NO_DEVICE": "nvidia-smi shows the GPUs, and CUDA_VISIBLE_DEVICES hides those that it does not name",
     "CUDA_ERROR_OUT_OF_MEMORY": "delete arrays that are not needed any more, or compute in chunks",
     "CUDA_ERROR_JIT_COMPILATION_DISABLED": "CUDA_DISABLE_PTX_JIT is set, so that the driver compiles nothing",
@@ -85,7 +88,9 @@ def started() -> Any:
             f"NVIDIA's driver is not there: {str(error).rstrip('.')}. nvidia-smi shows whether it works; in a"
             " container, start that with its GPUs"
         ) from error
-    checked(result, "starting the driver")
+    if result[0]:
+        error = failure(result[0], "starting the driver")
+        raise error if isinstance(error, NoGpuError) else NoDriverError(error.message)
     return found
 
 

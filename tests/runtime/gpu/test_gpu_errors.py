@@ -61,6 +61,21 @@ def test_a_machine_without_gpus_is_told(stub_gpu: StubGpu) -> None:
         started()
 
 
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (802, r"CUDA_ERROR_SYSTEM_NOT_READY \(802\), .* fabric manager must run"),
+        (803, r"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH \(803\), .* restart the machine"),
+        (304, r"CUDA_ERROR_OPERATING_SYSTEM \(304\)"),
+        (999, r"CUDA_ERROR_UNKNOWN \(999\)"),
+    ],
+)
+def test_a_driver_that_does_not_start_is_none(stub_gpu: StubGpu, status: int, told: str) -> None:
+    stub_gpu.fail("cuInit", status)
+    with pytest.raises(tm.errors.NoDriverError, match=f"starting the driver: {told}"):
+        started()
+
+
 @pytest.mark.parametrize("device", ["cuda:0", 1.0, True])
 def test_a_device_is_a_number(stub_gpu: StubGpu, device: Any) -> None:
     with pytest.raises(tm.errors.TransformTypeError, match="device_put: device must be an int"):
