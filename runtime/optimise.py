@@ -13,6 +13,7 @@ from ..passes.remove_dead_code import remove_dead_code
 from ..passes.select_scattered import select_scattered
 from ..passes.share_subexpressions import share_subexpressions
 from ..passes.simplify import simplify
+from ..passes.split_concatenate import split_concatenate
 from ..passes.tile import tile
 from .environment import checking
 from .prepare import FIRST, first_for
@@ -30,7 +31,7 @@ def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
         return (tile,)
     if backend == "c":
         return inline_calls, fuse
-    before = (inline_calls, select_scattered, simplify, share_subexpressions)
+    before = (inline_calls, select_scattered, simplify, share_subexpressions, split_concatenate)
     return *before, partial(fuse, costs=costs_for(backend)), remove_dead_code
 
 
