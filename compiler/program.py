@@ -123,7 +123,9 @@ def trace(
             record.location = (
                 record.calls[-1].location if record.calls else None
             )  # reading results has no line
-            return _finish(record, arguments, filled, result)
+            outputs = _outputs_of(result)
+            del result  # which holds arrays, and `_finish` asks who does
+            return _finish(record, arguments, filled, *outputs)
         except ValueError as error:
             if isinstance(
                 error.__cause__, ConcretizationError
@@ -153,8 +155,8 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
     return filled
 
 
-def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any], result: Any) -> Program:
-    """Collect the outputs: the arrays of the result, then the memory that was written to."""
+def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], Any]":
+    """The arrays of the result, its leaves and its tree."""
     found, out_tree = optree.tree_flatten(with_plain_keys(result), namespace=NAMESPACE)
     outputs: list[Value] = []
     leaves: list[ArrayOutput | Static] = []
@@ -169,13 +171,30 @@ def _finish(record: Trace, arguments: tuple[Argument, ...], filled: Sequence[Any
             outputs.append(as_value(leaf))
         else:
             leaves.append(Static(leaf))
+    return outputs, leaves, out_tree
+
+
+def _finish(
+    record: Trace,
+    arguments: tuple[Argument, ...],
+    filled: Sequence[Any],
+    outputs: list[Value],
+    leaves: "list[ArrayOutput | Static]",
+    out_tree: Any,
+) -> Program:
+    """Add to the outputs what memory was written to that lives on after the call."""
     _refuse_overlapping_writes(record)
     storages = [x._storage for x in filled if is_traced(x)]
+    passing = {
+        len(storages) + i
+        for i in range(len(record.captured))
+        if record.storage_behind(i).version and record.is_made_inside(i)
+    }
     storages += [record.storage_behind(i) for i in range(len(record.captured))]
     mutated: list[tuple[int, int]] = []
     written: set[int] = set()
     for index, storage in enumerate(storages):
-        if storage.version and id(storage) not in written:
+        if storage.version and index not in passing and id(storage) not in written:
             written.add(id(storage))
             mutated.append((index, len(outputs)))
             outputs.append(storage.value)

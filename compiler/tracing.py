@@ -78,6 +78,7 @@ class Trace(Builder):
         self.frozen: list[Array] = []
         """Captured arrays whose values the trace has relied on."""
         self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
+        self._began = len(self._outermost().captured)
         self._producer: dict[Value, Call] = {}
         self._known: dict[Value, Array | Known | None] = {}
 
@@ -127,16 +128,17 @@ class Trace(Builder):
             return found
 
         type_ = array.type if isinstance(array, Outside) else array_type(array)
+        number = len(self.captured)
 
-        def known() -> Array | None:
-            if isinstance(array, Outside) or (self.is_kept and storage.in_step):
+        def known() -> Array | None:  # `captured` alone holds the array: `is_made_inside` counts
+            array = self.captured[number]
+            if not isinstance(array, np.ndarray) or (self.is_kept and self.storage_behind(number).in_step):
                 return None
             if not any(array is one for one in self.frozen):
                 self.frozen.append(array)
             return array
 
-        storage = self._capture(array, Value(type_), known)
-        return storage
+        return self._capture(array, Value(type_), known)
 
     def shadow(self, outer: Storage) -> Storage:
         """This trace's memory for an array of the trace it belongs to, which must enclose this one or be open-ended."""
@@ -188,6 +190,36 @@ class Trace(Builder):
     def storage_behind(self, index: int) -> Storage:
         """This trace's memory for the captured array of that number."""
         return self._storages[id(self.captured[index])]
+
+    def is_made_inside(self, index: int) -> bool:
+        """Whether the function itself has made the captured array of that number, as in ``row = table.copy()``.
+
+        It has returned, and only traces hold the array: nobody else could see what is written to it.
+        """
+        if _holders(self._storages, id(self.captured[index])) > _HELD_ONCE:
+            return False
+        trace, number = self._origin(index)
+        if number < self._began or _holders(trace.captured, number) > _HELD_ONCE:
+            return False
+        array = trace.captured[number]
+        if not isinstance(array, np.ndarray):
+            return False
+        if array.base is None:
+            return True
+        base: list[Any] = [array.base]
+        is_memory = isinstance(base[0], np.ndarray) and base[0].base is None
+        return is_memory and _holders(base, 0) == _HELD_ONCE + 1
+
+    def _origin(self, index: int) -> "tuple[Trace, int]":
+        """The outermost trace that captured what this one has at `index`, and its index there."""
+        storage, parent = self.captured[index], self.parent
+        if parent is None or not isinstance(storage, Storage):
+            return self, index
+        behind = [i for i in range(len(parent.captured)) if parent.storage_behind(i) is storage]
+        return parent._origin(behind[0]) if behind else (self, index)
+
+    def _outermost(self) -> "Trace":
+        return self if self.parent is None else self.parent._outermost()
 
     # ---- knowing -------------------------------------------------------------------------------
 
@@ -272,6 +304,13 @@ class Trace(Builder):
             known = self._known[value] = known()
         return known
 
+
+def _holders(container: Any, key: int) -> int:
+    """How many hold what is in a container, where `_HELD_ONCE` stands for the container alone."""
+    return sys.getrefcount(container[key])
+
+
+_HELD_ONCE = _holders([object()], 0)
 
 _ESCAPED = (
     "a traced array is used outside of the trace that made it: it was kept in a global, an attribute or a list "

@@ -1,12 +1,14 @@
 """Arrays that are written to: views see it, scalars do not change, arguments and closures change as in NumPy."""
 # ruff: noqa: PLW0108  (lambdas look NumPy's functions up while they are traced)
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tracemill as tm
 from numpy_surface.differential import assert_same, check, check_both_raise, run_numpy, run_traced
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
@@ -387,6 +389,63 @@ def test_arrays_that_the_function_closes_over_are_written_to() -> None:
     for _ in range(2):
         assert_same(run_numpy(theirs, ROW), run_traced(ours, ROW))
         assert_same([their_state, their_log], [our_state, our_log])
+
+
+TABLE = np.array([1.0, 2.0, 3.0])
+MADE_INSIDE: dict[str, Callable[[], Array]] = {
+    "a copy": lambda: TABLE.copy(),
+    "a copy by copy.deepcopy": lambda: copy.deepcopy(TABLE),
+    "a result": lambda: 2.0 * TABLE,
+    "entries": lambda: TABLE[TABLE > 1.0],
+    "a view of a copy": lambda: np.repeat(TABLE, 2).reshape(2, 3)[1],
+    "draws": lambda: np.random.Generator(np.random.PCG64(0)).normal(size=3),
+}
+
+
+@pytest.mark.parametrize("made", MADE_INSIDE)
+@pytest.mark.parametrize("way", ["alone", "grad", "vmap", "scan"])
+def test_an_array_that_the_function_makes_is_new_in_each_call(made: str, way: str) -> None:
+    def use(x: Any) -> Any:
+        row = MADE_INSIDE[made]()
+        row += x
+        return np.sum(row**2)
+
+    def in_a_loop(x: Any) -> Any:
+        return tm.scan(lambda x, _: (x + 1.0, use(x)), x, length=2)[1]
+
+    start = MADE_INSIDE[made]()
+    function, given, expected = {
+        "alone": (use, 2.0, np.sum((start + 2.0) ** 2)),
+        "grad": (tm.grad(use), 2.0, np.sum(2.0 * (start + 2.0))),
+        "vmap": (
+            tm.vmap(use),
+            np.array([2.0, 3.0]),
+            np.stack([np.sum((start + x) ** 2) for x in (2.0, 3.0)]),
+        ),
+        "scan": (in_a_loop, 2.0, np.stack([np.sum((start + x) ** 2) for x in (2.0, 3.0)])),
+    }[way]
+    compiled = tm.compile(function, backend="numpy")
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(given), expected, rtol=1e-14)
+        np.testing.assert_allclose(function(given), expected, rtol=1e-14)
+
+
+def test_what_an_array_of_the_function_is_kept_in_or_a_view_of_is_written_to_in_each_call() -> None:
+    table, log = TABLE.copy(), []
+
+    @tm.compile(backend="numpy")
+    def use(x: Any) -> Any:
+        rest = table[1:]
+        rest += x
+        row = TABLE.copy()
+        log.append(row)
+        np.add(row, x, out=row)
+        return rest
+
+    for count in (1, 2):
+        np.testing.assert_array_equal(use(2.0), TABLE[1:] + 2.0 * count)
+        np.testing.assert_array_equal(table, [1.0, *(TABLE[1:] + 2.0 * count)])
+        np.testing.assert_array_equal(log[0], TABLE + 2.0 * count)
 
 
 def test_writing_to_one_of_two_overlapping_arrays_from_outside_is_refused() -> None:
