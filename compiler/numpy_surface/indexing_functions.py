@@ -148,7 +148,7 @@ def where_(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     if x is None or y is None:
         raise ArgumentTypeError("np.where takes both x and y, or neither")
     dtype = np.result_type(*[weak_or_dtype(choice, as_value(choice)) for choice in (x, y)])
-    yes, no = (convert(as_value(choice, dtype), dtype) for choice in (x, y))
+    yes, no = (convert(as_value(choice), dtype) for choice in (x, y))  # ints of Python's may wrap there
     return new_array(where(mask, yes, no))
 
 
@@ -162,7 +162,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> TracedArray:
         raise ArgumentTypeError("the conditions of np.select must be boolean arrays")
     items = [*choicelist, default]
     dtype = np.result_type(*[weak_or_dtype(x, as_value(x)) for x in items])
-    *choices, result = (convert(as_value(x, dtype), dtype) for x in items)
+    *choices, result = (convert(as_value(x), dtype) for x in items)
     shape = broadcast_shape(*[v.shape for v in (*conditions, *choices, result)])
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         result = where(condition, choice, result)

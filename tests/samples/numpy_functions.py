@@ -498,6 +498,7 @@ INDEXING: dict[str, list[Use]] = {
         lambda v, w: np.select([v < 0], [w]),
         lambda m, v: np.select([m > 0, m < -2], [1, v[:4]], 0.5),
         lambda w: np.select([w > 0], [w], 1.5),
+        lambda w: np.select([w > 0], [w.astype(np.int8)], 300),
     ],
     "where": [
         lambda m: np.where(m > 0, m, 0),
@@ -505,6 +506,7 @@ INDEXING: dict[str, list[Use]] = {
         lambda w: np.where(w > 0, w, 1.5),
         lambda w, v: np.where(w > 0, w, v),
         lambda i: np.where(i, i, -1),
+        lambda i: np.where(i > 0, i.astype(np.uint8), -300),
         lambda s: np.where(s > 1, s, 0),
         lambda p: np.where(p, 1, 2.0),
         lambda p: np.where(p, 1, 2),
