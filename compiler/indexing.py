@@ -264,6 +264,8 @@ def _check_range(index: Value, dim: Any, axis: int) -> None:
         facts: list[Any] = []
         if found is not None:
             (low, high), facts = found[0], [*found[1]]
+            if all(map(is_known, facts)):
+                trace.ends[index] = low, high  # other indices may be computed from this one
             facts += low >= -dim, high < dim
             if all(map(is_known, facts)):
                 return

@@ -9,7 +9,7 @@ import numpy as np
 from .dtypes import FLOAT64, INT64, is_inexact
 from .ir import Call, Constant, Value
 from .range_behind import range_behind
-from .symbolic_size import SymbolicSize, is_known, maximum, minimum, quotient, where_all
+from .symbolic_size import SymbolicSize, highest, is_known, lowest, maximum, minimum, quotient, where_all
 from .tracing import Trace
 
 Interval = tuple[Any, Any]
@@ -18,8 +18,12 @@ Interval = tuple[Any, Any]
 _LONGEST: Final = 1 << 48
 """No axis is longer."""
 _DEEPEST: Final = 100
+_DEEPEST_END: Final = 3
+"""Of what stands deeper in each other, little can be told, and that takes long."""
 _MOST_NARROWED: Final = 3
 """Choices within choices of which what follows from their conditions is used."""
+_FARTHEST: Final = 10
+"""Calls back from a choice to where what follows from its condition is used."""
 
 _MOVES: Final = frozenset(
     ("broadcast_to", "expand_dims", "flip", "gather", "max", "min", "reshape", "slice", "transpose")
@@ -63,6 +67,7 @@ class _Reader:
         self._narrowed: Mapping[Hashable, Interval] = {}
         """What else is known of entries at the place that is looked at, by what they are computed from."""
         self._depth = 0
+        self._farthest = _DEEPEST
         self._choices = 0
         self._found: dict[Value, Interval | None] = {}
         self._names: dict[Value, int] = {}
@@ -70,14 +75,19 @@ class _Reader:
 
     def _where(self, narrowed: Mapping[Hashable, Interval]) -> "_Reader":
         """What is known besides where a condition holds."""
+        if not narrowed:
+            return self
         reader = _Reader(self.trace)
         reader.facts, reader._plain, reader._depth = self.facts, self._plain, self._depth
         reader._narrowed, reader._choices = {**self._narrowed, **narrowed}, self._choices + 1
+        reader._farthest = min(self._farthest, self._depth + _FARTHEST)
         reader._names, reader._numbers = self._names, self._numbers
         return reader
 
     def of(self, value: Value) -> Interval | None:
         if value not in self._found:
+            if self._depth >= self._farthest and self is not self._plain:
+                return self._plain.of(value)
             self._depth += 1
             self._found[value] = self._of(value) if self._depth < _DEEPEST else None
             self._depth -= 1
@@ -86,16 +96,17 @@ class _Reader:
     def _of(self, value: Value) -> Interval | None:
         if isinstance(value, Constant):
             return _of_array(value.array)
+        implied = self._narrowed.get(self._name(value)) if self._narrowed else None
+        if implied is not None:
+            return _both(implied, self._plain.of(value))
         noted = self.trace.ends.get(value)
         if noted is not None:
             return noted
-        found = self._narrowed.get(self._name(value)) if self._narrowed else None
         progression = range_behind(self.trace, value)
-        if progression is not None and progression.ends is not None:
-            found = _both(found, progression.ends)
+        found = None if progression is None else progression.ends
         call = self.trace.producer(value)
         if call is None:
-            return _both(found, self._from_outside(value))
+            return self._from_outside(value)
         if progression is None or self._narrowed:
             found = _both(found, self._fitting(value, self._computed(call, value)))
         return found
@@ -113,6 +124,9 @@ class _Reader:
     def _fitting(self, value: Value, found: Interval | None) -> Interval | None:
         """The interval if the dtype holds such numbers, which becomes a fact."""
         if found is None or value.dtype.kind == "b" or any(_may_overflow(end) for end in found):
+            return None
+        found = _simpler(found)
+        if found is None:
             return None
         low, high = found
         if is_inexact(value.dtype):
@@ -141,14 +155,17 @@ class _Reader:
             found = self._chosen(*call.inputs)
         elif op in _ARITHMETIC and (op in _EXTREMES or not is_inexact(value.dtype)):
             inputs = [self.of(one) for one in call.inputs]
-            found = None if any(one is None for one in inputs) else _ARITHMETIC[op](*inputs)
+            needed = inputs[1:] if op in _LIMITS and not is_inexact(value.dtype) else inputs
+            found = None if any(one is None for one in needed) else _ARITHMETIC[op](*inputs)
         elif first is None:
             found = None
         elif op in _MOVES:
             found = (self if op == "broadcast_to" else self._plain).of(first)
         elif op in _ROUNDS or op == "convert":
             found = (0, 1) if first.dtype.kind == "b" else self.of(first)
-            if found is None and op in ("convert", "floor", "trunc"):
+            if found is None and (
+                op in ("floor", "trunc") or (op == "convert" and not is_inexact(value.dtype))
+            ):
                 found = self._rounded_down(first)
         return found
 
@@ -186,7 +203,8 @@ class _Reader:
         if call.op == "logical_not":
             return self._implied(call.inputs[0], not holds)
         if call.op in (_AND if holds else _OR):
-            return {**self._implied(call.inputs[0], holds), **self._implied(call.inputs[1], holds)}
+            first, second = (self._implied(part, holds) for part in call.inputs)
+            return first | {name: _both(first.get(name), found) or found for name, found in second.items()}
         relation = call.op if holds else _OPPOSITE.get(call.op)
         if relation not in _OPPOSITE or is_inexact(call.inputs[0].dtype):
             return {}
@@ -235,6 +253,17 @@ def _sizes(end: Any) -> tuple[Any, ...]:
 
 def _may_overflow(end: Any) -> bool:
     return end.may_overflow if isinstance(end, SymbolicSize) else abs(end) >= 2**62
+
+
+def _is_deep(end: Any) -> bool:
+    return isinstance(end, SymbolicSize) and end.nesting > _DEEPEST_END
+
+
+def _simpler(found: Interval) -> Interval | None:
+    """With ints beyond the ends of which little can be told; None if there are none."""
+    low, high = found
+    low, high = lowest(low) if _is_deep(low) else low, highest(high) if _is_deep(high) else high
+    return None if isinstance(low, float) or isinstance(high, float) else (low, high)
 
 
 def _both(one: Interval | None, other: Interval | None) -> Interval | None:
@@ -288,10 +317,40 @@ def _quotient(x: Interval, y: Interval) -> Interval | None:
     return (0, quotient(x[1], y[0])) if is_known(x[0] >= 0) else None
 
 
-def _remainder(x: Interval, y: Interval) -> Interval | None:
+def _remainder(x: Interval | None, y: Interval) -> Interval | None:
     if not is_known(y[0] >= 1):
         return None
-    return x if is_known(x[0] >= 0) and is_known(x[1] < y[0]) else (0, y[1] - 1)
+    return x if x and is_known(x[0] >= 0) and is_known(x[1] < y[0]) else (0, y[1] - 1)
+
+
+def _rest(x: Interval, y: Interval) -> Interval | None:
+    """Of the division towards 0."""
+    return _remainder(x, y) if is_known(x[0] >= 0) else None
+
+
+def _inverted(x: Interval) -> Interval:
+    return -1 - x[1], -1 - x[0]
+
+
+def _shared_bits(x: Interval, y: Interval) -> Interval | None:
+    if is_known(x[0] >= 0):
+        return 0, minimum(x[1], y[1]) if is_known(y[0] >= 0) else x[1]
+    return (0, y[1]) if is_known(y[0] >= 0) else None
+
+
+def _power_of_two(y: Interval) -> Interval | None:
+    low, high = y
+    return (1 << low, 1 << low) if type(low) is int and low == high and 0 <= low < 32 else None
+
+
+def _shifted_left(x: Interval, y: Interval) -> Interval | None:
+    by = _power_of_two(y)
+    return by and _product(x, by)
+
+
+def _shifted_right(x: Interval, y: Interval) -> Interval | None:
+    by = _power_of_two(y)
+    return by and _quotient(x, by)
 
 
 def _absolute(x: Interval) -> Interval:
@@ -306,10 +365,12 @@ def _greatest(x: Interval, y: Interval) -> Interval:
     return maximum(x[0], y[0]), maximum(x[1], y[1])
 
 
-def _clipped(x: Interval, low: Interval, high: Interval) -> Interval:
-    return _least(_greatest(x, low), high)
+def _clipped(x: Interval | None, low: Interval, high: Interval) -> Interval:
+    return (minimum(low[0], high[0]), high[1]) if x is None else _least(_greatest(x, low), high)
 
 
+_LIMITS: Final = frozenset({"clip", "remainder"})
+"""They need not know of the first of their numbers what it is, if it is whole: a float may be NaN."""
 _EXTREMES: Final[Mapping[str, Callable[..., Interval | None]]] = {
     "clip": _clipped,
     "maximum": _greatest,
@@ -319,9 +380,14 @@ _ARITHMETIC: Final[Mapping[str, Callable[..., Interval | None]]] = {
     **_EXTREMES,
     "absolute": _absolute,
     "add": _sum,
+    "bitwise_and": _shared_bits,
     "floor_divide": _quotient,
+    "fmod": _rest,
+    "invert": _inverted,
+    "left_shift": _shifted_left,
     "multiply": _product,
     "negative": _negative,
     "remainder": _remainder,
+    "right_shift": _shifted_right,
     "subtract": _difference,
 }

@@ -59,15 +59,16 @@ def range_behind(trace: Trace, value: Value) -> RangeBehind | None:
 
 
 def _computed(trace: Trace, call: Call) -> RangeBehind | None:
-    left, right = call.inputs
-    found, number = range_behind(trace, left), size_behind(trace, right)
-    if found is not None and number is not None:
-        number = -number if call.op == "subtract" else number
-    else:
-        found, number = range_behind(trace, right), size_behind(trace, left)
-        if found is None or number is None:
-            return None
-        found = found.times(-1) if call.op == "subtract" else found
+    of, number = call.inputs[0], size_behind(trace, call.inputs[1])
+    is_taken_off = call.op == "subtract" and number is None
+    if number is None:
+        of, number = call.inputs[1], size_behind(trace, call.inputs[0])
+    elif call.op == "subtract":
+        number = -number
+    found = None if number is None else range_behind(trace, of)
+    if found is None:
+        return None
+    found = found.times(-1) if is_taken_off else found
     return found.times(number) if call.op == "multiply" else found.plus(number)
 
 

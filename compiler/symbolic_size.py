@@ -84,6 +84,11 @@ class SymbolicSize:
         raise NotImplementedError
 
     @property
+    def nesting(self) -> int:
+        """How deep quotients, remainders and extremes stand in each other."""
+        raise NotImplementedError
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """The least and the greatest value that it may have, by what is known of each named size by itself."""
         raise NotImplementedError

@@ -74,7 +74,8 @@ class Trace(Builder):
         self.captured: list[Storage | Array | Outside | Lane] = []
         """What lies behind the inputs that come after the arguments."""
         self.ends: dict[Value, tuple[Any, Any]] = {}
-        """Between which sizes, both included, the entries of values lie, where what computes them does not tell."""
+        """Between which sizes, both included, the entries of values lie, where what computes them does not tell, or
+        where it was asked before."""
         self.frozen: list[Array] = []
         """Captured arrays whose values the trace has relied on."""
         self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive

@@ -51,13 +51,13 @@ def linspace(
     points = points * (step if steps > 0 else delta) + first
     if endpoint and count > 1:
         points[-1, ...] = last
+    if _is_whole(start) and _is_whole(stop) and common == FLOAT64 and is_known(start <= stop):
+        require_trace().ends[points.value] = start, stop
     wanted = as_dtype(dtype, common)
     if wanted.kind in "iu":
         points = np.floor(points)
     result = moveaxis(points.astype(wanted), 0, normalize_axis(axis, points.ndim))
     result = new_array(result.value)
-    if _is_whole(start) and _is_whole(stop) and common == FLOAT64 and is_known(start <= stop):
-        require_trace().ends[result.value] = start, stop
     return (result, step) if retstep else result
 
 

@@ -33,6 +33,7 @@ from .terms import (
     content,
     evaluated,
     multiply,
+    nesting,
     number,
     scale,
     sizes_in,
@@ -145,6 +146,10 @@ class Dim(SymbolicSize):
     def may_overflow(self) -> bool:
         """Products of different sizes mostly count the elements of an array. A third power of one does not."""
         return any(abs(count) >= 2**31 or _most_often(monomial) > 2 for monomial, count in self.terms)
+
+    @property
+    def nesting(self) -> int:
+        return nesting(self.terms)
 
     @property
     def bounds(self) -> tuple[float, float]:

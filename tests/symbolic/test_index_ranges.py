@@ -53,6 +53,10 @@ def twice(i: Any, row: Any) -> Any:
         lambda v: v[np.arange(2 * len(v)) // 2],
         lambda v: v[(np.arange(2 * len(v)) / 2).astype(int)],
         lambda v: v[(np.arange(2 * len(v)) * 0.5).astype(np.int64)],
+        lambda v: v[~np.arange(len(v))] + v[np.arange(len(v)) >> 1] + v[(np.arange(len(v)) & 5) % 2],
+        lambda v: v[np.arange((len(v) - 1) // 2 + 1) << 1] + v[np.fmod(np.arange(3), len(v))[0]],
+        lambda v: v[np.cumsum(np.arange(len(v))) % len(v)] + v[np.clip(np.cumsum(v >= 0), 0, len(v) - 1)],
+        lambda v: v[np.where((np.arange(9) >= 4) & (np.arange(9) < len(v)), np.arange(9) - 4, -1)],
         lambda v: v[np.linspace(0, len(v) - 1, 5).astype(int)],
         lambda v: v[np.rint(np.linspace(0, len(v) - 1, 7)).astype(int)],
         lambda v: v[np.concatenate([np.arange(len(v)), np.arange(len(v) - 1, -1, -1)])],
@@ -92,6 +96,18 @@ def test_indices_that_are_out_of_range_for_some_sizes_are_an_error_there(
     agree(lambda v, w: function(v, len(w)), [(V[:size], V[:n]) for size, n in sizes])
 
 
+def test_one_program_serves_indices_that_follow_from_each_other_over_many_calls() -> None:
+    def walked(v: Any) -> Any:
+        places, total = np.arange(len(v)), v
+        for step in range(60):
+            places = np.where(places < len(v) - 1, places + 1, 0)
+            places = np.minimum(places + step % 2, len(v) - 1)
+            total = total + v[places]
+        return total
+
+    assert agree(walked, [(V[:size],) for size in range(2, 9)]) == 1
+
+
 def test_what_is_written_past_the_end_is_an_error() -> None:
     def paired(v: Any) -> Any:
         out = np.zeros(6)
@@ -109,6 +125,14 @@ def test_for_declared_sizes_an_index_that_may_be_out_of_range_is_named() -> None
     np.testing.assert_array_equal(loaded(V[:6], V[:4]), windows(V[:6], V[:4]))
     with pytest.raises(UndecidedDimError, match=r'Add the constraint "K'):
         tm.export(windows, "v: f64[N]", "k: f64[K]", constraints="N in 3..")
+    f32 = np.float32
+    halves = tm.compile(
+        lambda v: v[np.ceil((np.arange(2 * len(v)) / 2).astype(f32)).astype(int)],
+        dynamic={"v": "[N]"},
+        constraints="N in 2..99",
+    )
+    with pytest.raises(IndexError, match="out of bounds"):
+        halves(V)
     mirrored = tm.export(lambda v: v[np.clip(np.arange(len(v)) + 1, 0, len(v) - 1)], "v: f64[N]").function()
     np.testing.assert_array_equal(mirrored(V[:3]), V[[1, 2, 2]])
 
