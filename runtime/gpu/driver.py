@@ -32,6 +32,7 @@ _KINDS: Final[dict[str, type[TracemillError]]] = {
     "CUDA_ERROR_JIT_COMPILER_NOT_FOUND": GpuCodeError,
     "CUDA_ERROR_JIT_COMPILATION_DISABLED": GpuCodeError,
     "CUDA_ERROR_NOT_FOUND": GpuCodeError,
+    "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": GpuCodeError,
 }
 
 _REMEDIES: Final = {
@@ -89,8 +90,8 @@ def started() -> Any:
             " container, start that with its GPUs"
         ) from error
     if result[0]:
-        error = failure(result[0], "starting the driver")
-        raise error if isinstance(error, NoGpuError) else NoDriverError(error.message)
+        failed = failure(result[0], "starting the driver")
+        raise failed if isinstance(failed, NoGpuError) else NoDriverError(failed.message)
     return found
 
 

@@ -111,6 +111,16 @@ def test_more_shared_memory_than_there_is_is_refused(stub_gpu: StubGpu) -> None:
         load(machine_code(f=1), shared_bytes=232449)
 
 
+def test_a_kernel_for_which_a_processor_has_too_few_registers_is_refused(stub_gpu: StubGpu) -> None:
+    kernel = load(machine_code(f=1))
+    stub_gpu.fail("cuLaunchKernel", 701)
+    with (
+        gpu(),
+        pytest.raises(tm.errors.GpuCodeError, match=r"launching f on cuda:0: .*LAUNCH_OUT_OF_RESOURCES"),
+    ):
+        kernel.launch(gpu().stream, 1, [0])
+
+
 def test_memory_that_is_full_while_code_is_loaded_is_told(stub_gpu: StubGpu) -> None:
     stub_gpu.fail("cuModuleLoadData", 2)
     with pytest.raises(tm.errors.GpuMemoryError, match="cuda:0 does not run f: CUDA_ERROR_OUT_OF_MEMORY"):
