@@ -589,7 +589,7 @@ PUBLIC CUresult cuEventRecord(Event *event, void *handle)
 PUBLIC CUresult cuStreamWaitEvent(void *handle, Event *event, unsigned flags)
 {
     IN_CONTEXT;
-    if (flags > 1) return INVALID_VALUE;
+    if (flags) return INVALID_VALUE;
     return enqueue(stream_of(handle, device), (Work){.kind = WAIT, .event = event, .turn = event->asked});
 }
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...affine import Variable, is_unit, same
+from ...affine import Affine, Variable, is_unit, same
 from ...loops.nest import Apply, Begin, Block, Load, Loop, Store
 from ...loops.walk import expressions, places, statements
 from ...symbolic_size import SymbolicSize, suppose, typical
@@ -185,13 +185,22 @@ def _lines(functions: frozenset[str]) -> int:
 
 
 def _is_far(body: Block) -> bool:
-    """Whether a place does not fit into four bytes."""
-    ends = [end for s in statements(body) for place in places(s) for end in (-place.low, place.high)]
+    """Whether a place, or what it is a quotient or a remainder of, does not fit into four bytes."""
+    ends = [end for s in statements(body) for place in places(s) for end in _ends(place)]
     symbolic = {end for end in ends if isinstance(end, SymbolicSize)}
     if any(end >= FAR for end in ends if not isinstance(end, SymbolicSize)):
         return True
     # The largest first, from which others follow.
     return not all(suppose(end < FAR) for end in sorted(symbolic, key=typical, reverse=True))
+
+
+def _ends(place: Affine) -> Iterator[int]:
+    """How large a place may be below and above 0, and so may what quotients and remainders in it are of."""
+    yield -place.low
+    yield place.high
+    for atom, _ in place.terms:
+        if not isinstance(atom, Variable):
+            yield from _ends(atom.dividend)
 
 
 def _row_bytes(variables: Sequence[Variable], body: Block) -> int:

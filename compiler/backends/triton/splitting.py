@@ -73,9 +73,9 @@ def _split_rows(variables: tuple[Variable, ...], body: Block, memory: list[Buffe
     (loop,) = loops
     accumulators = list(accumulated((loop,)))
     together = rows_of(variables, body).count
-    inside = math.prod(variable.extent for variable in parallel(loop)[0][1:])
+    inside = _turns(loop.body)
     wanted = PROGRAMS // pieces(typical(rows), together)
-    extent, inside = loop.variable.extent, typical(inside)
+    extent = loop.variable.extent
     size = max(PART // (together * inside), pieces(typical(extent), max(1, wanted)))
     size = size if inside > 1 else -(-size // ALIGNED) * ALIGNED
     count = extent // max(1, size)
@@ -165,6 +165,12 @@ def _loops(variables: Sequence[Variable], body: Block) -> Block:
     for variable in reversed(variables):
         body = (Loop(variable, body),)
     return body
+
+
+def _turns(body: Block) -> int:
+    """How often the innermost statements run, where the loops that hold them have their typical lengths."""
+    loops = (statement for statement in body if isinstance(statement, Loop))
+    return max((typical(loop.variable.extent) * _turns(loop.body) for loop in loops), default=1)
 
 
 def _only_gathers(loop: Loop) -> bool:

@@ -109,6 +109,17 @@ def test_long_reductions_of_few_rows_are_shared_among_programs(name: str) -> Non
     assert parts.programs > rest.programs
 
 
+def test_what_is_computed_once_for_a_row_keeps_no_sum_from_being_shared() -> None:
+    def near(x: Value, y: Value) -> Value:
+        rows = fn.reshape(fn.exp(x), (*x.shape, 1))
+        return fn.sum_(fn.multiply(rows, y), (0, 1))
+
+    graph = recorded(near, "f64[700]", "f64[900]")
+    parts, rest = triton_kernel(graph, "kernel").launches
+    assert parts.programs > 10 > rest.programs
+    assert_means_the_same(graph, drawn(graph, "real"))
+
+
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
 @pytest.mark.parametrize(
     ("dtype", "extremes"),
@@ -185,6 +196,14 @@ def test_a_part_behind_the_largest_index_of_four_bytes_has_wide_places() -> None
         return fn.slice_(x, (x.type.size - 5,), (x.type.size,))
 
     assert ".to(tl.int64)" in triton_kernel(recorded(last, "u8[3000000000]"), "kernel").text
+
+
+def test_what_places_are_quotients_of_may_be_larger_than_all_arrays() -> None:
+    def diagonal(x: Value) -> Value:
+        products = fn.multiply(fn.reshape(x, (*x.shape, 1)), x)
+        return fn.slice_(fn.reshape(products, (products.type.size,)), (0,), (1 << 32,), (65537,))
+
+    assert ".to(tl.int64)" in triton_kernel(recorded(diagonal, "f32[65536]"), "kernel").text
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
