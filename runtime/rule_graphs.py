@@ -1,15 +1,17 @@
 """The makers of the graphs of custom rules: they trace a rule for the types of one call, when a transform asks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import optree
 
+from ..compiler.functions import zeros_like
 from ..compiler.ir import Graph
 from ..compiler.ops.custom_rule import Reverse
 from ..compiler.program import Argument, Static, is_array_like, leaf_type, weak_type
-from ..compiler.trace import depends_on
+from ..compiler.trace import Builder, depends_on, inline, recording
 from ..compiler.traced_array import is_traced
 from ..passes.linearity import nonlinear_call, nonlinear_outputs
 from ..passes.transpose import transpose as transpose_graph
@@ -37,7 +39,9 @@ class Jvp:
         given = [leaf for leaf in leaves if isinstance(leaf, Argument)]
         graph = site.graph("jvp", rule, (site.primals, tangents), [*site.inputs, *given])
         self._check(graph, len(given))
-        return graph
+        pairs = zip(site.primal_leaves, leaves, strict=True)
+        moves = [isinstance(primal, Argument) for primal, leaf in pairs if isinstance(leaf, Argument)]
+        return _with_zeros(graph, [True] * len(site.inputs) + moves)
 
     def _check(self, graph: Graph, tangents: int) -> None:
         linear = [False] * (len(graph.inputs) - tangents) + [True] * tangents
@@ -54,6 +58,17 @@ class Jvp:
             raise self.site.failure(
                 "jvp", f"is not linear in the tangents: they go through {call.op} at {call.location}"
             )
+
+
+def _with_zeros(graph: Graph, kept: Sequence[bool]) -> Graph:
+    """`graph` with 0 for the inputs that are not kept."""
+    if all(kept):
+        return graph
+    with recording(Builder()) as builder:
+        pairs = zip(graph.inputs, kept, strict=True)
+        outputs = inline(graph, [value if keeps else zeros_like(value) for value, keeps in pairs])
+    inputs, names = tuple(compress(graph.inputs, kept)), tuple(compress(graph.input_names, kept))
+    return Graph(graph.name, inputs, tuple(builder.calls), outputs, names)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
+import numpy as np
 import optree
 
 from ..compiler.dtypes import is_inexact
-from ..compiler.errors import CustomRuleError
+from ..compiler.errors import CustomRuleError, EscapedTracerError
 from ..compiler.functions import constant, convert, zeros_like
 from ..compiler.ir import ArrayType, Constant, Graph, Location, Value
 from ..compiler.program import (
@@ -124,13 +125,11 @@ class RuleSite:
         return isinstance(leaf, Argument) and is_inexact(leaf.type.dtype)
 
     def tangent_leaves(self) -> list[Any]:
-        """For each leaf of the primals what stands for its tangent; None if it has none."""
-        return [
-            replace(leaf, name=f"d{place}", weak=None)
-            if isinstance(leaf, Argument) and self.is_differentiable(leaf)
-            else _zero_of(leaf)
-            for place, leaf in enumerate(self.primal_leaves)
-        ]
+        """For each leaf of the primals what stands for its tangent; None if it has none.
+
+        Numbers that are no inputs of the call have one too, so that a rule need not ask: it is 0.
+        """
+        return [_tangent_of(leaf, f"d{place}") for place, leaf in enumerate(self.primal_leaves)]
 
     def cotangent_leaves(self) -> list[Any]:
         """For each leaf of the output what stands for its cotangent; None if it has none."""
@@ -157,7 +156,14 @@ class RuleSite:
         """
         name = f"{self.name}_{kind}"
         leaves, tree = flatten_arguments(args, self.settings)
-        program = trace(named(function, name), tree, leaves)
+        try:
+            program = trace(named(function, name), tree, leaves)
+        except EscapedTracerError:
+            raise self.failure(
+                kind,
+                "uses a traced array from outside, which is gone when the rule is asked for: make it an argument, "
+                "a nondiff one if it needs no derivative",
+            ) from None
         graph = program.graph
         entering = [leaf for leaf in leaves if isinstance(leaf, Argument)]
         if any(index >= len(entering) for index, _ in program.mutated):
@@ -220,7 +226,7 @@ class RuleSite:
         found = self._spread(kind, given, tree, "cotangents")
         triples = zip(found, self.primal_leaves, path_names(tree, "cotangents"), strict=True)
         return [
-            self._fitting(kind, leaf, own.type, path, none_is_zero=True)
+            self._fitting(kind, leaf, own.type, path, none_is_zero=True, casts=own.weak is not None)
             for leaf, own, path in triples
             if isinstance(own, Argument) and self.is_differentiable(own)
         ]
@@ -235,18 +241,26 @@ class RuleSite:
             ) from None
 
     def _fitting(
-        self, kind: str, given: Any, type: ArrayType, path: str, *, none_is_zero: bool = False
+        self,
+        kind: str,
+        given: Any,
+        type: ArrayType,
+        path: str,
+        *,
+        none_is_zero: bool = False,
+        casts: bool = False,
     ) -> Any:
-        """An array of exactly this type; Python numbers take the dtype."""
+        """An array of exactly this type; Python numbers take the dtype, and with `casts` all of its kind do."""
         if given is None and none_is_zero:
             return wrap(zeros_like(Value(type)))
         if not is_array_like(given):
             raise self.failure(kind, f"returns {path} = {given!r:.60}, where {type} is expected")
         found = leaf_type(given, path)
         weak = weak_type(given)
-        if found.shape != type.shape or (found.dtype != type.dtype and weak is None):
+        casts = weak is not None or (casts and np.can_cast(found.dtype, type.dtype, "same_kind"))
+        if found.shape != type.shape or (found.dtype != type.dtype and not casts):
             raise self.failure(kind, f"returns {path} of type {found}, where {type} is expected")
-        if is_traced(given) and weak is None:
+        if is_traced(given) and not casts:
             return given
         return wrap(convert(as_value(given), type.dtype) if is_traced(given) else constant(given, type.dtype))
 
@@ -255,10 +269,14 @@ def _is_leaf(part: Any) -> bool:
     return optree.tree_is_leaf(part, none_is_leaf=True, namespace=NAMESPACE)
 
 
-def _zero_of(leaf: Leaf) -> Any:
-    """The tangent of a Python number that was passed."""
-    is_number = isinstance(leaf, Static) and type(leaf.value) in (float, complex)
-    return Static(0.0) if is_number else None
+def _tangent_of(leaf: Leaf, name: str) -> Argument | None:
+    """What stands for the tangent of an argument. That of a Python number takes the dtype of what it meets, too."""
+    if isinstance(leaf, Argument):
+        return replace(leaf, name=name) if is_inexact(leaf.type.dtype) else None
+    number = leaf.value
+    if not isinstance(number, (float, complex, np.inexact)):
+        return None
+    return Argument(leaf_type(number, name), name, weak_type(number), is_scalar=True)
 
 
 def batched_type(type: ArrayType, batch: tuple[int, ...]) -> ArrayType:

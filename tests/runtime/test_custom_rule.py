@@ -341,6 +341,53 @@ def test_python_numbers_in_a_rule_take_the_dtype() -> None:
     np.testing.assert_array_equal(tm.grad(constant)(np.float32(1)), np.float32(3))
 
 
+def scaled_sine() -> Any:
+    """sin(x) scale with the jvp rule that one writes down for arrays."""
+
+    @tm.custom_rule
+    def scaled(x: Any, scale: Any) -> Any:
+        return np.sin(x) * scale
+
+    return scaled.jvp(
+        lambda p, t: (scaled(*p), np.cos(p[0]) * p[1] * t[0] + np.sin(p[0]) * t[1]),
+    )
+
+
+@pytest.mark.parametrize("scale", [2.0, np.float64(2.0), np.float32(2.0), 2j, np.array(2.0)])
+def test_numbers_that_are_passed_have_a_tangent_of_zero(scale: Any) -> None:
+    scaled, x = scaled_sine(), np.array([0.3, -1.2, 0.8])
+    np.testing.assert_allclose(tm.jvp(lambda x: scaled(x, scale), (x,), (x,))[1], np.cos(x) * x * scale)
+    loss = lambda x: np.sum(np.abs(scaled(x, scale)) ** 2)  # noqa: E731
+    np.testing.assert_allclose(tm.compile(tm.grad(loss))(x), 4 * np.sin(2 * x))
+    np.testing.assert_allclose(tm.vmap(tm.hessian(loss))(x[:, None]), (8 * np.cos(2 * x))[:, None, None])
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_a_python_number_beside_an_array_of_float32_may_be_differentiated(kind: str) -> None:
+    scaled, x = scaled_sine(), np.array([0.3, -1.2, 0.8], np.float32)
+    if kind == "vjp":
+        scaled = tm.custom_rule(lambda x, scale: np.sin(x) * scale).vjp(
+            lambda x, scale: (np.sin(x) * scale, (x, scale)),
+            lambda r, ct: (np.cos(r[0]) * r[1] * ct, np.sum(np.sin(r[0]) * ct)),
+        )
+    output, tangent = tm.jvp(scaled, (x, 2.0), (x, 1.0))
+    assert output.dtype == tangent.dtype == np.float32
+    np.testing.assert_allclose(tangent, np.cos(x) * x * 2 + np.sin(x), rtol=1e-6)
+    for grad in (tm.grad, lambda f, argnums: tm.compile(tm.grad(f, argnums))):
+        dx, dscale = grad(lambda x, scale: np.sum(scaled(x, scale)), (0, 1))(x, 2.0)
+        assert dx.dtype == np.float32
+        np.testing.assert_allclose(dscale, np.sum(np.sin(x)), rtol=1e-6)
+
+
+def test_a_rule_that_closes_over_a_traced_array_is_named() -> None:
+    def loss(x: Any, w: Any) -> Any:
+        square = tm.custom_rule(lambda x: w * x**2)
+        return square.jvp(lambda p, t: (square(*p), 2 * w * p[0] * t[0]))(x)
+
+    with pytest.raises(CustomRuleError, match=r"uses a traced array from outside.*make it an argument"):
+        tm.compile(tm.grad(loss))(1.0, 3.0)
+
+
 def test_rules_are_not_run_when_nothing_needs_them() -> None:
     def never(*args: Any) -> Any:
         raise AssertionError("not needed")
