@@ -77,7 +77,7 @@ class NestedFunction:
     ) -> None:
         """`users` is the function that messages name, where `function` only wraps it."""
         self.where, self.function = where, users or function
-        with refusing_draws(self.function):
+        with refusing_draws(self.function, tree, entering):
             self.program = trace(function, tree, entering)
         self.tree = self.program.out_tree
         self.arguments = len(self.program.arguments)

@@ -2,26 +2,33 @@
 
 import pickle
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..compiler.errors import RandomStateError
-from ..compiler.program import describe
+from ..compiler.program import Argument, Static, argument_names, describe, users_name
 from ..compiler.tracing import location_at
 
 
 @contextmanager
-def refusing_draws(function: Callable[..., Any]) -> Generator[None]:
-    """`RandomStateError` if the function has drawn from a generator of NumPy's that it, or one it calls, names."""
+def refusing_draws(
+    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static]
+) -> Generator[None]:
+    """`RandomStateError` if the function has drawn from a generator of NumPy's that it reaches.
+
+    It is among the arguments, `tree` filled with `entering`, or in the object of a method, or the function, or one that
+    it calls, names it, or an object that has it.
+    """
     is_loaded = (
         "numpy.random" in sys.modules
     )  # else there is no generator, and this is not the time to load them
-    before = [(n, found, _state(found)) for n, found in _generators(function, set())] if is_loaded else []
+    reached = [*_generators(function, set()), *_given(function, tree, entering)] if is_loaded else []
+    before = [(name, found, _state(found)) for name, found in reached]
     yield
     for name, found, state in before:
         if _state(found) != state:
@@ -40,10 +47,33 @@ def _state(generator: Any) -> bytes:
     return pickle.dumps(generator.bit_generator.state)
 
 
+def _given(
+    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static]
+) -> Iterator[tuple[str, Any]]:
+    """The generators among the arguments, and those that are attributes of arguments."""
+    settings = [(number, leaf.value) for number, leaf in enumerate(entering) if isinstance(leaf, Static)]
+    names = argument_names(tree) if settings else []
+    for number, value in settings:
+        yield from _generators_in(users_name(function, names[number]), value)
+
+
+def _generators_in(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value if it is a generator, else those among its attributes."""
+    if _is_generator(value):
+        yield name, value
+    elif hasattr(value, "__dict__") and not isinstance(value, ModuleType):
+        yield from ((f"{name}.{key}", one) for key, one in vars(value).items() if _is_generator(one))
+
+
+def _is_generator(value: Any) -> bool:
+    return isinstance(value, (np.random.Generator, np.random.RandomState))
+
+
 def _generators(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
     """The generators in the closure of a function and among the globals that it names, and those of its functions."""
     while isinstance(function, partial):
         function = function.func
+    yield from _generators_in("self", getattr(function, "__self__", None))
     function = getattr(function, "__func__", function)
     if id(function) in seen:
         return
@@ -57,10 +87,10 @@ def _generators(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     named += [(name, cell.cell_contents) for name, cell in cells if _is_filled(cell)]
     for name, value in named:
-        if isinstance(value, (np.random.Generator, np.random.RandomState)):
-            yield name, value
-        elif isinstance(value, FunctionType):
+        if isinstance(value, FunctionType):
             yield from _generators(value, seen)
+        else:
+            yield from _generators_in(name, value)
 
 
 def _is_filled(cell: Any) -> bool:

@@ -79,8 +79,9 @@ class Variant:
         symbolic: SymbolicCall | None,
     ) -> None:
         signature = self.signature if symbolic is None else symbolic.called
-        with refusing_draws(self.function), stage("trace"):
-            program = trace(self.function, signature.tree, arguments_for(signature), is_kept=True)
+        entering = arguments_for(signature)
+        with refusing_draws(self.function, signature.tree, entering), stage("trace"):
+            program = trace(self.function, signature.tree, entering, is_kept=True)
         self.program = program if symbolic is None else _with_facts(program, signature.dims)
         self.donated = donated_inputs(signature, donate_argnums)
         """The inputs of the program whose memory results may take."""

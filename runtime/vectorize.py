@@ -135,8 +135,9 @@ class _Mapping:
             with mapping(MappedAxis(batch.where, randomness, require_trace(), axis, name)):
                 return func(*args, **kwargs)
 
-        with refusing_draws(func):
-            self.program: Program = trace(example, batch.tree, batch.arguments())
+        entering = batch.arguments()
+        with refusing_draws(func, batch.tree, entering):
+            self.program: Program = trace(example, batch.tree, entering)
         self.graph = self.program.graph
         arrays = [place for place, leaf in enumerate(batch.leaves) if is_array(leaf)]
         captured = self.program.captured

@@ -123,8 +123,9 @@ def export(
     signature = replace(signature, guards=Guards(tuple(map(Guard, Assumptions(relations).relations))))
     _check_sizes(name, signature, sizes)
     declared = Declared(signature.sizes.assumptions, line_at_work, is_for_user)
-    with refusing_draws(function), answering(declared):
-        program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
+    entering = arguments_for(signature)
+    with refusing_draws(function, signature.tree, entering), answering(declared):
+        program = trace(function, signature.tree, entering, is_kept=True)
         program = replace(program, graph=without_rules(program.graph))
     _check_effects(name, program.graph)
     program = _closed(name, program)

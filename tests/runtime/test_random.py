@@ -500,6 +500,37 @@ def test_vmap_r10_numpys_generators_are_refused_in_what_is_traced_once_and_runs_
         looped(np.ones(2))
 
 
+class Sampler:
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+
+    def draw(self, x: Any) -> Any:
+        return x + self.rng.normal(size=2)
+
+
+SAMPLER = Sampler()
+
+
+@pytest.mark.parametrize(
+    ("wrap", "name"),
+    [
+        (lambda: (lambda x, rng: x + rng.normal(size=2), np.random.default_rng(0)), "rng"),
+        (lambda: (lambda x, rng: x + rng.rand(), np.random.RandomState(0)), "rng"),
+        (lambda: (lambda x, sampler: sampler.draw(x), Sampler()), "sampler.rng"),
+        (lambda: (lambda x: SAMPLER.draw(x),), "SAMPLER.rng"),
+        (lambda: (Sampler().draw,), "self.rng"),
+        (lambda: (tm.vmap(Sampler().draw),), "self.rng"),
+        (lambda: (tm.jacobian(Sampler().draw),), "self.rng"),
+    ],
+)
+def test_generators_of_numpys_that_are_given_are_refused_as_those_that_are_named(
+    wrap: Any, name: str
+) -> None:
+    function, *given = wrap()
+    with pytest.raises(RandomStateError, match=rf"drew from {name}, a generator of NumPy's"):
+        tm.compile(function)(np.ones(2), *given)
+
+
 def test_random_numbers_of_map_do_not_depend_on_the_batch_size() -> None:
     def drawn(batch_size: int) -> Any:
         rng = tm.random.default_rng(0)
