@@ -5,8 +5,9 @@ import operator
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import partial
+from types import ModuleType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -170,8 +171,20 @@ def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], 
             leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))
             outputs.append(as_value(leaf))
         else:
+            _refuse_hidden_arrays(leaf)
             leaves.append(Static(leaf))
     return outputs, leaves, out_tree
+
+
+def _refuse_hidden_arrays(leaf: Any) -> None:
+    """What is returned as it is must hold no traced arrays, which are of no use once the trace is over."""
+    attributes = vars(leaf) if hasattr(leaf, "__dict__") and not isinstance(leaf, (type, ModuleType)) else {}
+    for name, value in attributes.items():
+        if any(map(is_traced, optree.tree_leaves(value, namespace=NAMESPACE))):
+            raise ArgumentTypeError(
+                f"the function returns {type(leaf).__name__}, whose .{name} holds a traced array, which is of no use "
+                f"after the call{remedy_for(leaf)}"
+            )
 
 
 def _finish(
@@ -304,8 +317,17 @@ def leaf_type(leaf: Any, path: str) -> ArrayType:
 
 
 def remedy_for(leaf: Any) -> str:
-    """The end of a message that a leaf is of no use here: what to do about arrays from outside."""
-    return f": {COMPILE_OR_COPY}" if isinstance(leaf, OutsideArray) else ""
+    """The end of a message that a leaf is of no use here: what to do about arrays from outside and users' classes."""
+    if isinstance(leaf, OutsideArray):
+        return f": {COMPILE_OR_COPY}"
+    name = type(leaf).__name__
+    if is_dataclass(leaf):
+        return f". Register the class once, tm.register_dataclass({name}), or use a dict"
+    if hasattr(leaf, "__dict__") and not callable(leaf):
+        return (
+            f". Say once which arrays it holds, tm.register_pytree({name}, flatten, unflatten), or use a dict"
+        )
+    return ""
 
 
 def is_array_like(leaf: Any) -> bool:

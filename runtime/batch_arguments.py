@@ -9,7 +9,15 @@ import optree
 from ..compiler.errors import TransformArgumentError, TreeMismatchError
 from ..compiler.ir import ArrayType
 from ..compiler.outside import is_outside
-from ..compiler.program import NAMESPACE, Argument, Static, argument_names, flatten_arguments, leaf_type
+from ..compiler.program import (
+    NAMESPACE,
+    Argument,
+    Static,
+    argument_names,
+    flatten_arguments,
+    leaf_type,
+    remedy_for,
+)
 from ..compiler.symbolic_size import SymbolicSize
 from .mapped_graph import Dim
 from .transform import as_argument, is_array
@@ -104,6 +112,7 @@ class BatchArguments:
         if not is_array(leaf):
             raise TransformArgumentError(
                 f"{self.where}: {path} has dim {dim} but is {type(leaf).__name__}, not an array: use None"
+                + remedy_for(leaf)
             )
         if not -leaf.ndim <= dim < leaf.ndim:
             valid = (

@@ -9,7 +9,15 @@ import numpy as np
 from ..compiler.dtypes import DType, dtype_name, is_supported
 from ..compiler.errors import StaticArgumentError, WrongDeviceError
 from ..compiler.ir import ArrayType, Shape
-from ..compiler.program import Argument, Static, argument_names, is_array_like, leaf_type, weak_type
+from ..compiler.program import (
+    Argument,
+    Static,
+    argument_names,
+    is_array_like,
+    leaf_type,
+    remedy_for,
+    weak_type,
+)
 from ..compiler.shapes.dim import Dim, of_size
 from ..compiler.shapes.guards import Guards
 from ..compiler.shapes.solving import SizeReader
@@ -248,8 +256,8 @@ def _static(value: Any, tree: Any, index: int) -> StaticSpec:
     except TypeError:
         path = argument_names(tree)[index]
         raise StaticArgumentError(
-            f"{path} is {type(value).__name__}, which cannot be hashed: a static argument is part of the signature. "
-            "Pass arrays or numbers, or a tuple instead of a list"
+            f"{path} is {type(value).__name__}, which cannot be hashed: a static argument is part of the signature"
+            + (remedy_for(value) or ". Pass arrays or numbers, or a tuple instead of a list")
         ) from None
     return StaticSpec(value, identity_of(value))
 

@@ -44,7 +44,45 @@ class Box:
     """A class that nobody registered."""
 
 
+@dataclasses.dataclass
+class Pair:
+    """A dataclass that nobody registered."""
+
+    left: Any
+    right: Any = None
+
+
+class Holder:
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
 MISUSES: dict[str, tuple[Callable[[], Any], type[TracemillError], str]] = {
+    "compile of a dataclass": (
+        lambda: tm.compile(lambda pair: pair.left)(Pair(X)),
+        StaticArgumentError,
+        r"args\[0\] is Pair, which cannot be hashed: .* Register the class once, tm.register_dataclass\(Pair\), or",
+    ),
+    "grad by an object": (
+        lambda: tm.grad(lambda holder: holder.held)(Holder(X)),  # type: ignore[arg-type]
+        ArgumentTypeError,
+        r"is Holder, not an array or a number\. Say once which arrays it holds, tm.register_pytree\(Holder, ",
+    ),
+    "vmap over a dataclass": (
+        lambda: tm.vmap(lambda pair: pair.left)(Pair(X)),
+        TransformArgumentError,
+        "has dim 0 but is Pair, not an array: use None. Register the class once",
+    ),
+    "a dataclass as a result": (
+        lambda: tm.compile(lambda x: Pair(x, 1))(X),
+        ArgumentTypeError,
+        "the function returns Pair, whose .left holds a traced array, which is of no use after the call. Register",
+    ),
+    "an object as a result": (
+        lambda: tm.vmap(lambda x: Holder({"x": [x]}))(X),
+        ArgumentTypeError,
+        "the function returns Holder, whose .held holds a traced array",
+    ),
     "scan, reverse": (
         lambda: tm.scan(lambda c, x: (c, x), 0.0, X, reverse="no"),  # type: ignore[arg-type]
         ArgumentTypeError,

@@ -517,7 +517,7 @@ SAMPLER = Sampler()
         (lambda: (lambda x, rng: x + rng.normal(size=2), np.random.default_rng(0)), "rng"),
         (lambda: (lambda x, rng: x + rng.rand(), np.random.RandomState(0)), "rng"),
         (lambda: (lambda x, sampler: sampler.draw(x), Sampler()), "sampler.rng"),
-        (lambda: (lambda x: SAMPLER.draw(x),), "SAMPLER.rng"),
+        (lambda: (lambda x: SAMPLER.draw(x) + 1,), "SAMPLER.rng"),
         (lambda: (Sampler().draw,), "self.rng"),
         (lambda: (tm.vmap(Sampler().draw),), "self.rng"),
         (lambda: (tm.jacobian(Sampler().draw),), "self.rng"),
