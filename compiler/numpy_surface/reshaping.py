@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from .axes import normalize_axes, normalize_axis
 from .creation import as_shape, new_array
 from .registry import implements, method
 from .ufuncs import as_array, target_of
+
+WRITTEN_OUT: Final = 1 << 16
+"""The places of so many entries of windows are a constant; those of more, which would be a long one, are computed."""
 
 
 def view_of(array: TracedArray, *views: View) -> TracedArray:
@@ -359,6 +362,6 @@ def sliding_window_view(
 
 def _starts_and_entries(count: int, length: int) -> Value:
     """The positions of the entries of each window: i64[count, length]."""
-    if not is_symbolic_shape((count, length)):
+    if not is_symbolic_shape((count, length)) and count * length <= WRITTEN_OUT:
         return constant(np.arange(count)[:, None] + np.arange(length))
     return add(reshape_value(iota(count, INT64), (count, 1)), iota(length, INT64))

@@ -14,6 +14,7 @@ from ..traced_array import TracedArray, wrap
 from .products import in_common_dtype, sum_of_products
 from .reductions import fold_all
 from .registry import implements
+from .reshaping import WRITTEN_OUT
 
 _MODES = {"valid": "valid", "same": "same", "full": "full", 0: "valid", 1: "same", 2: "full"}
 
@@ -29,6 +30,8 @@ def _correlated(x: Value, y: Value, mode: Any) -> Value:
         return _correlated_with_any_length(x, y, before, after)
     if isinstance(n, SymbolicSize):
         return _correlated_of_any_length(x, y, before, after)
+    if n * m > WRITTEN_OUT:
+        return _correlated_with_any_length(x, y, before, after)
     starts = np.arange(-before, n + after - m + 1)
     inside = (starts >= 0) & (starts <= n - m)
     parts = [
@@ -57,7 +60,7 @@ def _correlated_of_any_length(x: Value, y: Value, before: int, after: int) -> Va
 
 
 def _correlated_with_any_length(x: Value, y: Value, before: Any, after: Any) -> Value:
-    """As `_correlated` for a y of symbolic length."""
+    """As `_correlated` for a y of symbolic length, or where windows have so many entries that places are computed."""
     n, m = x.shape[0], y.shape[0]
     inside = gather(x, [_places(0, n - m + 1, m).value], (0,))
     parts = [sum_of_products(inside, y, ((1,), (0,)))]

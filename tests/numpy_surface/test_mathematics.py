@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 
+import tracemill as tm
 from numpy_surface.differential import check, check_both_raise, run_traced
 from samples.grouping import in_groups
 from samples.numpy_math import CHAPTERS, TOLERANCE, Use, X, cases
@@ -114,3 +116,16 @@ def test_dtypes_that_depend_on_values_are_an_error_with_a_hint_otherwise(use: Us
 def test_a_function_of_python_numbers_is_refused_with_advice() -> None:
     with pytest.raises(UnsupportedFunctionError, match="write it with NumPy functions"):
         run_traced(np.frompyfunc(lambda v: v + 1, 1, 1), GRID)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_places_in_many_windows_are_computed_and_no_long_constants(mode: Any) -> None:
+    def f(x: Any, y: Any) -> Any:
+        return np.convolve(x, y, mode)[::7], sliding_window_view(x, 100).max(1)
+
+    x, y = np.sin(np.arange(3000.0)), np.cos(np.arange(101.0))
+    x[[5, 900]] = np.inf
+    compiled = tm.compile(f, backend="numpy")
+    for found, expected in zip(compiled(x, y), f(x, y), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert "sha256" not in str(compiled.lower(x, y).graph)
