@@ -1,7 +1,7 @@
 """`interval_behind`: sizes between which the entries of whole numbers lie: 0 and ``2*N - 2`` for ``i[:, None] + i``."""
 
 from collections.abc import Callable, Hashable, Mapping
-from math import frexp
+from math import ceil, floor
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,10 @@ Interval = tuple[Any, Any]
 
 _LONGEST: Final = 1 << 48
 """No axis is longer."""
+_USUAL: Final = 1 << 20
+"""Axes of which several are multiplied are not much longer."""
+_PARTS: Final = 1 << 10
+"""Of 1, in which constants are measured."""
 _DEEPEST: Final = 100
 _DEEPEST_END: Final = 3
 """Of what stands deeper in each other, little can be told, and that takes long."""
@@ -163,29 +167,55 @@ class _Reader:
             found = (self if op == "broadcast_to" else self._plain).of(first)
         elif op in _ROUNDS or op == "convert":
             found = (0, 1) if first.dtype.kind == "b" else self.of(first)
-            if found is None and (
-                op in ("floor", "trunc") or (op == "convert" and not is_inexact(value.dtype))
-            ):
-                found = self._rounded_down(first)
+            is_rounded = op in ("floor", "rint", "trunc") or (op == "convert" and not is_inexact(value.dtype))
+            if found is None and is_rounded:
+                found = self._rounded(first, op)
         return found
 
-    def _rounded_down(self, value: Value) -> Interval | None:
-        """The whole numbers below ``x / d``, which is next to one only where it is one, as 64 bits hold `x` by far."""
+    def _rounded(self, value: Value, op: str) -> Interval | None:
+        """Of floats of 64 bits that are not below 0, the whole numbers below them, or next to them.
+
+        What computes them is next to a whole number only where it is one: 64 bits hold their numerators by far.
+        """
+        found = self._share_above(value) if value.dtype == FLOAT64 else None
+        if found is None:
+            return None
+        top, below = found if op != "rint" else (2 * found[0] + found[1], 2 * found[1])
+        with where_all(size <= _USUAL for size in _sizes(top)):
+            return (0, quotient(top, below)) if is_known(top <= 1 << 50) else None
+
+    def _share_above(self, value: Value, calls: int = 6) -> tuple[Any, Any] | None:
+        """A quotient that entries are not above, none of which is below 0. It is looked for so many calls back."""
+        if isinstance(value, Constant):
+            least, most = _limits(value.array)
+            return most.as_integer_ratio() if least >= 0 else None
         call = self.trace.producer(value)
-        if call is None or call.op not in ("divide", "multiply") or value.dtype != FLOAT64:
+        if call is not None and call.op == "convert" and value.dtype == FLOAT64:
+            value = call.inputs[0]
+        whole = self.of(value)
+        if whole is not None:
+            return (whole[1], 1) if is_known(whole[0] >= 0) else None
+        if call is None or not calls or call.op not in (*_MOVES, "add", "divide", "multiply"):
             return None
-        left, right = call.inputs
-        x, by = self.of(left), self.of(right)
-        if call.op == "multiply":  # by a half, a quarter, …
-            x, scale = (by, left) if isinstance(left, Constant) else (x, right)
-            share = 0.0 if not isinstance(scale, Constant) or scale.ndim else float(scale.array)
-            by = None
-            if share >= 2**-16 and frexp(share)[0] == 0.5:
-                by = int(1 / share), int(1 / share)
-        if x is None or by is None:
+        one = self._share_above(call.inputs[0], calls - 1)
+        if one is None or call.op in _MOVES:
+            return one
+        right = call.inputs[1]
+        by = self._share_below(right) if call.op == "divide" else self._share_above(right, calls - 1)
+        if by is None:
             return None
-        with where_all(size <= _LONGEST for size in _sizes(x[1])):
-            return _quotient(x, by) if is_known(x[0] >= 0) and is_known(x[1] <= 1 << 50) else None
+        if call.op == "add":
+            return one[0] * by[1] + by[0] * one[1], one[1] * by[1]
+        by = by[::-1] if call.op == "divide" else by
+        return one[0] * by[0], one[1] * by[1]
+
+    def _share_below(self, value: Value) -> tuple[Any, Any] | None:
+        """A quotient above 0 that entries are not below."""
+        if isinstance(value, Constant):
+            least, _ = _limits(value.array)
+            return least.as_integer_ratio() if least > 0 else None
+        whole = self.of(value)
+        return (whole[0], 1) if whole is not None and is_known(whole[0] >= 1) else None
 
     def _chosen(self, condition: Value, yes: Value, no: Value) -> Interval | None:
         if self._choices >= _MOST_NARROWED:
@@ -245,6 +275,13 @@ def _of_array(array: Any) -> Interval | None:
     if array.dtype.kind not in "iu" and not (array.dtype.kind == "f" and np.isfinite(array).all()):
         return None
     return int(np.floor(array.min())), int(np.ceil(array.max()))
+
+
+def _limits(array: Any) -> tuple[float, float]:
+    """Short fractions between which the entries lie; -1 for both if they are no usual numbers."""
+    if not array.size or array.dtype.kind not in "iuf" or not (abs(array.astype(float)) < 1 << 30).all():
+        return -1, -1
+    return floor(float(array.min()) * _PARTS) / _PARTS, ceil(float(array.max()) * _PARTS) / _PARTS
 
 
 def _sizes(end: Any) -> tuple[Any, ...]:

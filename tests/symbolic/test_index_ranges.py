@@ -57,6 +57,13 @@ def twice(i: Any, row: Any) -> Any:
         lambda v: v[np.arange((len(v) - 1) // 2 + 1) << 1] + v[np.fmod(np.arange(3), len(v))[0]],
         lambda v: v[np.cumsum(np.arange(len(v))) % len(v)] + v[np.clip(np.cumsum(v >= 0), 0, len(v) - 1)],
         lambda v: v[np.where((np.arange(9) >= 4) & (np.arange(9) < len(v)), np.arange(9) - 4, -1)],
+        lambda v: (
+            v[np.floor(np.arange(len(v)) * 0.7).astype(int)] + v[np.rint(np.arange(len(v)) / 2).astype(int)]
+        ),
+        lambda v: v[((np.arange(5) + 0.5) * (len(v) / 5)).astype(int)],
+        lambda v: np.outer(v, np.ones(3 * len(v)))[
+            (np.arange(3 * len(v)) * len(v) / (3 * len(v))).astype(int)
+        ],
         lambda v: v[np.linspace(0, len(v) - 1, 5).astype(int)],
         lambda v: v[np.rint(np.linspace(0, len(v) - 1, 7)).astype(int)],
         lambda v: v[np.concatenate([np.arange(len(v)), np.arange(len(v) - 1, -1, -1)])],
@@ -156,6 +163,9 @@ _CHANGES = """({0} + {1}); ({0} - {1}); ({1} * {0}); ({0} // 2); ({0} % {1}); ab
     np.maximum({0}, {1}); np.clip({0}, 0, {1}); np.repeat({0}, 2); np.stack([{0}, {0} + 1]).ravel()
     (lambda i: np.where(i < {1}, i + 1, {1}))({0}); (lambda i: np.where(i != {1}, i, 0))({0})
     (lambda i: np.where({1} >= i, i - 1, i * 2))({0})"""
+_SHARES = """(({0} + 0.5) * {1} / {2}).astype(int); ({0} * ({1} / {2})).astype(int); np.floor({0} * 0.7).astype(int)
+    np.rint({0} / {1}).astype(int); (({0} + 1.5) / {2}).astype(np.int32); np.fmod({0}, {1}) // {2}; ({0} >> 1) & {1}
+    np.clip(np.cumsum({0}), {1}, {2})"""
 _PAIRS = """({0}[:, None] + {1}).ravel(); ({0}[:, None] - {1}).ravel(); np.concatenate([{0}, {1}])"""
 
 
@@ -167,6 +177,7 @@ _INDICES = st.recursive(
     _RANGES,
     lambda inner: st.one_of(
         st.builds(str.format, _forms(_CHANGES), inner, _NUMBERS),
+        st.builds(str.format, _forms(_SHARES), inner, _NUMBERS, _NUMBERS),
         st.builds(str.format, _forms(_PAIRS), inner, inner),
     ),
     max_leaves=4,
