@@ -310,7 +310,9 @@ class Device:
         return event
 
     def _drop_finished(self) -> None:
-        """Let go of what was kept for work that is done by now."""
+        """Let go of what was kept for work that is done by now, and of what had to wait for a record."""
+        while self._late and not self._is_recording:
+            self._late.popleft()()
         while self._kept and not self._driver.cuEventQuery(self._kept[0][0])[0]:
             event, _ = self._kept.popleft()
             self._driver.cuEventDestroy(event)
@@ -337,8 +339,7 @@ class Device:
             yield
         finally:
             self._is_recording = False
-            while self._late:
-                self._late.popleft()()
+            self._drop_finished()
 
     # ---- the driver ------------------------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 """Arrays that other libraries have on a GPU, as ours, where they lie."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -42,7 +44,7 @@ class ForeignMemory:
         self.device.keep(self.owner)
 
 
-def foreign(x: object) -> DeviceArray | None:
+def foreign(x: Any) -> DeviceArray | None:
     """An array that another library has on a GPU, as one of ours that shares its memory; None if `x` is none.
 
     Work that its library has queued is waited for, on the GPU. Its owner lives until our work with it is done.
@@ -57,25 +59,26 @@ def foreign(x: object) -> DeviceArray | None:
         return None
     where = getattr(x, "__dlpack_device__", None)
     if where is not None:
-        kind, ordinal = where()
+        name = type(x).__name__
+        kind, ordinal = _asked(where, name)
         if kind not in (dlpack.CUDA, dlpack.CUDA_MANAGED):
             return None
         device = gpu(ordinal)
         is_read_only = type(x).__module__.partition(".")[0] in _IMMUTABLE
-        return _array(_by_dlpack(x, device), device, type(x).__name__, is_read_only=is_read_only)
+        capsule = _asked(partial(x.__dlpack__, stream=device.stream), name)
+        return _array(dlpack.taken(capsule, name), device, name, is_read_only=is_read_only)
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is None:
         return None
     return _by_interface(x, interface)
 
 
-def _by_dlpack(x: Any, device: Device) -> "Layout":
-    name = type(x).__name__
+def _asked(method: Callable[[], Any], name: str) -> Any:
+    """What a method of DLPack's gives, if the library gives it."""
     try:
-        capsule = x.__dlpack__(stream=device.stream)
+        return method()
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise ForeignArrayError(f"{name} does not give its memory by DLPack: {error}") from error
-    return dlpack.taken(capsule, name)
 
 
 def _by_interface(x: object, interface: dict[str, Any]) -> DeviceArray:

@@ -301,10 +301,18 @@ def test_why_a_library_does_not_give_its_array_is_told(stub_gpu: StubGpu) -> Non
         def __dlpack__(self, *, stream: int) -> object:
             raise BufferError("it requires a gradient")
 
+    class Nowhere(Refusing):
+        def __dlpack_device__(self) -> tuple[int, int]:
+            raise BufferError("it lies on several GPUs")
+
     with pytest.raises(
         tm.errors.ForeignArrayError, match=r"Refusing does not give .*: it requires a gradient"
     ):
         foreign(Refusing())
+    with pytest.raises(
+        tm.errors.ForeignArrayError, match=r"Nowhere does not give .*: it lies on several GPUs"
+    ):
+        foreign(Nowhere())
 
 
 def test_arrays_on_the_host_are_not_foreign(stub_gpu: StubGpu) -> None:
