@@ -218,8 +218,8 @@ class _Reading:
         self.valid = before
         return found
 
-    def _rows(self, values: Sequence[Value]) -> Rows:
-        """The entries of an array one after another."""
+    def _rows(self, values: Sequence[Value]) -> Rows | Same:
+        """The entries of an array one after another, or one entry that is taken anew for each repetition."""
         rows = [self._row(value) for value in values]
         middle, following = rows[self.middle], rows[self.middle + 1]
         if middle is None or following is None or middle[:2] != following[:2]:
@@ -228,6 +228,8 @@ class _Reading:
         stride = following[2] - at
         first = at - self.middle * stride
         start, _ = self._narrow([row == (array, axis, first + t * stride) for t, row in enumerate(rows)])
+        if not stride:
+            return Same(values[self.middle])
         return Rows(array, axis, first + start * stride, stride, (0,) * array.ndim, array.shape)
 
     def _row(self, value: Value) -> tuple[Value, int, int] | None:

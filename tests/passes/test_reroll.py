@@ -133,6 +133,30 @@ def test_rows_may_be_taken_before_the_loop_and_backwards_and_with_strides() -> N
     assert calls(graph) < 15
 
 
+def test_an_entry_that_is_taken_anew_for_each_step_is_one_value() -> None:
+    def recurrence(b: Any, x: Any) -> Any:
+        taps = [b[1] for _ in range(STEPS)]
+        y = b[0]
+        for t in range(STEPS):
+            y = np.sin(taps[t] * y + x[t])
+        return y
+
+    assert lengths(rolled(recurrence, drawn(3), drawn(STEPS))) == [STEPS]
+
+
+def test_the_gradient_of_a_recursive_filter_is_that_of_its_differences() -> None:
+    def energy(b: Any, a: Any, x: Any) -> Any:
+        y = np.zeros(len(x))
+        for n in range(2, len(x)):
+            y[n] = b[0] * x[n] + b[1] * x[n - 1] + b[2] * x[n - 2] - a[1] * y[n - 1] - a[2] * y[n - 2]
+        return np.sum(y**2)
+
+    b, a, x = drawn(3), np.array([1.0, -0.4, 0.2]), drawn(14)
+    gradient = tm.compile(tm.grad(energy), backend="numpy")(b, a, x)
+    differences = [(energy(b + h, a, x) - energy(b - h, a, x)) / 2e-6 for h in 1e-6 * np.eye(3)]
+    np.testing.assert_allclose(gradient, differences, rtol=1e-6)
+
+
 def test_columns_are_rows_of_the_transposed_array() -> None:
     def function(xs: Array, h: Array) -> Any:
         for i in range(STEPS):
