@@ -197,6 +197,7 @@ def _finish(
 ) -> Program:
     """Add to the outputs what memory was written to that lives on after the call."""
     _refuse_overlapping_writes(record)
+    record.keep_what_was_captured()
     storages = [x._storage for x in filled if is_traced(x)]
     passing = {
         len(storages) + i

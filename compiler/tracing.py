@@ -36,6 +36,9 @@ _INTERNAL = (
     "<__array_function__",
 )
 
+LARGEST_CONTENT = 1 << 16
+"""How many bytes a captured array may have of which the trace remembers what it held."""
+
 Known = Callable[[], "Array | None"]
 """Gives the concrete value of an input, or None where it has none."""
 
@@ -79,6 +82,8 @@ class Trace(Builder):
         self.frozen: list[Array] = []
         """Captured arrays whose values the trace has relied on."""
         self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
+        self._contents: dict[int, tuple[int, bytes]] = {}
+        """By id of a small captured array: its number, and what it held when it was captured."""
         self._began = len(self._outermost().captured)
         self._producer: dict[Value, Call] = {}
         self._known: dict[Value, Array | Known | None] = {}
@@ -108,6 +113,7 @@ class Trace(Builder):
         self._known.clear()
         self._producer.clear()
         self.ends.clear()
+        self._contents.clear()
         self.frozen.clear()
 
     def new_storage(self, value: Value) -> Storage:
@@ -125,8 +131,10 @@ class Trace(Builder):
         if self.parent is not None:
             return self.shadow(self.parent.storage_of_array(array))
         found = self._storages.get(id(array))
-        if found is not None:
+        if found is not None and (found.version or not self._has_changed(array)):
             return found
+        if found is not None:  # ``row *= 2`` of NumPy's: what was recorded before is about what it held then
+            self._keep_as_it_was(array)
 
         type_ = array.type if isinstance(array, Outside) else array_type(array)
         number = len(self.captured)
@@ -137,9 +145,40 @@ class Trace(Builder):
                 return None
             if not any(array is one for one in self.frozen):
                 self.frozen.append(array)
-            return array
+            return self._as_it_was(array)
 
+        if isinstance(array, np.ndarray) and array.nbytes <= LARGEST_CONTENT:
+            self._contents[id(array)] = number, array.tobytes()
         return self._capture(array, Value(type_), known)
+
+    def _has_changed(self, array: Any) -> bool:
+        """Whether NumPy has written to a small captured array, which the trace does not see."""
+        content = self._contents.get(id(array))
+        return content is not None and content[1] != array.tobytes()
+
+    def _as_it_was(self, array: Array) -> Array:
+        """A small captured array as it was when it was captured."""
+        if not self._has_changed(array):
+            return array
+        return np.frombuffer(bytearray(self._contents[id(array)][1]), array.dtype).reshape(array.shape)
+
+    def _keep_as_it_was(self, array: Any) -> None:
+        """Let what was captured be what the array held, not what it will hold."""
+        before = self._as_it_was(array)
+        number, _ = self._contents.pop(id(array))
+        self.captured[number] = before
+        self._storages[id(before)] = self._storages.pop(id(array))
+
+    def keep_what_was_captured(self) -> None:
+        """At the end, see to it that what NumPy wrote to an array after its last use changes nothing.
+
+        Arrays from outside that later calls of the program read are left: they may change at any time.
+        """
+        for number, _ in list(self._contents.values()):
+            if self.storage_behind(number).version or not self._has_changed(self.captured[number]):
+                continue
+            if not self.is_kept or self.is_made_inside(number):
+                self._keep_as_it_was(self.captured[number])
 
     def shadow(self, outer: Storage) -> Storage:
         """This trace's memory for an array of the trace it belongs to, which must enclose this one or be open-ended."""

@@ -430,6 +430,27 @@ def test_an_array_that_the_function_makes_is_new_in_each_call(made: str, way: st
         np.testing.assert_allclose(function(given), expected, rtol=1e-14)
 
 
+@pytest.mark.parametrize("transform", ["none", "grad", "jvp", "vmap"])
+def test_what_numpy_writes_to_an_array_counts_from_then_on(transform: str) -> None:
+    def series(x: Any) -> Any:
+        weights, total = TABLE.copy(), 0.0
+        for _ in range(3):
+            total = total + x * weights
+            weights *= 0.5
+        return np.sum(total)
+
+    function, given = {
+        "none": (series, (2.0,)),
+        "grad": (tm.grad(series), (2.0,)),
+        "jvp": (lambda x: tm.jvp(series, (x,), (1.0,))[1], (2.0,)),
+        "vmap": (tm.vmap(series), (np.array([2.0]),)),
+    }[transform]
+    expected = 21.0 if transform in ("none", "vmap") else 10.5
+    assert function(*given) == expected
+    compiled = tm.compile(function, backend="numpy")
+    assert [float(np.sum(compiled(*given))) for _ in range(2)] == [expected] * 2
+
+
 def test_what_an_array_of_the_function_is_kept_in_or_a_view_of_is_written_to_in_each_call() -> None:
     table, log = TABLE.copy(), []
 
