@@ -164,7 +164,7 @@ _CHANGES = """({0} + {1}); ({0} - {1}); ({1} * {0}); ({0} // 2); ({0} % {1}); ab
     (lambda i: np.where(i < {1}, i + 1, {1}))({0}); (lambda i: np.where(i != {1}, i, 0))({0})
     (lambda i: np.where({1} >= i, i - 1, i * 2))({0})"""
 _SHARES = """(({0} + 0.5) * {1} / {2}).astype(int); ({0} * ({1} / {2})).astype(int); np.floor({0} * 0.7).astype(int)
-    np.rint({0} / {1}).astype(int); (({0} + 1.5) / {2}).astype(np.int32); np.fmod({0}, {1}) // {2}; ({0} >> 1) & {1}
+    np.rint({0} / {1}).astype(int); (({0} + 1.5) / {2}).astype(np.int32); (np.fmod({0}, {1}) // {2}); (({0} >> 1) & {1})
     np.clip(np.cumsum({0}), {1}, {2})"""
 _PAIRS = """({0}[:, None] + {1}).ravel(); ({0}[:, None] - {1}).ravel(); np.concatenate([{0}, {1}])"""
 
