@@ -13,7 +13,7 @@ from ..compiler.functions import convert
 from ..compiler.ir import Value
 from ..compiler.numpy_surface.axes import normalize_axis
 from ..compiler.numpy_surface.statistics import mean_dtypes
-from ..compiler.program import NAMESPACE, is_array_like
+from ..compiler.program import NAMESPACE, is_array_like, weak_type
 from ..compiler.trace import bind
 from ..compiler.traced_array import PYTHON_NUMBERS, as_value, located, wrap
 from .mapped_axes import MappedAxis, mapped_axes
@@ -198,7 +198,7 @@ def _reduced(op: str, tree: Any, names: Any) -> Any:
             value = convert(value, INT64)
         for axis in reversed(axes):
             value = bind(op, _lane(axis), value, axis=axis.name, count=axis.size)
-        return wrap(value)
+        return wrap(value, weak=weak_type(x))
 
     return _on_leaves(op, reduced, tree)
 
@@ -213,7 +213,8 @@ def _mean(tree: Any, names: Any) -> Any:
         value = as_value(x)
         wide, result = mean_dtypes(value.dtype, None)
         total = _reduced("psum", wrap(convert(value, wide)), names)
-        return wrap(convert((total / axis_size(names)).value, result))
+        weak = weak_type(x)
+        return wrap(convert((total / axis_size(names)).value, result), weak=float if weak is int else weak)
 
     return _on_leaves("pmean", mean, tree)
 

@@ -56,6 +56,19 @@ def test_psum_of_a_number_is_the_size_and_of_bools_a_count() -> None:
     np.testing.assert_array_equal(counts[0], np.sum(X > 0, axis=0))
 
 
+def test_what_is_computed_of_a_python_number_takes_the_dtype_it_meets_compiled_too() -> None:
+    def f(x: Any, s: Any) -> Any:
+        return x * tm.psum(s, "i"), x + tm.pmean(s, "i"), x - tm.pmax(s, "i")
+
+    x = X.astype(np.float32)
+    for number in (2.0, 3):
+        expected = tm.vmap(f, (0, None), axis_name="i")(x, number)
+        got = tm.compile(tm.vmap(f, (0, None), axis_name="i"))(x, number)
+        for ours, eager in zip(got, expected, strict=True):
+            assert ours.dtype == eager.dtype == np.float32
+            np.testing.assert_allclose(ours, eager, rtol=1e-6)
+
+
 def test_a_value_that_is_not_mapped_counts_once_per_example() -> None:
     w = np.ones(2)
     np.testing.assert_array_equal(over_i(lambda x: tm.psum(w, "i"), out_dims=None)(X), 4 * w)
