@@ -153,11 +153,10 @@ class Broadcast:
         raise ReadOnlyError("a broadcast array is read-only: copy it before writing to it")
 
     def strides(self, shape: Shape, strides: Strides) -> Strides:
-        lead = len(self.shape) - len(shape)
-        return strides and (
-            *(0,) * lead,
-            *(0 if is_known(dim == 1) else s for dim, s in zip(shape, strides, strict=True)),
-        )
+        if strides is None:
+            return None
+        lead = (0,) * (len(self.shape) - len(shape))
+        return (*lead, *(0 if is_known(dim == 1) else s for dim, s in zip(shape, strides, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,11 +214,10 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
     """``dst[...] = src``, perhaps only where a mask holds."""
     target = target_of(dst)
     given = weak_or_dtype(src, as_value(src))
-    weak = not isinstance(given, np.dtype)
-    if weak:
-        fits = np.result_type(given, target.dtype) == target.dtype
+    if isinstance(given, (np.dtype, np.generic)):
+        fits = np.can_cast(np.result_type(given), target.dtype, casting)  # type: ignore[arg-type]
     else:
-        fits = np.can_cast(given, target.dtype, casting)  # type: ignore[arg-type]
+        fits = casting == "unsafe" or np.result_type(given, target.dtype) == target.dtype
     if not fits:
         raise DTypeError(
             f"cannot cast {np.result_type(given)} to {target.dtype} with casting rule {casting!r}"

@@ -172,13 +172,14 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> TracedArray:
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> TracedArray:
     """``choices[a[i]][i]`` for each position; an unknown index outside takes the nearest choice."""
-    options = [as_value(c) for c in choices]
+    given = list(choices)
+    options = [as_value(c) for c in given]
     which = as_positions(a)
     known = require_trace().concrete(which)
     if mode == "raise" and known is not None and ((known < 0) | (known >= len(options))).any():
         raise OutOfBoundsError("invalid entry in choice array")
     which = in_mode(which, len(options), "clip" if mode == "raise" else mode)
-    dtype = np.result_type(*[option.dtype for option in options])
+    dtype = np.result_type(*map(weak_or_dtype, given, options))
     shape = broadcast_shape(which.shape, *[option.shape for option in options])
     result = convert(options[-1], dtype)
     for number, option in reversed(list(enumerate(options[:-1]))):

@@ -126,7 +126,7 @@ def _folded(name: str, ufunc: Any, identity: int) -> Any:
         axes = some_axes(axis, x.ndim)
         result = fold_all(name, x, axes)
         if initial is not NO_VALUE:
-            result = elementwise(combine, result, as_value(initial, chosen))
+            result = elementwise(combine, result, convert(as_value(initial, chosen), chosen))
         return deliver(result, out, x.shape, axes, keepdims)
 
     return reduction

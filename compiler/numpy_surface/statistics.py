@@ -130,7 +130,7 @@ def variance(
     else:
         squares = multiply(apart, apart)
     total = kept(sum_(masked(convert(squares, wide), where, 0), axes), squares.shape, axes)
-    freedom = maximum(subtract(_count(x, where, axes), as_value(ddof, FLOAT64)), 0)
+    freedom = maximum(subtract(_count(x, where, axes), convert(as_value(ddof, FLOAT64), FLOAT64)), 0)
     result = divide_by_count(total, freedom, wide)
     return deliver(_without(sqrt(result) if root else result, axes), out, x.shape, axes, keepdims)
 

@@ -184,6 +184,23 @@ def test_writing_through_flat_repeats_what_is_too_short() -> None:
     check(write, MATRIX)
 
 
+def test_a_number_that_is_broadcast_can_be_flattened() -> None:
+    def use(x: Any) -> Any:
+        wide = np.broadcast_to(x[0], (2, 3))
+        return np.ravel(wide), wide.ravel("K"), wide.reshape(-1), wide.ravel("F")
+
+    check(use, np.arange(3.0))
+    check(lambda x: (np.add.at(x, [0, 0, 2], np.float64(1.5)), x)[1], np.arange(3, dtype=np.float32))
+
+
+def test_numbers_that_are_copied_or_chosen_take_the_dtype_of_the_arrays() -> None:
+    x = np.arange(3, dtype=np.float32)
+    check(lambda x: np.choose([0, 1, 0], [x, 2.5]), x)
+    for number in (np.float64(2.5), 2.5):
+        check(lambda x, number=number: (np.copyto(x, number, casting="unsafe"), x)[1], x.astype(int))
+        check_both_raise(lambda x, number=number: np.copyto(x, number), x.astype(int))
+
+
 def test_lists_of_traced_arrays_are_arrays() -> None:
     def use(v: Any) -> Any:
         a, b, c = v[0], v[1], v[2]

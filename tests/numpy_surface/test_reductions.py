@@ -62,6 +62,20 @@ def test_what_numpy_refuses_is_refused(misuse: Callable[[Any], Any]) -> None:
     check_both_raise(misuse, GRID)
 
 
+@pytest.mark.parametrize("number", [np.float64(1.5), np.int8(2), np.array(1.5)])
+@pytest.mark.parametrize("dtype", ["f64", "f32", "i8"])
+def test_initial_and_ddof_may_have_a_dtype_of_their_own(dtype: str, number: Any) -> None:
+    def use(x: Any, number: Any) -> Any:
+        return (
+            np.sum(x, axis=0, initial=number),
+            np.prod(x[0], initial=number, where=x[0] > 0),
+            np.var(x, ddof=number),
+        )
+
+    check(use, X[dtype], number, rtol=1e-5)
+    check(lambda x: use(x, number), X[dtype], rtol=1e-5)
+
+
 def test_sums_of_half_precision_do_not_lose_small_terms() -> None:
     many = np.full(5000, 0.01, np.float16)
     check(lambda x: (np.sum(x), np.mean(x), np.var(x)), many, rtol=1e-3)
