@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import FLOAT64
+from .dtypes import FLOAT64, INT64, DType
 from .ir import Call, Constant, Value
 from .op import lookup
-from .symbolic_size import SymbolicSize, maximum, minimum
+from .symbolic_size import SymbolicSize, maximum, minimum, suppose
 from .tracing import Trace
 
 MOST_ENTRIES = 64
@@ -108,8 +108,18 @@ def _entries(trace: Trace, value: Value) -> Any:
     if call.op == "size":
         return _as_objects(call.params["of"])
     if call.op == "convert":
-        return _entries(trace, call.inputs[0])
-    return _computed(trace, call) if call.op in _EXACT or call.op in _EXTREMES else None
+        return _fitting(_entries(trace, call.inputs[0]), value.dtype)
+    found = _computed(trace, call) if call.op in _EXACT or call.op in _EXTREMES else None
+    return _fitting(found, value.dtype)
+
+
+def _fitting(entries: Any, dtype: DType) -> Any:
+    """The entries, if none wraps in a dtype of few bits, for the call at hand at least."""
+    if entries is None or dtype == INT64:
+        return entries
+    limits = np.iinfo(dtype)
+    fits = all(suppose(one >= int(limits.min)) and suppose(one <= int(limits.max)) for one in entries.flat)
+    return entries if fits else None
 
 
 def _computed(trace: Trace, call: Call) -> Any:

@@ -115,6 +115,14 @@ def test_one_program_serves_indices_that_follow_from_each_other_over_many_calls(
     assert agree(walked, [(V[:size],) for size in range(2, 9)]) == 1
 
 
+def test_a_size_that_wraps_in_few_bits_is_the_number_that_it_becomes() -> None:
+    agree(
+        lambda v: v[np.asarray(len(v) - 1).astype(np.uint8)],
+        [(np.arange(size),) for size in (5.0, 300.0, 9.0)],
+    )
+    agree(lambda v: np.ones(np.asarray(len(v)).astype(np.uint8) + np.uint8(9)), [(V,), (np.arange(250.0),)])
+
+
 def test_what_is_written_past_the_end_is_an_error() -> None:
     def paired(v: Any) -> Any:
         out = np.zeros(6)
