@@ -199,8 +199,11 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 @implements(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """Piecewise linear interpolation through the points (xp, fp); xp must rise."""
-    at: Any = as_array(x).astype(np.float64)
-    places: Any = as_array(xp).astype(np.float64)
+    at: Any = as_array(x)
+    places: Any = as_array(xp)
+    if is_complex(at.dtype) or is_complex(places.dtype):
+        raise DTypeError("interp: x and xp must be real, complex numbers have no order")
+    at, places = at.astype(np.float64), places.astype(np.float64)
     values: Any = as_array(fp)
     values = values.astype(np.complex128 if is_complex(values.dtype) else np.float64)
     if places.ndim != 1 or values.ndim != 1 or places.shape != values.shape:

@@ -8,6 +8,7 @@ from ..dtypes import BOOL, INT64, is_complex, is_inexact
 from ..errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    DTypeError,
     ShapeError,
     UndecidedDimError,
     UnsupportedFunctionError,
@@ -230,6 +231,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Trac
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """The bin of each entry; bins rise or fall."""
     edges: Any = as_array(bins)
+    if is_complex(as_array(x).dtype):
+        raise DTypeError("digitize: x must be real, complex numbers have no order")
     if edges.ndim != 1:
         raise ShapeError("object of too small depth for desired array: bins must be one-dimensional")
     known = edges.concrete()

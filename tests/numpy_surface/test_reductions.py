@@ -54,6 +54,8 @@ def test_this_use_does_what_numpy_does(use: Use, dtype: str) -> None:
         lambda x: np.histogram(x, 3, weights=np.ones(3)),
         lambda x: np.histogram(x, 3, range=(2, 1)),
         lambda x: np.digitize(x, [1, 3, 2]),
+        lambda x: np.digitize(x * 1j, [1, 2]),
+        lambda x: np.interp(x * 1j, [1, 2], [3, 4]),
         lambda x: np.bincount(x),
         lambda x: np.ptp(x > 0),
     ],
