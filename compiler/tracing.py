@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from linecache import getline
 from os.path import dirname, join
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
 from .dtypes import INT64, Array, is_supported
-from .errors import DTypeError, EscapedTracerError
+from .errors import ArgumentValueError, DTypeError, EscapedTracerError
 from .ir import ArrayType, Call, Constant, Location, Param, Value
 from .outside import Outside
 from .sizes import is_symbolic
@@ -38,6 +38,8 @@ _INTERNAL = (
 
 LARGEST_CONTENT = 1 << 16
 """How many bytes a captured array may have of which the trace remembers what it held."""
+_COMPARED: Final = 512
+"""How many entries of larger ones, about, are compared with what they were."""
 
 Known = Callable[[], "Array | None"]
 """Gives the concrete value of an input, or None where it has none."""
@@ -83,7 +85,7 @@ class Trace(Builder):
         """Captured arrays whose values the trace has relied on."""
         self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
         self._contents: dict[int, tuple[int, bytes]] = {}
-        """By id of a small captured array: its number, and what it held when it was captured."""
+        """By id of a captured array: its number, and what `_content` was when it was captured."""
         self._began = len(self._outermost().captured)
         self._producer: dict[Value, Call] = {}
         self._known: dict[Value, Array | Known | None] = {}
@@ -147,19 +149,25 @@ class Trace(Builder):
                 self.frozen.append(array)
             return self._as_it_was(array)
 
-        if isinstance(array, np.ndarray) and array.nbytes <= LARGEST_CONTENT:
-            self._contents[id(array)] = number, array.tobytes()
+        if isinstance(array, np.ndarray):
+            self._contents[id(array)] = number, _content(array)
         return self._capture(array, Value(type_), known)
 
     def _has_changed(self, array: Any) -> bool:
-        """Whether NumPy has written to a small captured array, which the trace does not see."""
+        """Whether NumPy has written to a captured array, which the trace does not see."""
         content = self._contents.get(id(array))
-        return content is not None and content[1] != array.tobytes()
+        return content is not None and content[1] != _content(array)
 
     def _as_it_was(self, array: Array) -> Array:
-        """A small captured array as it was when it was captured."""
+        """A captured array as it was when it was captured."""
         if not self._has_changed(array):
             return array
+        if array.nbytes > LARGEST_CONTENT:
+            raise ArgumentValueError(
+                f"the function uses {array_type(array)}, and writes to it by NumPy alone, which later uses see and "
+                "earlier ones must not: make a new array (w = w * 0.5), or write to a traced one (w = np.asarray(w))",
+                user_location(),
+            )
         return np.frombuffer(bytearray(self._contents[id(array)][1]), array.dtype).reshape(array.shape)
 
     def _keep_as_it_was(self, array: Any) -> None:
@@ -351,6 +359,14 @@ def _holders(container: Any, key: int) -> int:
 
 
 _HELD_ONCE = _holders([object()], 0)
+
+
+def _content(array: Array) -> bytes:
+    """All bytes of a small array; of a larger one some of its entries, which tell that it has been written to."""
+    if array.nbytes <= LARGEST_CONTENT:
+        return array.tobytes()
+    return array.flat[:: array.size // _COMPARED | 1].tobytes()
+
 
 _ESCAPED = (
     "a traced array is used outside of the trace that made it: it was kept in a global, an attribute or a list "

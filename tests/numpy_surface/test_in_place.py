@@ -426,8 +426,8 @@ def test_an_array_that_the_function_makes_is_new_in_each_call(made: str, way: st
     }[way]
     compiled = tm.compile(function, backend="numpy")
     for _ in range(2):
-        np.testing.assert_allclose(compiled(given), expected, rtol=1e-14)
-        np.testing.assert_allclose(function(given), expected, rtol=1e-14)
+        np.testing.assert_allclose(compiled(given), np.asarray(expected), rtol=1e-14)
+        np.testing.assert_allclose(function(given), np.asarray(expected), rtol=1e-14)
 
 
 @pytest.mark.parametrize("transform", ["none", "grad", "jvp", "vmap"])
@@ -449,6 +449,21 @@ def test_what_numpy_writes_to_an_array_counts_from_then_on(transform: str) -> No
     assert function(*given) == expected
     compiled = tm.compile(function, backend="numpy")
     assert [float(np.sum(compiled(*given))) for _ in range(2)] == [expected] * 2
+
+
+@pytest.mark.parametrize("transform", [tm.compile, tm.grad])
+@pytest.mark.parametrize("is_used_again", [True, False])
+def test_what_numpy_writes_to_a_large_array_is_refused(transform: Any, is_used_again: bool) -> None:
+    table = np.ones((100, 1000))
+
+    def series(x: Any) -> Any:
+        weights = table.copy()
+        total = x * weights
+        weights *= 0.5
+        return np.sum(total + x * weights if is_used_again else total)
+
+    with pytest.raises(tm.errors.ArgumentValueError, match=r"w = w \* 0\.5"):
+        transform(series)(2.0)
 
 
 def test_what_an_array_of_the_function_is_kept_in_or_a_view_of_is_written_to_in_each_call() -> None:
