@@ -190,14 +190,24 @@ def test_a_number_that_is_broadcast_can_be_flattened() -> None:
         return np.ravel(wide), wide.ravel("K"), wide.reshape(-1), wide.ravel("F")
 
     check(use, np.arange(3.0))
-    check(lambda x: (np.add.at(x, [0, 0, 2], np.float64(1.5)), x)[1], np.arange(3, dtype=np.float32))
+
+    def added(x: Any) -> Any:
+        np.add.at(x, [0, 0, 2], np.float64(1.5))
+        return x
+
+    check(added, np.arange(3, dtype=np.float32))
 
 
 def test_numbers_that_are_copied_or_chosen_take_the_dtype_of_the_arrays() -> None:
     x = np.arange(3, dtype=np.float32)
     check(lambda x: np.choose([0, 1, 0], [x, 2.5]), x)
+
+    def copied(x: Any, number: float) -> Any:
+        np.copyto(x, number, casting="unsafe")
+        return x
+
     for number in (np.float64(2.5), 2.5):
-        check(lambda x, number=number: (np.copyto(x, number, casting="unsafe"), x)[1], x.astype(int))
+        check(lambda x, number=number: copied(x, number), x.astype(int))
         check_both_raise(lambda x, number=number: np.copyto(x, number), x.astype(int))
 
 

@@ -64,7 +64,7 @@ MISUSES: dict[str, tuple[Callable[[], Any], type[TracemillError], str]] = {
         r"args\[0\] is Pair, which cannot be hashed: .* Register the class once, tm.register_dataclass\(Pair\), or",
     ),
     "grad by an object": (
-        lambda: tm.grad(lambda holder: holder.held)(Holder(X)),  # type: ignore[arg-type]
+        lambda: tm.grad(lambda holder: holder.held)(Holder(X)),
         ArgumentTypeError,
         r"is Holder, not an array or a number\. Say once which arrays it holds, tm.register_pytree\(Holder, ",
     ),
