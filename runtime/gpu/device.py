@@ -14,7 +14,7 @@ import numpy as np
 from ...compiler.dtypes import Array, DType
 from ...compiler.errors import GpuMemoryError, NoGpuError, TracemillError
 from .driver import checked, driver, failure
-from .memory import LEGACY_STREAM, HasMemory, Memory
+from .memory import LEGACY_STREAM, Located, Memory
 
 _STAGED: Final = 1 << 16
 """Bytes up to which an array is copied on the host first, so that nobody waits for the GPU to read it."""
@@ -231,8 +231,8 @@ class Device:
         self.copy(memory.pointer, source, nbytes)
         return memory
 
-    def copy_from(self, source: HasMemory) -> Memory:
-        """Copy memory of another GPU to this one."""
+    def copy_from(self, source: Located) -> Memory:
+        """Copy what is on another GPU to this one."""
         memory = self.allocate(source.nbytes)
         if not source.nbytes:
             return memory

@@ -10,8 +10,8 @@ LEGACY_STREAM = 1
 """The driver's handle of the stream on which other libraries work unless told otherwise."""
 
 
-class HasMemory(Protocol):
-    """What arrays stand on: memory of ours or of another library."""
+class Located(Protocol):
+    """Bytes on a GPU: an array, or memory."""
 
     @property
     def device(self) -> "Device": ...
@@ -19,6 +19,11 @@ class HasMemory(Protocol):
     def pointer(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
+
+
+class HasMemory(Located, Protocol):
+    """What arrays stand on: memory of ours or of another library."""
+
     @property
     def readers(self) -> Collection[int | None]:
         """Streams of others that may use this memory; None is one that is not known."""

@@ -526,6 +526,7 @@ SAMPLER = Sampler()
 def test_generators_of_numpys_that_are_given_are_refused_as_those_that_are_named(
     wrap: Any, name: str
 ) -> None:
+    function: Any
     function, *given = wrap()
     with pytest.raises(RandomStateError, match=rf"drew from {name}, a generator of NumPy's"):
         tm.compile(function)(np.ones(2), *given)
