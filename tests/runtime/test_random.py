@@ -526,10 +526,10 @@ SAMPLER = Sampler()
 def test_generators_of_numpys_that_are_given_are_refused_as_those_that_are_named(
     wrap: Any, name: str
 ) -> None:
-    function: Any
     function, *given = wrap()
+    compiled: Any = tm.compile(function)
     with pytest.raises(RandomStateError, match=rf"drew from {name}, a generator of NumPy's"):
-        tm.compile(function)(np.ones(2), *given)
+        compiled(np.ones(2), *given)
 
 
 def test_random_numbers_of_map_do_not_depend_on_the_batch_size() -> None:
