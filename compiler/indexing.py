@@ -259,6 +259,8 @@ def _check_range(index: Value, dim: Any, axis: int) -> None:
     trace = require_trace()
     while trace.parent is not None and (outer := trace.outer_value(index)) is not None:
         trace, index = trace.parent, outer
+    if trace.depends_on_arguments(index):
+        return
     with where_all(dim >= 1 for dim in index.shape):  # without entries, nothing is out of range
         found = interval_behind(trace, index)
         facts: list[Any] = []
@@ -277,7 +279,7 @@ def _check_range(index: Value, dim: Any, axis: int) -> None:
                     f"index {entry} is out of bounds for axis {axis} with size {dim}", user_location()
                 )
         return
-    if trace.depends_on_arguments(index) or (facts and all(facts)):
+    if facts and all(facts):
         return
     known = trace.at_these_sizes(index, "whether an index is out of bounds is not known for other sizes")
     if known is not None and known.size:

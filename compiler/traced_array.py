@@ -258,8 +258,7 @@ class TracedArray:
         if self.is_scalar:
             raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
         items = index_items(index)
-        check_fits(new, self.dtype)
-        update = as_value(new, self.dtype)
+        update = written_value(new, self.dtype)
         masked = masked_part(self.shape, items, update)
         if masked is None:
             self.at_index(items, update, "set")
@@ -598,6 +597,12 @@ def size_value(size: Any, dtype: DType | None = None) -> Value:
         return bind("size", of=size)
     check_fits(size, dtype)
     return convert(bind("size", of=size), dtype)
+
+
+def written_value(x: Any, dtype: DType) -> Value:
+    """What is written to an array of this dtype, which must hold the numbers of Python's in it, also those in lists."""
+    check_fits(x, dtype)
+    return as_value(x, dtype)
 
 
 def check_fits(x: Any, dtype: DType) -> None:

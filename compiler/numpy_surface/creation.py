@@ -216,9 +216,8 @@ def _symbolic_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any =
         positions = add(positions, start)
     default = np.result_type(0, *[x for x in given if isinstance(x, np.integer)])
     chosen = as_dtype(dtype, default)
-    for count, entry in enumerate(
-        (start, start + step)
-    ):  # NumPy makes the others of these two, and lets them wrap
+    # NumPy makes the others of the first two, and lets them wrap.
+    for count, entry in enumerate((start, start + step)):
         if isinstance(entry, SymbolicSize) and chosen.kind in "iu" and chosen != INT64 and length > count:
             check_fits(entry, chosen)
     return new_array(convert(positions, chosen))

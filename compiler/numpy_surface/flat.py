@@ -7,7 +7,7 @@ import numpy as np
 
 from ..functions import reshape
 from ..interception import intercepts
-from ..traced_array import TracedArray, as_value, check_fits, wrap
+from ..traced_array import TracedArray, wrap, written_value
 from .editing import recycled
 from .registry import method
 from .ufuncs import as_array
@@ -66,8 +66,7 @@ class FlatIterator:
     def _set(self, index: Any, new: Any) -> None:
         """`new` is repeated or cut to the number of elements that `index` names."""
         row = self._row()
-        check_fits(new, row.dtype)
-        value = as_value(new, row.dtype)
+        value = written_value(new, row.dtype)
         shape = row[index].shape
         if value.type.size:
             row[index] = recycled(value, shape) if value.shape != shape else value

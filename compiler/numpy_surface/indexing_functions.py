@@ -32,7 +32,7 @@ from ..functions import (
 )
 from ..ir import Shape, Value
 from ..symbolic_size import is_symbolic_shape, maximum, minimum
-from ..traced_array import TracedArray, as_value, check_fits, weak_or_dtype, wrap
+from ..traced_array import TracedArray, as_value, weak_or_dtype, wrap, written_value
 from ..tracing import require_trace
 from .axes import normalize_axis
 from .creation import as_shape, constants_of, intercepts_constants, new_array
@@ -196,8 +196,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """``a.flat[ind] = v``, with `v` repeated or cut to the number of indices."""
     array = target_of(a)
     places = in_mode(ravel(wrap(as_positions(ind))).value, array.size, mode)
-    check_fits(v, array.dtype)
-    new = as_value(v, array.dtype)
+    new = written_value(v, array.dtype)
     if not new.type.size or not places.type.size:
         return
     array.flat[wrap(places)] = wrap(recycled(new, places.shape))
@@ -207,8 +206,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """``a.flat[n] = values.flat[n % len(values)]`` where the mask holds."""
     array = target_of(a)
-    check_fits(values, array.dtype)
-    chosen, new = nonzero_mask(as_value(mask)), as_value(values, array.dtype)
+    chosen, new = nonzero_mask(as_value(mask)), written_value(values, array.dtype)
     if chosen.type.size != array.size:
         raise ShapeError(f"putmask: the mask has shape {chosen.shape}, the array {array.shape}")
     if new.type.size:
@@ -220,8 +218,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """The n-th place where the mask holds gets the n-th of `vals`, which start again when they are used up."""
     array = target_of(arr)
-    check_fits(vals, array.dtype)
-    chosen, new = nonzero_mask(as_value(mask)), as_value(vals, array.dtype)
+    chosen, new = nonzero_mask(as_value(mask)), written_value(vals, array.dtype)
     count = new.type.size
     if chosen.type.size != array.size:
         raise ShapeError(f"place: the mask has shape {chosen.shape}, the array {array.shape}")
