@@ -23,8 +23,9 @@ from .functions import (
 )
 from .interval_behind import interval_behind
 from .ir import Constant, Shape, Value
+from .memory_layout import Layout, dense, elementwise_order
 from .range_behind import range_behind
-from .storage import Flip, Reshape, Slice, Storage, Strides, View
+from .storage import Flip, Reshape, Slice, Storage, View
 from .symbolic_size import (
     SymbolicSize,
     greatest,
@@ -68,8 +69,20 @@ class Gather:
         updates = transpose(new, inverse_permutation(self._order(new.ndim)))
         return bind("scatter", of, updates, *self.values(), axes=self.axes, mode=mode)
 
-    def strides(self, shape: Shape, strides: Strides) -> Strides:
-        return strides and tuple(s for axis, s in enumerate(strides) if axis not in self.axes)
+    def layout(self, of: Layout) -> Layout:
+        """Unknown: to NumPy this is a copy."""
+        return Layout((), None, of.questions)
+
+    def copied(self, of: Layout, shape: Shape) -> Layout | None:
+        """The layout of the copy: the axes of the index arrays vary slowest, the others are in their own order."""
+        count = self.index_ndim()
+        if not count or (of.is_row_major and not of.questions and self.place == 0):
+            return None
+        rest = [axis for axis in elementwise_order(len(of.shape), [of]) if axis not in self.axes]
+        kept = sorted(rest)
+        behind = self._order(len(shape))
+        order = (*range(count), *(count + kept.index(axis) for axis in rest))
+        return dense(shape, tuple(behind.index(axis) for axis in order), of.questions)
 
     def _order(self, ndim: int) -> list[int]:
         """Where each axis of the result comes from, given index axes first."""

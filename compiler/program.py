@@ -4,8 +4,8 @@ import inspect
 import operator
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -15,13 +15,15 @@ import optree
 
 from .dtypes import Array, is_supported
 from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError
+from .functions import inverse_permutation, transpose
 from .interception import intercepted
 from .ir import ArrayType, Graph, Value
+from .memory_layout import Layout, Order, order_of
 from .outside import Outside
 from .outside_array import COMPILE_OR_COPY, OutsideArray, as_seen_inside
 from .storage import Storage
 from .symbolic_size import SymbolicFact, SymbolicSize, is_symbolic_shape
-from .trace import is_idle, recording
+from .trace import Builder, inline, is_idle, recording
 from .traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
 from .tracing import Known, Lane, Trace, array_type
 
@@ -41,6 +43,8 @@ class Argument:
     """Gives the concrete value, if tracing may look at it."""
     identity: Hashable | None = None
     """Arguments with the same identity are the same memory."""
+    layout: Layout | None = None
+    """Where NumPy has the elements; None for C order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class ArrayOutput:
     """NumPy's function would give a scalar rather than an array."""
     weak: "type[Any] | None" = None
     """The Python type of a number that was computed from Python numbers alone."""
+    axes: tuple[int, ...] | None = None
+    """Where each axis of the result is in the output, if that holds the elements in another memory order."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,8 @@ class Program:
     """The mutated inputs that all examples of a batch update together."""
     frozen: tuple[tuple[Array, Array], ...]
     """Captured arrays that the trace relied on, with a copy of what they held."""
+    orders: tuple[Order, ...] = ()
+    """For each array of the result, the order that its axes have in NumPy's memory; empty if that does not matter."""
 
     @property
     def array_outputs(self) -> tuple[ArrayOutput, ...]:
@@ -101,6 +109,8 @@ def order_of_keys(tree: Any) -> list[int]:
 
 def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
     """`x`, an array of no axes rather than a scalar if the function returned one."""
+    if leaf.axes is not None:
+        return x.transpose(leaf.axes)
     if leaf.is_scalar or x.ndim:
         return x
     return x.reshape(()) if is_traced(x) else np.asarray(x)
@@ -125,8 +135,9 @@ def trace(
                 record.calls[-1].location if record.calls else None
             )  # reading results has no line
             outputs = _outputs_of(result)
+            orders = _orders_of(result) if is_kept else ()
             del result  # which holds arrays, and `_finish` asks who does
-            return _finish(record, arguments, filled, *outputs)
+            return replace(_finish(record, arguments, filled, *outputs), orders=orders)
         except ValueError as error:
             if isinstance(
                 error.__cause__, ConcretizationError
@@ -147,7 +158,7 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
             continue
         storage = None if leaf.identity is None else shared.get(leaf.identity)
         if storage is None:
-            storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known)
+            storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known, leaf.layout)
             if leaf.identity is not None:
                 shared[leaf.identity] = storage
         else:
@@ -174,6 +185,51 @@ def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], 
             _refuse_hidden_arrays(leaf)
             leaves.append(Static(leaf))
     return outputs, leaves, out_tree
+
+
+def _orders_of(result: Any) -> tuple[Order, ...]:
+    """The memory orders of the arrays in the result."""
+    leaves = optree.tree_leaves(with_plain_keys(result), namespace=NAMESPACE)
+    arrays = [x for x in leaves if isinstance(x, (TracedArray, np.ndarray, np.generic, Outside))]
+    return tuple(
+        x.layout.order() if is_traced(x) else order_of(np.asarray(x)) if is_numpy_array(x) else ()
+        for x in arrays
+    )
+
+
+def in_memory_order(program: Program, arguments: Mapping[int, Order]) -> Program:
+    """The program on arrays as they lie in memory, so that nothing is copied to be in C order.
+
+    Arguments by number have their axes in the given order in memory, and enter the graph with these axes in C order.
+    Results that NumPy has in another order leave it likewise, and are transposed afterwards.
+    """
+    arrays = [(place, leaf) for place, leaf in enumerate(program.out_leaves) if isinstance(leaf, ArrayOutput)]
+    moved = [
+        (place, leaf, order)
+        for (place, leaf), order in zip(arrays, program.orders, strict=False)
+        if order != tuple(range(len(order)))
+    ]
+    if not (moved or arguments):
+        return program
+    graph = program.graph
+    inputs = list(graph.inputs)
+    leaves = list(program.out_leaves)
+    calls = Builder()
+    with recording(calls):
+        entering: list[Value] = list(inputs)
+        for number, order in arguments.items():
+            shape = tuple(inputs[number].shape[axis] for axis in order)
+            inputs[number] = Value(ArrayType(inputs[number].dtype, shape))
+            entering[number] = transpose(inputs[number], inverse_permutation(order))
+        outputs = list(inline(graph, entering))
+        for place, leaf, order in moved:
+            outputs[leaf.index] = transpose(outputs[leaf.index], order)
+            leaves[place] = replace(leaf, axes=inverse_permutation(order))
+        for number, output in program.mutated:
+            if number in arguments:
+                outputs[output] = transpose(outputs[output], arguments[number])
+    graph = replace(graph, inputs=tuple(inputs), calls=tuple(calls.calls), outputs=tuple(outputs))
+    return replace(program, graph=graph, out_leaves=tuple(leaves))
 
 
 def _refuse_hidden_arrays(leaf: Any) -> None:

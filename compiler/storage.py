@@ -1,17 +1,22 @@
 """Views and in-place updates as SSA: arrays that share a `Storage`, whose current value a write replaces."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count, pairwise
-from typing import TYPE_CHECKING, Protocol
+from itertools import count
+from typing import TYPE_CHECKING, Final, Protocol
 
-from .dtypes import DType
+import numpy as np
+
+from .dtypes import INT64, DType
 from .errors import ReadOnlyError
 from .functions import (
+    add,
     broadcast_to,
+    constant,
     flip,
+    gather,
     imag,
     inverse_permutation,
+    iota,
     make_complex,
     real,
     reshape,
@@ -19,15 +24,17 @@ from .functions import (
     transpose,
 )
 from .ir import Shape, Value
-from .symbolic_size import is_known, same_shape, typical
+from .memory_layout import Layout, Strides, reshaped_strides
+from .symbolic_size import is_symbolic_shape, same_shape
 from .trace import bind
 
 if TYPE_CHECKING:
     from .tracing import Trace
 
-Strides = tuple[int, ...] | None
-"""Distances between neighbours along each axis, counted in elements; None where a view is never written through."""
+_READ_ONLY = "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"
 
+WRITTEN_OUT: Final = 1 << 16
+"""Up to this number of entries, the positions of windows are a constant; beyond, they are computed."""
 
 _numbers = count()
 
@@ -40,13 +47,15 @@ def next_number() -> int:
 class Storage:
     """The memory that an array and its views share. A write makes a new value and a new version."""
 
-    __slots__ = ("in_step", "number", "trace", "value", "version")
+    __slots__ = ("in_step", "layout", "number", "trace", "value", "version")
 
-    def __init__(self, trace: "Trace", value: Value) -> None:
+    def __init__(self, trace: "Trace", value: Value, layout: Layout | None = None) -> None:
         self.number = next_number()
         """Larger than that of all memory that was there before."""
         self.trace = trace
         self.value = value
+        self.layout = layout
+        """Where NumPy would have put the elements; None if that is row-major whatever the arguments are."""
         self.version = 0
         self.in_step = False
         """The counter of a random generator: no value to rely on, and all examples of a batch update it together."""
@@ -67,8 +76,8 @@ class View(Protocol):
         """The array's value after `new` was written to the view."""
         ...
 
-    def strides(self, shape: Shape, strides: Strides) -> Strides:
-        """The strides of the view, given shape and strides of the array."""
+    def layout(self, of: Layout) -> Layout:
+        """The layout of the view, given the array's."""
         ...
 
 
@@ -88,8 +97,12 @@ class Slice:
             return new
         return bind("update_slice", of, new, start=self.start, stop=self.stop, step=self.step)
 
-    def strides(self, shape: Shape, strides: Strides) -> Strides:
-        return strides and tuple(a * b for a, b in zip(strides, self.step, strict=True))
+    def layout(self, of: Layout) -> Layout:
+        ends = zip(self.start, self.stop, self.step, strict=True)
+        shape = tuple((stop - start + step - 1) // step for start, stop, step in ends)
+        return _seen(
+            of, shape, of.strides and tuple(a * b for a, b in zip(of.strides, self.step, strict=True))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +117,11 @@ class Flip:
     def write(self, of: Value, new: Value) -> Value:
         return flip(new, self.axes)
 
-    def strides(self, shape: Shape, strides: Strides) -> Strides:
-        return strides and tuple(-s if axis in self.axes else s for axis, s in enumerate(strides))
+    def layout(self, of: Layout) -> Layout:
+        strides = of.strides
+        return _seen(
+            of, of.shape, strides and tuple(-s if i in self.axes else s for i, s in enumerate(strides))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +136,9 @@ class Transpose:
     def write(self, of: Value, new: Value) -> Value:
         return transpose(new, inverse_permutation(self.axes))
 
-    def strides(self, shape: Shape, strides: Strides) -> Strides:
-        return strides and tuple(strides[axis] for axis in self.axes)
+    def layout(self, of: Layout) -> Layout:
+        shape = tuple(of.shape[axis] for axis in self.axes)
+        return _seen(of, shape, of.strides and tuple(of.strides[axis] for axis in self.axes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +153,11 @@ class Reshape:
     def write(self, of: Value, new: Value) -> Value:
         return reshape(new, of.shape)
 
-    def strides(self, shape: Shape, strides: Strides) -> Strides:
-        return None if strides is None else reshaped_strides(shape, strides, self.shape)
+    def layout(self, of: Layout) -> Layout:
+        strides = of.strides
+        return _seen(
+            of, self.shape, None if strides is None else reshaped_strides(of.shape, strides, self.shape)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +172,13 @@ class Broadcast:
     def write(self, of: Value, new: Value) -> Value:
         raise ReadOnlyError("a broadcast array is read-only: copy it before writing to it")
 
-    def strides(self, shape: Shape, strides: Strides) -> Strides:
-        if strides is None:
-            return None
-        lead = (0,) * (len(self.shape) - len(shape))
-        return (*lead, *(0 if is_known(dim == 1) else s for dim, s in zip(shape, strides, strict=True)))
+    def layout(self, of: Layout) -> Layout:
+        if of.strides is None:
+            return _seen(of, self.shape, None)
+        lead = (0,) * (len(self.shape) - len(of.shape))
+        kept = zip(self.shape[len(lead) :], of.shape, of.strides, strict=True)
+        strides = (*lead, *(s if same_shape((new,), (dim,)) else 0 for new, dim, s in kept))
+        return _seen(of, self.shape, strides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +189,72 @@ class ReadOnly:
         return of
 
     def write(self, of: Value, new: Value) -> Value:
-        raise ReadOnlyError(
-            "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"
+        raise ReadOnlyError(_READ_ONLY)
+
+    def layout(self, of: Layout) -> Layout:
+        return of
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """Views whose strides NumPy knows although no step between has any, such as a diagonal.
+
+    Each axis of the result advances along one or several axes of the array at once.
+    """
+
+    steps: tuple[View, ...]
+    shape: Shape
+    along: tuple[tuple[int, ...], ...]
+
+    def read(self, of: Value) -> Value:
+        for step in self.steps:
+            of = step.read(of)
+        return of
+
+    def write(self, of: Value, new: Value) -> Value:
+        bases = [of]
+        for step in self.steps[:-1]:
+            bases.append(step.read(bases[-1]))
+        for step, base in zip(reversed(self.steps), reversed(bases), strict=True):
+            new = step.write(base, new)
+        return new
+
+    def layout(self, of: Layout) -> Layout:
+        strides = of.strides
+        return _seen(
+            of, self.shape, strides and tuple(sum(strides[axis] for axis in axes) for axes in self.along)
         )
 
-    def strides(self, shape: Shape, strides: Strides) -> Strides:
-        return strides
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Every window of `length` neighbours along an axis: their positions there, their entries in a new last axis."""
+
+    axis: int
+    length: int
+
+    def read(self, of: Value) -> Value:
+        count = of.shape[self.axis] - self.length + 1
+        windows = gather(
+            of, [_starts_and_entries(count, self.length)], (self.axis,)
+        )  # positions and entries first, then the other axes
+        front = range(2, 2 + self.axis)
+        return transpose(windows, [*front, 0, *range(2 + self.axis, windows.ndim), 1])
+
+    def write(self, of: Value, new: Value) -> Value:
+        raise ReadOnlyError(_READ_ONLY)
+
+    def layout(self, of: Layout) -> Layout:
+        shape = list(of.shape)
+        shape[self.axis] += 1 - self.length
+        return _seen(of, (*shape, self.length), of.strides and (*of.strides, of.strides[self.axis]))
+
+
+def _starts_and_entries(count: int, length: int) -> Value:
+    """The positions of the entries of each window: i64[count, length]."""
+    if not is_symbolic_shape((count, length)) and count * length <= WRITTEN_OUT:
+        return constant(np.arange(count)[:, None] + np.arange(length))
+    return add(reshape(iota(count, INT64), (count, 1)), iota(length, INT64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +269,8 @@ class Bits:
     def write(self, of: Value, new: Value) -> Value:
         return new if of.dtype == self.dtype else bind("bitcast", new, dtype=of.dtype)
 
-    def strides(self, shape: Shape, strides: Strides) -> Strides:
-        return strides
+    def layout(self, of: Layout) -> Layout:
+        return of
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +283,8 @@ class RealPart:
     def write(self, of: Value, new: Value) -> Value:
         return make_complex(new, imag(of))
 
-    def strides(self, shape: Shape, strides: Strides) -> Strides:
-        return strides and tuple(2 * s for s in strides)
+    def layout(self, of: Layout) -> Layout:
+        return _seen(of, of.shape, of.strides and tuple(2 * s for s in of.strides))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,47 +297,10 @@ class ImaginaryPart:
     def write(self, of: Value, new: Value) -> Value:
         return make_complex(real(of), new)
 
-    def strides(self, shape: Shape, strides: Strides) -> Strides:
-        return strides and tuple(2 * s for s in strides)
+    def layout(self, of: Layout) -> Layout:
+        return _seen(of, of.shape, of.strides and tuple(2 * s for s in of.strides))
 
 
-def contiguous_strides(shape: Shape) -> tuple[int, ...]:
-    """The strides of a new row-major array. Those of one without elements, some of which are 0, do not matter."""
-    strides = [1] * len(shape)
-    for axis in range(len(shape) - 2, -1, -1):
-        strides[axis] = strides[axis + 1] * shape[axis + 1]
-    return tuple(strides)
-
-
-def reshaped_strides(shape: Shape, strides: Sequence[int], new: Shape) -> Strides:
-    """The strides of a reshape without a copy, or None if NumPy must copy.
-
-    Axes of the old and the new shape are matched in groups of equal size; within a group the old axes
-    must follow each other in memory.
-    """
-    if any(is_known(dim == 0) for dim in new):
-        return contiguous_strides(new)
-    old = [(dim, stride) for dim, stride in zip(shape, strides, strict=True) if not is_known(dim == 1)]
-    result: list[int] = []
-    at = 0
-    group_new: list[int] = []
-    pending = list(new)
-    while at < len(old) or pending:
-        group_old = [old[at]] if at < len(old) else []
-        at += len(group_old)
-        group_new = [pending.pop(0)] if pending else []
-        size_old = group_old[0][0] if group_old else 1
-        size_new = group_new[0] if group_new else 1
-        while not is_known(size_old == size_new) and (at < len(old) or pending):
-            if not pending or (at < len(old) and typical(size_old) < typical(size_new)):
-                group_old.append(old[at])
-                size_old *= old[at][0]
-                at += 1
-            else:
-                size_new *= pending[0]
-                group_new.append(pending.pop(0))
-        if not all(is_known(outer[1] == inner[1] * inner[0]) for outer, inner in pairwise(group_old)):
-            return None
-        last = group_old[-1][1] if group_old else 1
-        result += [last * s for s in contiguous_strides(tuple(group_new))]
-    return tuple(result)
+def _seen(of: Layout, shape: Shape, strides: Strides) -> Layout:
+    """The layout of a view of an array."""
+    return Layout(shape, strides, of.questions)

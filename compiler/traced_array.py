@@ -22,12 +22,13 @@ from .errors import (
     UnsupportedFunctionError,
 )
 from .functions import broadcast_to, concatenate, convert, expand_dims, full, reshape
-from .indexing import Gather, masked_part, select
+from .indexing import Gather, Selection, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
+from .memory_layout import Flags, Layout, row_major
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .outside import Outside
 from .sizes_of_values import comparison_behind, ratio_behind, rounded_quotient, size_behind
-from .storage import ImaginaryPart, RealPart, Storage, Transpose, View, contiguous_strides
+from .storage import Broadcast, ImaginaryPart, ReadOnly, RealPart, Storage, Transpose, View, Windows
 from .subscripts import subscript_at_work
 from .symbolic_size import SymbolicFact, SymbolicSize
 from .trace import bind
@@ -43,7 +44,7 @@ class TracedArray:
     current value of the memory that this array shares with its views; writing replaces it.
     """
 
-    __slots__ = ("_known_value", "_storage", "_version", "_views", "is_scalar", "type", "weak")
+    __slots__ = ("_known_value", "_layout", "_storage", "_version", "_views", "is_scalar", "type", "weak")
     __array_priority__ = 1000.0
 
     def __init__(
@@ -64,6 +65,7 @@ class TracedArray:
         """The Python type (int, float, complex) of a number that takes the dtype of the array it meets."""
         self._version = -1
         self._known_value: Value | None = None
+        self._layout: Layout | None = None
 
     # ---- reading and writing -----------------------------------------------------------------------
 
@@ -111,15 +113,17 @@ class TracedArray:
         return array_on(self._storage, value.type, (*self._views, *views), is_scalar=is_scalar)
 
     @property
-    def element_strides(self) -> tuple[int, ...] | None:
-        """NumPy's strides of this array, in elements; None if it is no strided view of its memory."""
-        shape = self._storage.value.shape
-        strides: tuple[int, ...] | None = contiguous_strides(shape)
-        value = self._trace.shadow(self._storage).value
-        for view in self._views:
-            strides = view.strides(value.shape, strides)
-            value = view.read(value)
-        return strides
+    def layout(self) -> Layout:
+        """Where NumPy would have the elements of this array."""
+        layout = self._storage.layout
+        if not self._views:
+            return layout or row_major(self.type.shape)
+        if self._layout is None:
+            layout = layout or row_major(self._storage.value.shape)
+            for view in self._views:
+                layout = view.layout(layout)
+            self._layout = layout
+        return self._layout
 
     @property  # type: ignore[misc]  # object's can be assigned to, which nothing here needs
     def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -137,6 +141,7 @@ class TracedArray:
         """The same memory in another shape, where that needs no copy."""
         reshaped = np.reshape(self, new, copy=False)
         self._views, self.type, self._version = reshaped._views, reshaped.type, -1  # type: ignore[attr-defined]
+        self._layout = None
 
     @property
     def flat(self) -> Any:
@@ -157,6 +162,20 @@ class TracedArray:
     @property
     def size(self) -> int:
         return self.type.size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """NumPy's, in bytes."""
+        found = self.layout.asked()
+        if found.strides is None:
+            raise UnsupportedAttributeError("x.strides of this array is not known", user_location())
+        return tuple(stride * self.itemsize for stride in found.strides)
+
+    @property
+    def flags(self) -> Flags:
+        """NumPy's: contiguity, and whether the array may be written to."""
+        is_read_only = any(isinstance(view, (Broadcast, ReadOnly, Windows)) for view in self._views)
+        return Flags(self.layout, owndata=not self._views, writeable=not (self.is_scalar or is_read_only))
 
     @property
     def itemsize(self) -> int:
@@ -252,7 +271,18 @@ class TracedArray:
         value = self.value
         for step in views:
             value = step.read(value)
-        return wrap(value, is_scalar=selection.is_element)
+        return wrap(
+            value, is_scalar=selection.is_element, layout=self._layout_of_copy(selection, value.shape)
+        )
+
+    def _layout_of_copy(self, selection: Selection, shape: Shape) -> Layout | None:
+        """Where NumPy puts what integer arrays select: the axes of the arrays first, the others as they lie."""
+        if selection.gather is None or len(shape) < 2:
+            return None
+        layout = self.layout
+        for view in selection.views:
+            layout = view.layout(layout)
+        return selection.gather.copied(layout, shape)
 
     def _set(self, index: Any, new: Any) -> None:
         if self.is_scalar:
@@ -505,7 +535,7 @@ _LOOKED_UP = {
     "entry": ("a dict is looked up by", "np.take(table, i) of an array, or tm.switch(i, functions)"),
     "write": ("a dict is written to at", f"an array can be the table: {_ASARRAY}"),
 }
-_NO_MEMORY = frozenset(("base", "ctypes", "data", "flags", "strides"))
+_NO_MEMORY = frozenset(("base", "ctypes", "data"))
 _SAME_AS_FUNCTION = frozenset(
     """
     all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot
@@ -523,10 +553,19 @@ def _numpy_function_for_method(name: str) -> Callable[..., Any] | None:
 # ---- between traced arrays and values ----------------------------------------------------------------
 
 
-def wrap(value: Value, *, is_scalar: bool | None = None, weak: "type[Any] | None" = None) -> TracedArray:
-    """A new array holding `value`. By default a 0-d result is a scalar, as NumPy's functions return."""
+def wrap(
+    value: Value,
+    *,
+    is_scalar: bool | None = None,
+    weak: "type[Any] | None" = None,
+    layout: Layout | None = None,
+) -> TracedArray:
+    """A new array holding `value`. By default a 0-d result is a scalar, as NumPy's functions return.
+
+    It is row-major, unless another `layout` is given.
+    """
     scalar = value.ndim == 0 if is_scalar is None else is_scalar
-    return array_on(require_trace().new_storage(value), value.type, is_scalar=scalar, weak=weak)
+    return array_on(require_trace().new_storage(value, layout), value.type, is_scalar=scalar, weak=weak)
 
 
 def array_on(

@@ -15,6 +15,7 @@ import numpy as np
 from .dtypes import INT64, Array, is_supported
 from .errors import ArgumentValueError, DTypeError, EscapedTracerError
 from .ir import ArrayType, Call, Constant, Location, Param, Value
+from .memory_layout import Layout, layout_of
 from .outside import Outside
 from .sizes import is_symbolic
 from .storage import Storage
@@ -102,12 +103,14 @@ class Trace(Builder):
     def where(self) -> Location | None:
         return self.location or user_location()
 
-    def add_input(self, value: Value, name: str, known: Known | None = None) -> Storage:
+    def add_input(
+        self, value: Value, name: str, known: Known | None = None, layout: Layout | None = None
+    ) -> Storage:
         """A new input of the graph, and the memory that it stands for."""
         self.inputs.append(value)
         self.input_names.append(name)
         self._known[value] = known
-        return Storage(self, value)
+        return Storage(self, value, layout)
 
     def close(self) -> None:
         """Let go of all arrays once the function has returned: what escapes from the trace keeps nothing alive."""
@@ -118,9 +121,9 @@ class Trace(Builder):
         self._contents.clear()
         self.frozen.clear()
 
-    def new_storage(self, value: Value) -> Storage:
-        """Memory of its own that holds `value`."""
-        return Storage(self, value)
+    def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
+        """Memory of its own that holds `value`; row-major, unless another layout is given."""
+        return Storage(self, value, layout)
 
     def producer(self, value: Value) -> Call | None:
         """The call that made `value`; None for inputs and constants."""
@@ -151,7 +154,8 @@ class Trace(Builder):
 
         if isinstance(array, np.ndarray):
             self._contents[id(array)] = number, _content(array)
-        return self._capture(array, Value(type_), known)
+        layout = None if isinstance(array, Outside) else layout_of(array)
+        return self._capture(array, Value(type_), known, layout)
 
     def _has_changed(self, array: Any) -> bool:
         """Whether NumPy has written to a captured array, which the trace does not see."""
@@ -201,7 +205,7 @@ class Trace(Builder):
         storage = self._storages.get(id(above))
         if storage is None:
             value = above.value
-            storage = self._capture(above, Value(value.type), lambda: owner.concrete(value))
+            storage = self._capture(above, Value(value.type), lambda: owner.concrete(value), above.layout)
         return storage
 
     def is_within(self, other: "Trace") -> bool:
@@ -215,8 +219,14 @@ class Trace(Builder):
         """The memory of the number of the example, in the trace of the mapped function."""
         return self._storages.get(id(lane)) or self._capture(lane, Value(Lane.type), lambda: None)
 
-    def _capture(self, what: "Storage | Array | Outside | Lane", value: Value, known: Known) -> Storage:
-        storage = self.add_input(value, f"captured{len(self.captured)}", known)
+    def _capture(
+        self,
+        what: "Storage | Array | Outside | Lane",
+        value: Value,
+        known: Known,
+        layout: Layout | None = None,
+    ) -> Storage:
+        storage = self.add_input(value, f"captured{len(self.captured)}", known, layout)
         self.captured.append(what)
         self._storages[id(what)] = storage
         return storage

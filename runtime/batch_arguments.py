@@ -171,4 +171,7 @@ def _example(leaf: Any, name: str, dim: Dim) -> Argument:
     if dim is None:
         return whole
     shape = whole.type.shape[:dim] + whole.type.shape[dim + 1 :]
-    return Argument(ArrayType(whole.type.dtype, shape), name, None, not shape, None, (whole.identity, dim))
+    layout = whole.layout and whole.layout.without(dim)
+    return Argument(
+        ArrayType(whole.type.dtype, shape), name, None, not shape, None, (whole.identity, dim), layout
+    )

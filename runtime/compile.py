@@ -330,7 +330,7 @@ class CompiledFunction:
 
     def signatures(self) -> tuple[Signature, ...]:
         """What the function has been compiled for, oldest first: with names for sizes where one program serves many."""
-        return tuple(variant.signature for variant in self._variants)
+        return tuple(variant.served for variant in self._variants)
 
     def explain_recompile(self) -> str:
         """Why the newest variant was compiled: which argument changed, which guard failed, and what to do about it."""

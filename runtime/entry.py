@@ -15,6 +15,7 @@ from ..compiler.shapes.matching import matching
 from ..compiler.shapes.spelling import spelled
 from .donation import to_overwrite
 from .gpu.device_array import DeviceArray
+from .layout_guards import LayoutGuard
 from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, identity_of
 
 MISS: Any = object()
@@ -32,10 +33,14 @@ def always_miss(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def generate_entry(
-    signature: Signature, program: Program, function: Callable[..., Any], donated: Sequence[int] = ()
+    signature: Signature,
+    program: Program,
+    function: Callable[..., Any],
+    donated: Sequence[int] = (),
+    layouts: Sequence[LayoutGuard] = (),
 ) -> Callable[..., Any] | None:
     """``entry(args, kwargs)`` for one signature; None if the arguments hold containers it cannot take apart."""
-    check = CheckWriter(signature)
+    check = CheckWriter(signature, layouts)
     if not check.write():
         return None
     names = {
@@ -93,8 +98,9 @@ def generate_size_reader(
 class CheckWriter:
     """Writes the body of a function that reaches the leaves of ``args, kwargs`` and returns MISS unless they fit."""
 
-    def __init__(self, signature: Signature) -> None:
+    def __init__(self, signature: Signature, layouts: Sequence[LayoutGuard] = ()) -> None:
         self.signature = signature
+        self._layouts = {guard.leaf: guard for guard in layouts}
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"ndarray": np.ndarray}
         self.leaves: list[str] = []
@@ -106,7 +112,7 @@ class CheckWriter:
     def write(self) -> bool:
         """Fill `lines`; False if the arguments hold containers that generated code does not take apart."""
         args, kwargs = self.signature.tree.children()
-        self._specs = iter(self.signature.specs)
+        self._specs = iter(enumerate(self.signature.specs))
         self._miss_if(f"len(args) != {args.num_children} or len(kwargs) != {kwargs.num_children}")
         is_known = all(
             self._visit(child, f"args[{i}]") for i, child in enumerate(args.children())
@@ -118,7 +124,7 @@ class CheckWriter:
 
     def _visit(self, tree: Any, source: str) -> bool:
         if tree.is_leaf():
-            self._leaf(next(self._specs), source)
+            self._leaf(*next(self._specs), source)
             return True
         name = self._bind(source)
         if tree.type is dict:
@@ -148,7 +154,7 @@ class CheckWriter:
             self._visit(child, f"{name}[{key!r}]") for key, child in zip(keys, tree.children(), strict=True)
         )
 
-    def _leaf(self, spec: Spec, source: str) -> None:
+    def _leaf(self, number: int, spec: Spec, source: str) -> None:
         name = self._bind(source)
         if isinstance(spec, ArraySpec):
             dtype = f"d_{dtype_name(spec.dtype)}"
@@ -163,7 +169,13 @@ class CheckWriter:
             self._miss_if(f"type({name}) is not {kind} or {name}.dtype is not {dtype} or {shape}")
             if spec.gpu is not None:
                 self._miss_if(f"{name}.device.ordinal != {spec.gpu}")
-            self.leaves.append(name)
+            guard = self._layouts.get(number)
+            if guard is not None:
+                self._layout(guard, name)
+            order = guard.entering if guard is not None else None
+            if order is not None:
+                self.lines.append(f"{name}_in_order = {name}.transpose({order!r})")
+            self.leaves.append(name if order is None else f"{name}_in_order")
         elif isinstance(spec, NumberSpec):
             type_ = spec.dtype.type if spec.type is np.generic else spec.type
             self.names[f"t_{type_.__name__}"] = type_
@@ -172,6 +184,16 @@ class CheckWriter:
             self.leaves.append(name if spec.type is np.generic else f"n_{dtype_name(spec.dtype)}({name})")
         else:
             self._static_leaf(spec, name)
+
+    def _layout(self, guard: LayoutGuard, name: str) -> None:
+        fits = f"fits_{name}"
+        self.names[fits] = guard.fits
+        if not guard.is_row_major:
+            self._miss_if(f"not {fits}({name})")
+        elif guard.asks_strides:
+            self._miss_if(f"not {name}.flags.c_contiguous")
+        else:
+            self._miss_if(f"not {name}.flags.c_contiguous and not {fits}({name})")
 
     def _static_leaf(self, spec: StaticSpec, name: str) -> None:
         value, identity = f"v_{name}", f"i_{name}"
@@ -202,6 +224,8 @@ def result_expression(program: Program, names: dict[str, Any], sizes: Mapping[st
             return spelled(leaf.value.terms, sizes) if isinstance(leaf.value, Dim) else named("s", leaf.value)
         if leaf.weak is not None:
             return f"out[{leaf.index}].item()"
+        if leaf.axes is not None:
+            return f"out[{leaf.index}].transpose({leaf.axes!r})"
         is_array = program.graph.outputs[leaf.index].ndim or leaf.is_scalar
         return f"out[{leaf.index}]" if is_array else f"asarray(out[{leaf.index}])"
 

@@ -12,7 +12,7 @@ from ..compiler.errors import BackendError
 from ..compiler.ir import Graph
 from ..compiler.memory_use import MemoryUse
 from ..compiler.notebook import code_html, folded_html
-from ..compiler.program import Program, trace
+from ..compiler.program import Program, in_memory_order, trace
 from ..compiler.shapes.guards import Guards
 from ..passes.fix_sizes import fix_sizes
 from ..passes.fuse import fusion_report
@@ -20,6 +20,7 @@ from ..passes.fusion.report import Report
 from .build import why_cached
 from .cost import Cost, cost_of
 from .donation import donated_inputs
+from .layout_guards import entering_orders, layout_guards
 from .lowered_kernel import Kernel, check_for_gpus, kernels_of
 from .machine import Machine, measured_machine
 from .optimise import costs_for, optimise
@@ -79,7 +80,11 @@ class Lowered:
         seen: list[SeenTransform] = []
         if program is None:
             with seen_transforms() as seen, self.answering():
-                program = trace(function, signature.tree, arguments_for(self.signature), is_kept=True)
+                entering = arguments_for(self.signature)
+                program = trace(function, signature.tree, entering, is_kept=True)
+                if gpu_of(signature, program.captured) is None:
+                    guards = layout_guards(self.signature, entering)
+                    program = in_memory_order(program, entering_orders(guards))
         self._target = target_of(backend, fast_math, gpu_of(signature, program.captured), lock)
         self.backend = self._target.backend
         """``"c"``, ``"numpy"`` or ``"triton"``."""

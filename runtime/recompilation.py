@@ -18,6 +18,7 @@ from .variant import Variant
 
 _SERVED = "let it be: from the second size of an axis on, one program serves all"
 _SMALL = "let it be: axes of size 0 and 1 have programs of their own"
+_FIX_OF_LAYOUTS = "pass arrays in one memory order, such as np.ascontiguousarray(x)"
 CONTAINERS = "the containers of the arguments changed"
 
 
@@ -74,6 +75,8 @@ def recompilation(
         return Recompilation(
             name, (*changes, refused), _fix_of_guard(guard) if guard else _fix_of_sizes(called)
         )
+    if not changes and nearest.signature.family == called.family:
+        return Recompilation(name, tuple(nearest.layout_changes(called)) or (CONTAINERS,), _FIX_OF_LAYOUTS)
     return Recompilation(
         name, tuple(changes or [CONTAINERS]), _fix(called, nearest.signature, names_sizes=names_sizes)
     )

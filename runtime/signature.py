@@ -9,6 +9,7 @@ import numpy as np
 from ..compiler.dtypes import DType, dtype_name, is_supported
 from ..compiler.errors import StaticArgumentError, WrongDeviceError
 from ..compiler.ir import ArrayType, Shape
+from ..compiler.memory_layout import LayoutQuestion, MemoryOrder, memory_order, row_major
 from ..compiler.program import (
     Argument,
     Static,
@@ -23,6 +24,7 @@ from ..compiler.shapes.guards import Guards
 from ..compiler.shapes.solving import SizeReader
 from ..compiler.shapes.terms import sizes_in
 from ..compiler.symbolic_size import SymbolicSize
+from ..compiler.traced_array import is_traced
 from .gpu.device_array import DeviceArray
 from .key_orders import KeyOrders
 
@@ -35,6 +37,8 @@ class ArraySpec:
     shape: Shape
     gpu: int | None = None
     """The number of the GPU in whose memory it lies; None if it is NumPy's."""
+    memory: MemoryOrder | None = field(default=None, compare=False)
+    """How it lies in memory; None for C order. That counts only where a program depends on it: see `LayoutGuard`."""
 
     is_traced = True
 
@@ -109,6 +113,8 @@ class Signature:
     specs: tuple[Spec, ...]
     guards: Guards = field(default=Guards(), compare=False)
     """What holds of named sizes, besides their own limits."""
+    layouts: tuple[str, ...] = field(default=(), compare=False)
+    """What holds of the memory orders of arguments, where it is not the usual one."""
     orders: KeyOrders = ()
     """In which order the keys of dicts come, as `key_orders` says; empty if it does not matter."""
 
@@ -193,8 +199,9 @@ class Signature:
 
     @property
     def where(self) -> str:
-        """What holds of the named sizes, as the end of a text; empty without any."""
-        return f" where {' and '.join(self.facts)}" if self.facts else ""
+        """What holds of named sizes and of memory orders, as the end of a text; empty without any."""
+        known = [*self.facts, *self.layouts]
+        return f" where {' and '.join(known)}" if known else ""
 
     def changes_from(self, other: "Signature") -> list[str]:
         """What another signature does not have, a line per argument path; a size that has a name there may be any."""
@@ -237,7 +244,7 @@ def sign(leaves: Sequence[Any], tree: Any, orders: KeyOrders = ()) -> Signature:
 
 def _spec(leaf: Any, tree: Any, index: int) -> Spec:
     if type(leaf) is np.ndarray and is_supported(leaf.dtype):
-        return ArraySpec(leaf.dtype, leaf.shape)
+        return ArraySpec(leaf.dtype, leaf.shape, memory=memory_order(leaf))
     if type(leaf) is DeviceArray:
         return ArraySpec(leaf.dtype, leaf.shape, leaf.device.ordinal)
     if type(leaf) is StaticLeaf:
@@ -245,7 +252,7 @@ def _spec(leaf: Any, tree: Any, index: int) -> Spec:
     if is_array_like(leaf) and not isinstance(leaf, bool):
         type_ = leaf_type(leaf, argument_names(tree)[index])
         if isinstance(leaf, np.ndarray):
-            return ArraySpec(type_.dtype, type_.shape)
+            return ArraySpec(type_.dtype, type_.shape, memory=None if is_traced(leaf) else memory_order(leaf))
         return NumberSpec(weak_type(leaf) or np.generic, type_.dtype)
     return _static(leaf, tree, index)
 
@@ -289,7 +296,12 @@ def arguments_for(signature: Signature) -> list["Argument | Static"]:
     entering: list[Argument | Static] = []
     for spec, path in zip(signature.specs, signature.paths, strict=True):
         if isinstance(spec, ArraySpec):
-            entering.append(Argument(ArrayType(spec.dtype, spec.shape), path))
+            questions = frozenset((LayoutQuestion(),))
+            memory = spec.memory
+            layout = (
+                row_major(spec.shape, questions) if memory is None else memory.layout(spec.shape, questions)
+            )
+            entering.append(Argument(ArrayType(spec.dtype, spec.shape), path, layout=layout))
         elif isinstance(spec, NumberSpec):
             weak = spec.type if spec.type in (int, float, complex) else None
             entering.append(Argument(ArrayType(spec.dtype, ()), path, weak, is_scalar=True))

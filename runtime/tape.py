@@ -11,6 +11,7 @@ import numpy as np
 from ..compiler.dtypes import Array, is_inexact
 from ..compiler.errors import NotRecordedError, ReleasedGraphError
 from ..compiler.ir import ArrayType, Call, Constant, Location, Param, Value
+from ..compiler.memory_layout import Layout, layout_of
 from ..compiler.op import lookup
 from ..compiler.outside import Outside
 from ..compiler.storage import Storage
@@ -122,8 +123,10 @@ class Memory(Storage):
 
     __slots__ = ("leaf",)
 
-    def __init__(self, trace: Trace, value: Value, leaf: Leaf | None = None) -> None:
-        super().__init__(trace, value)
+    def __init__(
+        self, trace: Trace, value: Value, leaf: Leaf | None = None, layout: Layout | None = None
+    ) -> None:
+        super().__init__(trace, value, layout)
         self.leaf = leaf
         """The value that the variable started with, if gradients are asked for with respect to it."""
 
@@ -139,7 +142,7 @@ class _Outside(Storage):
     __slots__ = ("array",)
 
     def __init__(self, trace: Trace, array: Array) -> None:
-        super().__init__(trace, Constant(array))
+        super().__init__(trace, Constant(array), layout_of(array))
         self.array = array
 
     def write(self, value: Value) -> None:
@@ -180,8 +183,8 @@ class Tape(Trace):
         maker.outputs = tuple((type, ref(output)) for type, output in zip(types, outputs, strict=True))
         return outputs
 
-    def new_storage(self, value: Value) -> Storage:
-        return Memory(self, value)
+    def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
+        return Memory(self, value, layout=layout)
 
     def producer(self, value: Value) -> Call | None:
         maker = value.maker if isinstance(value, Recorded) else None

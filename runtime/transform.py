@@ -11,6 +11,7 @@ from ..compiler.dtypes import Array
 from ..compiler.errors import TransformTypeError
 from ..compiler.functions import constant, full
 from ..compiler.ir import ArrayType, Constant, Graph, Param, Value
+from ..compiler.memory_layout import Layout, layout_of
 from ..compiler.nested_graphs import graph_of
 from ..compiler.program import NAMESPACE, Argument, Program, function_name, leaf_type, weak_type
 from ..compiler.symbolic_size import SymbolicSize
@@ -66,7 +67,14 @@ def as_argument(leaf: Any, name: str, *, known: bool, shared: bool = True) -> Ar
     scalar = leaf.is_scalar if is_traced(leaf) else not isinstance(leaf, np.ndarray)
     identity = id(leaf) if shared and is_array(leaf) else None
     value = known_value(leaf) if known else None
-    return Argument(leaf_type(leaf, name), name, weak_type(leaf), scalar, value, identity)
+    return Argument(leaf_type(leaf, name), name, weak_type(leaf), scalar, value, identity, _layout(leaf))
+
+
+def _layout(leaf: Any) -> Layout | None:
+    """Where the elements of an array are; inside a trace, what the enclosing function knows of it."""
+    if is_traced(leaf):
+        return leaf.layout
+    return layout_of(leaf) if is_numpy_array(leaf) else None
 
 
 def known_value(leaf: Any) -> Known:

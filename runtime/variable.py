@@ -8,6 +8,7 @@ import numpy as np
 from ..compiler.dtypes import Array, dtype_name, is_inexact
 from ..compiler.errors import NotRecordedError, ShapeError, TransformTypeError
 from ..compiler.ir import ArrayType, Value
+from ..compiler.memory_layout import layout_of
 from ..compiler.storage import Storage, View
 from ..compiler.trace import bind
 from ..compiler.traced_array import TracedArray, as_value, is_numpy_array, is_traced, located, wrap
@@ -76,11 +77,6 @@ class Variable(TracedArray):
     def through(self, *views: View, is_scalar: bool = False) -> TracedArray:
         with joined():
             return super().through(*views, is_scalar=is_scalar)
-
-    @property
-    def element_strides(self) -> tuple[int, ...] | None:
-        with joined():
-            return super().element_strides
 
     @property
     def _leaf(self) -> Leaf | None:
@@ -252,7 +248,7 @@ def _started(array: Any, requires_grad: bool) -> Variable:
     if requires_grad:
         _require_inexact(own)
     leaf = Leaf(own, Gradient()) if requires_grad else None
-    memory = Memory(tape_of_this_thread(), leaf or Recorded(own), leaf)
+    memory = Memory(tape_of_this_thread(), leaf or Recorded(own), leaf, layout_of(own))
     return Variable(memory, type_, is_scalar=not own.ndim and not is_numpy_array(array))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compiler.errors import ArgumentValueError
 from ..compiler.ir import Shape
-from ..compiler.program import ArrayOutput, Program, Static, describe, trace
+from ..compiler.program import ArrayOutput, Program, Static, describe, in_memory_order, trace
 from ..compiler.shapes.dim import Comparison, Dim
 from ..compiler.shapes.guards import Guards
 from ..compiler.traced_array import is_traced
@@ -18,6 +18,7 @@ from .build import build
 from .donation import donated_inputs, to_overwrite
 from .entry import always_miss, generate_entry, generate_size_reader
 from .gpu.device_array import DeviceArray
+from .layout_guards import entering_orders, layout_guards
 from .numpy_generators import refusing_draws
 from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
 from .stage_times import stage
@@ -82,6 +83,12 @@ class Variant:
         entering = arguments_for(signature)
         with refusing_draws(self.function, signature.tree, entering), stage("trace"):
             program = trace(self.function, signature.tree, entering, is_kept=True)
+        is_on_host = gpu_of(signature, program.captured) is None
+        self.layouts = layout_guards(signature, entering) if is_on_host else ()
+        """The memory orders of arguments that the program relies on."""
+        self._entering = entering_orders(self.layouts)
+        if is_on_host:
+            program = in_memory_order(program, self._entering)
         self.program = program if symbolic is None else _with_facts(program, signature.dims)
         self.donated = donated_inputs(signature, donate_argnums)
         """The inputs of the program whose memory results may take."""
@@ -109,12 +116,32 @@ class Variant:
         self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
         if not self.program.mutated and not self.program.frozen:
             self.entry = (
-                generate_entry(self.signature, self.program, self.build.function, self.donated) or always_miss
+                generate_entry(self.signature, self.program, self.build.function, self.donated, self.layouts)
+                or always_miss
             )
 
     def sizes(self, called: Signature) -> dict[str, int] | None:
         """What sizes with names are in a call of the same family; None if it does not serve that."""
         return self._sizes(called.shapes)
+
+    @property
+    def served(self) -> Signature:
+        """All calls that it serves, with the memory orders that it relies on, if they are not the usual one."""
+        unusual = tuple(str(guard) for guard in self.layouts if not guard.is_row_major)
+        return replace(self.signature, layouts=unusual)
+
+    def takes_layouts_of(self, called: Signature) -> bool:
+        """Whether the arguments of a call have the memory orders that the program relies on."""
+        return not self.layout_changes(called)
+
+    def layout_changes(self, called: Signature) -> list[str]:
+        """What is different in the memory orders of the arguments of a call, a line for each."""
+        placed = [(guard, called.specs[guard.leaf]) for guard in self.layouts]
+        return [
+            guard.change(spec.memory)
+            for guard, spec in placed
+            if isinstance(spec, ArraySpec) and not guard.holds(spec.memory)
+        ]
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """The general way: run on the leaves of a call that has this signature."""
@@ -123,6 +150,8 @@ class Variant:
             for leaf, spec in zip(leaves, self.signature.specs, strict=True)
             if spec.is_traced
         ]
+        for number, order in self._entering.items():
+            arrays[number] = arrays[number].transpose(order)
         inputs = inputs_of(self.program, arrays)
         for index, _ in self.program.mutated:
             if isinstance(inputs[index], DeviceArray):

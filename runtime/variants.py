@@ -61,7 +61,8 @@ class Variants:
     """All that a function was compiled for. Calls may be looked up while another thread adds one."""
 
     def __init__(self) -> None:
-        self._exact: dict[Signature, Variant] = {}
+        self._exact: dict[Signature, tuple[Variant, ...]] = {}
+        """Those for one set of sizes; several if they differ in the memory order of arguments."""
         self._families: dict[Signature, Family] = {}
         self._all: tuple[Variant, ...] = ()
 
@@ -74,13 +75,14 @@ class Variants:
 
     def find(self, called: Signature) -> Variant | None:
         """The variant that serves a call: the one that was made for just these sizes, or the newest for many."""
-        found = self._exact.get(called)
-        if found is not None or not self._families:
-            return found
+        for variant in self._exact.get(called, ()):
+            if variant.takes_layouts_of(called):
+                return variant
         family = self._families.get(called.family)
         if family is None:
             return None
-        return next((variant for variant in family.symbolic if variant.sizes(called) is not None), None)
+        serving = (variant for variant in family.symbolic if variant.sizes(called) is not None)
+        return next((variant for variant in serving if variant.takes_layouts_of(called)), None)
 
     def family(self, called: Signature) -> Family:
         """What is known of calls that differ from this one in sizes alone."""
@@ -94,7 +96,7 @@ class Variants:
         family.compiled += 1
         family.kept += 1
         if variant.signature is called:
-            self._exact[called] = variant
+            self._exact[called] = (variant, *self._exact.get(called, ()))
         else:
             family.symbolic = (variant, *family.symbolic)
         self._all = (*self._all, variant)
@@ -118,8 +120,9 @@ class Variants:
     def remove(self, variant: Variant) -> None:
         """Forget one."""
         self._all = tuple(other for other in self._all if other is not variant)
-        if self._exact.get(variant.called) is variant:
-            self._exact.pop(variant.called)
+        exact = tuple(other for other in self._exact.pop(variant.called, ()) if other is not variant)
+        if exact:
+            self._exact[variant.called] = exact
         key = variant.called.family
         family = self._families[key]
         family.symbolic = tuple(other for other in family.symbolic if other is not variant)

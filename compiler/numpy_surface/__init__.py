@@ -38,6 +38,7 @@ from . import (
     reductions,
     refused,
     reshaping,
+    result_order,
     sets,
     signals,
     sorting,
@@ -49,6 +50,8 @@ from . import (
     ufuncs,
     windows,
 )
+
+result_order.give_results_numpys_order()
 
 __all__ = [
     "array_api",

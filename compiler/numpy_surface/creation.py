@@ -1,16 +1,18 @@
 """Array creation: constructors in a traced function, with or without traced arguments."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import FLOAT64, INT64, DType
-from ..errors import DataDependentShapeError
+from ..errors import ArgumentValueError, DataDependentShapeError
 from ..functions import add, broadcast_to, constant, convert, full, multiply
 from ..interception import intercepts, place_in_numpy
 from ..ir import Shape, Value
+from ..memory_layout import NOTHING_ASKED, Layout, copied_order, dense, layout_of
+from ..storage import Reshape
 from ..symbolic_size import SymbolicSize, is_symbolic_shape, maximum
 from ..trace import bind
 from ..traced_array import (
@@ -29,9 +31,35 @@ from ..tracing import array_type, require_trace
 from .registry import FUNCTIONS, implements, method
 
 
-def new_array(value: Value) -> TracedArray:
-    """A fresh array; unlike a result of arithmetic it can be written to even if it is 0-d."""
-    return wrap(value, is_scalar=False)
+def new_array(value: Value, order: Sequence[int] | None = None, like: Layout | None = None) -> TracedArray:
+    """A fresh array; unlike a result of arithmetic it can be written to even if it is 0-d.
+
+    It is row-major, or has its axes in another `order` in memory, which follows from the layout that it is `like`.
+    """
+    if order is None or value.ndim < 2:
+        return wrap(value, is_scalar=False)
+    questions = NOTHING_ASKED if like is None else like.questions
+    return wrap(value, is_scalar=False, layout=dense(value.shape, tuple(order), questions))
+
+
+def check_order(order: Any, allowed: str = "CFAK") -> str:
+    """``order=`` as a letter; `ArgumentValueError` if it is none of NumPy's."""
+    if order is None:
+        return allowed[-1]
+    letter = order.upper() if isinstance(order, str) else order
+    if not isinstance(letter, str) or len(letter) != 1 or letter not in allowed:
+        raise ArgumentValueError(f"order must be one of {', '.join(map(repr, allowed))}, not {order!r:.60}")
+    return letter
+
+
+def copied(value: Value, array: Any, order: str) -> TracedArray:
+    """A new array that holds `value`, in the memory order that ``np.array(array, order=order)`` has."""
+    layout = array.layout if is_traced(array) else layout_of(array) if is_numpy_array(array) else None
+    if layout is None or layout.shape != value.shape:
+        return new_array(value, range(value.ndim)[::-1] if order == "F" else None)
+    if layout.is_row_major and not layout.questions and order != "F":
+        return new_array(value)
+    return new_array(value, copied_order(layout, order), layout)
 
 
 def as_shape(shape: Any) -> Shape:
@@ -48,19 +76,29 @@ def as_dtype(dtype: Any, default: DType = FLOAT64) -> DType:
 
 def _filled(name: str, fill: int) -> None:
     def constructor(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
-        return new_array(full(as_shape(shape), fill, as_dtype(dtype)))
+        return copied(full(as_shape(shape), fill, as_dtype(dtype)), None, check_order(order, "CF"))
 
     def like(
         a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **options: Any
     ) -> Any:
         type = as_value(a).type
         chosen = type.shape if shape is None else as_shape(shape)
-        return new_array(full(chosen, fill, as_dtype(dtype, type.dtype)))
+        return shaped_like(a, full(chosen, fill, as_dtype(dtype, type.dtype)), order, shape)
 
     intercepts(name)(constructor)
     implements(getattr(np, name))(constructor)
     implements(getattr(np, f"{name}_like"))(like)
     intercepts(f"{name}_like")(like)
+
+
+def shaped_like(a: Any, value: Value, order: Any, shape: Any) -> TracedArray:
+    """What ``np.empty_like(a, order=order, shape=shape)`` makes, with these elements."""
+    letter = check_order(order)
+    if shape is not None and value.ndim != np.ndim(a):
+        letter = "C" if letter == "K" else letter
+    if letter == "K" and is_traced(a) and value.shape != a.shape:
+        return new_array(value, a.layout.order(), a.layout)
+    return copied(value, a, letter)
 
 
 _filled("zeros", 0)
@@ -72,7 +110,7 @@ _filled("empty", 0)
 @implements(np.full)
 def full_(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
     wanted = None if dtype is None else as_dtype(dtype)
-    return new_array(broadcast_to(_fill(fill_value, wanted), as_shape(shape)))
+    return copied(broadcast_to(_fill(fill_value, wanted), as_shape(shape)), None, check_order(order, "CF"))
 
 
 @intercepts("full_like")
@@ -81,7 +119,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
               **options: Any) -> TracedArray:  # fmt: skip
     type = as_value(a).type
     chosen = type.shape if shape is None else as_shape(shape)
-    return new_array(broadcast_to(_fill(fill_value, as_dtype(dtype, type.dtype)), chosen))
+    return shaped_like(a, broadcast_to(_fill(fill_value, as_dtype(dtype, type.dtype)), chosen), order, shape)
 
 
 def _fill(fill: Any, dtype: DType | None) -> Value:
@@ -97,50 +135,75 @@ _NO_COPY_NEEDED = (None, False, np._CopyMode.NEVER, np._CopyMode.IF_NEEDED)
 
 @intercepts("array")
 @implements(np.array)
-def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", ndmin: int = 0,
+def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", ndmin: int = 0,
           **options: Any) -> TracedArray:  # fmt: skip
-    """A copy of anything array-like, nested sequences of traced arrays included."""
-    if (
-        is_traced(object)
-        and copy in _NO_COPY_NEEDED
-        and (dtype is None or np.dtype(dtype) == object.dtype)
-        and ndmin <= object.ndim
-    ):
-        return object  # type: ignore[no-any-return]
+    """A copy of anything array-like, nested sequences of traced arrays included; as it is where no copy is needed."""
+    letter = check_order(order)
+    if is_traced(object) and copy in _NO_COPY_NEEDED and _fits(object, dtype, letter):
+        missing = ndmin - object.ndim
+        return object if missing <= 0 else object.through(Reshape((*(1,) * missing, *object.shape)))
+    if copy is False or copy is np._CopyMode.NEVER:
+        raise ArgumentValueError(
+            "Unable to avoid copy while creating an array as requested: leave out copy=False"
+        )
     value = as_value(object)
     chosen = as_dtype(dtype, value.dtype)
     check_fits(object, chosen)
-    value = convert(value, chosen)
-    if value.ndim < ndmin:
-        value = bind("reshape", value, shape=(*(1,) * (ndmin - value.ndim), *value.shape))
-    return new_array(value)
+    result = copied(convert(value, chosen), object, letter)
+    missing = ndmin - result.ndim
+    return result if missing <= 0 else result.through(Reshape((*(1,) * missing, *result.shape)))
 
 
-def _as_array(name: str) -> None:
+def _fits(array: TracedArray, dtype: Any, order: str) -> bool:
+    """Whether it has this dtype and memory order, so that no copy is needed. A NumPy scalar becomes an array."""
+    if array.is_scalar or (dtype is not None and np.dtype(dtype) != array.dtype):
+        return False
+    if order == "K":
+        return True
+    layout = array.layout
+    return layout.is_contiguous(order if order in "CF" else "C") or (
+        order == "A" and layout.is_contiguous("F")
+    )
+
+
+def _as_array(name: str, forced: str | None = None) -> None:
     @intercepts(name)
     @implements(getattr(np, name))
     def asarray(
         a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, **options: Any
     ) -> Any:
-        """The array itself where it is one of that dtype, else a copy."""
-        if is_numpy_array(a) and not copy and (dtype is None or np.dtype(dtype) == a.dtype):
-            return array_on(require_trace().storage_of_array(a), array_type(a))
-        result = array(a, dtype, copy=copy or False)
-        return np.atleast_1d(result) if name == "ascontiguousarray" else result
+        """The array itself where it is one of that dtype and memory order, else a copy."""
+        if is_numpy_array(a):
+            a = array_on(require_trace().storage_of_array(a), array_type(a))
+        result = array(a, dtype, copy=copy, order=forced or order)
+        return np.atleast_1d(result) if forced else result
 
 
-for _name in ("asarray", "asanyarray", "ascontiguousarray", "asfortranarray"):
-    _as_array(_name)
+_as_array("asarray")
+_as_array("asanyarray")
+_as_array("ascontiguousarray", "C")
+_as_array("asfortranarray", "F")
 _asarray = FUNCTIONS[np.asarray]  # kept, because `np.asarray` is intercepted during a trace
+
+_REQUIREMENTS = {
+    "C": "C", "C_CONTIGUOUS": "C", "CONTIGUOUS": "C",
+    "F": "F", "F_CONTIGUOUS": "F", "FORTRAN": "F",
+    "A": "A", "ALIGNED": "A", "W": "W", "WRITEABLE": "W", "O": "O", "OWNDATA": "O", "E": "E", "ENSUREARRAY": "E",
+}  # fmt: skip
 
 
 @intercepts("require")
 @implements(np.require)
 def require(a: Any, dtype: Any = None, requirements: Any = None, **options: Any) -> Any:
-    """As `numpy.asarray`; a copy if ``"O"`` (own data) is asked for. A traced array has no other memory layout."""
-    wanted = {requirements} if isinstance(requirements, str) else set(requirements or ())
-    owns = any(str(one).upper() in ("O", "OWNDATA") for one in wanted)
-    return array(a, dtype, copy=True) if owns else _asarray(a, dtype)
+    """As `numpy.asarray`. A copy is made for another memory order, of a read-only array, and of a view."""
+    wanted = {_REQUIREMENTS[str(one).upper()] for one in requirements or ()}
+    if {"C", "F"} <= wanted:
+        raise ArgumentValueError("Cannot specify both 'C' and 'F' order")
+    result = _asarray(a, dtype, order="C" if "C" in wanted else "F" if "F" in wanted else "A")
+    flags = result.flags
+    if ("W" in wanted and not flags.writeable) or ("O" in wanted and not flags.owndata):
+        return array(result, order="C" if "C" in wanted else "F" if "F" in wanted else "A")
+    return result
 
 
 def constants_of(result: Any) -> Any:
@@ -238,17 +301,24 @@ def _symbolic_range_of_floats(given: tuple[Any, Any, Any], dtype: Any) -> Traced
     return new_array(convert((positions * given[2] + given[0]).value, FLOAT64))
 
 
-@method("copy")
 @implements(np.copy)
-def copy(a: Any, order: str = "K", subok: bool = False) -> TracedArray:
-    return new_array(as_value(a))
+def copy(a: Any, order: Any = "K", subok: bool = False) -> TracedArray:
+    return copied(as_value(a), a, check_order(order))
+
+
+@method("copy")
+def copy_method(a: TracedArray, order: Any = "C") -> TracedArray:
+    """``x.copy()``, which is row-major by default, unlike ``np.copy(x)``."""
+    return copied(a.value, a, check_order(order))
 
 
 @method("astype")
 @implements(np.astype)
-def astype(x: TracedArray, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
+def astype(x: TracedArray, dtype: Any, order: Any = "K", casting: str = "unsafe", subok: bool = True,
            copy: bool = True, **options: Any) -> TracedArray:  # fmt: skip
-    chosen = as_dtype(dtype)
-    if not copy and chosen == x.dtype:
+    chosen, letter = as_dtype(dtype), check_order(order)
+    if not copy and _fits(x, chosen, letter):
         return x
-    return wrap(convert(x.value, chosen), is_scalar=x.is_scalar)
+    if x.is_scalar:
+        return x if not copy and chosen == x.dtype else wrap(convert(x.value, chosen))
+    return copied(convert(x.value, chosen), x, letter)

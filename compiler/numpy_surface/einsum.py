@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,16 @@ from ..dtypes import INT64
 from ..errors import ArgumentValueError, DTypeError, ShapeError
 from ..functions import constant, convert, gather, iota, multiply, reshape, transpose
 from ..indexing import Gather
-from ..ir import Value
-from ..storage import Transpose
+from ..ir import Shape, Value
+from ..memory_layout import Layout, dense, elementwise_order, joint_questions, row_major
+from ..storage import Strided, Transpose
 from ..symbolic_size import SymbolicSize, is_known, joint_shape, typical
 from ..traced_array import TracedArray, as_value, wrap
 from ..tracing import require_trace
 from .products import in_common_dtype, sum_of_products
 from .reductions import deliver, fold_all
 from .registry import implements
-from .ufuncs import as_array
+from .ufuncs import as_array, layouts_of, ufunc_layout
 
 Labels = tuple[Any, ...]
 """One label per axis: a letter, or a number for an axis that the ellipsis stands for."""
@@ -220,7 +222,30 @@ def einsum(
         terms.append(joined)
     (last,) = terms
     last = _sum_over(last, set(output))
-    return deliver(_in_order(last, output, sizes), out, casting=casting)
+    delivered = deliver(_in_order(last, output, sizes), out, casting=casting)
+    if out is not None or delivered.ndim < 2:
+        return delivered
+    return wrap(delivered.value, layout=_result_layout(delivered.shape, given, inputs, output, order))
+
+
+def _result_layout(
+    shape: Shape, operands: Sequence[Any], inputs: Sequence[Labels], output: Labels, order: str
+) -> Layout | None:
+    """The memory order of the result: as of a ufunc of operands that have all labels as axes."""
+    labels = [*output, *(label for label in dict.fromkeys(chain(*inputs)) if label not in output)]
+    spread: list[Layout] = []
+    for x, own in zip(operands, inputs, strict=True):
+        (layout,) = layouts_of([x]) or [row_major(np.shape(x))]
+        strides = layout.strides or (0,) * len(own)
+        summed = [sum(s for s, one in zip(strides, own, strict=True) if one == label) for label in labels]
+        shapes = [
+            next((d for d, one in zip(layout.shape, own, strict=True) if one == label), 1) for label in labels
+        ]
+        spread.append(Layout(tuple(shapes), tuple(summed), layout.questions))
+    if order not in ("K", "k"):
+        return ufunc_layout(shape, spread, order)
+    axes = tuple(axis for axis in elementwise_order(len(labels), spread) if axis < len(output))
+    return dense(shape, axes, joint_questions(spread))
 
 
 def _in_order(term: _Term, output: Labels, sizes: dict[Any, int]) -> Value:
@@ -235,6 +260,7 @@ def _view(x: TracedArray, labels: Labels, output: Labels) -> TracedArray:
     if x.is_scalar:
         return x
     steps: list[Any] = []
+    given = labels
     repeated = [label for label, count in Counter(labels).items() if count > 1]
     for label in repeated:
         axes = tuple(axis for axis, one in enumerate(labels) if one == label)
@@ -247,7 +273,8 @@ def _view(x: TracedArray, labels: Labels, output: Labels) -> TracedArray:
         steps.append(Gather((index,) * len(axes), axes, 0))
         labels = (label, *(one for axis, one in enumerate(labels) if axis not in axes))
     steps.append(Transpose(tuple(labels.index(label) for label in output)))
-    return x.through(*steps)
+    along = tuple(tuple(axis for axis, one in enumerate(given) if one == label) for label in output)
+    return x.through(Strided(tuple(steps), tuple(x.shape[axes[0]] for axes in along), along))
 
 
 @implements(np.einsum_path)

@@ -83,27 +83,27 @@ def stack(
 @implements(*(getattr(np, name) for name in ("vstack", "row_stack") if hasattr(np, name)))
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> TracedArray:
     """Rows on top of each other."""
-    return concatenate([np.atleast_2d(as_array(x)) for x in tup], 0, dtype=dtype, casting=casting)
+    return np.concatenate([np.atleast_2d(as_array(x)) for x in tup], 0, dtype=dtype, casting=casting)
 
 
 @implements(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> TracedArray:
     """Columns next to each other; one-dimensional arrays end to end."""
     parts = [np.atleast_1d(as_array(x)) for x in tup]
-    return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
+    return np.concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 @implements(np.dstack)
 def dstack(tup: Any) -> TracedArray:
     """Matrices behind each other."""
-    return concatenate([np.atleast_3d(as_array(x)) for x in tup], 2)
+    return np.concatenate([np.atleast_3d(as_array(x)) for x in tup], 2)
 
 
 @implements(np.column_stack)
 def column_stack(tup: Any) -> TracedArray:
     """One-dimensional arrays as columns, matrices as they are."""
     parts = map(as_array, tup)
-    return concatenate([part if part.ndim >= 2 else np.atleast_2d(part).T for part in parts], 1)
+    return np.concatenate([part if part.ndim >= 2 else np.atleast_2d(part).T for part in parts], 1)
 
 
 @implements(np.block)
@@ -150,4 +150,4 @@ def append(arr: Any, values: Any, axis: int | None = None) -> TracedArray:
     array, more = as_array(arr), as_array(values)
     if axis is None:
         array, more, axis = ravel(array), ravel(more), 0
-    return concatenate((array, more), axis)
+    return np.concatenate((array, more), axis)

@@ -24,7 +24,7 @@ from ..functions import (
 from ..functions import reshape as reshape_value
 from ..interception import intercepts
 from ..ir import Value
-from ..storage import ReadOnly, Reshape, Slice, Transpose
+from ..storage import ReadOnly, Reshape, Slice, Strided, Transpose
 from ..symbolic_size import is_known, minimum
 from ..traced_array import TracedArray, as_size, as_value
 from .axes import normalize_axis
@@ -113,19 +113,20 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TracedA
     if first == second:
         raise ShapeError("axis1 and axis2 cannot be the same")
     rest = tuple(axis for axis in range(array.ndim) if axis not in (first, second))
-    moved = view_of(array, Transpose((*rest, first, second)))
     k = operator.index(offset)
-    lead, (rows, columns) = moved.shape[:-2], moved.shape[-2:]
+    lead, rows, columns = tuple(array.shape[axis] for axis in rest), array.shape[first], array.shape[second]
     above, below = minimum(max(k, 0), columns), minimum(max(-k, 0), rows)
     n = minimum(rows - below, columns - above)
-    square = moved[..., below : below + n, above : above + n]
     zeros, ones = (0,) * len(lead), (1,) * len(lead)
+    square = Slice((*zeros, below, above), (*lead, below + n, above + n), (*ones, 1, 1))
     every = (
         Slice((*zeros, 0), (*lead, n * n), (*ones, n + 1))
         if not is_known(n == 0)
         else Slice((*zeros, 0), (*lead, 0), (*ones, 1))
     )
-    return view_of(square, Reshape((*lead, n * n)), every, ReadOnly())
+    steps = (Transpose((*rest, first, second)), square, Reshape((*lead, n * n)), every)
+    along = (*((axis,) for axis in rest), (first, second))
+    return view_of(array, Strided(steps, (*lead, n), along), ReadOnly())
 
 
 @implements(np.diag)

@@ -3,18 +3,16 @@
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from ..dtypes import INT64
 from ..errors import ArgumentValueError, ShapeError, UnsupportedFunctionError
-from ..functions import add, constant, gather, iota
 from ..functions import reshape as reshape_value
-from ..functions import transpose as transpose_value
 from ..interception import intercepts
-from ..ir import Shape, Value
-from ..storage import Broadcast, ReadOnly, Reshape, Strides, Transpose, View
+from ..ir import Shape
+from ..memory_layout import Strides
+from ..storage import Broadcast, ReadOnly, Reshape, Transpose, View, Windows
 from ..symbolic_size import (
     broadcasts,
     is_known,
@@ -24,16 +22,12 @@ from ..symbolic_size import (
     remainder,
     same_shape,
     suppose,
-    typical,
 )
 from ..traced_array import TracedArray, is_numpy_array, wrap
 from .axes import normalize_axes, normalize_axis
 from .creation import as_shape, new_array
 from .registry import implements, method
 from .ufuncs import as_array, target_of
-
-WRITTEN_OUT: Final = 1 << 16
-"""The places of so many entries of windows are a constant; those of more, which would be a long one, are computed."""
 
 
 def view_of(array: TracedArray, *views: View) -> TracedArray:
@@ -118,7 +112,8 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     wanted = completed_shape(as_shape(shape), array.shape)
     if order not in ("C", "F", "A"):
         raise ArgumentValueError(f"order must be 'C', 'F' or 'A', not {order!r}")
-    views = _column_major(array.ndim, wanted) if _is_column_major(array, order) else (Reshape(wanted),)
+    in_columns = _is_column_major(array, order)
+    views = _column_major(array.ndim, wanted) if in_columns else (Reshape(wanted),)
     if array.is_scalar:
         return view_of(array, *views)
     can_view = _strides_through(array, views) is not None
@@ -129,7 +124,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     value = array.value
     for step in views:
         value = step.read(value)
-    return new_array(value)
+    return new_array(value, range(len(wanted))[::-1] if in_columns else None, array.layout)
 
 
 @method("reshape")
@@ -186,7 +181,8 @@ def _without_shared(given: Sequence[Any], asked: Sequence[Any]) -> tuple[list[An
 
 def _is_column_major(array: TracedArray, order: str) -> bool:
     """Order "A" means "F" for column-major arrays, else "C"."""
-    return order == "F" or (order == "A" and is_contiguous(array, "F") and not is_contiguous(array, "C"))
+    layout = array.layout
+    return order == "F" or (order == "A" and layout.is_contiguous("F") and not layout.is_contiguous("C"))
 
 
 def _column_major(ndim: int, shape: Shape) -> tuple[View, ...]:
@@ -197,28 +193,10 @@ def _column_major(ndim: int, shape: Shape) -> tuple[View, ...]:
 
 def _strides_through(array: TracedArray, views: Sequence[View]) -> Strides:
     """The strides of `array` through `views`, or None if NumPy would have to copy."""
-    shape, strides = array.shape, array.element_strides
+    layout = array.layout.asked()
     for view in views:
-        strides = view.strides(shape, strides)
-        if isinstance(view, Reshape):
-            shape = view.shape
-        elif isinstance(view, Transpose):
-            shape = tuple(shape[axis] for axis in view.axes)
-    return strides
-
-
-def is_contiguous(array: TracedArray, order: str) -> bool:
-    """Whether the elements lie next to each other with the last ("C") or the first ("F") axis fastest."""
-    strides = array.element_strides
-    if strides is None:
-        return False
-    step = 1
-    pairs = list(zip(array.shape, strides, strict=True))
-    for dim, stride in reversed(pairs) if order == "C" else pairs:
-        if not (is_known(dim == 1) or is_known(stride == step)):
-            return is_known(array.size == 0)
-        step *= dim
-    return True
+        layout = view.layout(layout)
+    return layout.strides
 
 
 @implements(np.ravel)
@@ -226,25 +204,17 @@ def ravel(a: Any, order: str = "C") -> TracedArray:
     """All elements in a row: a view of a contiguous array, else a copy."""
     array = as_array(a)
     if order == "K":
-        return ravel(transpose(array, _axes_by_stride(array)))
-    if order == "A":
-        order = "F" if _is_column_major(array, order) else "C"
-    return reshape(array, -1, order) if is_contiguous(array, order) else flatten(array, order)
-
-
-def _axes_by_stride(array: TracedArray) -> tuple[int, ...]:
-    """The axes, the one with the largest stride first; equal strides keep their order."""
-    strides = array.element_strides
-    if strides is None:
-        return tuple(range(array.ndim))
-    return tuple(sorted(range(array.ndim), key=lambda axis: -abs(typical(strides[axis]))))
+        array = transpose(array, array.layout.order())
+    elif _is_column_major(array, order):
+        array = transpose(array)
+    return reshape(array, -1) if array.layout.is_contiguous("C") else flatten(array)
 
 
 @method("flatten")
 def flatten(a: TracedArray, order: str = "C") -> TracedArray:
     """All elements in a row, always as a copy."""
     if order == "K":
-        a = transpose(a, _axes_by_stride(a))
+        a = transpose(a, a.layout.order())
     elif _is_column_major(a, order):
         a = transpose(a)
     value = a.value
@@ -348,20 +318,13 @@ def sliding_window_view(
         )
     if writeable:
         raise UnsupportedFunctionError("a sliding_window_view that can be written to cannot be traced")
-    value = array.value
+    views: list[View] = []
+    shape = list(array.shape)
     for length, along in zip(lengths, axes, strict=True):
-        count = value.shape[along] - length + 1
-        if length < 0 or count <= 0:
-            raise ShapeError(f"a window of {length} does not fit into an axis of length {value.shape[along]}")
-        windows = gather(
-            value, [_starts_and_entries(count, length)], (along,)
-        )  # positions and entries first, then the other axes
-        value = transpose_value(windows, [*range(2, 2 + along), 0, *range(2 + along, windows.ndim), 1])
-    return new_array(value).through(ReadOnly())
-
-
-def _starts_and_entries(count: int, length: int) -> Value:
-    """The positions of the entries of each window: i64[count, length]."""
-    if not is_symbolic_shape((count, length)) and count * length <= WRITTEN_OUT:
-        return constant(np.arange(count)[:, None] + np.arange(length))
-    return add(reshape_value(iota(count, INT64), (count, 1)), iota(length, INT64))
+        shape[along] += 1 - length
+        if length < 0 or shape[along] <= 0:
+            raise ShapeError(
+                f"a window of {length} does not fit into an axis of length {shape[along] + length - 1}"
+            )
+        views.append(Windows(along, length))
+    return view_of(array, *views, ReadOnly())

@@ -9,12 +9,12 @@ from ..dtypes import INT64
 from ..errors import ArgumentValueError, ShapeError
 from ..functions import add, concatenate, conjugate, constant, flip, gather, iota, multiply, reshape, where
 from ..ir import Value
+from ..storage import WRITTEN_OUT
 from ..symbolic_size import SymbolicSize, is_known
 from ..traced_array import TracedArray, wrap
 from .products import in_common_dtype, sum_of_products
 from .reductions import fold_all
 from .registry import implements
-from .reshaping import WRITTEN_OUT
 
 _MODES = {"valid": "valid", "same": "same", "full": "full", 0: "valid", 1: "same", 2: "full"}
 

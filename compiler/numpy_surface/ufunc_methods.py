@@ -12,13 +12,14 @@ from ..errors import ArgumentValueError, DTypeError, OutOfBoundsError, Unsupport
 from ..functions import broadcast_to, concatenate, constant, convert, expand_dims, full, slice_axis, where
 from ..functions import moveaxis as move_axis
 from ..ir import Value
+from ..memory_layout import elementwise_layout
 from ..symbolic_size import is_known, is_symbolic_shape
 from ..trace import bind
 from ..traced_array import TracedArray, as_value, index_items, wrap
 from ..tracing import require_trace
 from .axes import normalize_axis
 from .reductions import NO_VALUE, deliver, in_one_axis, run_along, some_axes
-from .ufuncs import METHODS_OF_UFUNCS, apply, as_array, as_mask, loop_dtypes, target_of
+from .ufuncs import METHODS_OF_UFUNCS, apply, as_array, as_mask, layouts_of, loop_dtypes, target_of
 
 _ASSOCIATIVE = frozenset(
     [
@@ -197,7 +198,12 @@ def accumulate(ufunc: Any, array: Any, axis: int = 0, dtype: Any = None, out: An
     _refuse_unless_binary(ufunc, "accumulate")
     x = as_value(array)
     x = convert(x, _reduced_dtype(ufunc, x.dtype, dtype, out))
-    return deliver(_scan(ufunc, x, normalize_axis(axis, x.ndim)), out)
+    result = deliver(_scan(ufunc, x, normalize_axis(axis, x.ndim)), out)
+    return result if out is not None else _laid_out_like(array, result)
+
+
+def _laid_out_like(array: Any, result: TracedArray) -> TracedArray:
+    return wrap(result.value, layout=elementwise_layout(result.shape, layouts_of([array])))
 
 
 def _scan(ufunc: Any, x: Value, axis: int) -> Value:
@@ -235,7 +241,13 @@ def reduceat(ufunc: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = N
         result = concatenate([expand_dims(row, 0) for row in done], 0)
     else:
         result = _reduce_pieces(mode, lines, pieces)
-    return deliver(move_axis(result, 0, place), out)
+    delivered = deliver(move_axis(result, 0, place), out)
+    if out is not None:
+        return delivered
+    layouts = [
+        layout.with_length(place, 1) for layout in layouts_of([array])
+    ]  # NumPy ignores its strides there
+    return wrap(delivered.value, layout=elementwise_layout(delivered.shape, layouts))
 
 
 def _pieces(bounds: Sequence[int], length: int) -> Iterator[tuple[int, int]]:

@@ -1,6 +1,6 @@
 """ufuncs on traced arrays: NumPy's choice of a loop, ``out=``, ``where=``, ``dtype=``, ``casting=``, ``signature=``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -9,12 +9,13 @@ import numpy as np
 from ..dtypes import BOOL, DType, is_supported
 from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ..functions import broadcast_to, convert, full, where
-from ..ir import Constant, Value
+from ..ir import Constant, Shape, Value
+from ..memory_layout import Layout, dense, elementwise_layout, layout_of
 from ..op import all_ops
 from ..outside import Outside
 from ..symbolic_size import SymbolicSize, joint_shape
 from ..trace import bind
-from ..traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_traced, wrap
+from ..traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced, wrap
 from ..tracing import require_trace
 from .registry import REFUSED, UFUNCS
 
@@ -72,8 +73,11 @@ def apply(
         result = wrap(_one_op(ufunc, operands))
     results: tuple[Any, ...] = result if ufunc.nout > 1 else (result,)
     outs = out if isinstance(out, tuple) else (out,) * len(results)
+    layouts = (
+        layouts_of(inputs) if ufunc.signature is None else _layouts_of_stacks(ufunc, inputs, gufunc_options)
+    )
     done = tuple(
-        _delivered(as_array(r).value, d, o, where, casting)
+        _delivered(as_array(r).value, d, o, where, casting, layouts, order)
         for r, d, o in zip(results, dtypes[ufunc.nin :], outs, strict=True)
     )
     return done if ufunc.nout > 1 else done[0]
@@ -230,14 +234,44 @@ def loop_dtypes(
 # ---- results -----------------------------------------------------------------------------------------
 
 
-def _delivered(value: Value, dtype: DType, out: Any, mask: Any, casting: str) -> TracedArray:
+def _delivered(
+    value: Value, dtype: DType, out: Any, mask: Any, casting: str, operands: Sequence[Layout], order: str
+) -> TracedArray:
     """A result in the loop's dtype, written into ``out=`` where the mask of ``where=`` holds."""
-    result = wrap(convert(value, dtype))
+    value = convert(value, dtype)
     if out is not None:
-        return write_out(out, result, mask, casting)
-    if mask is True:
-        return result
-    return wrap(where(as_mask(mask), result.value, full((), 0, dtype)))
+        return write_out(out, wrap(value), mask, casting)
+    if mask is not True:
+        value = where(as_mask(mask), value, full((), 0, dtype))
+    return wrap(value, layout=ufunc_layout(value.shape, operands, order))
+
+
+def ufunc_layout(shape: Shape, operands: Sequence[Layout], order: str) -> Layout | None:
+    """The layout of a ufunc's result for ``order=``."""
+    if order in ("K", "k"):
+        return elementwise_layout(shape, operands)
+    if order in ("A", "a"):
+        is_column_major = bool(operands) and all(x.is_contiguous("F") for x in operands)
+        order = "F" if is_column_major and not all(x.is_contiguous("C") for x in operands) else "C"
+    return dense(shape, tuple(range(len(shape)))[:: -1 if order in ("F", "f") else 1])
+
+
+def _layouts_of_stacks(ufunc: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> list[Layout]:
+    """What orders the axes of stacks in the result of a generalized ufunc, whose other axes are the last ones."""
+    if options:
+        return []
+    inner, outer = _core_axes(ufunc.signature)
+    return [
+        layout.front(len(layout.shape) - count, outer)
+        for x, count in zip(inputs, inner, strict=False)
+        for layout in layouts_of([x])
+    ]
+
+
+def layouts_of(arrays: Sequence[Any]) -> list[Layout]:
+    """The layouts of those that may decide on the memory order of a result: arrays with two axes or more."""
+    traced = [x.layout for x in arrays if is_traced(x) and len(x.type.shape) > 1]
+    return traced + [layout_of(x) for x in arrays if is_numpy_array(x) and x.ndim > 1]
 
 
 def as_mask(mask: Any) -> Value:

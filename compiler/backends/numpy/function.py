@@ -5,7 +5,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from ...ir import ArrayType, Call, Constant, Dim, Graph, Location, Value
-from ...memory_plan import VIEWS, Block, MemoryPlan, plan_memory
+from ...memory_plan import RENAMES, VIEWS, Block, MemoryPlan, plan_memory
 from ...op import has_effect
 from ...sizes import is_symbolic
 from ...symbolic_size import SymbolicSize, typical
@@ -279,7 +279,15 @@ class Function:
         if block is None or block in taken or value not in self.plan.whole:
             return f"{text}.copy()"
         taken.add(block)
-        return text
+        return text if self._is_row_major(value, scope) else f"np.ascontiguousarray({text})"
+
+    def _is_row_major(self, value: Value, scope: Scope) -> bool:
+        """Whether the elements of an output are known to lie in C order; of one axis, they may lie as they do."""
+        makers = {output: call for call in self.graph.calls for output in call.outputs}
+        while value in makers and makers[value].op in RENAMES:
+            value = makers[value].inputs[0]
+        is_tiled = value in makers and makers[value].op == "tiled"
+        return not self.outermost or value.ndim < 2 or is_tiled or scope.of.get(value) in self.in_order
 
     @property
     def used_sizes(self) -> list[str]:

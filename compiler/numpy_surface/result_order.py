@@ -1,0 +1,220 @@
+"""The memory order of results: what NumPy's functions allocate for arguments that are not in C order.
+
+A function that is in no table here returns arrays in C order, or is made of functions that are.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..ir import Shape
+from ..memory_layout import (
+    Layout,
+    Order,
+    dense,
+    elementwise_layout,
+    elementwise_order,
+    joined_order,
+    joint_questions,
+    row_major,
+)
+from ..symbolic_size import same_shape
+from ..traced_array import is_numpy_array, is_traced, wrap
+from .axes import normalize_axis
+from .reductions import some_axes
+from .registry import FUNCTIONS, enter
+from .ufuncs import layouts_of
+
+Rule: TypeAlias = Callable[[dict[str, Any], Sequence[Layout], Shape], Layout | None]
+"""From the arguments by name, the layouts of the arrays among them, and the shape of the result, to its layout."""
+
+
+_RULES: dict[str, Rule] = {}
+"""Name of a NumPy function -> the rule for the memory order of its results."""
+
+
+def give_results_numpys_order() -> None:
+    """Wrap the registered functions that have a rule, so that new arrays among their results follow it."""
+    for name, rule in _RULES.items():
+        function: Any = np
+        for part in name.split("."):
+            function = getattr(function, part, None)
+        if function is not None:  # None: newer than the installed NumPy
+            FUNCTIONS[function] = _ordered(function, rule)
+
+
+def _ordered(function: Any, rule: Rule) -> Callable[..., Any]:
+    implementation = FUNCTIONS[function]
+    parameters = signature(function)
+
+    @wraps(implementation)
+    def ordered(*args: Any, **kwargs: Any) -> Any:
+        result = implementation(*args, **kwargs)
+        given = list(_arrays((*args, *kwargs.values())))
+        operands = layouts_of(given)
+        if not operands:
+            return result
+        memory = {id(x._storage) for x in given if is_traced(x)}
+
+        def laid_out(one: Any) -> Any:
+            if not is_traced(one) or one.ndim < 2 or id(one._storage) in memory:
+                return one
+            if all(layout.is_row_major for layout in operands):
+                layout: Layout | None = row_major(one.shape, joint_questions(operands))
+            else:
+                layout = rule(parameters.bind(*args, **kwargs).arguments, operands, one.shape)
+            return wrap(one.value, layout=layout)
+
+        if isinstance(result, (tuple, list)):
+            return tuple_like(result, map(laid_out, result))
+        return laid_out(result)
+
+    return ordered
+
+
+def tuple_like(result: Any, items: Iterable[Any]) -> Any:
+    """A list, tuple or named tuple with other items."""
+    return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+
+
+def _arrays(args: Sequence[Any]) -> Iterator[Any]:
+    """The arrays among arguments, also in lists."""
+    for one in args:
+        if is_traced(one) or is_numpy_array(one):
+            yield one
+        elif isinstance(one, (list, tuple)):
+            yield from _arrays(one)
+
+
+def _orders(rule: Rule, names: str) -> None:
+    for name in names.split():
+        enter(_RULES, name, rule)
+
+
+# ---- rules -----------------------------------------------------------------------------------------------
+
+
+def elementwise(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As a ufunc of all arrays."""
+    return elementwise_layout(shape, operands)
+
+
+def like_first(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """The axes in the order of the first array, whatever their lengths become."""
+    first = operands[0]
+    if len(first.shape) != len(shape):
+        return None
+    return dense(shape, elementwise_order(len(shape), [first]), first.questions)
+
+
+def reduced(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """The axes that are left, in the order of the array that was reduced."""
+    first = operands[0]
+    axes = some_axes(named.get("axis"), len(first.shape))
+    return reduced_layout(first, axes, shape)
+
+
+def reduced_layout(source: Layout, axes: Sequence[int], shape: Shape) -> Layout | None:
+    """The layout of a reduction over `axes`, which are gone in the `shape` of the result or have length 1."""
+    if len(shape) < 2:
+        return None
+    if source.is_row_major:
+        return row_major(shape, source.questions) if source.questions else None
+    order = elementwise_order(len(source.shape), [source])
+    if len(shape) != len(source.shape):
+        order = _without(order, axes)
+    return dense(shape, order, source.questions)
+
+
+def _without(order: Order, axes: Sequence[int]) -> Order:
+    """The order of the axes that are left, by their new numbers."""
+    left = [axis for axis in order if axis not in axes]
+    return tuple(sorted(left).index(axis) for axis in left)
+
+
+def column_major_if_first(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """F order if the first array is in F order alone, else C order."""
+    first = operands[0]
+    is_column_major = first.is_contiguous("F") and not first.is_contiguous("C")
+    axes = tuple(range(len(shape)))
+    return dense(shape, axes[::-1] if is_column_major else axes, first.questions)
+
+
+def masked_triangle(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As a choice between the array and 0 by a mask, which is in C order."""
+    return elementwise_layout(shape, [row_major(shape[-2:]), *operands])
+
+
+def joined(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """Nearly as a ufunc of the arrays, which differ in the length of one axis."""
+    if named.get("axis", 0) is None or any(len(layout.shape) != len(shape) for layout in operands):
+        return None
+    return dense(shape, joined_order(len(shape), operands), joint_questions(operands))
+
+
+def stacked(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """The same for arrays that get a new axis, which has no order relative to the others."""
+    axis = normalize_axis(named.get("axis", 0), len(shape))
+    return joined(named, [with_new_axis(layout, axis) for layout in operands], shape)
+
+
+def c_order(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """C order, where our definition is made of functions that would have another."""
+    return None
+
+
+def with_new_axis(layout: Layout, axis: int) -> Layout:
+    """The layout of ``np.expand_dims(x, axis)``."""
+    shape = (*layout.shape[:axis], 1, *layout.shape[axis:])
+    strides = layout.strides
+    return Layout(shape, strides and (*strides[:axis], 0, *strides[axis:]), layout.questions)
+
+
+def of_stacks(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """A function of matrices: the axes of stacks as a ufunc has them, then those of matrices in C order."""
+    return elementwise_layout(shape, [layout.front(len(layout.shape) - 2, 2) for layout in operands])
+
+
+def rolled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """A copy in the same order; without an axis the array is flattened first."""
+    return None if named.get("axis") is None else elementwise_layout(shape, operands[:1])
+
+
+def same_as_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As a copy of the first array, if the shape stays."""
+    return elementwise_layout(shape, operands[:1]) if same_shape(shape, operands[0].shape) else None
+
+
+_orders(
+    elementwise,
+    """
+    where clip round around isclose nan_to_num angle sinc i0 unwrap fix real_if_close real imag
+    isneginf isposinf iscomplex isreal piecewise polyval
+    """,
+)
+_orders(
+    like_first,
+    """
+    cumsum cumprod nancumsum nancumprod cumulative_sum cumulative_prod diff gradient
+    fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.rfft2
+    fft.irfft2 fft.rfftn fft.irfftn fft.fftshift fft.ifftshift
+    """,
+)
+_orders(
+    reduced,
+    """
+    sum prod max min any all mean var std ptp count_nonzero average median
+    nansum nanprod nanmax nanmin nanmean nanvar nanstd nanmedian linalg.norm trapezoid
+    """,
+)
+_orders(same_as_copy, "sort partition sort_complex")
+_orders(column_major_if_first, "pad insert delete packbits unpackbits")
+_orders(masked_triangle, "tril triu")
+_orders(joined, "concatenate block")
+_orders(c_order, "cross")
+_orders(stacked, "stack")
+_orders(rolled, "roll")
+_orders(of_stacks, "linalg.inv linalg.solve linalg.cholesky linalg.matrix_power linalg.pinv")
