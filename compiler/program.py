@@ -283,7 +283,10 @@ def _refuse_overlapping_writes(record: Trace) -> None:
     for index, array in arrays:
         is_written = record.storage_behind(index).version > 0
         if is_written and any(
-            other is not array and np.may_share_memory(array, other) for _, other in arrays
+            other is not array
+            and other.base is not array  # it was read before, and is a view of this one from then on
+            and np.may_share_memory(array, other)
+            for _, other in arrays
         ):
             raise ArgumentValueError(
                 f"the function writes to {array_type(array)}, an array from outside that shares memory with another "

@@ -603,7 +603,10 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
         array_type(np.asarray(x))
         return Constant(x)
     if isinstance(x, (np.ndarray, Outside)):
-        return require_trace().storage_of_array(x).value
+        trace = require_trace()
+        if (adopted := trace.outermost().adopted.get(id(getattr(x, "base", None)))) is not None:
+            return adopted(x).value
+        return trace.storage_of_array(x).value
     if isinstance(x, PYTHON_NUMBERS):
         if weak_dtype is not None and not isinstance(x, bool):
             return Constant(

@@ -87,7 +87,9 @@ class Trace(Builder):
         self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
         self._contents: dict[int, tuple[int, bytes]] = {}
         """By id of a captured array: its number, and what `_content` was when it was captured."""
-        self._began = len(self._outermost().captured)
+        self.adopted: dict[int, Callable[[Array], TracedArray]] = {}
+        """By id of a captured array that was written to: what views of its memory are from then on."""
+        self._began = len(self.outermost().captured)
         self._producer: dict[Value, Call] = {}
         self._known: dict[Value, Array | Known | None] = {}
 
@@ -119,6 +121,7 @@ class Trace(Builder):
         self._producer.clear()
         self.ends.clear()
         self._contents.clear()
+        self.adopted.clear()
         self.frozen.clear()
 
     def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
@@ -276,8 +279,14 @@ class Trace(Builder):
         behind = [i for i in range(len(parent.captured)) if parent.storage_behind(i) is storage]
         return parent._origin(behind[0]) if behind else (self, index)
 
-    def _outermost(self) -> "Trace":
-        return self if self.parent is None else self.parent._outermost()
+    def outermost(self) -> "Trace":
+        """The trace that encloses this one, and is enclosed by none."""
+        return self if self.parent is None else self.parent.outermost()
+
+    @property
+    def depth(self) -> int:
+        """The number of traces that are active, this one included."""
+        return 1 if self.parent is None else 1 + self.parent.depth
 
     # ---- knowing -------------------------------------------------------------------------------
 

@@ -94,12 +94,12 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     """Numbers in place of NaN and infinities; in place of them in `x` itself without ``copy``."""
     array: Any = as_array(x)
     if not is_inexact(array.dtype):
-        return array if not copy else wrap(array.value)
+        return array if not copy else wrap(array.value)[()]
     parts = (array.real, array.imag) if is_complex(array.dtype) else (array,)
     done = [_without_infinities(part, nan, posinf, neginf) for part in parts]
     result = wrap(make_complex(*[part.value for part in done])) if is_complex(array.dtype) else done[0]
     if copy:
-        return result
+        return result[()]
     array.write(result.value)
     return array
 
@@ -174,7 +174,7 @@ def i0(x: Any) -> Any:
         raise ArgumentTypeError("i0 not supported for complex values")
     if not is_inexact(array.dtype):
         array = array.astype(float)
-    return bessel_i0(array)
+    return wrap(bessel_i0(array).value, is_scalar=False)
 
 
 def bessel_i0(x: Any) -> Any:

@@ -178,7 +178,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> TracedArray:
         raise ShapeError(
             f"tensordot of {x.type} and {y.type} over {over_x} and {over_y}: shape-mismatch for sum"
         )
-    return wrap(sum_of_products(x, y, (over_x, over_y)))
+    return wrap(sum_of_products(x, y, (over_x, over_y)), is_scalar=False)
 
 
 def _contracted(axes: Any, x: Value, y: Value) -> tuple[Axes, Axes]:
@@ -240,7 +240,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     ys = [y[..., i].astype(dtype) for i in range(y.shape[-1])]
     third = xs[0] * ys[1] - xs[1] * ys[0]
     if len(xs) == len(ys) == 2:
-        return third
+        return wrap(third.value, is_scalar=False)
     if len(xs) == 2:
         parts = [xs[1] * ys[2], -(xs[0] * ys[2]), third]
     elif len(ys) == 2:

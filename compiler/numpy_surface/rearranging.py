@@ -36,7 +36,7 @@ from .ufuncs import as_array
 @implements(np.flip)
 def flip(m: Any, axis: Any = None) -> TracedArray:
     array = as_array(m)
-    return view_of(array, Flip(axes_or_all(axis, array.ndim)))
+    return view_of(array, Flip(axes_or_all(axis, array.ndim))) if array.ndim else array[()]
 
 
 @implements(np.flipud)

@@ -153,7 +153,7 @@ def _isin(
     else:
         place: Any = np.minimum(wrap(places_in(ordered, x, "left")), ordered.shape[0] - 1)
         found = wrap(gather(ordered, [place.value], (0,))) == wrap(x)
-    return ~found if invert else found
+    return wrap(as_array(~found if invert else found).value, is_scalar=False)
 
 
 implements(np.isin)(_isin)

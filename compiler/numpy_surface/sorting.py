@@ -246,4 +246,4 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
         return len(known) - np.searchsorted(edges[::-1], x, side=side)
     rising = np.searchsorted(edges, x, side=side)
     falling = edges.shape[0] - np.searchsorted(edges[::-1], x, side=side)
-    return np.where(edges[0] <= edges[-1], rising, falling)
+    return np.where(edges[0] <= edges[-1], rising, falling)[()]

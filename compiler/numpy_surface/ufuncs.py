@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..adoption import adopt
 from ..dtypes import BOOL, DType, is_supported
 from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ..functions import broadcast_to, convert, full, where
@@ -310,6 +311,8 @@ def target_of(x: Any) -> TracedArray:
         return x  # type: ignore[no-any-return]
     if not isinstance(x, (np.ndarray, Outside)):
         raise ArgumentTypeError(f"what is written to must be an array, not {type(x).__name__}: {x!r:.60}")
+    if is_numpy_array(x):
+        return adopt(x)
     storage = require_trace().storage_of_array(x)
     return array_on(storage, storage.value.type)
 
