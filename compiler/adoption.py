@@ -32,16 +32,28 @@ def adopt(array: Array) -> TracedArray:
     """The traced array that stands for a NumPy array, to be written to."""
     trace = require_trace()
     if trace.is_open_ended:  # a tape computes at once, and its variables are told apart from NumPy's arrays
-        storage = trace.storage_of_array(array)
-        return array_on(storage, storage.value.type)
+        return _whole(trace, array)
     outermost = trace.outermost()
     base = _base(array)
-    storage = outermost.storage_of_array(base)
-    whole = array_on(storage, storage.value.type)
-    outermost.adopted[id(base)] = partial(_seen, whole, base)
-    for frame in _users_frames(trace):
-        _rebind(frame, {name: _seen(whole, base, x) for name, x in _views(frame, base)})
+    held = [(frame, _views(frame, base)) for frame in _users_frames(trace)]
+    if not any(x is not array for _, views in held for _, x in views):
+        base = array  # nobody else sees the memory: there is no need to look at all of it
+    whole = _whole(outermost, base)
+    outermost.adopted[id(base)] = partial(_seen_later, outermost)
+    for frame, views in held:
+        _rebind(frame, {name: _seen(whole, base, x) for name, x in views})
     return _seen(whole, base, array)
+
+
+def _whole(trace: Trace, array: Array) -> TracedArray:
+    storage = trace.storage_of_array(array)
+    return array_on(storage, storage.value.type)
+
+
+def _seen_later(outermost: Trace, view: Array) -> TracedArray:
+    """The same for another view. Nothing else is held here: a trace asks who holds what it captured."""
+    base: Any = view.base
+    return _seen(_whole(outermost, base), base, view)
 
 
 def _base(array: Array) -> Array:

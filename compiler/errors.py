@@ -318,14 +318,14 @@ class ArgumentValueError(TracemillError, ValueError):
 
 
 class UnsupportedAttributeError(UnsupportedFunctionError, AttributeError):
-    """An attribute of arrays that says where their memory is: a traced array has none.
+    """An attribute of arrays that gives access to their memory: a traced array has none.
 
     >>> import numpy as np, tracemill as tm
-    >>> tm.compile(lambda x: x.strides)(np.ones(3))
+    >>> tm.compile(lambda x: x.ctypes)(np.ones(3))
     Traceback (most recent call last):
-    tracemill.compiler.errors.UnsupportedAttributeError: x.strides cannot be traced...
+    tracemill.compiler.errors.UnsupportedAttributeError: x.ctypes cannot be traced...
 
-    Fix: write the function in terms of ``shape`` and ``dtype``, which are known.
+    Fix: write the function in terms of ``shape``, ``dtype``, ``strides`` and ``flags``, which are known.
     """
 
     code = "E0210"

@@ -19,9 +19,15 @@ Order: TypeAlias = tuple[int, ...]
 class LayoutQuestion:
     """Records how much a program asked about the layout of one argument, and so what later calls must share with it."""
 
-    __slots__ = ("asked_order", "asked_strides")
+    __slots__ = ("asked_flags", "asked_order", "asked_strides", "owndata", "writeable")
 
-    def __init__(self) -> None:
+    def __init__(self, *, owndata: bool = True, writeable: bool = True) -> None:
+        self.owndata = owndata
+        """The argument is no view of another array."""
+        self.writeable = writeable
+        """It may be written to."""
+        self.asked_flags = False
+        """The program depends on these two."""
         self.asked_order = False
         """The program depends on the order of the axes."""
         self.asked_strides = False
@@ -120,7 +126,7 @@ class Layout:
             return self.is_row_major
         whole = dense_strides(self.shape, elementwise_order(len(self.shape), [self]))
         pairs = zip(self.shape, self.strides, whole, strict=True)
-        return all(stride == wanted or is_known(dim == 1) for dim, stride, wanted in pairs)
+        return all(is_known(stride == wanted) or is_known(dim == 1) for dim, stride, wanted in pairs)
 
 
 def row_major(shape: Shape, questions: frozenset[LayoutQuestion] = NOTHING_ASKED) -> Layout:
@@ -180,8 +186,8 @@ def element_strides(array: Array) -> tuple[int, ...]:
 
 
 def order_of(array: Array) -> Order:
-    """The order of the axes of a NumPy array in memory."""
-    return tuple(range(array.ndim)) if array.flags.c_contiguous else layout_of(array).order()
+    """The order of the axes of a NumPy array, as a copy would have it."""
+    return tuple(range(array.ndim)) if array.flags.c_contiguous else copied_order(layout_of(array), "K")
 
 
 # ---- the layout of results -----------------------------------------------------------------------------
@@ -209,7 +215,10 @@ def elementwise_order(ndim: int, operands: Sequence[Layout]) -> Order:
 
 def joined_order(ndim: int, operands: Sequence[Layout]) -> Order:
     """The order of the axes of ``np.concatenate``: as of a ufunc, but an axis without an order stays in front."""
-    rows = [_aligned(layout, ndim) for layout in operands]
+    rows = [
+        [None if is_known(dim == 1) else stride for dim, stride in zip(x.shape, magnitudes(x), strict=True)]
+        for x in operands
+    ]
     outer_first: list[int] = []
     for axis in range(ndim):
         place = len(outer_first)
@@ -223,22 +232,28 @@ def joined_order(ndim: int, operands: Sequence[Layout]) -> Order:
     return tuple(outer_first)
 
 
-def _aligned(layout: Layout, ndim: int) -> list[int]:
-    """Absolute strides for each axis of the result; 0 along axes that an operand lacks or repeats."""
+def magnitudes(layout: Layout) -> list[int]:
+    """The strides without their signs; 0 where they are not regular."""
     strides = layout.strides or (0,) * len(layout.shape)
+    return [typical(-stride if is_known(stride < 0) else stride) for stride in strides]
+
+
+def _aligned(layout: Layout, ndim: int) -> list[int | None]:
+    """The size of the strides along each axis of the result; None along axes that an operand lacks or repeats."""
     known = [
-        0 if is_known(dim == 1) else typical(-stride if is_known(stride < 0) else stride)
-        for dim, stride in zip(layout.shape, strides, strict=True)
+        None if stride == 0 or is_known(dim == 1) else stride
+        for dim, stride in zip(layout.shape, magnitudes(layout), strict=True)
     ]
-    return [0] * (ndim - len(known)) + known
+    return [None] * (ndim - len(known)) + known
 
 
-def _goes_inside(axis: int, other: int, rows: Sequence[Sequence[int]]) -> bool | None:
+def _goes_inside(axis: int, later: int, rows: Sequence[Sequence[int | None]]) -> bool | None:
     """Whether an axis has smaller strides than a later one; None if no operand tells."""
     verdict: bool | None = None
     for row in rows:
-        if row[axis] and row[other]:
-            if row[other] <= row[axis]:
+        ours, theirs = row[axis], row[later]
+        if ours is not None and theirs is not None:
+            if theirs <= ours:
                 return False
             verdict = True
     return verdict
@@ -269,7 +284,11 @@ def copied_order(layout: Layout, order: Literal["C", "F", "A", "K"]) -> Order:
     """The order of the axes of ``np.array(x, order=order)``."""
     axes = tuple(range(len(layout.shape)))
     if order == "K":
-        return layout.order()
+        layout.order()  # which asks about the arguments
+        if layout.is_dense:
+            return layout.order()
+        strides = magnitudes(layout)  # unlike in a ufunc, axes that are repeated count: they come last
+        return tuple(sorted(axes, key=lambda axis: -strides[axis]))
     if order == "A":
         order = "F" if layout.is_contiguous("F") and not layout.is_contiguous("C") else "C"
     return axes[::-1] if order == "F" else axes

@@ -18,7 +18,7 @@ from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, 
 from .functions import inverse_permutation, transpose
 from .interception import intercepted
 from .ir import ArrayType, Graph, Value
-from .memory_layout import Layout, Order, order_of
+from .memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
 from .outside import Outside
 from .outside_array import COMPILE_OR_COPY, OutsideArray, as_seen_inside
 from .storage import Storage
@@ -45,6 +45,8 @@ class Argument:
     """Arguments with the same identity are the same memory."""
     layout: Layout | None = None
     """Where NumPy has the elements; None for C order."""
+    flags: LayoutQuestion | None = None
+    """What the function is told of the flags of the array; None for those of a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,7 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
         storage = None if leaf.identity is None else shared.get(leaf.identity)
         if storage is None:
             storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known, leaf.layout)
+            storage.argument = leaf.flags
             if leaf.identity is not None:
                 shared[leaf.identity] = storage
         else:
@@ -192,7 +195,7 @@ def _orders_of(result: Any) -> tuple[Order, ...]:
     leaves = optree.tree_leaves(with_plain_keys(result), namespace=NAMESPACE)
     arrays = [x for x in leaves if isinstance(x, (TracedArray, np.ndarray, np.generic, Outside))]
     return tuple(
-        x.layout.order() if is_traced(x) else order_of(np.asarray(x)) if is_numpy_array(x) else ()
+        copied_order(x.layout, "K") if is_traced(x) else order_of(x) if is_numpy_array(x) else ()
         for x in arrays
     )
 

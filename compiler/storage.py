@@ -24,7 +24,7 @@ from .functions import (
     transpose,
 )
 from .ir import Shape, Value
-from .memory_layout import Layout, Strides, reshaped_strides
+from .memory_layout import Layout, LayoutQuestion, Strides, reshaped_strides
 from .symbolic_size import is_symbolic_shape, same_shape
 from .trace import bind
 
@@ -47,7 +47,7 @@ def next_number() -> int:
 class Storage:
     """The memory that an array and its views share. A write makes a new value and a new version."""
 
-    __slots__ = ("in_step", "layout", "number", "trace", "value", "version")
+    __slots__ = ("argument", "in_step", "layout", "number", "trace", "value", "version")
 
     def __init__(self, trace: "Trace", value: Value, layout: Layout | None = None) -> None:
         self.number = next_number()
@@ -56,6 +56,8 @@ class Storage:
         self.value = value
         self.layout = layout
         """Where NumPy would have put the elements; None if that is row-major whatever the arguments are."""
+        self.argument: LayoutQuestion | None = None
+        """What is known of the flags of the argument whose memory this is."""
         self.version = 0
         self.in_step = False
         """The counter of a random generator: no value to rely on, and all examples of a batch update it together."""

@@ -175,7 +175,12 @@ class TracedArray:
     def flags(self) -> Flags:
         """NumPy's: contiguity, and whether the array may be written to."""
         is_read_only = any(isinstance(view, (Broadcast, ReadOnly, Windows)) for view in self._views)
-        return Flags(self.layout, owndata=not self._views, writeable=not (self.is_scalar or is_read_only))
+        owndata, writeable = not self._views, not (self.is_scalar or is_read_only)
+        argument = self._storage.argument
+        if argument is not None:
+            argument.asked_flags = True
+            owndata, writeable = owndata and argument.owndata, writeable and argument.writeable
+        return Flags(self.layout, owndata=owndata, writeable=writeable)
 
     @property
     def itemsize(self) -> int:
@@ -603,10 +608,7 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
         array_type(np.asarray(x))
         return Constant(x)
     if isinstance(x, (np.ndarray, Outside)):
-        trace = require_trace()
-        if (adopted := trace.outermost().adopted.get(id(getattr(x, "base", None)))) is not None:
-            return adopted(x).value
-        return trace.storage_of_array(x).value
+        return _value_of_array(x)
     if isinstance(x, PYTHON_NUMBERS):
         if weak_dtype is not None and not isinstance(x, bool):
             return Constant(
@@ -616,6 +618,13 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
     if isinstance(x, (list, tuple)):
         return stack_nested(x)
     return _symbolic_value(x, weak_dtype)
+
+
+def _value_of_array(x: Array | Outside) -> Value:
+    """A captured array; a view of one that was written to shows what was written."""
+    trace = require_trace()
+    adopted = trace.outermost().adopted.get(id(getattr(x, "base", None)))
+    return trace.storage_of_array(x).value if adopted is None else adopted(x).value
 
 
 def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:

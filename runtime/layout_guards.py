@@ -21,32 +21,44 @@ class LayoutGuard:
     memory: MemoryOrder
     asks_strides: bool
     """The program depends on where views become copies, rather than on the order of axes alone."""
+    flags: tuple[bool, bool] | None = None
+    """Whether it owned its data and could be written to, if the program asked for that."""
 
-    def holds(self, memory: MemoryOrder | None) -> bool:
-        """Whether an argument that lies like this fits; None stands for C order."""
-        found = memory or _row_major(len(self.memory.axes))
-        return found == self.memory if self.asks_strides else found.axes == self.memory.axes
+    def holds(self, spec: ArraySpec) -> bool:
+        """Whether an argument of this type fits."""
+        if self.flags is not None and self.flags != (spec.owndata, spec.writeable):
+            return False
+        return self._lies_like(spec.memory)
 
     def fits(self, array: Array) -> bool:
-        """Whether an array fits; generated code tells row-major ones by itself."""
-        return self.holds(memory_order(array))
+        """Whether an array of the same dtype and number of axes fits."""
+        if self.flags is not None and self.flags != (array.flags.owndata, array.flags.writeable):
+            return False
+        return self._lies_like(memory_order(array))
+
+    def _lies_like(self, memory: MemoryOrder | None) -> bool:
+        found = memory or _row_major(len(self.memory.axes))
+        return found == self.memory if self.asks_strides else found.axes == self.memory.axes
 
     @property
     def entering(self) -> Order | None:
         """The order in which the axes of the argument enter the program, if it fills its memory in another than C."""
-        return None if self.is_row_major or self.memory.strides is not None else self.memory.axes
+        return None if self._lies_like(None) or self.memory.strides is not None else self.memory.axes
 
     @property
     def is_row_major(self) -> bool:
         """Whether every array in C order fits."""
-        return self.holds(None)
+        return self.flags is None and self._lies_like(None)
 
     def __str__(self) -> str:
         return f"{self.path} is {self.memory}"
 
-    def change(self, memory: MemoryOrder | None) -> str:
+    def change(self, spec: ArraySpec) -> str:
         """What is different about an argument that does not fit."""
-        return f"{self.path} was {self.memory} in memory and is {memory or _row_major(len(self.memory.axes))}"
+        if self._lies_like(spec.memory):
+            return f"{self.path} has other flags: owndata={spec.owndata}, writeable={spec.writeable}"
+        found = spec.memory or _row_major(len(self.memory.axes))
+        return f"{self.path} was {self.memory} in memory and is {found}"
 
 
 def _row_major(ndim: int) -> MemoryOrder:
@@ -63,9 +75,11 @@ def layout_guards(signature: Signature, entering: "Sequence[Argument | Static]")
             continue
         memory = spec.memory or _row_major(len(spec.shape))
         for question in argument.layout.questions:
-            if question.asked_strides or (question.asked_order and len(spec.shape) > 1):
+            asks_order = question.asked_order and len(spec.shape) > 1
+            if question.asked_strides or question.asked_flags or asks_order:
+                flags = (spec.owndata, spec.writeable) if question.asked_flags else None
                 path = signature.paths[number]
-                guards.append(LayoutGuard(number, place, path, memory, question.asked_strides))
+                guards.append(LayoutGuard(number, place, path, memory, question.asked_strides, flags))
     return tuple(guards)
 
 

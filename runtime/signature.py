@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..compiler.dtypes import DType, dtype_name, is_supported
+from ..compiler.dtypes import Array, DType, dtype_name, is_supported
 from ..compiler.errors import StaticArgumentError, WrongDeviceError
 from ..compiler.ir import ArrayType, Shape
 from ..compiler.memory_layout import LayoutQuestion, MemoryOrder, memory_order, row_major
@@ -39,6 +39,9 @@ class ArraySpec:
     """The number of the GPU in whose memory it lies; None if it is NumPy's."""
     memory: MemoryOrder | None = field(default=None, compare=False)
     """How it lies in memory; None for C order. That counts only where a program depends on it: see `LayoutGuard`."""
+    owndata: bool = field(default=True, compare=False)
+    writeable: bool = field(default=True, compare=False)
+    """What ``x.flags`` says; that counts where a program asks."""
 
     is_traced = True
 
@@ -244,7 +247,7 @@ def sign(leaves: Sequence[Any], tree: Any, orders: KeyOrders = ()) -> Signature:
 
 def _spec(leaf: Any, tree: Any, index: int) -> Spec:
     if type(leaf) is np.ndarray and is_supported(leaf.dtype):
-        return ArraySpec(leaf.dtype, leaf.shape, memory=memory_order(leaf))
+        return _spec_of(leaf)
     if type(leaf) is DeviceArray:
         return ArraySpec(leaf.dtype, leaf.shape, leaf.device.ordinal)
     if type(leaf) is StaticLeaf:
@@ -252,9 +255,17 @@ def _spec(leaf: Any, tree: Any, index: int) -> Spec:
     if is_array_like(leaf) and not isinstance(leaf, bool):
         type_ = leaf_type(leaf, argument_names(tree)[index])
         if isinstance(leaf, np.ndarray):
-            return ArraySpec(type_.dtype, type_.shape, memory=None if is_traced(leaf) else memory_order(leaf))
+            return ArraySpec(type_.dtype, type_.shape) if is_traced(leaf) else _spec_of(leaf)
         return NumberSpec(weak_type(leaf) or np.generic, type_.dtype)
     return _static(leaf, tree, index)
+
+
+def _spec_of(array: Array) -> ArraySpec:
+    flags = array.flags
+    memory = None if flags.c_contiguous else memory_order(array)
+    return ArraySpec(
+        array.dtype, array.shape, memory=memory, owndata=flags.owndata, writeable=flags.writeable
+    )
 
 
 def _static(value: Any, tree: Any, index: int) -> StaticSpec:
@@ -296,12 +307,12 @@ def arguments_for(signature: Signature) -> list["Argument | Static"]:
     entering: list[Argument | Static] = []
     for spec, path in zip(signature.specs, signature.paths, strict=True):
         if isinstance(spec, ArraySpec):
-            questions = frozenset((LayoutQuestion(),))
-            memory = spec.memory
+            question = LayoutQuestion(owndata=spec.owndata, writeable=spec.writeable)
+            questions, memory = frozenset((question,)), spec.memory
             layout = (
                 row_major(spec.shape, questions) if memory is None else memory.layout(spec.shape, questions)
             )
-            entering.append(Argument(ArrayType(spec.dtype, spec.shape), path, layout=layout))
+            entering.append(Argument(ArrayType(spec.dtype, spec.shape), path, layout=layout, flags=question))
         elif isinstance(spec, NumberSpec):
             weak = spec.type if spec.type in (int, float, complex) else None
             entering.append(Argument(ArrayType(spec.dtype, ()), path, weak, is_scalar=True))

@@ -11,7 +11,7 @@ from ..compiler.dtypes import Array
 from ..compiler.errors import TransformTypeError
 from ..compiler.functions import constant, full
 from ..compiler.ir import ArrayType, Constant, Graph, Param, Value
-from ..compiler.memory_layout import Layout, layout_of
+from ..compiler.memory_layout import Layout, LayoutQuestion, layout_of
 from ..compiler.nested_graphs import graph_of
 from ..compiler.program import NAMESPACE, Argument, Program, function_name, leaf_type, weak_type
 from ..compiler.symbolic_size import SymbolicSize
@@ -67,7 +67,8 @@ def as_argument(leaf: Any, name: str, *, known: bool, shared: bool = True) -> Ar
     scalar = leaf.is_scalar if is_traced(leaf) else not isinstance(leaf, np.ndarray)
     identity = id(leaf) if shared and is_array(leaf) else None
     value = known_value(leaf) if known else None
-    return Argument(leaf_type(leaf, name), name, weak_type(leaf), scalar, value, identity, _layout(leaf))
+    layout, flags = _layout(leaf), _flags(leaf)
+    return Argument(leaf_type(leaf, name), name, weak_type(leaf), scalar, value, identity, layout, flags)
 
 
 def _layout(leaf: Any) -> Layout | None:
@@ -75,6 +76,12 @@ def _layout(leaf: Any) -> Layout | None:
     if is_traced(leaf):
         return leaf.layout
     return layout_of(leaf) if is_numpy_array(leaf) else None
+
+
+def _flags(leaf: Any) -> LayoutQuestion | None:
+    if is_numpy_array(leaf):
+        return LayoutQuestion(owndata=leaf.flags.owndata, writeable=leaf.flags.writeable)
+    return leaf._storage.argument if is_traced(leaf) and not leaf._views else None
 
 
 def known_value(leaf: Any) -> Known:

@@ -138,9 +138,9 @@ class Variant:
         """What is different in the memory orders of the arguments of a call, a line for each."""
         placed = [(guard, called.specs[guard.leaf]) for guard in self.layouts]
         return [
-            guard.change(spec.memory)
+            guard.change(spec)
             for guard, spec in placed
-            if isinstance(spec, ArraySpec) and not guard.holds(spec.memory)
+            if isinstance(spec, ArraySpec) and not guard.holds(spec)
         ]
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:

@@ -55,7 +55,7 @@ def check_order(order: Any, allowed: str = "CFAK") -> str:
 def copied(value: Value, array: Any, order: str) -> TracedArray:
     """A new array that holds `value`, in the memory order that ``np.array(array, order=order)`` has."""
     layout = array.layout if is_traced(array) else layout_of(array) if is_numpy_array(array) else None
-    if layout is None or layout.shape != value.shape:
+    if layout is None or len(layout.shape) != value.ndim:
         return new_array(value, range(value.ndim)[::-1] if order == "F" else None)
     if layout.is_row_major and not layout.questions and order != "F":
         return new_array(value)
@@ -83,22 +83,12 @@ def _filled(name: str, fill: int) -> None:
     ) -> Any:
         type = as_value(a).type
         chosen = type.shape if shape is None else as_shape(shape)
-        return shaped_like(a, full(chosen, fill, as_dtype(dtype, type.dtype)), order, shape)
+        return copied(full(chosen, fill, as_dtype(dtype, type.dtype)), a, check_order(order))
 
     intercepts(name)(constructor)
     implements(getattr(np, name))(constructor)
     implements(getattr(np, f"{name}_like"))(like)
     intercepts(f"{name}_like")(like)
-
-
-def shaped_like(a: Any, value: Value, order: Any, shape: Any) -> TracedArray:
-    """What ``np.empty_like(a, order=order, shape=shape)`` makes, with these elements."""
-    letter = check_order(order)
-    if shape is not None and value.ndim != np.ndim(a):
-        letter = "C" if letter == "K" else letter
-    if letter == "K" and is_traced(a) and value.shape != a.shape:
-        return new_array(value, a.layout.order(), a.layout)
-    return copied(value, a, letter)
 
 
 _filled("zeros", 0)
@@ -119,7 +109,8 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
               **options: Any) -> TracedArray:  # fmt: skip
     type = as_value(a).type
     chosen = type.shape if shape is None else as_shape(shape)
-    return shaped_like(a, broadcast_to(_fill(fill_value, as_dtype(dtype, type.dtype)), chosen), order, shape)
+    filled = broadcast_to(_fill(fill_value, as_dtype(dtype, type.dtype)), chosen)
+    return copied(filled, a, check_order(order))
 
 
 def _fill(fill: Any, dtype: DType | None) -> Value:
@@ -158,12 +149,7 @@ def _fits(array: TracedArray, dtype: Any, order: str) -> bool:
     """Whether it has this dtype and memory order, so that no copy is needed. A NumPy scalar becomes an array."""
     if array.is_scalar or (dtype is not None and np.dtype(dtype) != array.dtype):
         return False
-    if order == "K":
-        return True
-    layout = array.layout
-    return layout.is_contiguous(order if order in "CF" else "C") or (
-        order == "A" and layout.is_contiguous("F")
-    )
+    return order in "KA" or array.layout.is_contiguous(order)
 
 
 def _as_array(name: str, forced: str | None = None) -> None:

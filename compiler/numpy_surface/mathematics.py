@@ -101,7 +101,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     if copy:
         return result[()]
     array.write(result.value)
-    return array
+    return array[()]
 
 
 def _without_infinities(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import is_supported
+from ..dtypes import is_complex, is_supported
 from ..errors import ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ..storage import Bits
 from ..traced_array import TracedArray, as_value
@@ -39,6 +39,15 @@ def view(a: TracedArray, dtype: Any = None, type: Any = None) -> TracedArray:
             f"x.view({wanted}) of {a.type} cannot be traced: the two dtypes must have the same size"
         )
     return view_of(a, Bits(wanted))
+
+
+def _conj(a: TracedArray) -> Any:
+    """Of a real array, that array itself: unlike ``np.conj(x)``, the method makes no copy."""
+    return np.conj(a) if is_complex(a.dtype) else a
+
+
+method("conj")(_conj)
+method("conjugate")(_conj)
 
 
 @method("sort")

@@ -139,6 +139,8 @@ def tile(A: Any, reps: Any) -> TracedArray:
     shape = (*(1,) * (ndim - array.ndim), *array.shape)
     if any(count < 0 for count in counts):
         raise ShapeError(f"tile cannot repeat {counts} times")
+    if all(type(count) is int and count == 1 for count in counts):
+        return np.array(array, ndmin=ndim)
     apart = tuple(dim for pair in zip((1,) * ndim, shape, strict=True) for dim in pair)
     repeated = tuple(dim for pair in zip(counts, shape, strict=True) for dim in pair)
     value = broadcast_to(reshape_value(array.value, apart), repeated)

@@ -14,6 +14,7 @@ from ..ir import Shape
 from ..memory_layout import (
     Layout,
     Order,
+    copied_order,
     dense,
     elementwise_layout,
     elementwise_order,
@@ -178,6 +179,12 @@ def of_stacks(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -
     return elementwise_layout(shape, [layout.front(len(layout.shape) - 2, 2) for layout in operands])
 
 
+def scaled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """A product with a number is elementwise; one of matrices is in C order."""
+    numbers = np.ndim(named["a"]) == 0 or np.ndim(named["b"]) == 0
+    return elementwise_layout(shape, operands) if numbers else None
+
+
 def rolled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """A copy in the same order; without an axis the array is flattened first."""
     return None if named.get("axis") is None else elementwise_layout(shape, operands[:1])
@@ -185,7 +192,8 @@ def rolled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> L
 
 def same_as_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """As a copy of the first array, if the shape stays."""
-    return elementwise_layout(shape, operands[:1]) if same_shape(shape, operands[0].shape) else None
+    first = operands[0]
+    return dense(shape, copied_order(first, "K"), first.questions) if same_shape(shape, first.shape) else None
 
 
 _orders(
@@ -217,4 +225,5 @@ _orders(joined, "concatenate block")
 _orders(c_order, "cross")
 _orders(stacked, "stack")
 _orders(rolled, "roll")
+_orders(scaled, "dot")
 _orders(of_stacks, "linalg.inv linalg.solve linalg.cholesky linalg.matrix_power linalg.pinv")

@@ -13,6 +13,7 @@ from numpy_surface.differential import assert_same, check, check_both_raise, run
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
     ArgumentValueError,
+    ConcretizationError,
     ImmutableScalarError,
     ReadOnlyError,
     ShapeError,
@@ -484,7 +485,7 @@ def test_what_an_array_of_the_function_is_kept_in_or_a_view_of_is_written_to_in_
         np.testing.assert_array_equal(log[0], TABLE + 2.0 * count)
 
 
-def test_writing_to_one_of_two_overlapping_arrays_from_outside_is_refused() -> None:
+def test_views_of_an_array_from_outside_see_what_is_written_to_it() -> None:
     state = np.zeros(6)
 
     def step(x: Any) -> Any:
@@ -496,10 +497,42 @@ def test_writing_to_one_of_two_overlapping_arrays_from_outside_is_refused() -> N
         inside[1:] += x[1:]
         return inside + x
 
-    with pytest.raises(ArgumentValueError, match="shares memory with another"):
-        run_traced(step, ROW)
     assert_same(np.array([1.0, 4, 6, 8, 10, 12]), run_traced(well_written, ROW))
     assert_same(np.array([0.0, 2, 3, 4, 5, 6]), state)
+    with pytest.raises(ArgumentValueError, match="shares memory with another"):
+        run_traced(step, ROW)
+
+
+def test_an_array_that_numpy_made_shows_what_is_written_to_it_by_out() -> None:
+    """Under each name that the function has for it, in methods of NumPy's arrays, too."""
+
+    def whole(x: Any) -> Any:
+        row = TABLE.copy()
+        first, backwards = row[:1], row[::-1]
+        np.multiply(row, x, out=row)
+        return row.sum(), first.sum(), backwards.tolist(), row.max()
+
+    def part(x: Any) -> Any:
+        row = TABLE.copy()
+        tail = row[1:]
+        np.multiply(x[1:], 2.0, out=row[1:])
+        np.add(tail, 1.0, out=tail)
+        return row.sum(), tail.prod(), row
+
+    def inner(x: Any) -> Any:
+        row = TABLE.copy()
+
+        def total() -> Any:
+            return row.sum()
+
+        np.copyto(row, x)
+        np.add.at(row, [0, 0], x[1])
+        return total(), row
+
+    for function in (part, inner):
+        check(function, TABLE + 1.0)
+    with pytest.raises(ConcretizationError, match="tolist"):
+        run_traced(whole, TABLE)
 
 
 def test_a_written_array_can_be_returned_twice() -> None:

@@ -471,7 +471,7 @@ def total_of_totals(x: Any) -> Any:
         (lambda x: x - x.sum(0)[:, None], [(400, 400)], Reason.STRIDED, 400 * 400),
         (lambda x: (y := np.exp(x), y.sum(0)), [LARGE], Reason.NOT_ALIGNED, 400 * 300),
         (lambda x: ((y := np.exp(x)) @ y, np.sin(y)), [(400, 400)], Reason.STORED, 400 * 400 * 8),
-        (lambda x: ((y := np.exp(x)).T @ y, y.T), [LARGE], Reason.VIEW, 400 * 300),
+        (lambda x: ((y := np.exp(x)).T @ y, y[::-1]), [LARGE], Reason.VIEW, 400 * 300),
         (lambda x: (x @ x).sum(1) + (x @ x @ x).sum(1), [(400, 400)], Reason.MEMORY, 399 * 400 * 8),
         (lambda x, y: ((x * y).sum(0), (x * y).sum(1)), [LARGE, LARGE], Reason.COSTLY, 11_750),
         (total_of_totals, [(100,)], Reason.TURNS, TURNS + 1),
