@@ -405,7 +405,7 @@ class Flags:
         return self.writeable and self.fnc
 
     def __getitem__(self, name: str) -> bool:
-        short = _SHORT_NAMES.get(name, name.lower() if isinstance(name, str) and name.isupper() else "")
+        short = _SHORT_NAMES.get(name, name.lower() if name.isupper() else "")
         if short not in _FLAGS:
             raise KeyError("Unknown flag")
         return bool(getattr(self, short))

@@ -195,7 +195,11 @@ def _orders_of(result: Any) -> tuple[Order, ...]:
     leaves = optree.tree_leaves(with_plain_keys(result), namespace=NAMESPACE)
     arrays = [x for x in leaves if isinstance(x, (TracedArray, np.ndarray, np.generic, Outside))]
     return tuple(
-        copied_order(x.layout, "K") if is_traced(x) else order_of(x) if is_numpy_array(x) else ()
+        copied_order(x.layout, "K")
+        if isinstance(x, TracedArray)
+        else order_of(x)
+        if is_numpy_array(x)
+        else ()
         for x in arrays
     )
 

@@ -624,7 +624,9 @@ def _value_of_array(x: Array | Outside) -> Value:
     """A captured array; a view of one that was written to shows what was written."""
     trace = require_trace()
     adopted = trace.outermost().adopted.get(id(getattr(x, "base", None)))
-    return trace.storage_of_array(x).value if adopted is None else adopted(x).value
+    if adopted is None or isinstance(x, Outside):
+        return trace.storage_of_array(x).value
+    return adopted(x).value
 
 
 def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:

@@ -73,7 +73,7 @@ def as_argument(leaf: Any, name: str, *, known: bool, shared: bool = True) -> Ar
 
 def _layout(leaf: Any) -> Layout | None:
     """Where the elements of an array are; inside a trace, what the enclosing function knows of it."""
-    if is_traced(leaf):
+    if isinstance(leaf, TracedArray):
         return leaf.layout
     return layout_of(leaf) if is_numpy_array(leaf) else None
 

@@ -52,7 +52,7 @@ def check_order(order: Any, allowed: str = "CFAK") -> str:
     return letter
 
 
-def copied(value: Value, array: Any, order: str) -> TracedArray:
+def copied(value: Value, array: Any, order: Any) -> TracedArray:
     """A new array that holds `value`, in the memory order that ``np.array(array, order=order)`` has."""
     layout = array.layout if is_traced(array) else layout_of(array) if is_numpy_array(array) else None
     if layout is None or len(layout.shape) != value.ndim:
@@ -126,11 +126,11 @@ _NO_COPY_NEEDED = (None, False, np._CopyMode.NEVER, np._CopyMode.IF_NEEDED)
 
 @intercepts("array")
 @implements(np.array)
-def array(object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", ndmin: int = 0,
+def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0,
           **options: Any) -> TracedArray:  # fmt: skip
     """A copy of anything array-like, nested sequences of traced arrays included; as it is where no copy is needed."""
     letter = check_order(order)
-    if is_traced(object) and copy in _NO_COPY_NEEDED and _fits(object, dtype, letter):
+    if isinstance(object, TracedArray) and copy in _NO_COPY_NEEDED and _fits(object, dtype, letter):
         missing = ndmin - object.ndim
         return object if missing <= 0 else object.through(Reshape((*(1,) * missing, *object.shape)))
     if copy is False or copy is np._CopyMode.NEVER:

@@ -20,6 +20,10 @@ from .reshaping import ravel
 from .ufuncs import as_array, write_out
 
 
+_in_numpys_order: Any = np.concatenate
+"""As `concatenate`, with the memory order that NumPy gives the result: what has a rule for it dispatches to us."""
+
+
 def joined(parts: Sequence[Value], axis: int, out: Any, dtype: Any, casting: str) -> TracedArray:
     """The parts one after another, in the dtype that they have in common or that is asked for."""
     if out is not None and dtype is not None:
@@ -83,27 +87,27 @@ def stack(
 @implements(*(getattr(np, name) for name in ("vstack", "row_stack") if hasattr(np, name)))
 def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> TracedArray:
     """Rows on top of each other."""
-    return np.concatenate([np.atleast_2d(as_array(x)) for x in tup], 0, dtype=dtype, casting=casting)
+    return _in_numpys_order([np.atleast_2d(as_array(x)) for x in tup], 0, dtype=dtype, casting=casting)
 
 
 @implements(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> TracedArray:
     """Columns next to each other; one-dimensional arrays end to end."""
     parts = [np.atleast_1d(as_array(x)) for x in tup]
-    return np.concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
+    return _in_numpys_order(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 @implements(np.dstack)
 def dstack(tup: Any) -> TracedArray:
     """Matrices behind each other."""
-    return np.concatenate([np.atleast_3d(as_array(x)) for x in tup], 2)
+    return _in_numpys_order([np.atleast_3d(as_array(x)) for x in tup], 2)
 
 
 @implements(np.column_stack)
 def column_stack(tup: Any) -> TracedArray:
     """One-dimensional arrays as columns, matrices as they are."""
     parts = map(as_array, tup)
-    return np.concatenate([part if part.ndim >= 2 else np.atleast_2d(part).T for part in parts], 1)
+    return _in_numpys_order([part if part.ndim >= 2 else np.atleast_2d(part).T for part in parts], 1)
 
 
 @implements(np.block)
@@ -150,4 +154,4 @@ def append(arr: Any, values: Any, axis: int | None = None) -> TracedArray:
     array, more = as_array(arr), as_array(values)
     if axis is None:
         array, more, axis = ravel(array), ravel(more), 0
-    return np.concatenate((array, more), axis)
+    return _in_numpys_order((array, more), axis)

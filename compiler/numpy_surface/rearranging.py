@@ -21,12 +21,12 @@ from ..functions import (
 from ..functions import reshape as reshape_value
 from ..ir import Value
 from ..sizes_of_values import size_behind
-from ..storage import Flip
+from ..storage import Flip, Reshape
 from ..symbolic_size import is_known, is_symbolic_shape, maximum
 from ..traced_array import TracedArray, as_size, as_value, is_traced
 from ..tracing import require_trace
 from .axes import axes_or_all, normalize_axes, normalize_axis
-from .creation import new_array
+from .creation import copied, new_array
 from .known_positions import take_known
 from .registry import implements
 from .reshaping import ravel, reshape, swapaxes, view_of
@@ -139,8 +139,8 @@ def tile(A: Any, reps: Any) -> TracedArray:
     shape = (*(1,) * (ndim - array.ndim), *array.shape)
     if any(count < 0 for count in counts):
         raise ShapeError(f"tile cannot repeat {counts} times")
-    if all(type(count) is int and count == 1 for count in counts):
-        return np.array(array, ndmin=ndim)
+    if all(type(count) is int and count == 1 for count in counts):  # NumPy makes a copy
+        return copied(array.value, array, "K").through(Reshape(shape))
     apart = tuple(dim for pair in zip((1,) * ndim, shape, strict=True) for dim in pair)
     repeated = tuple(dim for pair in zip(counts, shape, strict=True) for dim in pair)
     value = broadcast_to(reshape_value(array.value, apart), repeated)
