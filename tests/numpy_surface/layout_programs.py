@@ -10,12 +10,12 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 if __name__ == "__main__":  # as a script, which pytest does not set up
     sys.path[:0] = [str(Path(__file__).parents[1] / ".root"), str(Path(__file__).parents[1])]
@@ -23,14 +23,30 @@ if __name__ == "__main__":  # as a script, which pytest does not set up
 import numpy as np
 
 import tracemill as tm
-from numpy_surface.layout_statements import COPIES, PRODUCERS, VIEWS, WRITES, Draw, NoOperandError
+from numpy_surface.layout_statements import (
+    CASTS,
+    FAMILIES,
+    WRITES,
+    Draw,
+    NoOperandError,
+    differentiable,
+    sizeless,
+)
 
 RUNS = ("numpy", "c", "jvp")
 """How Tracemill runs a program: compiled by a backend, or not compiled, as the primal of a `jvp`."""
 
 RTOL = {"f": 1e-9, "c": 1e-9}
-SMALL, LARGE = 4_000, 2_000_000
+MOST_SMALL, MOST_LARGE = 4_000, 2_000_000
 """The most elements that an array of a program may have."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the warnings about values that NumPy gives while it runs a program."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 @dataclass(frozen=True)
@@ -114,36 +130,32 @@ class Program:
 # ---- Drawing programs --------------------------------------------------------------------------------
 
 
-def draw_argument(rng: Random, name: str, shape: tuple[int, ...], dtype: str) -> Argument:
-    """An argument of a shape, in some layout."""
+def draw_argument(
+    rng: Random, name: str, shape: tuple[int, ...], dtype: str, layouts: Sequence[str]
+) -> Argument:
+    """An argument of a shape, in one of the layouts that its number of axes allows."""
     rank, seed = len(shape), rng.randrange(1000)
-    layouts = ["base"]
-    if rank == 0:
-        return Argument(name, dtype, (3,), "base[1, ...]", seed)
-    layouts += ["base[::2]", "base[::-1]", "np.broadcast_to"]
-    if rank > 1:
-        layouts += ["base.T", "base.T", "base[:, 1:-1]", "transpose", "base[::-1, 1:].T"]
-    view = rng.choice(layouts)
-    if view == "transpose":
+    view = rng.choice([x for x in layouts if rank >= AXES[x]])
+    base = list(shape)
+    if view == "base[1, ...]":
+        base = [3, *shape]
+    elif view == "transpose":
         axes = rng.sample(range(rank), rank)
-        base = [0] * rank
+        view = f"base.transpose{tuple(axes)}"
         for axis, n in zip(axes, shape, strict=True):
             base[axis] = n
-        return Argument(name, dtype, tuple(base), f"base.transpose{tuple(axes)}", seed)
-    if view == "np.broadcast_to":
-        one = rng.randrange(rank)
-        base = [1 if i == one else n for i, n in enumerate(shape)]
-        return Argument(name, dtype, tuple(base), f"np.broadcast_to(base, {shape})", seed)
-    if view == "base[::-1, 1:].T":
-        base = [*shape[::-1]]
+    elif view == "broadcast_to":
+        view = f"np.broadcast_to(base, {shape})"
+        base[rng.randrange(rank)] = 1
+    elif view == "base[::-1, 1:].T":
+        base = [*reversed(shape)]
         base[1] += 1
     elif view == "base[:, 1:-1]":
-        base = [*shape]
         base[1] += 2
     elif view == "base[::2]":
-        base = [2 * shape[0], *shape[1:]]
-    else:
-        base = [*(reversed(shape) if view == "base.T" else shape)]
+        base[0] *= 2
+    elif view == "base.T":
+        base.reverse()
     return Argument(name, dtype, tuple(base), view, seed)
 
 
@@ -162,22 +174,47 @@ def draw_shapes(rng: Random, large: bool) -> Iterator[tuple[int, ...]]:
         )
 
 
-DTYPES = ("f8", "f8", "f8", "f4", "i8", "c16", "?")
-SMOOTH_DTYPES = ("f8", "f8", "f4", "c16")
-FAMILIES = (*[VIEWS] * 2, *[COPIES] * 2, *[PRODUCERS] * 2, *[WRITES] * 3)
+AXES = {
+    "base": 0, "base[1, ...]": 0, "base[::2]": 1, "base[::-1]": 1, "broadcast_to": 1, "base.T": 2, "transpose": 2,
+    "base[:, 1:-1]": 2, "base[::-1, 1:].T": 2,
+}  # fmt: skip
+"""The layouts of arguments, and how many axes each needs."""
 
 
-def draw_program(
-    rng: Random,
-    large: bool = False,
-    dtypes: Sequence[str] = DTYPES,
-    families: Sequence[Sequence[str]] = FAMILIES,
-) -> Program:
+@dataclass(frozen=True)
+class Draft:
+    """What programs are drawn from."""
+
+    dtypes: tuple[str, ...] = ("f8", "f8", "f8", "f4", "i8", "c16", "?")
+    casts: tuple[str, ...] = CASTS
+    layouts: tuple[str, ...] = (*AXES, "base", "base.T")
+    families: tuple[tuple[str, ...], ...] = FAMILIES
+    large: bool = False
+
+
+ANY, LARGE = Draft(), Draft(large=True)
+SMOOTH_ARGUMENTS = Draft(dtypes=("f8", "f8", "f4", "c16"))
+DIFFERENTIABLE = Draft(("f8",), ("np.float64",), families=tuple(map(differentiable, FAMILIES)))
+IN_C_ORDER = Draft(("f8",), layouts=("base",))
+ANY_SIZE = Draft(
+    layouts=("base", "base[::-1]", "base.T", "transpose"), families=tuple(map(sizeless, FAMILIES))
+)
+OF_RUN = {"jvp": SMOOTH_ARGUMENTS}
+
+
+@quiet()
+def draw_program(rng: Random, draft: Draft = ANY) -> Program:
     """A program of 3 to 12 statements that NumPy runs."""
-    shapes = draw_shapes(rng, large)
-    main = rng.choice(dtypes)
+    shapes, large = draw_shapes(rng, draft.large), draft.large
+    main = rng.choice(draft.dtypes)
     arguments = tuple(
-        draw_argument(rng, name, next(shapes), main if rng.random() < 0.7 else rng.choice(dtypes))
+        draw_argument(
+            rng,
+            name,
+            next(shapes),
+            main if rng.random() < 0.7 else rng.choice(draft.dtypes),
+            draft.layouts,
+        )
         for name in "abc"[: rng.randint(1, 3)]
     )
     program = Program(arguments, (), (), ())
@@ -186,14 +223,14 @@ def draw_program(
         if len(program.statements) == wanted:
             break
         live = live or live_after(program, large)
-        family = rng.choice(families)
+        family = rng.choice(draft.families)
         template = rng.choice(family)
         new = f"v{turn}"
         try:
-            statement = Draw(rng, live, new).fill(template)
+            statement = Draw(rng, live, new, draft.casts).fill(template)
         except NoOperandError:
             continue
-        if family is not WRITES and "{new}" not in template:
+        if not set(family) <= set(WRITES) and "{new}" not in template:
             statement = f"{new} = {statement}"
         longer = replace(
             program,
@@ -222,26 +259,17 @@ def stepped(live: dict[str, Any], statement: str, large: bool) -> bool:
     """Run a statement, unless NumPy refuses it or values leave the range in which sums are exact."""
     names = {"np": np, **live}
     try:
-        with quiet():
-            exec(statement, names)
+        exec(statement, names)
     except Exception:  # whatever NumPy raises
         return False
     live.update({name: names[name] for name in names if name not in {"np", "__builtins__", "_"}})
     return all(
         isinstance(value, np.ndarray | np.generic)
-        and value.size <= (LARGE if large else SMALL)
+        and value.size <= (MOST_LARGE if large else MOST_SMALL)
         and value.dtype.kind in "fiucb"
         and bool(np.all(np.abs(value) < 1e5))
         for value in live.values()
     )
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without the warnings about values that NumPy gives while it runs a program."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 # ---- Running and comparing them ----------------------------------------------------------------------
@@ -352,9 +380,9 @@ def different_order(ours: Any, theirs: Any, shared: bool) -> tuple[str, str] | N
     """What differs between the orders of two results in memory.
 
     Where NumPy's result is a view (`shared`), ours is a copy in the same order. Nothing says where axes along which a
-    view repeats itself should go.
+    view repeats itself go.
     """
-    repeated = [axis for axis, step in enumerate(theirs.strides) if shared and step == 0]
+    repeated = [axis for axis, step in enumerate(theirs.strides) if step == 0]
     in_memory, expected = (
         [axis for axis in memory_order(x) if axis not in repeated]
         for x in (ours, theirs if theirs.flags.forc else theirs.copy(order="K"))
@@ -434,12 +462,40 @@ def runs(program: Program) -> bool:
     return True
 
 
+# ---- Many programs -----------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """What is found in a program of a seed."""
+
+    seed: int
+    program: Program
+    finding: Finding
+
+
+def survey(seeds: Iterable[int], draft: Draft, check: Callable[[Program], Finding | None]) -> list[Found]:
+    """What `check` finds in the programs of the seeds."""
+    programs = ((seed, draw_program(Random(seed), draft)) for seed in seeds)
+    findings = ((seed, program, check(program)) for seed, program in programs)
+    return [Found(seed, program, finding) for seed, program, finding in findings if finding is not None]
+
+
+def refusals(found: Iterable[Found]) -> list[str]:
+    """How often which template was refused for which reason."""
+    reasons = Counter[str]()
+    for _, program, finding in found:
+        if finding.refused:
+            template = program.templates[finding.statement] if finding.statement is not None else "?"
+            reasons[f"{template}  {without_types(finding.text)}"] += 1
+    return [f"{times:5} {reason}" for reason, times in reasons.most_common()]
+
+
+def without_types(text: str) -> str:
+    """A message without the dtypes and shapes in it, so that equal reasons are counted together."""
+    return re.sub(r"\b(bool|[biufc]\d+)\[[\d, ]*\]", "…", text)
+
+
 # ---- The command line --------------------------------------------------------------------------------
-
-
-def seeded(seed: int, run: str, large: bool = False) -> Program:
-    """The program of a seed; only numbers that have a derivative are arguments of a `jvp`."""
-    return draw_program(Random(seed), large, SMOOTH_DTYPES if run == "jvp" else DTYPES)
 
 
 def report(program: Program, run: str, finding: Finding, order: bool = True) -> str:
@@ -454,11 +510,6 @@ def report(program: Program, run: str, finding: Finding, order: bool = True) -> 
     if "relaid" in found.kind:
         smallest = smallest.relaid()
     return f"{smallest.script(run)}\n# {found.kind}: " + found.text.replace("\n", "\n# ")
-
-
-def without_types(text: str) -> str:
-    """A message without the dtypes and shapes in it, so that equal reasons are counted together."""
-    return re.sub(r"\b(bool|[biufc]\d+)\[[\d, ]*\]", "…", text)
 
 
 def main() -> None:
@@ -476,27 +527,21 @@ def main() -> None:
     parser.add_argument("--refused", action="store_true", help="print programs that are refused, too")
     parser.add_argument("--whole", action="store_true", help="do not shrink")
     given = parser.parse_args()
-    refusals, kinds = Counter[str](), Counter[str]()
-    for seed in range(given.seed, given.seed + given.count):
-        program = seeded(seed, given.backend, given.large)
-        finding = examine(program, given.backend, not given.values)
-        if finding is None:
-            continue
-        if finding.refused:
-            template = program.templates[finding.statement] if finding.statement is not None else "?"
-            refusals[f"{template}  {without_types(finding.text)}"] += 1
-            if not given.refused:
-                continue
-        kinds[finding.kind] += 1
-        if kinds.total() <= given.most:
-            print(f"# ---- seed {seed}, {given.backend}: {finding.kind}", flush=True)
-            if given.whole:
-                print(program.script(given.backend))
-            else:
-                print(report(program, given.backend, finding, not given.values), "\n")
-    print(f"{given.count} programs, {kinds.total()} differ {dict(kinds)}, {refusals.total()} refused")
-    for reason, times in refusals.most_common():
-        print(f"{times:5} {reason}")
+    draft = LARGE if given.large else OF_RUN.get(given.backend, ANY)
+    seeds = range(given.seed, given.seed + given.count)
+    found = survey(seeds, draft, lambda program: examine(program, given.backend, not given.values))
+    shown_findings = [x for x in found if given.refused or not x.finding.refused]
+    for seed, program, finding in shown_findings[: given.most]:
+        print(f"# ---- seed {seed}, {given.backend}: {finding.kind}", flush=True)
+        if given.whole:
+            print(program.script(given.backend), f"# {finding.text}")
+        else:
+            print(report(program, given.backend, finding, not given.values), "\n")
+    kinds = Counter(x.finding.kind for x in found if not x.finding.refused)
+    print(
+        f"{given.count} programs, {kinds.total()} differ {dict(kinds)}, {len(found) - kinds.total()} refused"
+    )
+    print(*refusals(found), sep="\n")
 
 
 if __name__ == "__main__":

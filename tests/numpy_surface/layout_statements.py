@@ -5,6 +5,7 @@ A template is NumPy code with fields: ``{x}`` stands for a live array, ``{axis}`
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from random import Random
 from typing import Any
 
@@ -59,7 +60,6 @@ VIEWS = (
     "np.rot90({x2}, {count})",
     "np.broadcast_to({x}, (2, *{x}.shape))",
     "np.broadcast_to({x}, {larger})",
-    "np.broadcast_arrays({x}, {y})[0]",
     "np.split({x1}, [1], axis={axis})[{bit}]",
     "np.array_split({x1}, 2, axis={axis})[{bit}]",
     "np.hsplit({x2}, [1])[{bit}]",
@@ -130,6 +130,7 @@ PRODUCERS = (
     "np.conj({x})",
     "{x}.conj()",
     "np.exp2({f}, order={order})",
+    "np.add(*np.broadcast_arrays({x}, {y}))",
     "np.add.outer({x}, [1, 2])",
     "np.add.reduce({x1}, axis={axis})",
     "np.add.accumulate({x1}, axis={axis})",
@@ -257,7 +258,7 @@ PRODUCERS = (
     "np.apply_over_axes(np.sum, {x2}, [{axis}])",
     "np.vander({x1}, 3)",
     "np.meshgrid({x1}, {x1}, indexing='ij')[{bit}]",
-    "np.meshgrid({x1}, {x1}, copy=False)[{bit}]",
+    "np.meshgrid({x1}, {x1}, copy=False)[{bit}] + 1",
     "np.ix_([0], [0])[{bit}] + {x}",
     "np.interp({f}, [-1.0, 0.0, 2.0], [0.0, 3.0, 1.0])",
     "np.searchsorted([-1, 0, 1], {x})",
@@ -348,9 +349,30 @@ WRITES = (
 )
 """What writes to an array."""
 
+FAMILIES = (*[VIEWS] * 2, *[COPIES] * 2, *[PRODUCERS] * 2, *[WRITES] * 3)
+"""What statements are drawn from, the more often the more it is there."""
+
+NOT_SMOOTH = (
+    "> ", "==", "mask", "abs", "sqrt", "max", "min", "sort", "partition", "median", "ptp", "norm", "clip", "round",
+    "divmod", "modf", "nonzero", "any(", "isin", "isclose", "digitize", "piecewise", "interp", "int64", "searchsorted",
+    "int)", "{z}", "{b}", "fft",
+)  # fmt: skip
+"""What occurs in templates whose results jump, have a kink, or are not real."""
+
+
+def differentiable(templates: Iterable[str]) -> tuple[str, ...]:
+    """Those whose results have a derivative everywhere."""
+    return tuple(x for x in templates if not any(word in x for word in NOT_SMOOTH))
+
+
+def sizeless(templates: Iterable[str]) -> tuple[str, ...]:
+    """Those that mean the same for arrays of other sizes."""
+    return tuple(x for x in templates if "{shape}" not in x and "{larger}" not in x)
+
+
 ORDERS = ("'C'", "'F'", "'A'", "'K'")
 REQUIREMENTS = ("'C'", "'F'", "'A'", "'W'", "'O'", "['C', 'W']", "['F', 'O']", "None")
-DTYPES = ("np.float64", "np.float64", "np.float32", "np.int64", "np.complex128", "bool")
+CASTS = ("np.float64", "np.float64", "np.float32", "np.int64", "np.complex128", "bool")
 KINDS = {"f": "f", "z": "c", "i": "i", "b": "b"}
 
 
@@ -368,8 +390,9 @@ class Draw:
     A field that occurs twice is drawn once if it names an array, and anew if not.
     """
 
-    def __init__(self, rng: Random, live: dict[str, Any], new: str) -> None:
+    def __init__(self, rng: Random, live: dict[str, Any], new: str, casts: Sequence[str] = CASTS) -> None:
         self.rng = rng
+        self.casts = casts
         self.live = {name: value for name, value in live.items() if isinstance(value, np.ndarray)}
         self.new = new
         self.drawn: dict[str, str] = {}
@@ -459,7 +482,7 @@ class Draw:
         return self.rng.choice(REQUIREMENTS)
 
     def draw_dtype(self) -> str:
-        return self.rng.choice(DTYPES)
+        return self.rng.choice(self.casts)
 
     def draw_copy(self) -> bool | None:
         return self.rng.choice((True, False, None))
