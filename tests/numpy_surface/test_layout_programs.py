@@ -122,7 +122,7 @@ def weighted_sum(results: Iterable[Any]) -> Any:
 def gradient_finding(program: Program) -> Finding | None:
     """How `tm.grad` of the weighted sum of results differs from central differences of the NumPy program."""
     function, arguments = program.defined()
-    args, bases = arguments()
+    args, _ = arguments()
     places = tuple(range(len(args)))
 
     def loss(*values: Any) -> Any:
