@@ -1,6 +1,6 @@
 """Joining arrays along axes that they have or that are new."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,7 @@ from .registry import implements
 from .reshaping import ravel
 from .ufuncs import as_array, write_out
 
-
-_in_numpys_order: Any = np.concatenate
+_in_numpys_order: Callable[..., TracedArray] = np.concatenate
 """As `concatenate`, with the memory order that NumPy gives the result: what has a rule for it dispatches to us."""
 
 
