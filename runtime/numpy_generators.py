@@ -13,23 +13,26 @@ import numpy as np
 from ..compiler.errors import RandomStateError
 from ..compiler.program import Argument, Static, argument_names, describe, users_name
 from ..compiler.tracing import location_at
+from .impure_calls import refusing_impure_calls
 
 
 @contextmanager
 def refusing_draws(
-    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static]
+    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static], *, clocks: bool = True
 ) -> Generator[None]:
-    """`RandomStateError` if the function has drawn from a generator of NumPy's that it reaches.
+    """`RandomStateError` if the function has drawn from a generator of NumPy's that it reaches, or from Python's.
 
     It is among the arguments, `tree` filled with `entering`, or in the object of a method, or the function, or one that
-    it calls, names it, or an object that has it.
+    it calls, names it, or an object that has it. With `clocks`, `ClockError` if it has read the time.
     """
     is_loaded = (
         "numpy.random" in sys.modules
     )  # else there is no generator, and this is not the time to load them
     reached = [*_generators(function, set()), *_given(function, tree, entering)] if is_loaded else []
     before = [(name, found, _state(found)) for name, found in reached]
-    yield
+    given = [leaf.value for leaf in entering if isinstance(leaf, Static)]
+    with refusing_impure_calls(function, given, clocks=clocks):
+        yield
     for name, found, state in before:
         if _state(found) != state:
             code = getattr(function, "__code__", None)
