@@ -1,7 +1,7 @@
 """NumPy's error state (`np.errstate`, `np.seterr`): whether it asks for more than compiled programs do."""
 
 import contextvars
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, TypeAlias, cast
 
@@ -21,7 +21,8 @@ def _one_per_state() -> Any:
 
 def state_in_force() -> ErrorState:
     """The state as a value."""
-    return tuple(np.geterr().items())
+    kinds: Any = np.geterr()
+    return tuple(kinds.items())
 
 
 # NumPy keeps the state in a context variable, which takes a fraction of the time of `np.geterr` but is not public.
@@ -46,7 +47,7 @@ def is_strict() -> bool:
     state = error_state()
     if state is DEFAULT or state is _Seen.lenient:
         return False
-    if strict_part(np.geterr().items()):
+    if strict_part(state_in_force()):
         return True
     _Seen.lenient = state
     return False
@@ -57,7 +58,7 @@ def quiet_unless_strict() -> AbstractContextManager[Any]:
     return nullcontext() if is_strict() else np.errstate(all="ignore")
 
 
-def strict_part(state: Iterable[tuple[str, str]]) -> ErrorState:
+def strict_part(state: ErrorState) -> ErrorState:
     """Those kinds of errors for which a state asks for more than NumPy's default."""
     return tuple((name, kind) for name, kind in state if kind not in ("ignore", _KINDS[name]))
 
