@@ -35,6 +35,8 @@ DEFAULT: Final = contextvars.Context().run(error_state)
 
 _KINDS: Final = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
+_UNCHANGED: Final = nullcontext()
+
 
 class _Seen:
     """The last state that was found not to be strict."""
@@ -55,7 +57,7 @@ def is_strict() -> bool:
 
 def quiet_unless_strict() -> AbstractContextManager[Any]:
     """Ignore floating-point errors within the block, unless the user asks for more than NumPy's default."""
-    return nullcontext() if is_strict() else np.errstate(all="ignore")
+    return _UNCHANGED if is_strict() else np.errstate(all="ignore")
 
 
 def strict_part(state: ErrorState) -> ErrorState:
@@ -65,4 +67,4 @@ def strict_part(state: ErrorState) -> ErrorState:
 
 def under(state: ErrorState) -> AbstractContextManager[Any]:
     """Change the state within the block, if errors are looked at at all."""
-    return np.errstate(**cast(Any, dict(state))) if state and is_strict() else nullcontext()
+    return np.errstate(**cast(Any, dict(state))) if state and is_strict() else _UNCHANGED

@@ -103,7 +103,7 @@ class Trace(Builder):
 
     def where(self) -> Location | None:
         location = self.location or user_location()
-        if error_state() is self._error_state or location is None or location.errors:
+        if error_state() is self._error_state or location is None:
             return location
         return self._with_error_state(location)
 
@@ -119,7 +119,7 @@ class Trace(Builder):
                 "of the function",
                 location,
             )
-        return replace(location, errors=changed)
+        return replace(location, errors=tuple((dict(changed) | dict(location.errors)).items()))
 
     def add_input(self, value: Value, name: str, known: Known | None = None) -> Storage:
         """A new input of the graph, and the memory that it stands for."""

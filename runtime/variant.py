@@ -135,7 +135,8 @@ class Variant:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
         if is_strict() and not any(isinstance(x, DeviceArray) for x in inputs):
             sizes = self._sizes(_shapes(leaves, self.signature))
-            outputs = run(fix_sizes(self.program.graph, sizes) if sizes else self.program.graph, inputs)
+            graph = fix_sizes(self.program.graph, sizes) if sizes else self.program.graph
+            outputs: Sequence[Any] = run(graph, inputs)
         else:
             outputs = self.build.function(*inputs)
         for index, output in self.program.mutated:

@@ -13,6 +13,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import ErrorStateError
+from tracemill.runtime.artifact.verification import verified
 
 ZEROS, ONES = np.zeros(3), np.ones(3)
 
@@ -93,7 +94,7 @@ def numpys_state() -> Iterator[None]:
     before = np.geterr()
     called = np.geterrcall()
     yield
-    np.seterr(**before)  # type: ignore[arg-type]
+    np.seterr(**before)
     np.seterrcall(called)
 
 
@@ -197,6 +198,24 @@ def test_errors_that_the_function_itself_ignores_are_not_raised_but_others_are(f
         np.testing.assert_array_equal(f(ZEROS), np.full(3, -np.inf))
 
 
+def test_what_a_function_and_its_caller_ignore_is_ignored_together() -> None:
+    @tm.custom_rule
+    def inner(x: Any) -> Any:
+        with np.errstate(divide="ignore"):
+            return np.log(x) + np.exp(x)
+
+    @tm.compile
+    def outer(x: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return inner(x)
+
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(outer(np.array([0.0])), [-np.inf])
+        np.testing.assert_array_equal(outer(np.array([1000.0])), [np.inf])
+        with pytest.raises(FloatingPointError, match="invalid value encountered in log"):
+            outer(np.array([-1.0]))
+
+
 def test_a_loop_in_a_block_that_ignores_errors_ignores_them() -> None:
     def function(x: Any) -> Any:
         with np.errstate(all="ignore"):
@@ -252,6 +271,20 @@ def test_uncompiled_transforms_do_not_warn_where_numpy_does() -> None:
         warnings.simplefilter("error")
         assert np.isnan(tm.vmap(np.mean)(np.empty((2, 0)))).all()
         assert np.isnan(tm.grad(np.sqrt)(-1.0))
+
+
+def test_a_report_of_nans_is_made_in_a_strict_state_too() -> None:
+    with np.errstate(all="raise"):
+        report = tm.nan_report(logs, ZEROS)
+    assert [found.op for found in report.findings] == ["log"]
+
+
+def test_a_file_is_verified_in_a_strict_state_too(tmp_path: Path) -> None:
+    tm.export(lambda x: np.log(x - x), "x: f64[3]").save(tmp_path / "logs.tm")
+    with np.errstate(all="raise"):
+        checks = list(verified(tmp_path / "logs.tm"))
+        assert np.geterr()["divide"] == "raise"
+    assert all(check.is_good for check in checks), checks
 
 
 def test_the_state_is_read_without_numpys_private_variable() -> None:

@@ -54,6 +54,10 @@ def draw_by_name() -> float:
     return unit()
 
 
+def with_default(x: Any, draw: Callable[[], float] = unit) -> Any:
+    return x * draw()
+
+
 def with_import_inside(x: Any) -> Any:
     import random as chance
 
@@ -73,7 +77,7 @@ DRAWS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "table": (lambda x: x * SOURCES["draw"](), r"random\.random"),
     "inner function": (lambda x: np.sum(x) * sum(unit() for _ in range(2)), r"random\.random"),
     "partial": (partial(lambda scale, x: x * scale * unit(), 2.0), r"random\.random"),
-    "default": (lambda x, draw=unit: x * draw(), r"random\.random"),
+    "default": (with_default, r"random\.random"),
     "imported inside": (with_import_inside, r"random\.random"),
     "fresh generator without a seed": (lambda x: x * random.Random().random(), r"random\.random"),
     "system": (lambda x: x * random.SystemRandom().random(), r"random\.random"),
@@ -175,7 +179,7 @@ def test_a_branch_that_is_not_taken_is_not_refused() -> None:
 def test_logging_inside_a_compiled_function_is_fine(caplog: pytest.LogCaptureFixture) -> None:
     def f(x: Any) -> Any:
         logging.getLogger(__name__).warning("traced at %s", x.shape)
-        return x * 2 if time is not None else x
+        return x * time.time() if x.ndim > 1 else x * 2
 
     np.testing.assert_array_equal(tm.compile(f)(X), X * 2)
     assert caplog.messages == ["traced at (3,)"]
@@ -210,7 +214,7 @@ def test_a_profile_function_of_the_users_goes_on_while_tracing() -> None:
 
 def test_cprofile_goes_on_while_tracing() -> None:
     def f(x: Any) -> Any:
-        return x * 2 if time.time is now else x
+        return x * time.time() if x.ndim > 1 else x * 2
 
     profile = cProfile.Profile()
     profile.enable()
@@ -234,7 +238,7 @@ def test_other_threads_draw_and_read_clocks_while_one_traces() -> None:
     def f(x: Any) -> Any:
         traces.set()
         assert has_drawn.wait(30)
-        return x * 2 if unit is not None and now is not None else x
+        return x * unit() * now() if x.ndim > 1 else x * 2
 
     thread = threading.Thread(target=other)
     thread.start()
