@@ -178,7 +178,7 @@ def _may_call(roots: Iterable[Any]) -> bool:
         seen.add((id(value), names))
         if isinstance(value, FunctionType):
             is_foreign = _is_foreign(value.__code__.co_filename)
-            names = frozenset() if is_foreign else _names_of(value.__code__)
+            names = frozenset() if is_foreign else names_of(value.__code__)
             if not names.isdisjoint(_NAMED):
                 return True
         stack += [(one, names) for one in _reached(value, names)]
@@ -212,7 +212,7 @@ def _reached(value: Any, names: frozenset[str]) -> Iterable[Any]:
         methods = list(_methods(type(value), names))
         yield from methods
         attributes = getattr(value, "__dict__", {})
-        used = names.union(*(_names_of(method.__code__) for method in methods))
+        used = names.union(*(names_of(method.__code__) for method in methods))
         yield from (attributes[name] for name in used if name in attributes)
 
 
@@ -232,7 +232,7 @@ def _methods(kind: type, names: frozenset[str]) -> Iterable[FunctionType]:
         method = _behind(members.pop(wanted.pop(), None))
         if isinstance(method, FunctionType):
             yield method
-            wanted += [name for name in _names_of(method.__code__) if name in members]
+            wanted += [name for name in names_of(method.__code__) if name in members]
 
 
 def _behind(member: Any) -> Any:
@@ -260,9 +260,9 @@ def _is_foreign(file: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _names_of(code: CodeType) -> frozenset[str]:
+def names_of(code: CodeType) -> frozenset[str]:
     """All names of globals and attributes in a function, and in those that are written in it."""
-    nested = (_names_of(one) for one in code.co_consts if isinstance(one, CodeType))
+    nested = (names_of(one) for one in code.co_consts if isinstance(one, CodeType))
     return frozenset(code.co_names).union(*nested)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..compiler.errors import RandomStateError
 from ..compiler.program import Argument, Static, argument_names, describe, users_name
 from ..compiler.tracing import location_at
-from .impure_calls import refusing_impure_calls
+from .impure_calls import names_of, refusing_impure_calls
 
 
 @contextmanager
@@ -61,9 +61,12 @@ def _given(
 
 
 def _generators_in(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """A value if it is a generator, else those among its attributes."""
+    """A value if it is a generator, or that of a method (``draw = rng.normal``), else those among its attributes."""
+    owner = getattr(value, "__self__", None)
     if _is_generator(value):
         yield name, value
+    elif _is_generator(owner):
+        yield name, owner
     elif hasattr(value, "__dict__") and not isinstance(value, ModuleType):
         yield from ((f"{name}.{key}", one) for key, one in vars(value).items() if _is_generator(one))
 
@@ -85,9 +88,13 @@ def _generators(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
         yield from _generators(function.__wrapped__, seen)
     if not isinstance(function, FunctionType):
         return
-    names = function.__code__.co_names
-    named = [(name, function.__globals__[name]) for name in names if name in function.__globals__]
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    code, defaults = function.__code__, function.__defaults__ or ()
+    named = [
+        (name, function.__globals__[name]) for name in sorted(names_of(code)) if name in function.__globals__
+    ]
+    named += zip(code.co_varnames[code.co_argcount - len(defaults) :], defaults, strict=False)
+    named += (function.__kwdefaults__ or {}).items()
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
     named += [(name, cell.cell_contents) for name, cell in cells if _is_filled(cell)]
     for name, value in named:
         if isinstance(value, FunctionType):

@@ -262,8 +262,9 @@ def test_a_function_that_asks_for_errors_itself_is_refused_with_the_fix(
 @pytest.mark.filterwarnings("ignore:.*slice:RuntimeWarning")
 def test_nothing_is_raised_that_numpy_does_not_raise(f: Any, x: Any) -> None:
     with np.errstate(all="raise"):
-        expected = f(x)
-        np.testing.assert_allclose(tm.compile(f)(x), expected)
+        expected, compiled = f(x), tm.compile(f)
+        found: Any = compiled(x)
+    np.testing.assert_allclose(found, expected)
 
 
 def test_uncompiled_transforms_do_not_warn_where_numpy_does() -> None:
