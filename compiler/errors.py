@@ -254,9 +254,10 @@ class ArgumentTypeError(TracemillError, TypeError):
 
 
 class RandomStateError(TracemillError, RuntimeError):
-    """NumPy's global random state was used inside a traced function.
+    """Random numbers of NumPy's or Python's own were drawn inside a traced function.
 
-    The number would be frozen into the graph: every later call would get the same one.
+    The number would be frozen into the graph: every later call would get the same one. This holds for `np.random` and
+    its generators, and for Python's `random` module and its generators, `secrets`, `uuid.uuid4` and `os.urandom`.
 
     >>> import numpy as np, tracemill as tm
     >>> tm.compile(lambda x: x + np.random.normal())(np.ones(3))
@@ -361,6 +362,48 @@ class RandomnessError(TracemillError, RuntimeError):
     """
 
     code = "E0212"
+
+
+class ClockError(TracemillError, RuntimeError):
+    """The time was read inside a function that is traced once and runs many times.
+
+    The time at which it was traced would be frozen into the program, and a duration would be that of tracing. This
+    holds for the clocks of `time` (``time.time``, ``time.perf_counter``, …) and for ``datetime.now``, ``utcnow`` and
+    ``today``, in compiled and exported functions and in the bodies of loops (`scan`, `fori_loop`, …). A function that
+    `grad` or `vmap` transforms without `compile` runs at each call, so there the time may be read. Logging is fine:
+    what the standard library and installed packages read does not count.
+
+    >>> import time
+    >>> import numpy as np, tracemill as tm
+    >>> tm.compile(lambda x: x * time.time())(np.ones(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ClockError: time.time was called while tracing...
+
+    Fix: pass the time as an argument; to measure, read the clock before and after the call of the compiled function.
+    """
+
+    code = "E0215"
+
+
+class ErrorStateError(TracemillError, RuntimeError):
+    """A traced function asks NumPy to raise, call, print or log floating-point errors by `np.errstate` of its own.
+
+    Its operations run after it has returned, as a program that ignores floating-point errors. `np.errstate` around the
+    call is obeyed: that call runs one operation at a time.
+
+    >>> import numpy as np, tracemill as tm
+    >>> @tm.compile
+    ... def log(x):
+    ...     with np.errstate(divide="raise"):
+    ...         return np.log(x)
+    >>> log(np.zeros(3))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.ErrorStateError: log sets np.errstate(divide='raise'), which a traced function cannot...
+
+    Fix: put ``with np.errstate(divide="raise"):`` around the call of the function. Ignoring errors inside is fine.
+    """
+
+    code = "E0216"
 
 
 # ---- transforms --------------------------------------------------------------------------------------

@@ -61,6 +61,8 @@ class Location:
     """What was recorded there computes the derivative of that line rather than its value."""
     batch: Shape = field(default=(), compare=False)
     """The sizes of the batches that the line was mapped over: the first axes of what it computes."""
+    errors: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    """What the function itself changes of NumPy's error state, for this line: ``(("divide", "ignore"),)``."""
 
     def __str__(self) -> str:
         name = self.file.replace("\\", "/").rpartition("/")[2]

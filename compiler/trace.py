@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from .dtypes import Array
+from .error_state import quiet_unless_strict, under
 from .errors import (
     ArgumentTypeError,
     InternalError,
@@ -203,8 +204,10 @@ def _one_per_output(call: Call, result: Any) -> tuple[Any, ...]:
 
 def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Run one call on arrays by its op's NumPy meaning."""
+    errors = () if call.location is None else call.location.errors
     try:
-        outputs = as_tuple(lookup(call.op).numpy(*inputs, **call.params))
+        with under(errors):
+            outputs = as_tuple(lookup(call.op).numpy(*inputs, **call.params))
     except TracemillError:
         raise
     except Exception as error:
@@ -216,8 +219,11 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def evaluate(graph: Graph, *inputs: Any) -> tuple[Array, ...]:
-    """The outputs of `graph` on `inputs` by the NumPy meaning of its ops: the reference for every backend."""
-    with not_recording(), np.errstate(all="ignore"):
+    """The outputs of `graph` on `inputs` by the NumPy meaning of its ops: the reference for every backend.
+
+    Floating-point errors are ignored, unless `np.errstate` asks for more than NumPy's default.
+    """
+    with not_recording(), quiet_unless_strict():
         return tuple(np.asarray(out) for out in Interpreter(graph).run(*inputs))
 
 

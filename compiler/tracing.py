@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from .dtypes import INT64, Array, is_supported
-from .errors import ArgumentValueError, DTypeError, EscapedTracerError
+from .error_state import error_state, state_in_force, strict_part
+from .errors import ArgumentValueError, DTypeError, ErrorStateError, EscapedTracerError
 from .ir import ArrayType, Call, Constant, Location, Param, Value
 from .memory_layout import Layout, layout_of
 from .outside import Outside
@@ -90,6 +91,7 @@ class Trace(Builder):
         self.adopted: dict[int, Callable[[Array], TracedArray]] = {}
         """By id of a captured array that was written to: what views of its memory are from then on."""
         self._began = len(self.outermost().captured)
+        self._error_state, self._errors = error_state(), state_in_force()
         self._producer: dict[Value, Call] = {}
         self._known: dict[Value, Array | Known | None] = {}
 
@@ -103,7 +105,24 @@ class Trace(Builder):
         return outputs
 
     def where(self) -> Location | None:
-        return self.location or user_location()
+        location = self.location or user_location()
+        if error_state() is self._error_state or location is None:
+            return location
+        return self._with_error_state(location)
+
+    def _with_error_state(self, location: Location) -> Location:
+        """A line in a block of the function's own that changes NumPy's error state."""
+        before = dict(self._errors)
+        changed = tuple((name, kind) for name, kind in state_in_force() if kind != before[name])
+        if strict := strict_part(changed):
+            asked = ", ".join(f"{name}={kind!r}" for name, kind in strict)
+            raise ErrorStateError(
+                f"{self.name} sets np.errstate({asked}), which a traced function cannot keep: its operations run "
+                "later, in a program that ignores floating-point errors. Put `with np.errstate(...)` around the call "
+                "of the function",
+                location,
+            )
+        return replace(location, errors=tuple((dict(changed) | dict(location.errors)).items()))
 
     def add_input(
         self, value: Value, name: str, known: Known | None = None, layout: Layout | None = None

@@ -10,6 +10,7 @@ import numpy as np
 import optree
 
 from ..compiler.dtypes import dtype_name, is_inexact
+from ..compiler.error_state import quiet_unless_strict
 from ..compiler.errors import (
     BackwardInTransformError,
     NotRecordedError,
@@ -356,5 +357,5 @@ def _zeros(type: ArrayType, lead: tuple[int, ...], is_recording: bool) -> Any:
 def _add_up(leaf: Leaf, gradient: Any, create_graph: bool) -> None:
     before = leaf.gradient.array
     mode: Callable[[], Any] = enable_grad if create_graph else no_grad
-    with mode(), np.errstate(all="ignore"):
+    with mode(), quiet_unless_strict():
         leaf.gradient.array = gradient if before is None else before + gradient

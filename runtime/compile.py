@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
+from ..compiler.error_state import DEFAULT, error_state, is_strict
 from ..compiler.errors import RecompileError, RecompileWarning, TransformTypeError
 from ..compiler.options import flag
 from ..compiler.program import Program, argument_names, describe, flatten_arguments, trace
@@ -103,9 +104,10 @@ class CompiledFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if is_idle():
-            result = self._entry(args, kwargs)
-            if result is not MISS:
-                return result
+            if error_state() is DEFAULT or not is_strict():  # else `Variant.run` runs op by op
+                result = self._entry(args, kwargs)
+                if result is not MISS:
+                    return result
             return self._call_general(args, kwargs)
         return self._call_traced(args, kwargs)
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..compiler.errors import TransformTypeError
 from ..compiler.ir import Call, Location
 from ..compiler.program import Static, argument_names, flatten_arguments, is_array_like, trace
@@ -113,6 +115,6 @@ def nan_report(func: Callable[..., Any], *args: Any, **kwargs: Any) -> NanReport
                 found.setdefault((new.location, new.is_derivative, kind), new)
 
     arrays = as_arrays(inputs_of(program, [leaf for leaf in leaves if is_array_like(leaf)]))
-    with watching(note):
+    with watching(note), np.errstate(all="ignore"):  # what would raise is in the report
         evaluate(program.graph, *arrays)
     return NanReport(program.graph.name, tuple(found.values()))

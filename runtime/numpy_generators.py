@@ -13,23 +13,26 @@ import numpy as np
 from ..compiler.errors import RandomStateError
 from ..compiler.program import Argument, Static, argument_names, describe, users_name
 from ..compiler.tracing import location_at
+from .impure_calls import names_of, refusing_impure_calls
 
 
 @contextmanager
 def refusing_draws(
-    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static]
+    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static], *, clocks: bool = True
 ) -> Generator[None]:
-    """`RandomStateError` if the function has drawn from a generator of NumPy's that it reaches.
+    """`RandomStateError` if the function has drawn from a generator of NumPy's that it reaches, or from Python's.
 
     It is among the arguments, `tree` filled with `entering`, or in the object of a method, or the function, or one that
-    it calls, names it, or an object that has it.
+    it calls, names it, or an object that has it. With `clocks`, `ClockError` if it has read the time.
     """
     is_loaded = (
         "numpy.random" in sys.modules
     )  # else there is no generator, and this is not the time to load them
     reached = [*_generators(function, set()), *_given(function, tree, entering)] if is_loaded else []
     before = [(name, found, _state(found)) for name, found in reached]
-    yield
+    given = [leaf.value for leaf in entering if isinstance(leaf, Static)]
+    with refusing_impure_calls(function, given, clocks=clocks):
+        yield
     for name, found, state in before:
         if _state(found) != state:
             code = getattr(function, "__code__", None)
@@ -58,9 +61,12 @@ def _given(
 
 
 def _generators_in(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """A value if it is a generator, else those among its attributes."""
+    """A value if it is a generator, or that of a method (``draw = rng.normal``), else those among its attributes."""
+    owner = getattr(value, "__self__", None)
     if _is_generator(value):
         yield name, value
+    elif _is_generator(owner):
+        yield name, owner
     elif hasattr(value, "__dict__") and not isinstance(value, ModuleType):
         yield from ((f"{name}.{key}", one) for key, one in vars(value).items() if _is_generator(one))
 
@@ -82,9 +88,13 @@ def _generators(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
         yield from _generators(function.__wrapped__, seen)
     if not isinstance(function, FunctionType):
         return
-    names = function.__code__.co_names
-    named = [(name, function.__globals__[name]) for name in names if name in function.__globals__]
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    code, defaults = function.__code__, function.__defaults__ or ()
+    named = [
+        (name, function.__globals__[name]) for name in sorted(names_of(code)) if name in function.__globals__
+    ]
+    named += zip(code.co_varnames[code.co_argcount - len(defaults) :], defaults, strict=False)
+    named += (function.__kwdefaults__ or {}).items()
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
     named += [(name, cell.cell_contents) for name, cell in cells if _is_filled(cell)]
     for name, value in named:
         if isinstance(value, FunctionType):

@@ -9,6 +9,7 @@ from weakref import ReferenceType, ref
 import numpy as np
 
 from ..compiler.dtypes import Array, is_inexact
+from ..compiler.error_state import quiet_unless_strict
 from ..compiler.errors import NotRecordedError, ReleasedGraphError
 from ..compiler.ir import ArrayType, Call, Constant, Location, Param, Value
 from ..compiler.memory_layout import Layout, layout_of
@@ -173,7 +174,7 @@ class Tape(Trace):
         if is_differentiated or is_watched():
             maker.location = self.where()
         call = Call(op, inputs, params, (), maker.location)
-        with not_recording(), np.errstate(all="ignore"):
+        with not_recording(), quiet_unless_strict():
             arrays = [np.asarray(out) for out in run_call(call, list(map(array_of, inputs)))]
         outputs = tuple(
             Recorded(array, maker if is_differentiated and is_inexact(array.dtype) else None)
@@ -182,6 +183,9 @@ class Tape(Trace):
         types = (types,) if isinstance(types, ArrayType) else types
         maker.outputs = tuple((type, ref(output)) for type, output in zip(types, outputs, strict=True))
         return outputs
+
+    def where(self) -> Location | None:
+        return self.location or user_location()  # what runs at once obeys the error state in force
 
     def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
         return Memory(self, value, layout=layout)

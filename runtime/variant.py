@@ -8,12 +8,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..compiler.error_state import is_strict
 from ..compiler.errors import ArgumentValueError
 from ..compiler.ir import Shape
 from ..compiler.program import ArrayOutput, Program, Static, describe, in_memory_order, trace
 from ..compiler.shapes.dim import Comparison, Dim
 from ..compiler.shapes.guards import Guards
 from ..compiler.traced_array import is_traced
+from ..passes.fix_sizes import fix_sizes
 from .build import build
 from .donation import donated_inputs, to_overwrite
 from .entry import always_miss, generate_entry, generate_size_reader
@@ -24,7 +26,7 @@ from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
 from .stage_times import stage
 from .symbolic_call import SymbolicCall
 from .target import Target, takes_symbolic_sizes, target_of
-from .transform import inputs_of, overwrite
+from .transform import inputs_of, overwrite, run
 
 SizeReading: TypeAlias = Callable[[Sequence[Shape]], dict[str, int] | None]
 """The sizes of dims from the shapes of all arrays of a call of the family; None for one that is not served."""
@@ -160,17 +162,17 @@ class Variant:
                 return self.function(*args, **kwargs)  # the written memory is shared: run it as it stands
         for index in self.donated:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
-        outputs = self.build.function(*inputs)
+        if is_strict() and not any(isinstance(x, DeviceArray) for x in inputs):
+            sizes = self._sizes(_shapes(leaves, self.signature))
+            graph = fix_sizes(self.program.graph, sizes) if sizes else self.program.graph
+            outputs: Sequence[Any] = run(graph, inputs)
+        else:
+            outputs = self.build.function(*inputs)
         for index, output in self.program.mutated:
             overwrite(inputs[index], outputs[output])
         program = self.program
         if any(isinstance(leaf, Static) and isinstance(leaf.value, Dim) for leaf in program.out_leaves):
-            shapes = [
-                leaf.shape
-                for leaf, spec in zip(leaves, self.signature.specs, strict=True)
-                if isinstance(spec, ArraySpec)
-            ]
-            program = _with_sizes(program, self._sizes(shapes) or {})
+            program = _with_sizes(program, self._sizes(_shapes(leaves, self.signature)) or {})
         return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
 
     def _as_numpy_gives(self, index: int, output: Any) -> Any:
@@ -201,6 +203,13 @@ class Variant:
     def is_stale(self) -> bool:
         """Whether a captured array whose elements the trace relied on has changed since."""
         return any(not _equal(array, copy) for array, copy in self.program.frozen)
+
+
+def _shapes(leaves: Sequence[Any], signature: Signature) -> list[Shape]:
+    """The shapes of all arrays among the leaves of a call."""
+    return [
+        leaf.shape for leaf, spec in zip(leaves, signature.specs, strict=True) if isinstance(spec, ArraySpec)
+    ]
 
 
 def _with_facts(program: Program, dims: Sequence[Dim]) -> Program:

@@ -136,7 +136,7 @@ class _Mapping:
                 return func(*args, **kwargs)
 
         entering = batch.arguments()
-        with refusing_draws(func, batch.tree, entering):
+        with refusing_draws(func, batch.tree, entering, clocks=False):
             self.program: Program = trace(example, batch.tree, entering)
         self.graph = self.program.graph
         arrays = [place for place, leaf in enumerate(batch.leaves) if is_array(leaf)]

@@ -20,7 +20,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1.0e-5, atol: Any = 1.0e-8, equal_nan: b
     y: Any = float(b) if isinstance(b, int) else b if isinstance(b, PYTHON_NUMBERS) else as_array(b)
     if is_traced(y):
         y = y.astype(np.result_type(y.dtype, 1.0))
-    near = np.abs(x - y) <= atol + rtol * np.abs(y)
+    with np.errstate(invalid="ignore"):  # as in NumPy: ∞ − ∞
+        near = np.abs(x - y) <= atol + rtol * np.abs(y)
     result = (near & np.isfinite(y)) | (x == y)
     return result | (np.isnan(x) & np.isnan(y)) if equal_nan else result
 

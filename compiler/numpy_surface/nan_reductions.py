@@ -90,6 +90,12 @@ def _present(x: Any, where: Any) -> Any:
     return mask if where is True or where is NO_VALUE else mask & where
 
 
+def _divided(total: Any, count: Any) -> Any:
+    """A mean, which is NaN of no entries; as in NumPy that is no floating-point error."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return total / count.astype(total.dtype)
+
+
 @implements(np.nanmean)
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
@@ -100,7 +106,7 @@ def nanmean(
         return np.mean(x, axis=axis, dtype=dtype, out=out, keepdims=keep, where=where)
     count = np.sum(_present(x, where), axis=axis, dtype=np.intp, keepdims=keep)
     total = np.sum(_without_nan(x, 0), axis=axis, dtype=dtype, keepdims=keep, where=where)
-    return deliver((total / count.astype(total.dtype)).value, out)
+    return deliver(_divided(total, count).value, out)
 
 
 def _variance(
@@ -128,14 +134,14 @@ def _variance(
     filled = _without_nan(x, 0)
     if mean is NO_VALUE:
         centre = np.sum(filled, axis=axis, dtype=dtype, keepdims=True, where=where)
-        centre = centre / count.astype(centre.dtype)
+        centre = _divided(centre, count)
     else:
         centre = as_array(mean)
     apart: Any = np.where(present, filled - centre, 0)
     squares = (apart * np.conj(apart)).real if is_complex(apart.dtype) else apart * apart
     total = np.sum(squares, axis=axis, dtype=dtype, keepdims=keep, where=where)
     freedom = np.reshape(count, total.shape) - ddof
-    result: Any = total / np.where(freedom > 0, freedom, 0).astype(total.dtype)
+    result: Any = _divided(total, np.where(freedom > 0, freedom, 0))
     result = np.where(freedom > 0, result, np.asarray(np.nan, result.dtype))
     return deliver((np.sqrt(result) if root else result).value, out)
 

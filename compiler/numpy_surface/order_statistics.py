@@ -283,7 +283,9 @@ def nanmedian(
     line = in_one_axis(x, axes)
     count = _present(line)
     if not line.shape[-1]:
-        return _with_kept_axes(wrap(line)[..., :0].sum(-1) / 0, 0, x, axes, out, keepdims)
+        with np.errstate(invalid="ignore"):
+            nothing = wrap(line)[..., :0].sum(-1) / 0
+        return _with_kept_axes(nothing, 0, x, axes, out, keepdims)
     ordered = sorted_lines(line)
     lower = _entries_of_each(ordered, (count - 1) // 2)
     upper = _entries_of_each(ordered, np.minimum(count // 2, line.shape[-1] - 1))

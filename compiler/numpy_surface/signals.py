@@ -112,6 +112,7 @@ def _two_sequences(name: str, a: Any, v: Any) -> list[Value]:
 
 
 @implements(np.convolve)
+@np.errstate(all="ignore")  # NumPy does not look at errors here
 def convolve(a: Any, v: Any, mode: Any = "full") -> TracedArray:
     x, y = _two_sequences("convolve", a, v)
     if y.shape[0] > x.shape[0]:
@@ -120,6 +121,7 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> TracedArray:
 
 
 @implements(np.correlate)
+@np.errstate(all="ignore")
 def correlate(a: Any, v: Any, mode: Any = "valid") -> TracedArray:
     x, y = _two_sequences("correlate", a, v)
     y = conjugate(y)

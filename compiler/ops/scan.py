@@ -11,6 +11,7 @@ import numpy as np
 
 from ..batching import leading
 from ..dtypes import is_inexact
+from ..error_state import quiet_unless_strict
 from ..errors import ShapeError
 from ..functions import add, broadcast_to, moveaxis, zeros_like
 from ..ir import ArrayType, Graph, Value
@@ -65,7 +66,7 @@ def _scan_numpy(
     consts, carried, xs = _parts(inputs, counts)
     ys = [np.empty((length, *y.shape), y.dtype) for y in graph.outputs[counts[1] :]]
     step = Interpreter(graph)
-    with not_recording(), np.errstate(all="ignore"):
+    with not_recording(), quiet_unless_strict():
         for i in range(length)[:: -1 if reverse else 1]:
             results = step.run(*consts, *carried, *(x[i] for x in xs))
             carried = list(results[: counts[1]])

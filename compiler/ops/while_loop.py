@@ -14,6 +14,7 @@ import numpy as np
 from ..batching import leading
 from ..collectives import mapped_values
 from ..dtypes import BOOL
+from ..error_state import quiet_unless_strict
 from ..errors import DTypeError, NotDifferentiableError, ShapeError
 from ..functions import broadcast_to, zeros_like
 from ..ir import ArrayType, Graph, Value
@@ -56,7 +57,7 @@ def _while_numpy(
     given, carry = inputs[:consts], inputs[consts:]
     goes_on, step = Interpreter(cond), Interpreter(body)
     steps = 0
-    with not_recording(), np.errstate(all="ignore"):
+    with not_recording(), quiet_unless_strict():
         while steps != max_steps and goes_on.run(*given, *carry)[0]:
             carry = step.run(*given, *carry)
             steps += 1

@@ -532,6 +532,32 @@ def test_generators_of_numpys_that_are_given_are_refused_as_those_that_are_named
         compiled(np.ones(2), *given)
 
 
+NORMAL, RAND = NUMPYS.normal, np.random.rand
+
+
+def draws_by_default(x: Any, draw: Callable[[], Any] = NUMPYS.normal) -> Any:
+    return x + draw()
+
+
+def draws_by_keyword(x: Any, *, rng: Any = NUMPYS) -> Any:
+    return x + rng.normal()
+
+
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (lambda x: x + NORMAL(), "NORMAL"),
+        (lambda x: x + RAND(), "RAND"),
+        (draws_by_default, "draw"),
+        (lambda x: x + sum(NORMAL() for _ in range(2)), "NORMAL"),
+        (draws_by_keyword, "rng"),
+    ],
+)
+def test_methods_of_numpys_generators_are_refused_under_any_name(f: Callable[..., Any], name: str) -> None:
+    with pytest.raises(RandomStateError, match=rf"drew from {name}, a generator of NumPy's"):
+        tm.compile(f)(np.ones(2))
+
+
 def test_random_numbers_of_map_do_not_depend_on_the_batch_size() -> None:
     def drawn(batch_size: int) -> Any:
         rng = tm.random.default_rng(0)

@@ -1,0 +1,248 @@
+"""Python's random numbers and clocks are not frozen into programs."""
+
+import cProfile
+import datetime
+import logging
+import os
+import random
+import secrets
+import statistics
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from functools import partial
+from random import gauss
+from random import random as unit
+from time import perf_counter
+from time import time as now
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.errors import ClockError, RandomStateError
+
+X = np.ones(3)
+DICE = random.Random(3)
+SOURCES = {"draw": unit}
+
+
+class Sampler:
+    """Holds a generator, and draws from it in a method that another method calls."""
+
+    def __init__(self) -> None:
+        self.dice = random.Random(0)
+
+    def __call__(self, x: Any) -> Any:
+        return self.noisy(x)
+
+    def noisy(self, x: Any) -> Any:
+        return x + self.dice.uniform(0, 1)
+
+    @property
+    def age(self) -> float:
+        return time.monotonic()
+
+    def aged(self, x: Any) -> Any:
+        return x * self.age
+
+
+def draw_by_name() -> float:
+    return unit()
+
+
+def with_default(x: Any, draw: Callable[[], float] = unit) -> Any:
+    return x * draw()
+
+
+def with_import_inside(x: Any) -> Any:
+    import random as chance
+
+    return x * chance.random()
+
+
+DRAWS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "module": (lambda x: x * random.random(), r"random\.random"),
+    "imported by name": (lambda x: x * unit(), r"random\.random"),
+    "every second number of gauss": (lambda x: x + gauss(0, 1), r"random\.gauss"),
+    "in place": (lambda x: (random.shuffle([1, 2, 3]), x)[1], r"random\.shuffle"),
+    "seeding": (lambda x: (random.seed(1), x)[1], r"random\.seed"),
+    "generator": (lambda x: x + DICE.expovariate(1.0), r"random\.expovariate"),
+    "generator in an object": (Sampler(), r"random\.uniform"),
+    "method": (Sampler().noisy, r"random\.uniform"),
+    "helper": (lambda x: x * draw_by_name(), r"random\.random"),
+    "table": (lambda x: x * SOURCES["draw"](), r"random\.random"),
+    "inner function": (lambda x: np.sum(x) * sum(unit() for _ in range(2)), r"random\.random"),
+    "partial": (partial(lambda scale, x: x * scale * unit(), 2.0), r"random\.random"),
+    "default": (with_default, r"random\.random"),
+    "imported inside": (with_import_inside, r"random\.random"),
+    "fresh generator without a seed": (lambda x: x * random.Random().random(), r"random\.random"),
+    "system": (lambda x: x * random.SystemRandom().random(), r"random\.random"),
+    "secrets": (lambda x: x * secrets.randbelow(9), r"secrets\.randbelow"),
+    "uuid": (lambda x: x * (uuid.uuid4().int % 9), r"uuid\.uuid4"),
+    "urandom": (lambda x: x * os.urandom(1)[0], r"os\.urandom"),
+    "NumPy's without a seed": (lambda x: x * np.random.default_rng().normal(), "getrandbits"),
+    "standard library": (lambda x: x + statistics.NormalDist().samples(1)[0], r"statistics\.samples"),
+}
+
+CLOCKS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "module": (lambda x: x * time.time(), r"time\.time"),
+    "imported by name": (lambda x: x * now(), r"time\.time"),
+    "duration": (lambda x: (perf_counter(), x * 2, perf_counter())[1], r"time\.perf_counter"),
+    "nanoseconds": (lambda x: x * time.process_time_ns(), r"time\.process_time_ns"),
+    "property": (Sampler().aged, r"time\.monotonic"),
+    "now": (lambda x: x * datetime.datetime.now().second, r"datetime\.now"),
+    "today": (lambda x: x * datetime.date.today().day, r"date\.today"),
+}
+
+
+def looped(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: tm.scan(lambda carry, _: (f(carry), ()), x, None, length=2)
+
+
+def summed(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: np.sum(f(x))
+
+
+def exported(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: tm.export(f, "x: f64[3]")
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_python_random_numbers_are_refused_while_compiling_with_the_line(name: str) -> None:
+    f, what = DRAWS[name]
+    with pytest.raises(
+        RandomStateError, match=rf"{what} was called while tracing(.|\n)*at test_impure_calls"
+    ):
+        tm.compile(f)(X)
+
+
+@pytest.mark.parametrize("name", CLOCKS)
+def test_clocks_are_refused_while_compiling_with_the_line(name: str) -> None:
+    f, what = CLOCKS[name]
+    with pytest.raises(ClockError, match=rf"{what} was called while tracing(.|\n)*at test_impure_calls"):
+        tm.compile(f)(X)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        exported,
+        looped,
+        lambda f: tm.compile(tm.vmap(f)),
+        lambda f: tm.compile(tm.grad(summed(f))),
+        lambda f: tm.compile(looped(f)),
+        lambda f: tm.vmap(looped(f)),
+        lambda f: tm.compile(tm.compile(f)),
+        lambda f: lambda x: tm.fori_loop(0, 2, lambda i, carry: f(carry), x),
+    ],
+)
+def test_what_is_traced_once_and_runs_later_neither_draws_nor_reads_clocks(transform: Any) -> None:
+    with pytest.raises(RandomStateError, match=r"random\.random was called while tracing"):
+        transform(lambda x: x * unit())(X)
+    with pytest.raises(ClockError, match=r"time\.time was called while tracing"):
+        transform(lambda x: x * now())(X)
+
+
+def test_a_batch_does_not_share_a_random_number_and_may_read_the_clock() -> None:
+    with pytest.raises(RandomStateError, match=r"random\.random was called while tracing"):
+        tm.vmap(lambda x: x * unit())(X)
+    np.testing.assert_array_less(X, tm.vmap(lambda x: x * now())(X))
+
+
+def test_functions_that_run_at_each_call_may_draw_and_read_clocks() -> None:
+    noisy = tm.grad(lambda x: np.multiply(x, unit()))
+    assert noisy(1.0) != noisy(1.0)
+    timed = tm.grad(lambda x: np.multiply(x, time.perf_counter_ns()))
+    assert timed(1.0) < timed(1.0)
+
+
+def test_a_generator_that_the_function_seeds_itself_draws_the_same_each_time() -> None:
+    def f(x: Any) -> Any:
+        dice = random.Random(7)
+        dice.shuffle([1, 2, 3])
+        return x + dice.random() + dice.gauss(0, 1) + dice.gauss(0, 1)
+
+    np.testing.assert_array_equal(tm.compile(f)(X), f(X))
+
+
+def test_a_branch_that_is_not_taken_is_not_refused() -> None:
+    def f(x: Any, is_noisy: bool) -> Any:
+        return x * random.random() * time.time() if is_noisy else x * 2
+
+    np.testing.assert_array_equal(tm.compile(f)(X, False), X * 2)
+
+
+def test_logging_inside_a_compiled_function_is_fine(caplog: pytest.LogCaptureFixture) -> None:
+    def f(x: Any) -> Any:
+        logging.getLogger(__name__).warning("traced at %s", x.shape)
+        return x * time.time() if x.ndim > 1 else x * 2
+
+    np.testing.assert_array_equal(tm.compile(f)(X), X * 2)
+    assert caplog.messages == ["traced at (3,)"]
+
+
+def test_the_profile_function_of_the_thread_is_what_it_was_after_a_trace_and_after_an_error() -> None:
+    assert sys.getprofile() is None
+    for f, error in ((lambda x: x * unit(), RandomStateError), (lambda x: x[unit() :], Exception)):
+        with pytest.raises(error):
+            tm.compile(f)(X)
+        assert sys.getprofile() is None
+
+
+def test_a_profile_function_of_the_users_goes_on_while_tracing() -> None:
+    seen: set[str] = set()
+
+    def profile(frame: Any, event: str, called: Any) -> None:
+        seen.add(frame.f_code.co_name)
+
+    def f(x: Any) -> Any:
+        return x * unit()
+
+    sys.setprofile(profile)
+    try:
+        with pytest.raises(RandomStateError, match="random"):
+            tm.compile(f)(X)
+        assert sys.getprofile() is profile
+    finally:
+        sys.setprofile(None)
+    assert "f" in seen
+
+
+def test_cprofile_goes_on_while_tracing() -> None:
+    def f(x: Any) -> Any:
+        return x * time.time() if x.ndim > 1 else x * 2
+
+    profile = cProfile.Profile()
+    profile.enable()
+    try:
+        tm.compile(f)(X)
+        list(map(str.upper, "after"))
+    finally:
+        profile.disable()
+    assert "method 'upper'" in {str(entry.code).strip("<>").split(" of")[0] for entry in profile.getstats()}
+
+
+def test_other_threads_draw_and_read_clocks_while_one_traces() -> None:
+    traces, has_drawn = threading.Event(), threading.Event()
+    drawn: list[float] = []
+
+    def other() -> None:
+        traces.wait(30)
+        drawn.extend((random.random(), time.time(), DICE.random()))
+        has_drawn.set()
+
+    def f(x: Any) -> Any:
+        traces.set()
+        assert has_drawn.wait(30)
+        return x * unit() * now() if x.ndim > 1 else x * 2
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    result = tm.compile(f)(X)
+    thread.join()
+    np.testing.assert_array_equal(result, X * 2)
+    assert len(drawn) == 3
