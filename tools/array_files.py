@@ -14,7 +14,7 @@ from numpy.lib.format import MAGIC_PREFIX
 from ..compiler.dtypes import Array, is_supported
 from ..compiler.program import NAMESPACE, path_names
 from ..runtime.artifact.artifact import Artifact
-from ..runtime.artifact.saving import write_whole
+from ..runtime.output_file import write_output, write_outputs
 from ..runtime.signature import ArraySpec, StaticSpec
 
 _NAMED = re.compile(r"([^\W\d]\w*(?:\.\w+)*)=(.+)", re.DOTALL)
@@ -103,18 +103,17 @@ def _arrays(text: str) -> Iterator[tuple[str, Array]]:
         raise click.ClickException(f"cannot read arrays from {path}: {reason}") from error
 
 
-def write_results(results: Any, output: Path) -> list[tuple[str, Array]]:
+def write_results(results: Any, output: Path, *, overwrite: bool) -> list[tuple[str, Array]]:
     """Results as files: one ``.npz``, or a folder with a ``.npy`` for each leaf. Gives their names and arrays."""
     leaves, tree = optree.tree_flatten(results, namespace=NAMESPACE)
     names = [".".join(_PART.findall(path)) or "result" for path in path_names(tree, "")]
     named = {name: np.asarray(x) for name, x in zip(names, leaves, strict=True)}
     arrays = {name: array for name, array in named.items() if is_supported(array.dtype)}
     if output.suffix == ".npz":
-        write_whole(output, _npz(arrays))
+        write_output(output, _npz(arrays), overwrite=overwrite)
     else:
-        output.mkdir(parents=True, exist_ok=True)
-        for name, array in arrays.items():
-            write_whole(output / f"{name}.npy", _npy(array))
+        files = {f"{name}.npy": _npy(array) for name, array in arrays.items()}
+        write_outputs(output, files, overwrite=overwrite)
     return list(arrays.items())
 
 

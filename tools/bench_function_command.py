@@ -16,16 +16,17 @@ from rich.table import Table
 from ..compiler.ir import ArrayType
 from ..runtime.artifact.saving import EXTENSION
 from ..runtime.gpu.random_inputs import random_inputs
+from ..runtime.output_file import write_output
 from ..runtime.signature import ArraySpec, NumberSpec, Signature, StaticSpec
 from ..runtime.toolchain import working_toolchain
 from .argument_specs import describes_a_call
 from .artifact_types import takes_types
-from .bench.bars import check_picture, draw, shown, times
+from .bench.bars import check_picture, picture, shown, times
 from .bench.machine import machine_text
 from .bench.peers import PEERS
 from .bench.race import Contestant, Place, race
 from .described_call import DescribedCall, described_call
-from .output_path import to_file
+from .output_path import FORCE, to_file
 from .wide_console import wide_console
 
 BACKENDS: Final = ("numpy", "c", "triton")
@@ -53,6 +54,7 @@ ADVICE: Final = "pip install 'tracemill[bench]'"
     callback=to_file("bars.svg"),
     help="Draw bars into this .svg or .png file.",
 )
+@FORCE
 def bench_function(
     function: str,
     described: tuple[str, ...],
@@ -64,6 +66,7 @@ def bench_function(
     types: tuple[type[Any], ...],
     as_json: bool,
     plot: Path | None,
+    force: bool,
 ) -> None:
     """Time FUNCTION as NumPy runs it, and compiled, side by side.
 
@@ -90,7 +93,8 @@ def bench_function(
         places = race(contestants, rounds, lambda name: status.update(f"measuring {name}"))
     title = f"{transform} of {function}" if transform else function
     if plot is not None:
-        draw(places, title, call.shown_signature, plot)
+        drawn = picture(places, title, call.shown_signature, plot.suffix)
+        write_output(plot, drawn, overwrite=force)
     if as_json:
         about = {
             "function": function,

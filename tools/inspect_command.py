@@ -13,6 +13,7 @@ from .artifact_types import takes_types
 from .described_call import described_call
 from .html_report import HTML, write_report
 from .inspection import WORDS, as_rows, choose, show
+from .output_path import FORCE
 
 
 @click.command("inspect")
@@ -28,6 +29,7 @@ from .inspection import WORDS, as_rows, choose, show
     help="For ptx and sass: such as cuda:sm_90, which need not be here. Default: that of the GPU, else this one.",
 )
 @HTML
+@FORCE
 @takes_types
 @click.option("--diff", "as_diff", is_flag=True, help="Show what each pass changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -41,6 +43,7 @@ def inspect(
     backend: str,
     target: str | None,
     html: Path | None,
+    force: bool,
     types: tuple[type[Any], ...],
     as_diff: bool,
     as_json: bool,
@@ -63,7 +66,7 @@ def inspect(
     """
     lowered = described_call(function, described, example, transform, types, constraints).lowered(backend)
     if html is not None:
-        write_report(lowered.html(), html)
+        write_report(lowered.html(), html, overwrite=force)
         click.echo(f"wrote {html}", err=True)
         return
     stages = choose(lowered, stage, target)

@@ -11,7 +11,7 @@ from ..runtime.artifact.loading import load_artifact
 from ..runtime.target import BACKENDS
 from .array_files import arguments_from, write_results
 from .artifact_types import takes_types
-from .output_path import check_file, check_folder
+from .output_path import FORCE, check_file, check_folder
 from .working import working
 
 
@@ -27,6 +27,7 @@ from .working import working
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="A folder for .npy files, or a .npz file."
 )
+@FORCE
 @click.option(
     "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What computes."
 )
@@ -36,6 +37,7 @@ def run_(
     artifact: Path,
     given: tuple[str, ...],
     output: Path | None,
+    force: bool,
     backend: str,
     types: tuple[type[Any], ...],
     as_json: bool,
@@ -49,14 +51,14 @@ def run_(
     """
     place = output or Path("out")
     if place.suffix == ".npz":
-        check_file(place, "-o", "results.npz")
+        check_file(place, "-o", "results.npz", force=force)
     else:
-        check_folder(place, "-o")
+        check_folder(place, "-o", force=force)
     with working(f"running {artifact}"):
         found = load_artifact(artifact, types)
         args, kwargs = arguments_from(found, given)
         results = found.function(backend=backend)(*args, **kwargs)
-        written = write_results(results, place)
+        written = write_results(results, place, overwrite=force)
     rows = [(name, str(ArrayType(array.dtype, array.shape))) for name, array in written]
     if as_json:
         click.echo(json.dumps({"artifact": str(artifact), "results": dict(rows)}))

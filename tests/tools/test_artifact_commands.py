@@ -82,7 +82,7 @@ def test_transforms_examples_and_names_of_files(terminal: Terminal) -> None:
 def test_arguments_are_described_in_json(terminal: Terminal) -> None:
     Path("call.json").write_text('{"layers": {"w": ["f64[2]"]}, "x": "f64[4, 3]"}')
     described = terminal.run(*SCORES).out
-    assert terminal.run("export", "model.py:scores", "--example", "call.json").out == described
+    assert terminal.run("export", "model.py:scores", "--example", "call.json", "--force").out == described
     Path("call.json").write_text('{"w": "f64[3]"}')
     ran = terminal.run("inspect", "model.py:loss", "--example", "call.json", "--in", "x: f64[2, 3]")
     assert (ran.status, ran.err) == (0, "")
