@@ -9,10 +9,25 @@ from typing import IO, Any, Final
 
 from ..compiler.byte_counts import show_bytes
 from ..compiler.errors import InputFileError, TransformTypeError
-from .output_file import kind_of
 
+_KINDS: Final = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 _FLAGS: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
 """Opening a pipe does not wait for its other end."""
+
+
+def kind_of(mode: int) -> str:
+    """What a file that is not regular is: ``"a pipe"``.
+
+    >>> kind_of(stat.S_IFIFO)
+    'a pipe'
+    """
+    return next((name for is_kind, name in _KINDS if is_kind(mode)), "no regular file")
 
 
 def path_of(function: str, given: Any) -> Path:

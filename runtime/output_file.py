@@ -10,25 +10,10 @@ from typing import Final
 
 from ..compiler.errors import OutputExistsError, OutputFileError
 from .cache_folder import temporary_in
+from .input_file import kind_of
 
-_KINDS: Final = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 _WITHOUT_HARD_LINKS: Final = {errno.EPERM, errno.ENOSYS, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP}
 """Why a file system makes no hard link."""
-
-
-def kind_of(mode: int) -> str:
-    """What a file that is not regular is: ``"a pipe"``.
-
-    >>> kind_of(stat.S_IFIFO)
-    'a pipe'
-    """
-    return next((name for is_kind, name in _KINDS if is_kind(mode)), "no regular file")
 
 
 def check_output(path: Path, *, overwrite: bool) -> Path:

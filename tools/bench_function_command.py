@@ -14,13 +14,14 @@ import optree
 from rich.table import Table
 
 from ..compiler.ir import ArrayType
+from ..runtime.artifact.loading import Reading
 from ..runtime.artifact.saving import EXTENSION
 from ..runtime.gpu.random_inputs import random_inputs
 from ..runtime.output_file import write_output
 from ..runtime.signature import ArraySpec, NumberSpec, Signature, StaticSpec
 from ..runtime.toolchain import working_toolchain
 from .argument_specs import describes_a_call
-from .artifact_types import takes_types
+from .artifact_options import reads_artifacts
 from .bench.bars import check_picture, picture, shown, times
 from .bench.machine import machine_text
 from .bench.peers import PEERS
@@ -46,7 +47,7 @@ ADVICE: Final = "pip install 'tracemill[bench]'"
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=21, show_default=True, help="Of which medians are shown."
 )
-@takes_types
+@reads_artifacts
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--plot",
@@ -63,7 +64,7 @@ def bench_function(
     backends: tuple[str, ...],
     peers: tuple[str, ...],
     rounds: int,
-    types: tuple[type[Any], ...],
+    reading: Reading,
     as_json: bool,
     plot: Path | None,
     force: bool,
@@ -86,7 +87,7 @@ def bench_function(
         )
     if missing := [peer for peer in peers if find_spec(peer) is None]:
         raise click.ClickException(f"{' and '.join(missing)} not installed: {ADVICE}")
-    call = described_call(function, described, example, transform, types)
+    call = described_call(function, described, example, transform, reading)
     contestants = contestants_of(call, backends or _usual(), peers)
     console = wide_console(stderr=as_json)
     with console.status("") as status:  # silent in a pipe

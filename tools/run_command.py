@@ -2,15 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ..compiler.ir import ArrayType
-from ..runtime.artifact.loading import load_artifact
+from ..runtime.artifact.loading import Reading, load_artifact
 from ..runtime.target import BACKENDS
 from .array_files import arguments_from, write_results
-from .artifact_types import takes_types
+from .artifact_options import reads_artifacts
 from .output_path import FORCE, check_file, check_folder
 from .working import working
 
@@ -31,7 +30,7 @@ from .working import working
 @click.option(
     "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What computes."
 )
-@takes_types
+@reads_artifacts
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def run_(
     artifact: Path,
@@ -39,7 +38,7 @@ def run_(
     output: Path | None,
     force: bool,
     backend: str,
-    types: tuple[type[Any], ...],
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Run the function in ARTIFACT, which `tracemill export` wrote, on arrays in files.
@@ -55,8 +54,8 @@ def run_(
     else:
         check_folder(place, "-o", force=force)
     with working(f"running {artifact}"):
-        found = load_artifact(artifact, types)
-        args, kwargs = arguments_from(found, given)
+        found = load_artifact(artifact, reading)
+        args, kwargs = arguments_from(found, given, reading.max_bytes)
         results = found.function(backend=backend)(*args, **kwargs)
         written = write_results(results, place, overwrite=force)
     rows = [(name, str(ArrayType(array.dtype, array.shape))) for name, array in written]

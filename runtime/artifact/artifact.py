@@ -46,6 +46,8 @@ class Artifact:
     settings: Settings
     code: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict[str, Mapping[str, bytes]])
     """What it was compiled to ahead of time: the files of each target for GPUs, by name."""
+    trusts_code: bool = field(default=True, compare=False)
+    """Whether that code is run. If not, as for files unless `load` is told otherwise, code is made of the graph."""
 
     @property
     def graph(self) -> Graph:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import optree
 
-from ...compiler.errors import ArgumentMismatchError, DimMismatchError, DimSpecError
+from ...compiler.errors import ArgumentMismatchError, DimMismatchError, DimSpecError, MissingPackageError
 from ...compiler.ir import Graph, Shape
 from ...compiler.outside_array import as_seen_inside
 from ...compiler.program import (
@@ -34,6 +34,7 @@ from ..symbolic_call import SymbolicCall
 from ..tape import joined
 from ..transform import is_array, overwrite, run
 from ..trees import show, structure
+from ..variant import Variant
 from .interface import StandIn
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class LoadedFunction(CompiledFunction):
         if artifact.signature.dims:
             options = replace(options, dynamic=Dynamic())
         super().__init__(self._replay, options)
-        self._code = artifact.code
+        self._code = artifact.code if artifact.trusts_code else {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
@@ -90,6 +91,17 @@ class LoadedFunction(CompiledFunction):
     def _signed(self, leaves: list[Any], tree: Any, kwargs: dict[str, Any]) -> Signature:
         """Dicts stand for one with their keys in the order that was exported, so theirs does not matter."""
         return sign(leaves, tree)
+
+    def _compiled(self, called: Signature, stale: Variant | None) -> Variant:
+        try:
+            return super()._compiled(called, stale)
+        except MissingPackageError as error:
+            if self.artifact.code and not self.artifact.trusts_code:
+                error.message += (
+                    "; or run the machine code that is in the file, if you trust it: tm.load(path, trust_code=True), or"
+                    " --trust-code"
+                )
+            raise
 
     def _symbolic(self, called: Signature) -> SymbolicCall | None:
         """The call with the named sizes of the artifact, if it has some."""

@@ -183,7 +183,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "text": (
         ("run", "scores.tmill", "--in", "x=text.npy"),
         1,
-        "cannot read arrays from text.npy: it is no .npy file, which NumPy writes",
+        "cannot read arrays from text.npy: it is no .npy or .npz file, which NumPy writes",
     ),
 }
 
