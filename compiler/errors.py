@@ -994,6 +994,23 @@ class ArgumentMismatchError(TracemillError, TypeError, ValueError):
     code = "E0703"
 
 
+class StepLimitError(TracemillError, RuntimeError):
+    """A loop of a loaded function takes more steps than ``max_steps`` of `load` allows.
+
+    >>> import numpy as np, tracemill as tm
+    >>> def forever(x):
+    ...     return tm.while_loop(lambda x: x > 0, lambda x: x + 1, x)
+    >>> path = tm.export(forever, "x: i64[]").save("forever.tmill")
+    >>> tm.load(path, max_steps=1000)(np.int64(1))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.StepLimitError: forever: a while loop goes on after max_steps=1000 steps
+
+    Fix: allow more steps, ``tm.load(path, max_steps=10**6)``, if the function needs them.
+    """
+
+    code = "E0705"
+
+
 class ExportError(TracemillError, ValueError):
     """A program cannot be exported, or not in a format: the message says which part of it, and what to do instead.
 

@@ -46,6 +46,11 @@ _OPTIONS = (
         is_flag=True,
         help="Run the machine code for GPUs that is in an artifact. It can do anything.",
     ),
+    click.option(
+        "--max-steps",
+        type=click.IntRange(min=1),
+        help="End an artifact's function where a loop takes more steps. Default: any number.",
+    ),
 )
 
 
@@ -54,7 +59,7 @@ def reads_artifacts(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_reading(*args: Any, **options: Any) -> None:
-        taken = {name: options.pop(name) for name in ("types", "max_bytes", "trust_code")}
+        taken = {name: options.pop(name) for name in ("types", "max_bytes", "trust_code", "max_steps")}
         command(*args, reading=Reading(**taken), **options)
 
     for option in reversed(_OPTIONS):

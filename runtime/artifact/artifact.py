@@ -49,6 +49,9 @@ class Artifact:
     trusts_code: bool = field(default=True, compare=False)
     """Whether that code is run. If not, as for files unless `load` is told otherwise, code is made of the graph."""
 
+    max_steps: int | None = field(default=None, compare=False)
+    """How many steps each loop of the function may take in a call, as `load` was told; None for any number."""
+
     @property
     def graph(self) -> Graph:
         """The graph as traced, whose inputs are the leaves of the arguments."""

@@ -26,6 +26,7 @@ from ...compiler.shapes.solving import SizeReader
 from ...compiler.symbolic_size import SymbolicSize, is_symbolic_shape
 from ...compiler.traced_array import is_numpy_array, is_traced, wrap
 from ...passes.fix_sizes import fix_sizes
+from ...passes.limit_steps import limit_steps
 from ..compile import CompiledFunction, Options
 from ..dynamic import Dynamic
 from ..gpu.device_array import DeviceArray
@@ -124,6 +125,8 @@ class _Replay(StandIn):
     def __init__(self, artifact: "Artifact") -> None:
         super().__init__(artifact.interface)
         self.artifact = artifact
+        graph, most = artifact.program.graph, artifact.max_steps
+        self._graph = graph if most is None else limit_steps(graph, most)
         self.names = [users_name(self, name) for name in argument_names(artifact.signature.tree)]
         arrays = [
             (name, spec.shape)
@@ -172,7 +175,7 @@ class _Replay(StandIn):
 
     def _graph_for(self, leaves: Sequence[Any]) -> Graph:
         """The graph for arguments that have been checked, of these sizes: what is traced may have names for its own."""
-        graph = self.artifact.program.graph
+        graph = self._graph
         if not self.reader.dims:
             return graph
         sizes: dict[str, Any] = self.read_sizes(self._shapes(leaves))

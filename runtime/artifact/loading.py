@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
-from ...compiler.errors import ArtifactError, DonationError, TransformTypeError
+from ...compiler.errors import ArtifactError, DonationError, TransformArgumentError, TransformTypeError
 from ...compiler.options import flag
 from ..input_file import opened, path_of
 from ..memory_limit import parse_bytes
@@ -26,6 +26,7 @@ class Reading:
     types: tuple[type[Any], ...] = ()
     max_bytes: int | None = None
     trust_code: bool = False
+    max_steps: int | None = None
 
 
 USUAL: Final = Reading()
@@ -38,6 +39,7 @@ def load(
     types: Iterable[type[Any]] = (),
     max_bytes: int | str | None = None,
     trust_code: bool = False,
+    max_steps: int | None = None,
 ) -> LoadedFunction:
     """The function in a file that `Artifact.save` wrote.
 
@@ -55,12 +57,16 @@ def load(
         trust_code: run the machine code for GPUs that is in the file. Machine code can do anything, and no check finds
             out what it does: set this only for files from people whom you would let run programs on your machine. By
             default kernels are made anew from the graph, which needs Triton.
+        max_steps: end a call with an error where a `while_loop` in it goes on after this many steps, counted over the
+            whole call if the loop runs several times. Loops whose length is known, `scan` and `fori_loop`, are refused
+            at once if they are longer, also within one another. The program is then compiled anew in each process.
 
     Raises:
         ArtifactError: (a ValueError) the file is damaged, is none of ours, unpacks to more than `max_bytes`, or was
             written by a newer version. The message says which member is wrong, and how.
         InputFileError: (an OSError) it is no regular file, but a folder, a pipe, a socket or a device.
         OSError: there is no such file, or it cannot be read.
+        StepLimitError: (a RuntimeError; also when called) a loop takes more than `max_steps` steps.
         BackendError, TransformTypeError, TransformArgumentError: there is no such backend; another argument is none.
 
     >>> import numpy as np, tracemill as tm
@@ -79,7 +85,9 @@ def load(
                 f"load: types must hold classes, not {type(given).__name__}: {given!r:.60}"
             )
     most = None if max_bytes is None else parse_bytes("load", max_bytes, "max_bytes")
-    reading = Reading(types, most, flag("trust_code", trust_code))
+    if max_steps is not None and (type(max_steps) is bool or not isinstance(max_steps, int) or max_steps < 1):
+        raise TransformArgumentError(f"load: max_steps must be a positive int, not {max_steps!r:.40}")
+    reading = Reading(types, most, flag("trust_code", trust_code), max_steps)
     return load_artifact(path_of("load", path), reading).function(backend=backend)
 
 
@@ -102,7 +110,7 @@ def artifact_of(content: bytes, types: Iterable[type[Any]] = ()) -> Artifact:
 
 def _read(file: IO[bytes], reading: Reading) -> Artifact:
     artifact = artifact_in(Archive(file, reading.max_bytes), reading.types)
-    artifact = replace(artifact, trusts_code=reading.trust_code)
+    artifact = replace(artifact, trusts_code=reading.trust_code, max_steps=reading.max_steps)
     try:
         artifact.function()  # whose settings must be those of its parameters
     except DonationError as error:

@@ -14,6 +14,7 @@ from ...compiler.op import has_effect
 from ...compiler.program import ArrayOutput
 from ...compiler.trace import evaluate
 from ...passes.fix_sizes import fix_sizes
+from ...passes.limit_steps import limit_steps
 from ..gpu.agreement import agree
 from ..gpu.random_inputs import random_inputs
 from ..signature import ArraySpec, NumberSpec
@@ -62,6 +63,8 @@ def _run(artifact: Artifact) -> Check:
     except DimSpecError as error:
         return Check(name, True, f"left out: {error.message}")
     graph = fix_sizes(artifact.graph, sizes) if sizes else artifact.graph
+    if artifact.max_steps is not None:
+        graph = limit_steps(graph, artifact.max_steps)
     arrays = random_inputs([value.type for value in graph.inputs], positive=True)
     try:
         expected = evaluate(graph, *(array.copy() for array in arrays))
