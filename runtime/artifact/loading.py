@@ -44,7 +44,8 @@ def load(
     """The function in a file that `Artifact.save` wrote.
 
     All of the file is checked before it is used: sizes, digests, the graph and its types. Nothing in it is executed,
-    imported, or unpacked to disk: code is made anew from the graph, or found in the disk cache.
+    imported, or unpacked to disk: code is made anew from the graph, or found in the disk cache. `trust_code` alone
+    changes that.
 
     Args:
         path: the file, as a str or a path.
