@@ -86,10 +86,15 @@ def load(
                 f"load: types must hold classes, not {type(given).__name__}: {given!r:.60}"
             )
     most = None if max_bytes is None else parse_bytes("load", max_bytes, "max_bytes")
-    if max_steps is not None and (type(max_steps) is bool or not isinstance(max_steps, int) or max_steps < 1):
-        raise TransformArgumentError(f"load: max_steps must be a positive int, not {max_steps!r:.40}")
+    _check_steps(max_steps)
     reading = Reading(types, most, flag("trust_code", trust_code), max_steps)
     return load_artifact(path_of("load", path), reading).function(backend=backend)
+
+
+def _check_steps(given: Any) -> None:
+    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given > 0):
+        return
+    raise TransformArgumentError(f"load: max_steps must be a positive int, not {given!r:.40}")
 
 
 def load_artifact(path: str | os.PathLike[str], reading: Reading = USUAL) -> Artifact:
