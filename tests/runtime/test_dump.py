@@ -164,6 +164,15 @@ def _fail(*of: Any, **options: Any) -> None:
     raise OSError(28, os.strerror(28))
 
 
+def test_what_is_no_dump_is_not_replaced_by_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    name = dumped(tmp_path / "first", monkeypatch, "numpy").name
+    (tmp_path / "second").mkdir()
+    os.mkfifo(tmp_path / "second" / name)
+    with pytest.warns(tm.errors.SettingWarning, match="no dump is written"):
+        dumped(tmp_path / "second", monkeypatch, "numpy")
+    assert (tmp_path / "second" / name).is_fifo()
+
+
 def test_a_fault_while_dumping_costs_no_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TRACEMILL_DUMP", str(tmp_path))
     monkeypatch.setattr("tracemill.runtime.dump.files_of", lambda *of: 1 / 0)
