@@ -45,7 +45,7 @@ class Layout:
     (True, (1, 0))
     """
 
-    __slots__ = ("_strides", "is_row_major", "questions", "shape")
+    __slots__ = ("_strides", "axes", "is_row_major", "questions", "shape")
 
     def __init__(
         self,
@@ -53,10 +53,13 @@ class Layout:
         strides: Strides = None,
         questions: frozenset[LayoutQuestion] = NOTHING_ASKED,
         *,
+        axes: Order | None = None,
         is_row_major: bool = False,
     ) -> None:
         self.shape = shape
         self._strides = strides
+        self.axes = axes
+        """Their order in memory where that is known without the strides, which may be equal for some named sizes."""
         self.is_row_major = is_row_major
         """The elements follow each other without gaps, the last axis fastest. Strides are then computed if needed."""
         self.questions = questions
@@ -66,6 +69,11 @@ class Layout:
         if self._strides is None and self.is_row_major:
             self._strides = contiguous_strides(self.shape)
         return self._strides
+
+    @property
+    def known_axes(self) -> Order | None:
+        """The order of the axes in memory, if it is known without the strides."""
+        return tuple(range(len(self.shape))) if self.is_row_major else self.axes
 
     def order(self) -> Order:
         """The axes as NumPy's ``order="K"`` would lay out a copy."""
@@ -138,7 +146,7 @@ def dense(shape: Shape, order: Order, questions: frozenset[LayoutQuestion] = NOT
     """The layout of a new array whose axes have this order in memory."""
     if order == tuple(range(len(shape))):
         return row_major(shape, questions)
-    return Layout(shape, dense_strides(shape, order), questions)
+    return Layout(shape, dense_strides(shape, order), questions, axes=order)
 
 
 def layout_of(array: Array) -> Layout:
@@ -233,15 +241,27 @@ def joined_order(ndim: int, operands: Sequence[Layout]) -> Order:
 
 
 def magnitudes(layout: Layout) -> list[int]:
-    """The strides without their signs; 0 where they are not regular."""
+    """Numbers that are larger the larger the strides of an axis are; 0 where these are 0, or not regular."""
+    order = layout.known_axes
+    if order is not None:
+        return [len(order) - order.index(axis) for axis in range(len(order))]
     strides = layout.strides or (0,) * len(layout.shape)
-    return [typical(-stride if is_known(stride < 0) else stride) for stride in strides]
+    return [-stride if is_known(stride < 0) else stride for stride in strides]
+
+
+def _at_most(stride: int, other: int) -> bool:
+    """Whether a stride is no larger than another, for all sizes if that is known, else for usual ones."""
+    if not (isinstance(stride, SymbolicSize) or isinstance(other, SymbolicSize)):
+        return stride <= other
+    if is_known(stride <= other):
+        return True
+    return not is_known(stride > other) and typical(stride) <= typical(other)
 
 
 def _aligned(layout: Layout, ndim: int) -> list[int | None]:
     """The size of the strides along each axis of the result; None along axes that an operand lacks or repeats."""
     known = [
-        None if stride == 0 or is_known(dim == 1) else stride
+        None if is_known(stride == 0) or is_known(dim == 1) else stride
         for dim, stride in zip(layout.shape, magnitudes(layout), strict=True)
     ]
     return [None] * (ndim - len(known)) + known
@@ -253,7 +273,7 @@ def _goes_inside(axis: int, later: int, rows: Sequence[Sequence[int | None]]) ->
     for row in rows:
         ours, theirs = row[axis], row[later]
         if ours is not None and theirs is not None:
-            if theirs <= ours:
+            if _at_most(theirs, ours):
                 return False
             verdict = True
     return verdict
@@ -288,7 +308,11 @@ def copied_order(layout: Layout, order: Literal["C", "F", "A", "K"]) -> Order:
         if layout.is_dense:
             return layout.order()
         strides = magnitudes(layout)  # unlike in a ufunc, axes that are repeated count: they come last
-        return tuple(sorted(axes, key=lambda axis: -strides[axis]))
+        inner_last: list[int] = []
+        for axis in axes:
+            place = sum(_at_most(strides[axis], strides[other]) for other in inner_last)
+            inner_last.insert(place, axis)
+        return tuple(inner_last)
     if order == "A":
         order = "F" if layout.is_contiguous("F") and not layout.is_contiguous("C") else "C"
     return axes[::-1] if order == "F" else axes

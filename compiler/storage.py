@@ -102,9 +102,8 @@ class Slice:
     def layout(self, of: Layout) -> Layout:
         ends = zip(self.start, self.stop, self.step, strict=True)
         shape = tuple((stop - start + step - 1) // step for start, stop, step in ends)
-        return _seen(
-            of, shape, of.strides and tuple(a * b for a, b in zip(of.strides, self.step, strict=True))
-        )
+        strides = of.strides and tuple(a * b for a, b in zip(of.strides, self.step, strict=True))
+        return Layout(shape, strides, of.questions, axes=of.known_axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +119,8 @@ class Flip:
         return flip(new, self.axes)
 
     def layout(self, of: Layout) -> Layout:
-        strides = of.strides
-        return _seen(
-            of, of.shape, strides and tuple(-s if i in self.axes else s for i, s in enumerate(strides))
-        )
+        strides = of.strides and tuple(-s if i in self.axes else s for i, s in enumerate(of.strides))
+        return Layout(of.shape, strides, of.questions, axes=of.known_axes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +137,8 @@ class Transpose:
 
     def layout(self, of: Layout) -> Layout:
         shape = tuple(of.shape[axis] for axis in self.axes)
-        return _seen(of, shape, of.strides and tuple(of.strides[axis] for axis in self.axes))
+        order = of.known_axes and tuple(self.axes.index(axis) for axis in of.known_axes)
+        return Layout(shape, of.strides and tuple(of.strides[i] for i in self.axes), of.questions, axes=order)
 
 
 @dataclass(frozen=True, slots=True)
