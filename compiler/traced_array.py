@@ -24,7 +24,7 @@ from .errors import (
 from .functions import broadcast_to, concatenate, convert, expand_dims, full, reshape
 from .indexing import Gather, Selection, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
-from .memory_layout import Flags, Layout, row_major
+from .memory_layout import Flags, Layout, elementwise_layout, row_major
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .outside import Outside
 from .sizes_of_values import comparison_behind, ratio_behind, rounded_quotient, size_behind
@@ -213,7 +213,11 @@ class TracedArray:
     def imag(self) -> "TracedArray":
         if self.dtype.kind == "c":
             return self.through(ImaginaryPart())
-        return wrap(full(self.shape, 0, self.dtype), is_scalar=self.is_scalar)
+        zeros = wrap(full(self.shape, 0, self.dtype), is_scalar=self.is_scalar, layout=self._copied_layout())
+        return zeros if self.is_scalar else zeros.through(ReadOnly())
+
+    def _copied_layout(self) -> Layout | None:
+        return elementwise_layout(self.shape, [self.layout])
 
     @imag.setter
     def imag(self, new: Any) -> None:

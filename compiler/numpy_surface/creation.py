@@ -303,7 +303,8 @@ def copy_method(a: TracedArray, order: Any = "C") -> TracedArray:
 def astype(x: TracedArray, dtype: Any, order: Any = "K", casting: str = "unsafe", subok: bool = True,
            copy: bool = True, **options: Any) -> TracedArray:  # fmt: skip
     chosen, letter = as_dtype(dtype), check_order(order)
-    if not copy and _fits(x, chosen, letter):
+    is_in_order = letter != "A" or x.layout.is_contiguous("C") or x.layout.is_contiguous("F")
+    if not copy and _fits(x, chosen, letter) and is_in_order:
         return x
     if x.is_scalar:
         return x if not copy and chosen == x.dtype else wrap(convert(x.value, chosen))

@@ -23,7 +23,7 @@ from ..memory_layout import (
     row_major,
 )
 from ..symbolic_size import same_shape
-from ..traced_array import is_numpy_array, is_traced, wrap
+from ..traced_array import as_value, is_numpy_array, is_traced, wrap
 from .axes import normalize_axis
 from .reductions import some_axes
 from .registry import FUNCTIONS, enter
@@ -180,9 +180,25 @@ def of_stacks(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -
 
 
 def scaled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """A product with a number is elementwise; one of matrices is in C order."""
-    numbers = np.ndim(named["a"]) == 0 or np.ndim(named["b"]) == 0
-    return elementwise_layout(shape, operands) if numbers else None
+    """C order, but for a product with a number in dtypes for which BLAS has none, which is elementwise."""
+    is_scaled = np.ndim(named["a"]) == 0 or np.ndim(named["b"]) == 0
+    in_blas = np.result_type(as_value(named["a"]).dtype, as_value(named["b"]).dtype).char in "fdFD"
+    return elementwise_layout(shape, operands) if is_scaled and not in_blas else None
+
+
+def as_indexed(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As the indices, of which there is one for each entry of the result."""
+    return elementwise_layout(shape, layouts_of([named["indices"]]))
+
+
+def elementwise_of_complex(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As a ufunc; NumPy answers for real arrays without looking at them, in C order."""
+    return elementwise_layout(shape, operands) if as_value(named["x"]).dtype.kind == "c" else None
+
+
+def one_row_each(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """A transposed table of coordinates."""
+    return dense(shape, (1, 0))
 
 
 def rolled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -200,7 +216,7 @@ _orders(
     elementwise,
     """
     where clip round around isclose nan_to_num angle sinc i0 unwrap fix real_if_close real imag
-    isneginf isposinf iscomplex isreal piecewise polyval
+    isneginf isposinf piecewise polyval
     """,
 )
 _orders(
@@ -225,5 +241,8 @@ _orders(joined, "concatenate block")
 _orders(c_order, "cross")
 _orders(stacked, "stack")
 _orders(rolled, "roll")
+_orders(as_indexed, "take_along_axis")
+_orders(elementwise_of_complex, "iscomplex isreal")
+_orders(one_row_each, "argwhere")
 _orders(scaled, "dot")
 _orders(of_stacks, "linalg.inv linalg.solve linalg.cholesky linalg.matrix_power linalg.pinv")

@@ -275,7 +275,7 @@ PRODUCERS = (
     "{x} + (2 if {x}.flags['FORC'] else 3)",
     "{x} + (2 if {x}.flags.writeable else 3)",
     "np.array([{x}.flags.c_contiguous, {x}.flags.f_contiguous, {x}.flags.fnc])",
-    "np.array({x}.strides)",
+    "np.array([s for s, n in zip({x}.strides, {x}.shape) if n > 1])",
     "np.array([np.isfortran({x})])",
     "np.array([row * 2 for row in {x1}])",
     "np.array([number + 1 for number in {x}.flat])",
