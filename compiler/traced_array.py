@@ -680,14 +680,30 @@ def _recorded(size: SymbolicSize) -> "TracedArray | int | None":
 SymbolicSize.recorded = _recorded
 
 
+MOST_NESTED = 64
+"""How deep NumPy lets sequences nest: an array has no more axes."""
+
+
 def contains_traced(x: Any) -> bool:
     """Whether a nested sequence holds a traced array."""
-    return isinstance(x, TracedArray) or (isinstance(x, (list, tuple)) and any(map(contains_traced, x)))
+    return _holds(x, TracedArray)
 
 
 def contains_size(x: Any) -> bool:
     """Whether a nested sequence holds a symbolic size."""
-    return isinstance(x, SymbolicSize) or (isinstance(x, (list, tuple)) and any(map(contains_size, x)))
+    return _holds(x, SymbolicSize)
+
+
+def _holds(x: Any, kind: type, depth: int = 0) -> bool:
+    if isinstance(x, (list, tuple)):
+        if depth > MOST_NESTED:
+            raise ShapeError(
+                f"a {type(x).__name__} is nested more than {MOST_NESTED} deep, or holds itself: arrays have at most "
+                f"{MOST_NESTED} axes. Give an array, or lists of equal lengths",
+                user_location(),
+            )
+        return any(_holds(one, kind, depth + 1) for one in x)
+    return isinstance(x, kind)
 
 
 def array_from(x: Any) -> Any:
