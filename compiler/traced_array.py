@@ -297,7 +297,8 @@ class TracedArray:
         if self.is_scalar:
             raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
         items = index_items(index)
-        update = written_value(new, self.dtype)
+        is_basic = not any(isinstance(item, Value) for item in items)
+        update = written_value(plain_number(new, self.dtype) if is_basic else new, self.dtype)
         masked = masked_part(self.shape, items, update)
         if masked is None:
             self.at_index(items, update, "set")
@@ -615,9 +616,7 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
         return _value_of_array(x)
     if isinstance(x, PYTHON_NUMBERS):
         if weak_dtype is not None and not isinstance(x, bool):
-            return Constant(
-                np.asarray(x).astype(weak_dtype) if weak_dtype.kind == "b" else np.asarray(x, weak_dtype)
-            )
+            return Constant(_number_of(x, weak_dtype))
         return Constant(x)
     if isinstance(x, (list, tuple)):
         return stack_nested(x)
@@ -631,6 +630,18 @@ def _value_of_array(x: Array | Outside) -> Value:
     if adopted is None or isinstance(x, Outside):
         return trace.storage_of_array(x).value
     return adopted(x).value
+
+
+def _number_of(x: Any, dtype: DType) -> Array:
+    """A number of Python's in the dtype of the array that it meets."""
+    if dtype.kind == "b":
+        return np.asarray(x).astype(dtype)
+    try:
+        return np.asarray(x, dtype)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"{dtype} cannot hold the complex number {x!r}: give its real part", user_location()
+        ) from None
 
 
 def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
@@ -662,13 +673,21 @@ def written_value(x: Any, dtype: DType) -> Value:
     return as_value(x, dtype)
 
 
+def plain_number(x: Any, dtype: DType) -> Any:
+    """A real NumPy scalar as a Python number where it is written to signed integers, which must then hold it.
+
+    NumPy checks both alike there, but lets its own scalars wrap around in unsigned integers.
+    """
+    return x.item() if dtype.kind == "i" and isinstance(x, (np.integer, np.floating)) else x
+
+
 def check_fits(x: Any, dtype: DType) -> None:
     """Refuse, as NumPy does, numbers of Python's that an integer dtype cannot hold, sizes among them, also in lists."""
     if dtype.kind not in "iu":
         return
     if isinstance(x, (list, tuple)):
         for one in x:
-            check_fits(one, dtype)
+            check_fits(plain_number(one, dtype), dtype)
     elif type(x) in (int, float):
         np.asarray(x, dtype)
     elif isinstance(x, SymbolicSize):
@@ -718,14 +737,30 @@ def _recorded(size: SymbolicSize) -> "TracedArray | int | None":
 SymbolicSize.recorded = _recorded
 
 
+MOST_NESTED = 64
+"""How deep NumPy lets sequences nest: an array has no more axes."""
+
+
 def contains_traced(x: Any) -> bool:
     """Whether a nested sequence holds a traced array."""
-    return isinstance(x, TracedArray) or (isinstance(x, (list, tuple)) and any(map(contains_traced, x)))
+    return _holds(x, TracedArray)
 
 
 def contains_size(x: Any) -> bool:
     """Whether a nested sequence holds a symbolic size."""
-    return isinstance(x, SymbolicSize) or (isinstance(x, (list, tuple)) and any(map(contains_size, x)))
+    return _holds(x, SymbolicSize)
+
+
+def _holds(x: Any, kind: type, depth: int = 0) -> bool:
+    if isinstance(x, (list, tuple)):
+        if depth > MOST_NESTED:
+            raise ShapeError(
+                f"a {type(x).__name__} is nested more than {MOST_NESTED} deep, or holds itself: arrays have at most "
+                f"{MOST_NESTED} axes. Give an array, or lists of equal lengths",
+                user_location(),
+            )
+        return any(_holds(one, kind, depth + 1) for one in x)
+    return isinstance(x, kind)
 
 
 def array_from(x: Any) -> Any:

@@ -406,6 +406,9 @@ class _Lowering(Loops):
         """Gather the results for all values of a variable at once: what lies side by side is added side by side."""
         scope = self.current.parent
         assert scope is not None
+        variables = {variable for place in index for variable in place.variables}
+        while scope.parent is not None and not (scope.guarded or scope.bound & variables):
+            scope = scope.parent  # a loop that the results do not depend on would gather them again and again
         if not is_known(across.extent <= MOST_COLUMNS):
             raise TooWideError(across)
         with self.inside(scope):

@@ -217,6 +217,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         left = right = None
     low = values[0] if left is None else left
     high = values[-1] if right is None else right
+    if not is_complex(values.dtype) and any(is_complex(as_array(end).dtype) for end in (low, high)):
+        raise DTypeError("interp: left and right must be real where fp is")
     last = places.shape[0] - 1
     index = np.clip(np.searchsorted(places, at, side="right") - 1, 0, max(last - 1, 0))
     other = np.minimum(index + 1, last)

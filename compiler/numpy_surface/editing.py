@@ -23,7 +23,7 @@ from ..functions import (
 from ..functions import reshape as reshape_value
 from ..ir import Value
 from ..symbolic_size import SymbolicSize, is_known, is_symbolic_shape
-from ..traced_array import TracedArray, as_value, check_fits, contains_traced, weak_or_dtype
+from ..traced_array import TracedArray, as_value, contains_traced, weak_or_dtype, written_value
 from ..tracing import require_trace
 from .axes import axes_or_all, normalize_axis
 from .creation import as_shape, new_array
@@ -84,8 +84,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> TracedArray:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> TracedArray:
     array, place = _flat_or_axis(arr, axis)
     length, at = array.shape[place], known_places(obj, "insert")
-    check_fits(values, array.dtype)
-    new = convert(as_value(values), array.dtype)
+    new = convert(written_value(values, array.dtype), array.dtype)
     new = reshape_value(new, (*(1,) * (array.ndim - new.ndim), *new.shape))
     if not isinstance(at, slice) and np.ndim(at) == 0:  # as many entries as `values` has along its first axis
         new = moveaxis(new, 0, place)

@@ -177,7 +177,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Traced
     which = as_positions(a)
     known = require_trace().concrete(which)
     if mode == "raise" and known is not None and ((known < 0) | (known >= len(options))).any():
-        raise OutOfBoundsError("invalid entry in choice array")
+        raise ArgumentValueError("invalid entry in choice array")
     which = in_mode(which, len(options), "clip" if mode == "raise" else mode)
     dtype = np.result_type(*map(weak_or_dtype, given, options))
     shape = broadcast_shape(which.shape, *[option.shape for option in options])

@@ -108,7 +108,10 @@ def _without_infinities(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     limits = np.finfo(x.dtype)
     high, low = (limits.max if posinf is None else posinf), (limits.min if neginf is None else neginf)
     for wrong, number in ((np.isnan(x), nan), (_is_infinity(x, 1), high), (_is_infinity(x, -1), low)):
-        x = np.where(wrong, as_array(number).astype(x.dtype), x)
+        replacement = as_array(number)
+        if is_complex(replacement.dtype):
+            raise DTypeError(f"nan_to_num: nan, posinf and neginf must be real, not {number!r}")
+        x = np.where(wrong, replacement.astype(x.dtype), x)
     return x
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..dtypes import is_complex, is_supported
 from ..errors import ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ..storage import Bits
-from ..traced_array import TracedArray, as_value
+from ..traced_array import TracedArray, plain_number, written_value
 from .creation import as_dtype, new_array
 from .refused import FILES, MEMORY
 from .registry import method
@@ -18,7 +18,7 @@ from .reshaping import view_of
 @method("fill")
 def fill(a: TracedArray, value: Any) -> None:
     """Write one number to every element."""
-    new = as_value(value, a.dtype)
+    new = written_value(plain_number(value, a.dtype), a.dtype)
     if new.type.size != 1:
         raise ShapeError("fill takes one number")
     a[...] = np.reshape(new_array(new), ())

@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import is_complex, is_inexact
-from ..errors import ArgumentValueError
-from ..traced_array import TracedArray
-from .reductions import NO_VALUE, deliver, keeps_axes
+from ..errors import ArgumentValueError, DTypeError
+from ..functions import convert
+from ..ir import Value
+from ..traced_array import TracedArray, wrap
+from .reductions import NO_VALUE, deliver, keeps_axes, out_dtype
 from .registry import implements
-from .statistics import one_ddof
+from .statistics import one_ddof, quotient
 from .ufuncs import as_array
 
 
@@ -90,10 +92,10 @@ def _present(x: Any, where: Any) -> Any:
     return mask if where is True or where is NO_VALUE else mask & where
 
 
-def _divided(total: Any, count: Any) -> Any:
+def _quotient(total: Value, count: Value, out: Any = None) -> Value:
     """A mean, which is NaN of no entries; as in NumPy that is no floating-point error."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return total / count.astype(total.dtype)
+        return quotient(total, count, out)
 
 
 @implements(np.nanmean)
@@ -104,9 +106,19 @@ def nanmean(
     keep = keeps_axes(keepdims)
     if not is_inexact(x.dtype):
         return np.mean(x, axis=axis, dtype=dtype, out=out, keepdims=keep, where=where)
-    count = np.sum(_present(x, where), axis=axis, dtype=np.intp, keepdims=keep)
-    total = np.sum(_without_nan(x, 0), axis=axis, dtype=dtype, keepdims=keep, where=where)
-    return deliver(_divided(total, count).value, out)
+    _refuse_inexact_in_exact(dtype, out)
+    count: Any = np.sum(_present(x, where), axis=axis, dtype=np.intp, keepdims=keep)
+    total: Any = np.sum(_without_nan(x, 0), axis=axis, dtype=dtype, keepdims=keep, where=where)
+    averages = _quotient(total.value, count.value, out)
+    return deliver(convert(averages, total.dtype if out is None else out_dtype(out)), out)
+
+
+def _refuse_inexact_in_exact(dtype: Any, out: Any) -> None:
+    for name, chosen in (("dtype", dtype), ("out", None if out is None else out_dtype(out))):
+        if chosen is not None and not is_inexact(np.dtype(chosen)):
+            raise DTypeError(
+                f"{name}= must be floating or complex where the array is, not {np.dtype(chosen)}"
+            )
 
 
 def _variance(
@@ -129,19 +141,21 @@ def _variance(
         plain: Any = np.std if root else np.var
         kwargs = {} if mean is NO_VALUE else {"mean": mean}
         return plain(x, axis=axis, dtype=dtype, out=out, ddof=ddof, keepdims=keep, where=where, **kwargs)  # type: ignore[no-any-return]
+    _refuse_inexact_in_exact(dtype, out)
     present = _present(x, where)
-    count = np.sum(present, axis=axis, dtype=np.intp, keepdims=True)
+    count: Any = np.sum(present, axis=axis, dtype=np.intp, keepdims=True)
     filled = _without_nan(x, 0)
     if mean is NO_VALUE:
-        centre = np.sum(filled, axis=axis, dtype=dtype, keepdims=True, where=where)
-        centre = _divided(centre, count)
+        centre: Any = np.sum(filled, axis=axis, dtype=dtype, keepdims=True, where=where)
+        centre = wrap(convert(_quotient(centre.value, count.value), centre.dtype))
     else:
         centre = as_array(mean)
-    apart: Any = np.where(present, filled - centre, 0)
-    squares = (apart * np.conj(apart)).real if is_complex(apart.dtype) else apart * apart
-    total = np.sum(squares, axis=axis, dtype=dtype, keepdims=keep, where=where)
-    freedom = np.reshape(count, total.shape) - ddof
-    result: Any = _divided(total, np.where(freedom > 0, freedom, 0))
+    apart: Any = np.where(present, (filled - centre).astype(x.dtype), 0)
+    squares = (apart * np.conj(apart)).real if is_complex(x.dtype) else apart * apart
+    total: Any = np.sum(squares, axis=axis, dtype=dtype, keepdims=keep, where=where)
+    freedom: Any = np.reshape(count, total.shape) - ddof
+    variances = _quotient(total.value, np.where(freedom > 0, freedom, 0).value, out)
+    result: Any = wrap(convert(variances, total.dtype if out is None else out_dtype(out)))
     result = np.where(freedom > 0, result, np.asarray(np.nan, result.dtype))
     return deliver((np.sqrt(result) if root else result).value, out)
 

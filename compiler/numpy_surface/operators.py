@@ -1,13 +1,16 @@
 """Python's operators on traced arrays: each is the ufunc of its meaning, in place where written so."""
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import BOOL
+from ..errors import ArgumentTypeError
 from ..outside import Outside
 from ..symbolic_size import SymbolicSize
 from ..traced_array import PYTHON_NUMBERS, TracedArray, is_traced, wrap
+from ..tracing import user_location
 from .ufuncs import is_weak
 
 _OPERATORS = {
@@ -51,10 +54,14 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
     """A binary operator. Python numbers among themselves stay weak, as they would outside."""
     if not (isinstance(x, _SUPPORTED_OPERANDS) and isinstance(y, _SUPPORTED_OPERANDS)):
         return NotImplemented
-    if ufunc is np.power and isinstance(y, (int, float)) and not isinstance(y, bool) and not is_weak(x):
+    if ufunc is np.power and type(y) in (int, float) and is_traced(x) and not is_weak(x):
         fast = _fast_power(x, y)
         if fast is not None:
             return fast
+    if ufunc is np.multiply:
+        for sequence, count in ((x, y), (y, x)):
+            if isinstance(sequence, (list, tuple)) and is_traced(count) and count.is_scalar:
+                return _repeated(sequence, count)
     result = ufunc(x, y)
     if not (is_weak(x) and is_weak(y)):
         return result
@@ -67,17 +74,25 @@ def _as_weak(x: TracedArray) -> TracedArray:
     return x if x.dtype == BOOL else wrap(x.value, weak=kinds[x.dtype.kind])
 
 
-def _fast_power(x: Any, exponent: float) -> Any:
-    """ndarray's own shortcuts for ``x ** 2`` and the like, which give other roundings than `np.power`."""
-    if not is_traced(x) or x.dtype.kind not in "fc":
-        return (
-            np.square(x)
-            if is_traced(x) and x.dtype.kind in "iu" and exponent == 2 and isinstance(exponent, int)
-            else None
+def _repeated(sequence: Any, count: TracedArray) -> Any:
+    """``[x, y] * n``, which repeats the list where `n` is a scalar of NumPy's, too."""
+    if count.dtype.kind not in "iu":
+        raise ArgumentTypeError(
+            f"a {type(sequence).__name__} times a scalar repeats it, and {count.type} is no integer. "
+            "To multiply the entries, write np.asarray(entries) * x",
+            user_location(),
         )
-    shortcuts = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
-    function = shortcuts.get(exponent)
-    return None if function is None else function(x)
+    return sequence * operator.index(count)
+
+
+def _fast_power(x: TracedArray, exponent: float) -> Any:
+    """ndarray's own shortcuts for ``x ** 2`` and the like, whose rounding, or dtype, is not that of `np.power`."""
+    if x.dtype.kind in "fc":
+        shortcuts = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
+        function = shortcuts.get(exponent)
+        return None if function is None else function(x)
+    is_square = type(exponent) is int and exponent == 2
+    return np.square(x) if is_square and not (x.dtype == BOOL and x.is_scalar) else None
 
 
 def _install_operators() -> None:

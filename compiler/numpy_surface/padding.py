@@ -7,12 +7,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..dtypes import is_inexact
+from ..dtypes import BOOL, INT64
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError, UnsupportedFunctionError
 from ..functions import broadcast_to, concatenate, convert, flip, multiply, slice_axis, subtract
 from ..ir import Shape, Value
 from ..symbolic_size import SymbolicSize, minimum
-from ..traced_array import TracedArray, as_size, as_value, contains_size, contains_traced
+from ..traced_array import (
+    TracedArray,
+    as_size,
+    as_value,
+    contains_size,
+    contains_traced,
+    plain_number,
+    written_value,
+)
 from .creation import new_array
 from .known_positions import take_known
 from .ranges import linspace
@@ -82,7 +90,14 @@ def pairs(given: Any, ndim: int) -> list[Pair]:
         table = np.broadcast_to(as_array(given), (ndim, 2))
         return [(table[axis, 0], table[axis, 1]) for axis in range(ndim)]
     try:
-        known = np.broadcast_to(np.array(given, object if contains_size(given) else None), (ndim, 2))
+        known = np.array(given, object if contains_size(given) else None)
+        if known.size in (1, 2) and known.shape != (
+            2,
+            1,
+        ):  # numbers of NumPy's, which wrap around where they are put
+            flat = known.ravel()
+            return [(flat[0], flat[-1])] * ndim
+        known = np.broadcast_to(known, (ndim, 2))
     except ValueError as error:
         raise ShapeError(f"np.pad: {error}") from None
     return [(low, high) for low, high in known.tolist()]
@@ -101,10 +116,14 @@ def _around(value: Value, axis: int, before: list[Value], behind: list[Value]) -
 
 def _constant(value: Value, axis: int, width: tuple[int, int], fill: Pair) -> Value:
     low, high = (
-        broadcast_to(convert(as_value(x, value.dtype), value.dtype), _line(value.shape, axis, count))
+        broadcast_to(convert(_border(x, value), value.dtype), _line(value.shape, axis, count))
         for x, count in zip(fill, width, strict=True)
     )
     return _around(value, axis, [low], [high])
+
+
+def _border(x: Any, value: Value) -> Value:
+    return written_value(plain_number(x, value.dtype), value.dtype)
 
 
 def _empty(value: Value, axis: int, width: tuple[int, int], option: Pair) -> Value:
@@ -150,7 +169,7 @@ def _statistic(function: Any, value: Value, axis: int, width: tuple[int, int], l
             raise ShapeError("stat_length of 0 yields no value for padding")
         part = slice_axis(value, count - used, count, axis) if at_end else slice_axis(value, 0, used, axis)
         border = function(new_array(part), axis=axis, keepdims=True)
-        if not is_inexact(value.dtype):
+        if value.dtype.kind in "iu":
             border = np.rint(border)
         borders.append(broadcast_to(convert(as_value(border), value.dtype), _line(value.shape, axis, many)))
     return _around(value, axis, [borders[0]], [borders[1]])
@@ -218,10 +237,15 @@ def _with_odd_images(value: Value, axis: int, low: int, high: int, skipped: int)
         (first, np.arange(low - 1 + skipped, skipped - 1, -1)),
         (last, np.arange(length - 1 - skipped, length - 1 - skipped - high, -1)),
     )
-    before, behind = (
-        subtract(multiply(edge, 2), take_known(value, positions, axis)) for edge, positions in images
-    )
+    before, behind = (_twice_less(edge, take_known(value, positions, axis)) for edge, positions in images)
     return _around(value, axis, [before], [behind])
+
+
+def _twice_less(edge: Value, entries: Value) -> Value:
+    """2·edge − entries, of booleans as integers, which have no difference of their own."""
+    if edge.dtype != BOOL:
+        return subtract(multiply(edge, 2), entries)
+    return convert(subtract(multiply(convert(edge, INT64), 2), convert(entries, INT64)), BOOL)
 
 
 _MODES: dict[str, Padding] = {

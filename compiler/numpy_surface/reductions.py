@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import BOOL, DType, is_complex
-from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ..functions import (
     broadcast_to,
     constant,
@@ -20,7 +20,6 @@ from ..functions import (
     nonzero_mask,
     real,
     reshape,
-    subtract,
     sum_,
     transpose,
 )
@@ -29,10 +28,10 @@ from ..functions import (
 )
 from ..ir import Shape, Value
 from ..trace import bind
-from ..traced_array import TracedArray, as_value, wrap
+from ..traced_array import TracedArray, as_value, plain_number, wrap, written_value
 from .axes import normalize_axes, normalize_axis
 from .registry import implements
-from .ufuncs import as_array, write_out
+from .ufuncs import apply, as_array, write_out
 
 NO_VALUE: Any = np._NoValue
 Axes = tuple[int, ...]
@@ -145,9 +144,14 @@ def accumulator(ufunc: Any, given: DType, dtype: Any, out: Any) -> DType:
         requested: DType = np.dtype(dtype)
         return requested
     if out is not None:
-        target = out[0] if isinstance(out, tuple) else out
-        return np.dtype(np.promote_types(given, target.dtype))
+        return np.dtype(np.promote_types(given, out_dtype(out)))
     return summed_dtype(ufunc, given)
+
+
+def out_dtype(out: Any) -> DType:
+    """The dtype of what is given as ``out=``, alone or in a tuple."""
+    dtype: DType = (out[0] if isinstance(out, tuple) else out).dtype
+    return dtype
 
 
 implements(np.sum)(_folded("sum", np.add, 0))
@@ -269,7 +273,11 @@ def _extremum(name: str, ufunc: Any) -> Any:
     ) -> TracedArray:
         x = as_value(a)
         axes = some_axes(axis, x.ndim)
-        start = None if initial is NO_VALUE else convert(as_value(initial, x.dtype), x.dtype)
+        start = (
+            None
+            if initial is NO_VALUE
+            else convert(written_value(plain_number(initial, x.dtype), x.dtype), x.dtype)
+        )
         if where is not True and where is not NO_VALUE:
             if start is None:
                 raise ShapeError(f"{name} with where= needs initial=: the mask may select nothing")
@@ -296,8 +304,9 @@ implements(np.min, np.amin)(_extremum("min", np.minimum))
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> TracedArray:
     x = as_value(a)
     axes = some_axes(axis, x.ndim)
-    result = subtract(extreme("max", x, axes), extreme("min", x, axes))
-    return deliver(result, out, x.shape, axes, keepdims)
+    top = deliver(extreme("max", x, axes), out, x.shape, axes, keepdims)
+    bottom = deliver(extreme("min", x, axes), None, x.shape, axes, keepdims)
+    return apply(np.subtract, top, bottom, out=out)  # type: ignore[no-any-return]
 
 
 def _index_of(name: str, extreme_name: str) -> Any:
@@ -318,6 +327,10 @@ def _index_of(name: str, extreme_name: str) -> Any:
             )
         else:
             found = bind(name, line, axis=last)
+        if out is not None and not np.can_cast(out_dtype(out), found.dtype, "safe"):
+            raise DTypeError(
+                f"out= of {name} must have a dtype that {found.dtype} holds, not {out_dtype(out)}"
+            )
         return deliver(found, out, x.shape, axes, keepdims)
 
     return reduction

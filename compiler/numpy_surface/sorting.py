@@ -231,8 +231,8 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Trac
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """The bin of each entry; bins rise or fall."""
     edges: Any = as_array(bins)
-    if is_complex(as_array(x).dtype):
-        raise DTypeError("digitize: x must be real, complex numbers have no order")
+    if is_complex(as_array(x).dtype) or is_complex(edges.dtype):
+        raise DTypeError("digitize: x and bins must be real, complex numbers have no order")
     if edges.ndim != 1:
         raise ShapeError("object of too small depth for desired array: bins must be one-dimensional")
     known = edges.concrete()

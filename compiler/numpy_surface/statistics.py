@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import FLOAT32, FLOAT64, DType, is_complex, is_inexact, real_dtype
-from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
+from ..dtypes import FLOAT32, FLOAT64, DType, is_complex, real_dtype
+from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ..functions import (
     add,
     broadcast_to,
@@ -18,7 +18,6 @@ from ..functions import (
     number,
     real,
     reshape,
-    sqrt,
     subtract,
     sum_,
 )
@@ -26,7 +25,19 @@ from ..ir import Value
 from ..symbolic_size import maximum as maximum_size
 from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes
-from .reductions import NO_VALUE, Axes, count_along, deliver, fold_all, keeps_axes, kept, masked, some_axes
+from .reductions import (
+    NO_VALUE,
+    Axes,
+    accumulator,
+    count_along,
+    deliver,
+    fold_all,
+    keeps_axes,
+    kept,
+    masked,
+    out_dtype,
+    some_axes,
+)
 from .registry import implements
 from .reshaping import broadcast_shape
 from .ufuncs import apply, as_array
@@ -46,7 +57,7 @@ def mean_dtypes(given: DType, dtype: Any) -> tuple[DType, DType]:
     """The dtype in which a mean adds up, and that of the mean."""
     if dtype is not None:
         chosen = np.dtype(dtype)
-        return chosen, chosen if is_inexact(chosen) else FLOAT64
+        return chosen, chosen
     if given.kind in "biu":
         return FLOAT64, FLOAT64
     if given.itemsize == 2:
@@ -54,29 +65,31 @@ def mean_dtypes(given: DType, dtype: Any) -> tuple[DType, DType]:
     return given, given
 
 
-def _kept_mean(x: Value, axes: Axes, where: Any, dtype: Any) -> Value:
-    """The mean over `axes`, which stay as axes of length 1."""
-    wide, result = mean_dtypes(x.dtype, dtype)
-    x = convert(x, wide)
-    total = kept(fold_all("sum", masked(x, where, 0), axes), x.shape, axes)
-    return divide_by_count(
-        convert(total, result if total.dtype.kind in "biu" else total.dtype), _count(x, where, axes), result
-    )
+def quotient(total: Value, count: Value, out: Any = None) -> Value:
+    """``total / count``, with the total in the dtype of ``out=`` if it is given.
 
-
-def divide_by_count(total: Value, count: Value, dtype: DType) -> Value:
-    """``total / count`` as `dtype`: one division in the dtype of the total."""
-    return convert(divide(total, convert(count, total.dtype)), dtype)
+    NumPy divides in a dtype that holds any count and casts back, also to integers.
+    """
+    if out is not None:
+        total = convert(total, out_dtype(out))
+    wide = FLOAT64 if total.dtype.kind in "biu" else FLOAT32 if total.dtype.itemsize == 2 else total.dtype
+    return divide(convert(total, wide), convert(count, wide))
 
 
 @implements(np.mean)
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *,
          where: Any = True) -> TracedArray:  # fmt: skip
-    x = as_value(a)
-    x = _spread_over(x, where)
+    x = _spread_over(as_value(a), where)
     axes = some_axes(axis, x.ndim)
-    result = _kept_mean(x, axes, where, dtype)
-    return deliver(_without(result, axes), out, x.shape, axes, keepdims)
+    wide, result = mean_dtypes(x.dtype, dtype)
+    averages = quotient(_total(x, wide, where, axes), _count(x, where, axes), out)
+    averages = convert(averages, result if out is None else out_dtype(out))
+    return deliver(_without(averages, axes), out, x.shape, axes, keepdims)
+
+
+def _total(x: Value, dtype: DType, where: Any, axes: Axes) -> Value:
+    """The sum over `axes`, which stay as axes of length 1."""
+    return kept(fold_all("sum", masked(convert(x, dtype), where, 0), axes), x.shape, axes)
 
 
 def _spread_over(x: Value, where: Any) -> Value:
@@ -116,23 +129,39 @@ def variance(
     ddof = one_ddof(ddof, correction)
     x = _spread_over(as_value(a), where)
     axes = some_axes(axis, x.ndim)
-    wide = np.dtype(dtype) if dtype is not None else FLOAT64 if x.dtype.kind in "biu" else x.dtype
-    x = convert(x, np.dtype(np.result_type(x.dtype, wide)))
+    wide = accumulator(np.add, FLOAT64 if x.dtype.kind in "biu" else x.dtype, dtype, None)
+    count = _count(x, where, axes)
     if mean is NO_VALUE:
-        total = kept(sum_(masked(convert(x, wide), where, 0), axes), x.shape, axes)
-        centre = divide_by_count(total, _count(x, where, axes), wide)
+        centre = convert(quotient(_total(x, wide, where, axes), count), wide)
     else:
         centre = as_value(mean)
-    apart = apply(np.subtract, wrap(x), wrap(centre)).value
-    if is_complex(apart.dtype):
-        squares = add(multiply(real(apart), real(apart)), multiply(imag(apart), imag(apart)))
-        wide = real_dtype(wide)
-    else:
-        squares = multiply(apart, apart)
-    total = kept(sum_(masked(convert(squares, wide), where, 0), axes), squares.shape, axes)
-    freedom = maximum(subtract(_count(x, where, axes), convert(as_value(ddof, FLOAT64), FLOAT64)), 0)
-    result = divide_by_count(total, freedom, wide)
-    return deliver(_without(sqrt(result) if root else result, axes), out, x.shape, axes, keepdims)
+    squares = _squared_size(x.dtype, apply(np.subtract, wrap(x), wrap(centre)).value)
+    narrow = real_dtype(wide) if is_complex(wide) and dtype is None else wide
+    total = _total(squares, narrow, where, axes)
+    freedom = maximum(subtract(count, convert(as_value(ddof, FLOAT64), FLOAT64)), 0)
+    variances = quotient(total, freedom, out)
+    result = _without(convert(variances, narrow if out is None else out_dtype(out)), axes)
+    if root:
+        is_array = out is not None or (keeps_axes(keepdims) and x.ndim > 0) or result.ndim > 0
+        result = _root(result, is_array)
+    return deliver(result, out, x.shape, axes, keepdims)
+
+
+def _squared_size(given: DType, x: Value) -> Value:
+    """|x|² of deviations; NumPy takes x² for those of real numbers, also from a complex mean."""
+    if is_complex(x.dtype) and given.kind not in "fiu":
+        return add(multiply(real(x), real(x)), multiply(imag(x), imag(x)))
+    return multiply(x, x)
+
+
+def _root(variances: Value, is_array: bool) -> Value:
+    """The square root, in the same dtype; NumPy casts to integers only where the result is a scalar."""
+    root: Value = apply(np.sqrt, wrap(variances)).value
+    if is_array and not np.can_cast(root.dtype, variances.dtype, "same_kind"):
+        raise DTypeError(
+            f"standard deviations of {variances.dtype} cannot be cast from {root.dtype}: give a floating dtype= or out="
+        )
+    return convert(root, variances.dtype)
 
 
 implements(np.var)(variance)

@@ -7,8 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..doubling import doubling_steps
-from ..dtypes import BOOL, INT64, Array, DType, is_complex
-from ..errors import ArgumentValueError, DTypeError, OutOfBoundsError, UnsupportedFunctionError
+from ..dtypes import BOOL, INT64, Array, DType, is_complex, is_inexact
+from ..errors import (
+    ArgumentValueError,
+    DTypeError,
+    OutOfBoundsError,
+    UnsupportedFunctionError,
+)
 from ..functions import broadcast_to, concatenate, constant, convert, expand_dims, full, slice_axis, where
 from ..functions import moveaxis as move_axis
 from ..ir import Value
@@ -291,51 +296,94 @@ def outer(ufunc: Any, x: Any, y: Any, **kwargs: Any) -> Any:
 
 
 @_method
-def at(ufunc: Any, target: Any, index: Any, operand: Any = None) -> None:
-    """Update in place, where an index that occurs twice counts twice."""
+def at(ufunc: Any, target: Any, index: Any, *operands: Any) -> None:
+    """Update in place, where an index that occurs twice counts twice.
+
+    As in NumPy, a Python number has its own dtype here, and each result is cast to the dtype of the array.
+    """
     array = target_of(target)
     items = index_items(index)
-    given = (array.dtype,) if operand is None else (array.dtype, as_value(operand, array.dtype).dtype)
-    result = loop_dtypes(ufunc, given, None, "same_kind")[-1]
+    updates = [as_value(operand) for operand in operands]
+    loop = loop_dtypes(ufunc, (array.dtype, *(update.dtype for update in updates)), None, "same_kind")
     if not any(isinstance(item, Value) for item in items):  # integers and slices: no place occurs twice
-        part: Any = array[index]
-        array[index] = apply(ufunc, part) if operand is None else apply(ufunc, part, operand)
+        array[index] = apply(ufunc, array[index], *map(wrap, updates))
         return
     mode = _SCATTERED.get(ufunc.__name__)
     unordered = is_complex(array.dtype) and mode in ("maximum", "minimum")
-    if mode is None or result != array.dtype or unordered:
-        _at_known_places(ufunc, array, items, operand)
+    if mode is None or unordered:
+        _at_known_places(
+            ufunc, array, items, updates, "only add, subtract, multiply, maximum and minimum do not"
+        )
         return
-    update = as_value(operand, array.dtype)
+    dtype = _scattered_dtype(ufunc, array.dtype, loop[0], *updates)
+    if dtype is None:
+        fix = (
+            f"it casts every result from {loop[0]} to {array.dtype}, so the order counts. Give updates of the array's "
+            f"own dtype: np.asarray(updates, np.{array.dtype})"
+        )
+        _at_known_places(ufunc, array, items, updates, fix)
+        return
+    update = convert(updates[0], dtype)
     if ufunc is np.subtract:
-        update = bind("negative", convert(update, array.dtype))
-    array.at_index(items, update, mode)
+        update = bind("negative", update)
+    if dtype == array.dtype:
+        array.at_index(items, update, mode)
+    else:
+        wide = wrap(convert(array.value, dtype), is_scalar=False)
+        wide.at_index(items, update, mode)
+        array.write(wide.value)
 
 
-def _at_known_places(ufunc: Any, array: TracedArray, items: list[Any], operand: Any) -> None:
+def _scattered_dtype(ufunc: Any, own: DType, loop: DType, update: Value) -> DType | None:
+    """The dtype in which all updates can be combined at once, or None if NumPy's cast after each makes a difference.
+
+    Integers wrap around in the narrow dtype as they do in the wide one, but their maximum does not.
+    """
+    if loop == own:
+        return own
+    integers = own.kind in "iu" and loop.kind in "iu"
+    fractions = is_inexact(own) and is_inexact(loop) and is_complex(own) == is_complex(loop)
+    if integers and ufunc in (np.add, np.subtract, np.multiply):
+        return own
+    if (integers or fractions) and _holds(own, require_trace().concrete(update)):
+        return own
+    return loop if fractions else None
+
+
+def _holds(dtype: DType, known: Array | None) -> bool:
+    """Whether the dtype has all of these numbers; False if they are not known."""
+    if known is None:
+        return False
+    with np.errstate(all="ignore"):
+        return np.array_equal(
+            known.astype(dtype).astype(known.dtype), known, equal_nan=is_inexact(known.dtype)
+        )
+
+
+def _at_known_places(
+    ufunc: Any, array: TracedArray, items: list[Any], operands: Sequence[Value], why: str
+) -> None:
     """Any ufunc, in rounds: round k updates the places that occur for the k-th time."""
-    known = [_known_item(item, ufunc) for item in items]
+    known = [_known_item(item, ufunc, why) for item in items]
     places = np.arange(operator.index(array.size)).reshape(array.shape)[tuple(known)]
     flat = np.ravel(places)
     flattened = wrap(bind("reshape", array.value, shape=(array.size,)), is_scalar=False)
-    updates = None if operand is None else np.ravel(np.broadcast_to(as_array(operand), places.shape))
+    updates = [np.ravel(np.broadcast_to(wrap(operand), places.shape)) for operand in operands]  # type: ignore[call-overload]
     rounds = _occurrence(flat)
     for number in range(int(rounds.max(initial=-1)) + 1):
         chosen = np.flatnonzero(rounds == number)
         at_places = flat[chosen]
-        extra = () if updates is None else (updates[chosen],)
-        flattened[at_places] = apply(ufunc, flattened[at_places], *extra)
+        flattened[at_places] = apply(ufunc, flattened[at_places], *(update[chosen] for update in updates))
     array.write(bind("reshape", flattened.value, shape=array.shape))
 
 
-def _known_item(item: Any, ufunc: Any) -> Any:
+def _known_item(item: Any, ufunc: Any, why: str) -> Any:
     if not isinstance(item, Value):
         return item
     known = require_trace().concrete(item)
     if known is None:
         raise UnsupportedFunctionError(
-            f"{ufunc.__name__}.at needs an index that is known while tracing; add, subtract, multiply, maximum and "
-            "minimum do not"
+            f"{ufunc.__name__}.at needs an index that is known while tracing: {why}"
         )
     return known
 

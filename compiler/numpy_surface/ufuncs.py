@@ -10,7 +10,7 @@ from ..adoption import adopt
 from ..dtypes import BOOL, DType, is_supported
 from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ..functions import broadcast_to, convert, full, where
-from ..ir import Constant, Shape, Value
+from ..ir import Shape, Value
 from ..memory_layout import Layout, dense, elementwise_layout, layout_of
 from ..op import all_ops
 from ..outside import Outside
@@ -63,6 +63,11 @@ def apply(
             "write it with NumPy functions of whole arrays"
         )
     operands, dtypes = resolve(ufunc, inputs, loop_signature(ufunc, dtype, signature), casting)
+    outs = out if isinstance(out, tuple) else (out,) * ufunc.nout
+    for target, found in zip(outs, dtypes[ufunc.nin :], strict=True):
+        if target is not None:
+            is_array = is_traced(target) or isinstance(target, (np.ndarray, Outside))
+            _refuse_cast(found, (target if is_array else target_of(target)).dtype, casting)
     result: Any
     if ufunc.signature is not None:
         result = _generalized(ufunc, operands, **gufunc_options)
@@ -73,7 +78,6 @@ def apply(
     else:
         result = wrap(_one_op(ufunc, operands))
     results: tuple[Any, ...] = result if ufunc.nout > 1 else (result,)
-    outs = out if isinstance(out, tuple) else (out,) * len(results)
     layouts = (
         layouts_of(inputs) if ufunc.signature is None else _layouts_of_stacks(ufunc, inputs, gufunc_options)
     )
@@ -106,8 +110,10 @@ def _is_numpys(ufunc: Any) -> bool:
 
 
 def _refuse_negative_power(x: Value, y: Value) -> None:
-    known = y.array if isinstance(y, Constant) else None
-    if x.dtype.kind == "i" and known is not None and (known < 0).any():
+    if x.dtype.kind != "i":
+        return
+    known = require_trace().concrete(y)
+    if known is not None and (known < 0).any():
         raise ArgumentValueError("integers to negative integer powers are not allowed: use a floating base")
 
 
@@ -288,10 +294,7 @@ def write_out(out: Any, result: TracedArray, mask: Any = True, casting: str = "s
     if isinstance(out, tuple):
         (out,) = out
     target = target_of(out)
-    if not np.can_cast(result.dtype, target.dtype, casting):  # type: ignore[arg-type]
-        raise DTypeError(
-            f"cannot cast the result from {result.dtype} to {target.dtype} with casting rule {casting!r}"
-        )
+    _refuse_cast(result.dtype, target.dtype, casting)
     value = result.value
     joint = joint_shape(value.shape, target.shape)
     if len(value.shape) > target.ndim or joint is None or joint != target.shape:
@@ -303,6 +306,11 @@ def write_out(out: Any, result: TracedArray, mask: Any = True, casting: str = "s
         value = where(as_mask(mask), value, target.value)
     target.write(value)
     return target
+
+
+def _refuse_cast(found: DType, target: DType, casting: str) -> None:
+    if not np.can_cast(found, target, casting):  # type: ignore[arg-type]
+        raise DTypeError(f"cannot cast the result from {found} to {target} with casting rule {casting!r}")
 
 
 def target_of(x: Any) -> TracedArray:

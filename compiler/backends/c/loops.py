@@ -2,10 +2,10 @@
 
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...affine import Affine, Variable, is_one, of
-from ...dtypes import kind, real_dtype
+from ...dtypes import DType, is_inexact, kind, real_dtype
 from ...ir import Call, Location
 from ...loops.building import MOST_COLUMNS, PART
 from ...loops.nest import (
@@ -80,6 +80,8 @@ class Writer:
     """How those gather of which a chunk has a part."""
     is_repeated: bool = False
     """Whether what is written now is in a loop."""
+    narrowed: set[str] = field(default_factory=set[str])
+    """The locals that a conversion has rounded to fewer bits."""
 
     def line(self, text: str) -> None:
         self.lines.append(f"{INDENT * self.depth}{text}" if text else "")
@@ -172,7 +174,19 @@ class Writer:
 
     def let(self, let: Let) -> None:
         self.comment(let.call)
-        self.line(f"const {c_type(let.local.dtype)} {let.local.name} = {bare(self.text(let.expression))};")
+        name, value = let.local.name, let.expression
+        if isinstance(value, Apply) and value.call.op == "convert":
+            (given,) = value.operands
+            if is_narrower(let.local.dtype, given.dtype):
+                self.narrowed.add(name)
+            elif isinstance(given, Local) and given.name in self.narrowed:
+                value = replace(value, operands=(self.rounded(given, f"{name}_rounded"),))
+        self.line(f"const {c_type(let.local.dtype)} {name} = {bare(self.text(value))};")
+
+    def rounded(self, local: Local, name: str) -> Local:
+        """A copy in memory of what was rounded: GCC 12 drops the rounding of vectors that are widened right after."""
+        self.line(f"const volatile {c_type(local.dtype)} {name} = {local.name};")
+        return Local(name, local.dtype)
 
     def choose(self, choice: Choose) -> None:
         conditions = " && ".join(condition_text(condition) for condition in choice.conditions)
@@ -338,7 +352,7 @@ class Writer:
         searches = [s for s in loop.body if isinstance(s, Accumulate) and is_search(s.accumulator)]
         searches = [s for s in searches if s.accumulator in in_blocks]
         for search in searches:
-            self.keep(search, loop.variable, low, min(map(longest, in_blocks)))
+            self.keep(search, loop, low, min(map(longest, in_blocks)))
         self.blocks |= set(in_blocks)
         self.turns(loop, low, end, gathered, is_any=is_any)
         self.blocks -= set(in_blocks)
@@ -351,10 +365,10 @@ class Writer:
         for search in searches:
             self.find(search, loop.variable, low, end)
 
-    def keep(self, search: Accumulate, variable: Variable, low: str, most: int) -> None:
-        """Memory for the numbers of a block that will be searched, if they are not in memory."""
-        accumulator = search.accumulator
-        if isinstance(search.expression, Load):
+    def keep(self, search: Accumulate, loop: Loop, low: str, most: int) -> None:
+        """Memory for the numbers of a block that will be searched, unless a second loop can load them again."""
+        accumulator, variable = search.accumulator, loop.variable
+        if can_load_again(search.expression, loop):
             self.searched.pop(accumulator, None)
             return
         extent = variable.extent
@@ -457,6 +471,20 @@ def condition_text(condition: Condition) -> str:
 def operand(text: str) -> str:
     """An expression behind any operator."""
     return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def is_narrower(dtype: DType, other: DType) -> bool:
+    """Whether a conversion from the other dtype rounds."""
+    both = is_inexact(dtype) and is_inexact(other)
+    return both and real_dtype(dtype).itemsize < real_dtype(other).itemsize
+
+
+def can_load_again(expression: Expression, loop: Loop) -> bool:
+    """Whether a number lies in memory, at a place that the body of the loop does not compute."""
+    if not isinstance(expression, Load):
+        return False
+    computed = {s.local.name for s in statements(loop.body) if isinstance(s, Let | Choose)}
+    return not any(variable.name in computed for variable in expression.place.variables)
 
 
 def may_be_short(loop: Loop) -> bool:

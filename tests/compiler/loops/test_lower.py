@@ -1,5 +1,7 @@
 """Loop nests compute what the graphs mean that they are made of, and have the form that is fast."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,12 +15,12 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
 from tracemill.compiler.dtypes import FLOAT64, INT64, is_inexact
-from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.ir import ArrayType, Graph, Value
 from tracemill.compiler.kernel import is_elementwise, is_loop_call
 from tracemill.compiler.loops.lower import lower
-from tracemill.compiler.loops.nest import Let, Loop, Nest, Row, Store
+from tracemill.compiler.loops.nest import Block, Let, Loop, Nest, Row, Statement, Store
 from tracemill.compiler.loops.walk import accumulated, statements, used
-from tracemill.compiler.trace import bind, evaluate
+from tracemill.compiler.trace import Builder, bind, evaluate, recording
 
 
 def fits(graph: Graph) -> bool:
@@ -267,3 +269,20 @@ def test_iota_is_the_place_itself() -> None:
     assert "f64(i)" in str(nest)
     found = Run(lower(recorded(lambda: fn.iota(5, INT64))), []).outputs
     np.testing.assert_array_equal(found[0], np.arange(5))
+
+
+def test_columns_are_gathered_once_and_not_for_every_row() -> None:
+    x = Value(ArrayType(FLOAT64, (20, 6)))
+    with recording(Builder()) as builder:
+        is_largest = fn.equal(x, fn.expand_dims(bind("max", x, axes=(0,)), 0))
+        last = bind("argmax", fn.transpose(is_largest, (1, 0)), axis=1)
+    nest = lower(Graph("last", (x,), tuple(builder.calls), (last,)))
+    depths = [depth for depth, loop in nested_loops(nest.body) if isinstance(loop, Loop)]
+    assert max(depths) == 2
+
+
+def nested_loops(body: Block, depth: int = 1) -> Iterator[tuple[int, Statement]]:
+    for statement in body:
+        yield depth, statement
+        if isinstance(statement, Loop):
+            yield from nested_loops(statement.body, depth + 1)
