@@ -7,7 +7,7 @@ import numpy as np
 
 from ..dtypes import BOOL, is_complex, is_inexact
 from ..errors import ArgumentTypeError, ConcretizationError, DTypeError
-from ..functions import elementwise, make_complex
+from ..functions import make_complex
 from ..trace import bind
 from ..traced_array import TracedArray, wrap
 from .reductions import NO_VALUE, deliver
@@ -168,14 +168,14 @@ def sinc(x: Any) -> TracedArray:
 
 @implements(np.i0)
 def i0(x: Any) -> Any:
-    """The modified Bessel function of order 0: its scaled form times e^|x|."""
+    """The modified Bessel function of order 0."""
     array: Any = as_array(x)
     if is_complex(array.dtype):
         raise ArgumentTypeError("i0 not supported for complex values")
     if not is_inexact(array.dtype):
         array = array.astype(float)
-    return bessel_i0(array)
+    return bessel_i(array, 0)
 
 
-def bessel_i0(x: Any) -> Any:
-    return wrap(elementwise("i0e", x.value)) * np.exp(np.abs(x))
+def bessel_i(x: Any, order: int) -> Any:
+    return wrap(bind("bessel_i", x.value, order=order))

@@ -7,7 +7,7 @@ import numpy as np
 from ..dtypes import is_complex, is_inexact
 from ..errors import ArgumentValueError
 from ..traced_array import TracedArray
-from .reductions import NO_VALUE, deliver, keeps_axes
+from .reductions import NO_VALUE, deliver, keeps_axes, root_of_squares
 from .registry import implements
 from .statistics import one_ddof
 from .ufuncs import as_array
@@ -137,7 +137,7 @@ def _variance(
     freedom = np.reshape(count, total.shape) - ddof
     result: Any = total / np.where(freedom > 0, freedom, 0).astype(total.dtype)
     result = np.where(freedom > 0, result, np.asarray(np.nan, result.dtype))
-    return deliver((np.sqrt(result) if root else result).value, out)
+    return deliver(root_of_squares(result.value) if root else result.value, out)
 
 
 implements(np.nanvar)(_variance)

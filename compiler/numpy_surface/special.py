@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import DTypeError
-from ..functions import elementwise
 from ..trace import bind
 from ..traced_array import TracedArray, wrap
-from .mathematics import bessel_i0
+from .mathematics import bessel_i
 from .ufuncs import BY_NAME
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -291,12 +290,12 @@ def pseudo_huber(delta: Any, r: Any) -> Any:
 
 @_special("i0")
 def i0(x: TracedArray) -> Any:
-    return bessel_i0(x)
+    return bessel_i(x, 0)
 
 
 @_special("i1", wide=True)
 def i1(x: TracedArray) -> Any:
-    return wrap(elementwise("i1e", x.value)) * np.exp(np.abs(x))
+    return bessel_i(x, 1)
 
 
 @_special("round")

@@ -18,7 +18,6 @@ from ..functions import (
     number,
     real,
     reshape,
-    sqrt,
     subtract,
     sum_,
 )
@@ -26,7 +25,18 @@ from ..ir import Value
 from ..symbolic_size import maximum as maximum_size
 from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes
-from .reductions import NO_VALUE, Axes, count_along, deliver, fold_all, keeps_axes, kept, masked, some_axes
+from .reductions import (
+    NO_VALUE,
+    Axes,
+    count_along,
+    deliver,
+    fold_all,
+    keeps_axes,
+    kept,
+    masked,
+    root_of_squares,
+    some_axes,
+)
 from .registry import implements
 from .reshaping import broadcast_shape
 from .ufuncs import apply, as_array
@@ -112,7 +122,10 @@ def variance(
     correction: Any = NO_VALUE,
     root: bool = False,
 ) -> TracedArray:
-    """The mean of |x − mean|², dividing by the count less ``ddof``; its square root for `root`."""
+    """The mean of |x − mean|², dividing by the count less ``ddof``; its square root for `root`.
+
+    Where all entries are equal, the root has derivatives 0, as norms have at 0.
+    """
     ddof = one_ddof(ddof, correction)
     x = _spread_over(as_value(a), where)
     axes = some_axes(axis, x.ndim)
@@ -132,7 +145,7 @@ def variance(
     total = kept(sum_(masked(convert(squares, wide), where, 0), axes), squares.shape, axes)
     freedom = maximum(subtract(_count(x, where, axes), convert(as_value(ddof, FLOAT64), FLOAT64)), 0)
     result = divide_by_count(total, freedom, wide)
-    return deliver(_without(sqrt(result) if root else result, axes), out, x.shape, axes, keepdims)
+    return deliver(_without(root_of_squares(result) if root else result, axes), out, x.shape, axes, keepdims)
 
 
 implements(np.var)(variance)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import real_dtype
-from ..functions import add, conjugate, convert, divide, multiply, reciprocal, subtract
+from ..functions import add, conjugate, convert, divide, equal, multiply, reciprocal, subtract, where
 from ..ir import ArrayType, Value
 from ..matrix_stacks import (
     adjoint,
@@ -66,13 +66,17 @@ def _polar_factor_numpy(x: Any) -> Any:
 
 def _polar_factor_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value]) -> Value:
     """With X = U Σ Vᴴ and C = Uᴴ dX V: U K Vᴴ with Kᵢⱼ = (C − Cᴴ)ᵢⱼ / (σᵢ + σⱼ), and where X is tall or wide,
-    (1 − U Uᴴ) dX V Σ⁻¹ Vᴴ or U Σ⁻¹ Uᴴ dX (1 − V Vᴴ)."""
+    (1 − U Uᴴ) dX V Σ⁻¹ Vᴴ or U Σ⁻¹ Uᴴ dX (1 − V Vᴴ).
+
+    What would be divided by 0 is 0, as if that sum of singular values were infinite: where two are 0 there is no
+    derivative, and 0 is the choice made for all norms.
+    """
     (x,), (dx,) = inputs, tangents
     u, s, vh = bind_all("svd", x, full_matrices=False)
     rows, columns = dx.shape[-2:]
-    across, values = matmul(dx, adjoint(vh)), convert(s, dx.dtype)
+    across, values = matmul(dx, adjoint(vh)), convert(_infinite_at_0(s), dx.dtype)
     change = matmul(adjoint(u), across)
-    weights = convert(reciprocal(add(as_columns(s), as_rows(s))), dx.dtype)
+    weights = convert(reciprocal(_infinite_at_0(add(as_columns(s), as_rows(s)))), dx.dtype)
     turn = multiply(weights, subtract(change, adjoint(change)))
     if rows > columns:
         outside = divide(subtract(across, matmul(u, change)), as_rows(values))
@@ -82,6 +86,10 @@ def _polar_factor_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tup
         down = matmul(adjoint(u), dx)
         moved = add(moved, divide(subtract(down, matmul(change, vh)), as_columns(values)))
     return matmul(u, moved)
+
+
+def _infinite_at_0(sums: Value) -> Value:
+    return where(equal(sums, 0), np.inf, sums)
 
 
 register(
