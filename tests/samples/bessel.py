@@ -52,7 +52,9 @@ SAMPLES: tuple[Sample, ...] = (
         )
     ),
     *(
-        Sample(op, ((10,),), "f64", {"order": lowest + 1}, ORDINARY_EDGES, **more, signed_zeros=False, ulps=1000)
+        Sample(
+            op, ((10,),), "f64", {"order": lowest + 1}, ORDINARY_EDGES, **more, signed_zeros=False, ulps=1000
+        )
         for op, more, lowest in ORDERS
     ),
 )
