@@ -160,9 +160,7 @@ def sinc(x: Any) -> TracedArray:
     """sin(πx) / (πx), 1 at 0."""
     array: Any = as_array(x)
     if is_complex(array.dtype):
-        y = np.pi * array
-        safe = np.where(y == 0, 1, y)
-        return np.where(y == 0, 1, np.sin(safe) / safe)  # type: ignore[return-value]
+        return wrap(bind("sin_quotient", (np.pi * array).value, order=0))
     return wrap(bind("sinc", (array if is_inexact(array.dtype) else array.astype(float)).value, order=0))
 
 

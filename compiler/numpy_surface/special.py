@@ -219,12 +219,9 @@ def _relative_entropy(x: Any, y: Any, inside: Callable[[Any, Any], Any], at_zero
 
 
 @_special("exprel")
-def exprel(x: Any) -> Any:
+def exprel(x: TracedArray) -> Any:
     """(e^x − 1) / x, 1 at 0."""
-    zero = x == 0
-    safe = np.where(zero, 1, x)
-    value = np.where(zero, 1 + x / 2, np.expm1(safe) / safe)
-    return np.where(x == np.inf, x, value)
+    return _op("exprel", x, order=0)
 
 
 @_special("exp10")
@@ -247,25 +244,17 @@ def powm1(x: Any, y: Any) -> Any:
 @_special("boxcox", wide=True)
 def boxcox(x: Any, power: Any) -> Any:
     """(x^power − 1) / power, and log(x) at power 0."""
-    return _box_cox(np.log(x), power)
+    return _op("expm1_over", np.log(x), power)
 
 
 @_special("boxcox1p", wide=True)
 def boxcox1p(x: Any, power: Any) -> Any:
-    return _box_cox(np.log1p(x), power)
-
-
-def _box_cox(logarithm: Any, power: Any) -> Any:
-    zero = power == 0
-    safe = np.where(zero, 1, power)
-    return np.where(zero, logarithm, np.expm1(safe * logarithm) / safe)
+    return _op("expm1_over", np.log1p(x), power)
 
 
 @_special("inv_boxcox", wide=True)
-def inv_boxcox(y: Any, power: Any) -> Any:
-    zero = power == 0
-    safe = np.where(zero, 1, power)
-    return np.where(zero, np.exp(y), np.exp(np.log1p(safe * y) / safe))
+def inv_boxcox(y: TracedArray, power: TracedArray) -> Any:
+    return np.exp(_op("log1p_over", y, power))
 
 
 @_special("huber")
