@@ -15,7 +15,7 @@ from tracemill.compiler.errors import DTypeError
 
 QUOTIENTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "exprel": ("f", lambda x: mp.hyp1f1(1, 2, x)),
-    "log1prel": ("f", lambda x: mp.hyp2f1(1, 1, 2, -x)),
+    "log1prel": ("f", lambda x: mp.log1p(x) / x),
     "sin_quotient": ("fc", lambda x: mp.hyp0f1(1.5, -x * x / 4)),
 }
 
