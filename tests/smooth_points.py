@@ -283,8 +283,8 @@ SPECIAL = [
     *unary("i1e", special.i1e, lambda x: mp.exp(-abs(x)) * mp.besseli(1, x), 1e-8, -1e-4, 7.9),
     *unary("j0", special.j0, lambda x: mp.besselj(0, x), 0.0, 1e-8, -1e-4, 0.5, 2.9, 3.1, -9.0, 30.0),
     *unary("j1", special.j1, lambda x: mp.besselj(1, x), 0.0, 1e-8, -1e-4, 0.5, 3.9, 4.1, -9.0, 30.0),
-    *unary("y0", special.y0, lambda x: mp.bessely(0, x), 1e-3, 1.0, 9.0),
-    *unary("y1", special.y1, lambda x: mp.bessely(1, x), 1e-3, 1.0, 9.0),
+    *unary("y0", special.y0, lambda x: mp.bessely(0, x), 1.0),
+    *unary("y1", special.y1, lambda x: mp.bessely(1, x), 1.0),
     *unary(
         "kaiser",
         lambda b: np.sum(np.kaiser(4, b) * [1.0, 2, 3, 4]),
