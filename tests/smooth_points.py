@@ -49,6 +49,16 @@ def _sinc(x: Any) -> Any:
     return mpmath.rgamma(1 + x) * mpmath.rgamma(1 - x)
 
 
+def _y(order: int, x: Any) -> Any:
+    """Y₀ or Y₁ by DLMF 10.8.1; mpmath's own function takes a limit in the order, which takes long."""
+    total, term, harmonic = mp.mpf(0), (x / 2) ** order, mp.mpf(0)
+    for k in range(40):
+        total += term * (2 * harmonic + (mp.mpf(1) / (k + 1) if order else 0) - 2 * mp.euler)
+        harmonic += mp.mpf(1) / (k + 1)
+        term *= -x * x / 4 / ((k + 1) * (k + 1 + order))
+    return (2 * mp.log(x / 2) * mp.besselj(order, x) - (2 / x if order else 0) - total) / mp.pi
+
+
 def _power_minus_one(x: Any) -> Any:
     """(e^x − 1) / x as a hypergeometric function."""
     return mpmath.hyp1f1(1, 2, x)
@@ -283,8 +293,8 @@ SPECIAL = [
     *unary("i1e", special.i1e, lambda x: mp.exp(-abs(x)) * mp.besseli(1, x), 1e-8, -1e-4, 7.9),
     *unary("j0", special.j0, lambda x: mp.besselj(0, x), 0.0, 1e-8, -1e-4, 0.5, 2.9, 3.1, -9.0, 30.0),
     *unary("j1", special.j1, lambda x: mp.besselj(1, x), 0.0, 1e-8, -1e-4, 0.5, 3.9, 4.1, -9.0, 30.0),
-    *unary("y0", special.y0, lambda x: mp.bessely(0, x), 1.0),
-    *unary("y1", special.y1, lambda x: mp.bessely(1, x), 1.0),
+    *unary("y0", special.y0, lambda x: _y(0, x), 1e-3, 1.0),
+    *unary("y1", special.y1, lambda x: _y(1, x), 1e-3, 1.0),
     *unary(
         "kaiser",
         lambda b: np.sum(np.kaiser(4, b) * [1.0, 2, 3, 4]),
