@@ -73,11 +73,15 @@ def logsumexp(x: Any, axis: Axis = None, b: Any = None, keepdims: bool = False) 
 
 
 def _weighted(x: Any, b: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    x = np.where(b == 0, np.full_like(x, -math.inf), x)
-    top = np.max(x, axis=axes, keepdims=True, initial=-math.inf)
+    nothing = np.full_like(x, -math.inf)
+    top = np.max(np.where(b == 0, nothing, x), axis=axes, keepdims=True, initial=-math.inf)
     top = np.where(np.isfinite(top), top, np.zeros_like(top))
+    # An entry of weight 0 keeps its exponential, which is the derivative by its weight, as far as that is finite.
+    x = np.where((b == 0) & ~np.isfinite(x), nothing, x)
+    largest = {"float16": 10.0, "float64": 700.0}.get(x.dtype.name, 80.0)
     with np.errstate(divide="ignore"):
-        total = np.log(np.sum(b * np.exp(x - top), axis=axes, keepdims=True)) + top
+        weighted = b * np.exp(np.minimum(x - top, largest))
+        total = np.log(np.sum(weighted, axis=axes, keepdims=True)) + top
     return total if keepdims else np.squeeze(total, axis=axes)[()]
 
 

@@ -103,11 +103,18 @@ def clip(x: TracedArray, low: TracedArray, high: TracedArray) -> Any:
 
 @implements_ufunc(np.modf)
 def modf(x: TracedArray) -> Pair:
-    """Fraction and whole part, both with the sign of x; an infinity has the fraction 0."""
-    whole = elementwise("trunc", x.value)
-    infinite = elementwise("isinf", x.value)
-    fraction = where(infinite, 0, subtract(x.value, where(infinite, 0, whole)))
-    return wrap(elementwise("copysign", fraction, x.value)), wrap(whole)
+    """Fraction and whole part, both with the sign of x; an infinity has the fraction 0.
+
+    Not by `copysign`, which has derivative 0 at 0, where the fraction is x itself.
+    """
+    value = x.value
+    whole = elementwise("trunc", value)
+    infinite = elementwise("isinf", value)
+    finite = where(infinite, 0, value)
+    whole_of_finite = where(infinite, 0, whole)
+    below = bind("negative", subtract(whole_of_finite, finite))
+    fraction = where(elementwise("signbit", value), below, subtract(finite, whole_of_finite))
+    return wrap(fraction), wrap(whole)
 
 
 class _Layout:

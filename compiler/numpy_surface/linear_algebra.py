@@ -11,7 +11,7 @@ from ..functions import convert
 from ..trace import bind
 from ..traced_array import as_value, wrap
 from .axes import normalize_axis
-from .reductions import accumulator, deliver
+from .reductions import accumulator, deliver, root_of_squares
 from .registry import implements
 from .ufuncs import as_array
 
@@ -21,9 +21,8 @@ def _squares(x: Any) -> Any:
 
 
 def _length(squares: Any) -> Any:
-    """The root of a sum of squares. Its derivative at 0 is 0, the least of its subgradients."""
-    is_zero = squares == 0
-    return np.sqrt(np.where(is_zero, 1, squares)) * ~is_zero
+    """The root of a sum of squares. Its derivatives at 0 are 0; that is the least of its subgradients."""
+    return wrap(root_of_squares(squares.value))
 
 
 def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
@@ -41,8 +40,14 @@ def _vector_norm(x: Any, order: Any, axis: Any, keepdims: bool) -> Any:
         return np.sum((x != 0).astype(size.dtype), axis=axis, keepdims=keepdims)
     if order == 1:
         return np.sum(size, axis=axis, keepdims=keepdims)
-    total = np.sum(size**order, axis=axis, keepdims=keepdims)
-    return total ** np.reciprocal(np.asarray(order, total.dtype))[()]
+    is_even = order % 2 == 0 and order > 0 and x.dtype.kind != "c"
+    # An even power is smooth where an entry is 0, its size is not.
+    total = np.sum((x if is_even else size) ** order, axis=axis, keepdims=keepdims)
+    exponent = np.reciprocal(np.asarray(order, total.dtype))[()]
+    if order < 0:
+        return total**exponent
+    is_zero = total == 0
+    return np.where(is_zero, 0, np.where(is_zero, 1, total) ** exponent)
 
 
 def _matrix_norm(x: Any, order: Any, axes: tuple[int, int], keepdims: bool) -> Any:

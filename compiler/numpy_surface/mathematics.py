@@ -7,7 +7,7 @@ import numpy as np
 
 from ..dtypes import BOOL, is_complex, is_inexact
 from ..errors import ArgumentTypeError, ConcretizationError, DTypeError
-from ..functions import elementwise, make_complex
+from ..functions import make_complex
 from ..trace import bind
 from ..traced_array import TracedArray, wrap
 from .reductions import NO_VALUE, deliver
@@ -163,22 +163,20 @@ def sinc(x: Any) -> TracedArray:
     """sin(πx) / (πx), 1 at 0."""
     array: Any = as_array(x)
     if is_complex(array.dtype):
-        y = np.pi * array
-        safe = np.where(y == 0, 1, y)
-        return np.where(y == 0, 1, np.sin(safe) / safe)  # type: ignore[return-value]
+        return wrap(bind("sin_quotient", (np.pi * array).value, order=0))
     return wrap(bind("sinc", (array if is_inexact(array.dtype) else array.astype(float)).value, order=0))
 
 
 @implements(np.i0)
 def i0(x: Any) -> Any:
-    """The modified Bessel function of order 0: its scaled form times e^|x|."""
+    """The modified Bessel function of order 0."""
     array: Any = as_array(x)
     if is_complex(array.dtype):
         raise ArgumentTypeError("i0 not supported for complex values")
     if not is_inexact(array.dtype):
         array = array.astype(float)
-    return wrap(bessel_i0(array).value, is_scalar=False)
+    return wrap(bessel_i(array, 0).value, is_scalar=False)
 
 
-def bessel_i0(x: Any) -> Any:
-    return wrap(elementwise("i0e", x.value)) * np.exp(np.abs(x))
+def bessel_i(x: Any, order: int) -> Any:
+    return wrap(bind("bessel_i", x.value, order=order))

@@ -9,7 +9,7 @@ from ..errors import ArgumentValueError, DTypeError
 from ..functions import convert
 from ..ir import Value
 from ..traced_array import TracedArray, wrap
-from .reductions import NO_VALUE, deliver, keeps_axes, out_dtype
+from .reductions import NO_VALUE, deliver, keeps_axes, out_dtype, root_of_squares
 from .registry import implements
 from .statistics import one_ddof, quotient
 from .ufuncs import as_array
@@ -157,7 +157,7 @@ def _variance(
     variances = _quotient(total.value, np.where(freedom > 0, freedom, 0).value, out)
     result: Any = wrap(convert(variances, total.dtype if out is None else out_dtype(out)))
     result = np.where(freedom > 0, result, np.asarray(np.nan, result.dtype))
-    return deliver((np.sqrt(result) if root else result).value, out)
+    return deliver(root_of_squares(result.value) if root else result.value, out)
 
 
 implements(np.nanvar)(_variance)

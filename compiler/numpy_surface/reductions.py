@@ -95,6 +95,13 @@ def masked(x: Value, where: Any, fill: complex) -> Value:
     return choose(mask, x, constant(fill, x.dtype))
 
 
+def root_of_squares(squares: Value) -> Value:
+    """The root of a sum of squares, in which 0 is masked: all derivatives there are 0 instead of infinite or NaN."""
+    is_zero = equal(squares, 0)
+    root = elementwise("sqrt", choose(is_zero, 1, squares))
+    return elementwise("multiply", root, convert(elementwise("logical_not", is_zero), root.dtype))
+
+
 # ---- sums and products -------------------------------------------------------------------------------
 
 

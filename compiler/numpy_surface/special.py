@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..errors import DTypeError
-from ..functions import elementwise
 from ..trace import bind
 from ..traced_array import TracedArray, wrap
-from .mathematics import bessel_i0
+from .mathematics import bessel_i
 from .ufuncs import BY_NAME
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -220,12 +219,9 @@ def _relative_entropy(x: Any, y: Any, inside: Callable[[Any, Any], Any], at_zero
 
 
 @_special("exprel")
-def exprel(x: Any) -> Any:
+def exprel(x: TracedArray) -> Any:
     """(e^x − 1) / x, 1 at 0."""
-    zero = x == 0
-    safe = np.where(zero, 1, x)
-    value = np.where(zero, 1 + x / 2, np.expm1(safe) / safe)
-    return np.where(x == np.inf, x, value)
+    return _op("exprel", x, order=0)
 
 
 @_special("exp10")
@@ -248,25 +244,17 @@ def powm1(x: Any, y: Any) -> Any:
 @_special("boxcox", wide=True)
 def boxcox(x: Any, power: Any) -> Any:
     """(x^power − 1) / power, and log(x) at power 0."""
-    return _box_cox(np.log(x), power)
+    return _op("expm1_over", np.log(x), power)
 
 
 @_special("boxcox1p", wide=True)
 def boxcox1p(x: Any, power: Any) -> Any:
-    return _box_cox(np.log1p(x), power)
-
-
-def _box_cox(logarithm: Any, power: Any) -> Any:
-    zero = power == 0
-    safe = np.where(zero, 1, power)
-    return np.where(zero, logarithm, np.expm1(safe * logarithm) / safe)
+    return _op("expm1_over", np.log1p(x), power)
 
 
 @_special("inv_boxcox", wide=True)
-def inv_boxcox(y: Any, power: Any) -> Any:
-    zero = power == 0
-    safe = np.where(zero, 1, power)
-    return np.where(zero, np.exp(y), np.exp(np.log1p(safe * y) / safe))
+def inv_boxcox(y: TracedArray, power: TracedArray) -> Any:
+    return np.exp(_op("log1p_over", y, power))
 
 
 @_special("huber")
@@ -291,12 +279,12 @@ def pseudo_huber(delta: Any, r: Any) -> Any:
 
 @_special("i0")
 def i0(x: TracedArray) -> Any:
-    return bessel_i0(x)
+    return bessel_i(x, 0)
 
 
 @_special("i1", wide=True)
 def i1(x: TracedArray) -> Any:
-    return wrap(elementwise("i1e", x.value)) * np.exp(np.abs(x))
+    return bessel_i(x, 1)
 
 
 @_special("round")

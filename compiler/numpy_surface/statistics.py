@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import FLOAT32, FLOAT64, DType, is_complex, real_dtype
+from ..dtypes import FLOAT32, FLOAT64, DType, is_complex, is_inexact, real_dtype
 from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ..functions import (
     add,
@@ -36,6 +36,7 @@ from .reductions import (
     kept,
     masked,
     out_dtype,
+    root_of_squares,
     some_axes,
 )
 from .registry import implements
@@ -125,7 +126,10 @@ def variance(
     correction: Any = NO_VALUE,
     root: bool = False,
 ) -> TracedArray:
-    """The mean of |x − mean|², dividing by the count less ``ddof``; its square root for `root`."""
+    """The mean of |x − mean|², dividing by the count less ``ddof``; its square root for `root`.
+
+    Where all entries are equal, the root has derivatives 0, as norms have at 0.
+    """
     ddof = one_ddof(ddof, correction)
     x = _spread_over(as_value(a), where)
     axes = some_axes(axis, x.ndim)
@@ -156,7 +160,8 @@ def _squared_size(given: DType, x: Value) -> Value:
 
 def _root(variances: Value, is_array: bool) -> Value:
     """The square root, in the same dtype; NumPy casts to integers only where the result is a scalar."""
-    root: Value = apply(np.sqrt, wrap(variances)).value
+    exact = not is_inexact(variances.dtype)
+    root = apply(np.sqrt, wrap(variances)).value if exact else root_of_squares(variances)
     if is_array and not np.can_cast(root.dtype, variances.dtype, "same_kind"):
         raise DTypeError(
             f"standard deviations of {variances.dtype} cannot be cast from {root.dtype}: give a floating dtype= or out="

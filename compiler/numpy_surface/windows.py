@@ -10,7 +10,7 @@ from ..interception import intercepts
 from ..symbolic_size import is_symbolic_shape
 from ..traced_array import as_size, is_traced
 from .creation import arange, intercepts_constants, new_array
-from .mathematics import bessel_i0
+from .mathematics import bessel_i
 from .registry import implements
 from .ufuncs import as_array
 
@@ -44,4 +44,4 @@ def kaiser(M: Any, beta: Any) -> Any:
     half: Any = (length - 1) / 2.0
     bend = np.sqrt(1 - ((arange(length) - half) / half) ** 2.0)
     shape: Any = as_array(beta).astype(float)
-    return bessel_i0(shape * bend) / bessel_i0(shape)
+    return bessel_i(shape * bend, 0) / bessel_i(shape, 0)

@@ -30,7 +30,7 @@ from ..functions import (
 from ..functions import (
     elementwise as call,
 )
-from ..ir import Value
+from ..ir import Constant, Value
 from ..op import Linear, Op, TransposeRule, not_linear
 from .elementwise import Derivative, elementwise, identity, transpose_of, ufunc, ufunc_spelling
 
@@ -114,9 +114,14 @@ _binary("fmod", lambda out, x, y: 1, lambda out, x, y: negative(call("trunc", di
 
 
 def _power_dx(out: Value, x: Value, y: Value) -> Value:
-    """y·x^(y−1), and 0 where y = 0, also at x = 0."""
-    constant_power = equal(y, 0)
-    return where(constant_power, 0, multiply(y, power(x, subtract(where(constant_power, 1, y), 1))))
+    """y·x^(y−1), and 0 at x = y = 0, where x^(y−1) is infinite.
+
+    Nothing else is masked: a mask on y = 0 would hide that the derivative changes with y there.
+    """
+    if isinstance(y, Constant):
+        return multiply(y, power(x, constant(np.where(y.array == 0, 1, y.array) - 1, y.dtype)))
+    origin = logical_and(equal(x, 0), equal(y, 0))
+    return multiply(y, power(where(origin, 1, x), subtract(y, 1)))
 
 
 def _power_dy(out: Value, x: Value, y: Value) -> Value:

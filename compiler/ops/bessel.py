@@ -1,4 +1,4 @@
-"""Bessel functions of orders 0 and 1; those of the first kind with imaginary argument scaled by exp(−|x|).
+"""Bessel functions of orders 0 and 1, and higher orders in terms of them.
 
 Meanings compute in f64 and round once. The coefficients are of Chebyshev series, interpolated at the
 Chebyshev nodes of the named interval with 60 digits, truncated below 2e-18, and summed by Clenshaw's method.
@@ -9,10 +9,28 @@ from typing import Any
 
 import numpy as np
 
-from ..functions import add, constant, divide, equal, multiply, negative, sign, subtract, where
+from ..errors import DTypeError
+from ..functions import (
+    absolute,
+    add,
+    constant,
+    divide,
+    exp,
+    full_like,
+    less,
+    multiply,
+    negative,
+    sign,
+    square,
+    subtract,
+    where,
+)
 from ..functions import elementwise as call
-from ..ir import Value
-from .elementwise import Derivative, elementwise
+from ..ir import ArrayType, Value
+from ..op import not_linear
+from ..trace import bind
+from .composite import composite
+from .elementwise import Derivative, batch_elementwise, elementwise, elementwise_type, same_dtype
 
 FAMILY = "bessel"
 
@@ -298,10 +316,7 @@ def _y1(x: Any) -> Any:
     return np.where(z < 0, np.nan, np.where(z == 0, -np.inf, np.where(a < 8.0, near, far))).astype(x.dtype)
 
 
-def _over(y: Value, x: Value) -> Value:
-    """y / x, and 1/2 at x = 0: the limit of J₁(x) / x and of I₁(x) / x."""
-    zero = equal(x, 0)
-    return where(zero, constant(0.5, x.dtype), divide(y, where(zero, 1, x)))
+# ---- the ops of orders 0 and 1 -----------------------------------------------------------------------
 
 
 def _row(name: str, meaning: Any, derivative: Derivative, triton: str, doc: str) -> None:
@@ -311,15 +326,118 @@ def _row(name: str, meaning: Any, derivative: Derivative, triton: str, doc: str)
     )  # fmt: skip
 
 
-_row("i0e", _i0e, lambda out, x: subtract(call("i1e", x), multiply(sign(x), out)), "tm_i0e_{t}({0})",
+_row("i0e", _i0e, lambda out, x: subtract(_scaled_i(x, 1), multiply(sign(x), out)), "tm_i0e_{t}({0})",
      "exp(−|x|)·I₀(x), the modified Bessel function of order 0, scaled.")  # fmt: skip
-_row("i1e", _i1e, lambda out, x: subtract(call("i0e", x), add(_over(out, x), multiply(sign(x), out))),
-     "tm_i1e_{t}({0})", "exp(−|x|)·I₁(x), the modified Bessel function of order 1, scaled.")  # fmt: skip
-_row("j0", _j0, lambda out, x: negative(call("j1", x)), "libdevice.j0({0})",
+_row("i1e", _i1e, lambda out, x: _scaled_i_derivative(out, x, 1), "tm_i1e_{t}({0})",
+     "exp(−|x|)·I₁(x), the modified Bessel function of order 1, scaled.")  # fmt: skip
+_row("j0", _j0, lambda out, x: negative(_j(x, 1)), "libdevice.j0({0})",
      "The Bessel function of the first kind of order 0.")  # fmt: skip
-_row("j1", _j1, lambda out, x: subtract(call("j0", x), _over(out, x)), "libdevice.j1({0})",
+_row("j1", _j1, lambda out, x: _half(subtract(_j(x, 0), _j(x, 2))), "libdevice.j1({0})",
      "The Bessel function of the first kind of order 1.")  # fmt: skip
 _row("y0", _y0, lambda out, x: negative(call("y1", x)), "libdevice.y0({0})",
      "The Bessel function of the second kind of order 0, for x > 0.")  # fmt: skip
 _row("y1", _y1, lambda out, x: subtract(call("y0", x), divide(out, x)), "libdevice.y1({0})",
      "The Bessel function of the second kind of order 1, for x > 0.")  # fmt: skip
+
+
+# ---- other orders, which the derivatives need --------------------------------------------------------
+#
+# 2 Jₙ' = Jₙ₋₁ − Jₙ₊₁ and 2 Iₙ' = Iₙ₋₁ + Iₙ₊₁, DLMF 10.6.1 and 10.29.1. Unlike the forms with Jₙ / x they can be
+# differentiated again at x = 0 and lose no digits near it.
+
+
+def _half(x: Value) -> Value:
+    return multiply(x, 0.5)
+
+
+def _j(x: Value, order: int) -> Value:
+    """Jₙ(x)."""
+    return call(f"j{order}", x) if order < 2 else bind("bessel_j", x, order=order)
+
+
+def _i(x: Value, order: int) -> Value:
+    """Iₙ(x)."""
+    return bind("bessel_i", x, order=order)
+
+
+def _scaled_i(x: Value, order: int) -> Value:
+    """exp(−|x|)·Iₙ(x)."""
+    return call(f"i{order}e", x) if order < 2 else bind("bessel_ie", x, order=order)
+
+
+def _scaled_i_derivative(out: Value, x: Value, order: int) -> Value:
+    neighbours = _half(add(_scaled_i(x, order - 1), _scaled_i(x, order + 1)))
+    return subtract(neighbours, multiply(sign(x), out))
+
+
+def _by_series(x: Value, order: int, sign: int, reach: float) -> Value:
+    """Jₙ (sign −1) or Iₙ (sign 1) for |x| ≤ `reach`: (x/2)ⁿ/n! · Σ (±x²/4)ᵏ n! / (k! (n + k)!).
+
+    DLMF 10.2.2 and 10.25.2.
+    """
+    square_of_half = multiply(square(x), 0.25 * sign)
+    terms, size = 0, 1.0
+    while size > 1e-17:
+        terms += 1
+        size *= reach**2 / (4 * terms * (order + terms))
+    total = full_like(x, 1)
+    for k in range(terms, 0, -1):
+        total = add(multiply(multiply(square_of_half, 1 / (k * (order + k))), total), 1)
+    for k in range(1, order + 1):
+        total = multiply(total, multiply(x, 0.5 / k))
+    return total
+
+
+def _bessel_j(x: Value, order: int) -> Value:
+    """Near 0 by the series, elsewhere upwards from orders 0 and 1, which loses nothing where |x| > n."""
+    reach = order + 1.0
+    near = less(absolute(x), reach)
+    divisor = where(near, 1, x)
+    before, at = _j(x, 0), _j(x, 1)
+    for k in range(1, order):
+        before, at = at, subtract(multiply(at, divide(constant(2 * k, x.dtype), divisor)), before)
+    return where(near, _by_series(where(near, x, 0), order, -1, reach), at)
+
+
+def _bessel_ie(x: Value, order: int) -> Value:
+    """Near 0 by the series, elsewhere upwards from orders 0 and 1, which loses a digit or two for small n."""
+    reach = 2.0 * order + 2.0
+    size = absolute(x)
+    near = less(size, reach)
+    divisor = where(near, 1, x)
+    before, at = _scaled_i(x, 0), _scaled_i(x, 1)
+    for k in range(1, order):
+        before, at = at, subtract(before, multiply(at, divide(constant(2 * k, x.dtype), divisor)))
+    series = multiply(_by_series(where(near, x, 0), order, 1, reach), exp(negative(size)))
+    return where(near, series, at)
+
+
+def _bessel_i(x: Value, order: int) -> Value:
+    return multiply(_scaled_i(x, order), exp(absolute(x)))
+
+
+def _ordered(name: str, lowest: int, decomposed: Any, derivative: Derivative, doc: str) -> None:
+    """A function with the parameter `order`; ``derivative(output, input, order)``."""
+    of_its_shape = elementwise_type(name, 1, "f", same_dtype)
+
+    def check(*types: ArrayType, order: int) -> None:
+        if order < lowest:
+            raise DTypeError(f"{name} of order {order} is not defined: orders start from {lowest}")
+        of_its_shape(*types)
+
+    def jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value], order: int) -> Value:
+        return multiply(tangents[0], derivative(outputs[0], inputs[0], order))
+
+    composite(
+        name, decomposed, check=check, jvp=jvp, transpose=not_linear, batch=batch_elementwise(name),
+        family=FAMILY, doc=doc,
+    )  # fmt: skip
+
+
+_ordered("bessel_j", 2, _bessel_j, lambda out, x, order: _half(subtract(_j(x, order - 1), _j(x, order + 1))),
+         doc="Jₙ(x), the Bessel function of the first kind of an order n ≥ 2.")  # fmt: skip
+_ordered("bessel_ie", 2, _bessel_ie, _scaled_i_derivative,
+         doc="exp(−|x|)·Iₙ(x), the modified Bessel function of an order n ≥ 2, scaled.")  # fmt: skip
+_ordered("bessel_i", 0, _bessel_i,
+         lambda out, x, order: _half(add(_i(x, order - 1), _i(x, order + 1))) if order else _i(x, 1),
+         doc="Iₙ(x), the modified Bessel function of an order n ≥ 0.")  # fmt: skip

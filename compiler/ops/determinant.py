@@ -1,23 +1,24 @@
 """Determinants of stacks of square matrices, and the adjugate, which is the derivative of the determinant."""
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from ..batching import all_leading
 from ..dtypes import real_dtype
-from ..functions import concatenate, constant, full_like, multiply, slice_axis, subtract
+from ..errors import DTypeError
+from ..functions import add, concatenate, constant, full_like, multiply, slice_axis, subtract
 from ..ir import ArrayType, Value
 from ..matrix_stacks import (
     as_real,
     batch_stacks,
     imaginary_part,
     inner,
-    matmul,
     matrix_transpose,
-    per_matrix,
     require_square,
 )
-from ..op import Op, not_linear, register
+from ..op import Linear, Op, not_linear, register
 from ..trace import bind
 
 FAMILY = "determinant"
@@ -67,38 +68,92 @@ def _wrapped(x: Value, rows: int, columns: int) -> Value:
     return x
 
 
-def _adjugate_type(x: ArrayType) -> ArrayType:
+def _adjugate_type(x: ArrayType, *directions: ArrayType) -> ArrayType:
     require_square("adjugate", x)
+    if any(direction != x for direction in directions):
+        raise DTypeError(
+            f"adjugate of {x}: the directions {', '.join(map(str, directions))} are not of its type"
+        )
     return x
 
 
-def _adjugate_numpy(x: Any) -> Any:
+def _adjugate_numpy(x: Any, *directions: Any) -> Any:
+    # The derivative along E₁, E₂, … is the coefficient of t₁ t₂ … in the adjugate of X + t₁ E₁ + t₂ E₂ + …
+    count, size = len(directions), x.shape[-1]
+    full = (1 << count) - 1
     try:
-        return (np.linalg.det(x)[..., None, None] * np.linalg.inv(x)).astype(x.dtype, copy=False)
+        # Through the inverse: the coefficients of both factors of det · inverse, per set of directions.
+        inverses, determinants = {0: np.linalg.inv(x)}, {0: np.linalg.det(x)[..., None, None]}
+        norms = [np.max(np.sum(np.abs(m), -1), -1, initial=0.0) for m in (x, inverses[0])]
+        if count and not np.all((norms[0] * norms[1]) ** count < 1e4):
+            raise np.linalg.LinAlgError("the inverse has too few digits")
+        for chosen in range(1, full + 1):
+            inside = [i for i in range(count) if chosen >> i & 1]
+            total = sum(np.matmul(directions[i], inverses[chosen - (1 << i)]) for i in inside)
+            inverses[chosen] = -np.matmul(inverses[0], total)
+            last = inside[-1]
+            rest = chosen - (1 << last)
+            determinants[chosen] = sum(
+                determinants[part]
+                * np.trace(np.matmul(inverses[rest - part], directions[last]), 0, -2, -1)[..., None, None]
+                for part in range(rest + 1)
+                if part & rest == part
+            )
+        out = sum(determinants[part] * inverses[full - part] for part in range(full + 1))
+        return out.astype(x.dtype, copy=False)
     except np.linalg.LinAlgError:
-        # X = U Σ Vᴴ has the adjugate det(U) det(Vᴴ) V adj(Σ) Uᴴ; in adj(Σ) are the products of all other entries.
-        u, s, vh = np.linalg.svd(x)
-        ones = np.ones((*s.shape[:-1], 1), s.dtype)
-        before = np.cumprod(np.concatenate([ones, s[..., :-1]], -1), -1)
-        after = np.cumprod(np.concatenate([ones, s[..., :0:-1]], -1), -1)[..., ::-1]
-        others = (np.linalg.det(u) * np.linalg.det(vh))[..., None] * (before * after)
-        v, uh = np.conjugate(np.swapaxes(vh, -1, -2)), np.conjugate(np.swapaxes(u, -1, -2))
-        return np.matmul(v * others[..., None, :], uh).astype(x.dtype, copy=False)
+        pass
+    # Near a singular matrix: a polynomial in t, of which the roots of unity give each coefficient.
+    nodes = max(size, 2) if count else 1
+    roots = np.exp(2j * np.pi * np.arange(nodes) / nodes)
+    length = np.max(np.sum(np.abs(x), -1, keepdims=True), -2, keepdims=True, initial=0.0)
+    length = np.where(length == 0, np.ones((), length.dtype), length)
+    samples, weight, factor = x[..., None, :, :], np.ones(1), np.ones((), x.real.dtype)
+    for direction in directions:
+        own = np.max(np.sum(np.abs(direction), -1, keepdims=True), -2, keepdims=True, initial=0.0)
+        own = np.where(own == 0, np.ones((), own.dtype), own)
+        steps = roots[:, None, None] * (direction * (length / own))[..., None, :, :]
+        samples = samples[..., :, None, :, :] + steps[..., None, :, :, :]
+        samples = samples.reshape(*x.shape[:-2], -1, size, size)
+        weight, factor = np.multiply.outer(weight, roots.conj() / nodes).reshape(-1), factor * own / length
+    # A = U Σ Vᴴ has the adjugate det(U) det(Vᴴ) V adj(Σ) Uᴴ; in adj(Σ) are the products of all other entries.
+    u, s, vh = np.linalg.svd(samples)
+    ones = np.ones((*s.shape[:-1], 1), s.dtype)
+    before = np.cumprod(np.concatenate([ones, s[..., :-1]], -1), -1)
+    after = np.cumprod(np.concatenate([ones, s[..., :0:-1]], -1), -1)[..., ::-1]
+    others = (np.linalg.det(u) * np.linalg.det(vh))[..., None] * (before * after)
+    v, uh = np.conjugate(np.swapaxes(vh, -1, -2)), np.conjugate(np.swapaxes(u, -1, -2))
+    adjugates = np.matmul(v * others[..., None, :], uh)
+    out = factor * np.sum(weight[:, None, None] * adjugates, -3)
+    return (out if x.dtype.kind == "c" else out.real).astype(x.dtype, copy=False)
 
 
-def _adjugate_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value]) -> Value:
-    """The product rule for adj(X) = det(X) X⁻¹, so only where X has an inverse."""
-    (dx,), (adjugate,) = tangents, outputs
-    inverse = bind("inv", inputs[0])
-    change = inner(matrix_transpose(adjugate), dx)
-    return subtract(multiply(per_matrix(change), inverse), matmul(matmul(inverse, dx), adjugate))
+def _adjugate_jvp(inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: Any) -> Value:
+    """One direction more for dX; linear in each direction."""
+    terms = [bind("adjugate", *inputs, tangents[0])] if tangents[0] is not None else []
+    for place, tangent in enumerate(tangents[1:], 1):
+        if tangent is not None:
+            terms.append(bind("adjugate", *inputs[:place], tangent, *inputs[place + 1 :]))
+    return reduce(add, terms)
+
+
+def _adjugate_transpose(
+    cotangents: tuple[Value], inputs: tuple[Value | Linear, ...]
+) -> tuple[Value | None, ...]:
+    """tr(C·adj(X; E, …)) is the derivative of det X along C, E, …, in any order: C and E change places."""
+    (place,) = (i for i, x in enumerate(inputs) if isinstance(x, Linear))
+    turned = [matrix_transpose(cotangents[0]) if i == place else x for i, x in enumerate(inputs)]
+    back = matrix_transpose(bind("adjugate", *turned))
+    return tuple(back if i == place else None for i in range(len(inputs)))
 
 
 register(
     Op(
-        "adjugate", FAMILY, _adjugate_type, _adjugate_numpy, _adjugate_jvp, not_linear, batch_stacks("adjugate"),
+        "adjugate", FAMILY, _adjugate_type, _adjugate_numpy, _adjugate_jvp, _adjugate_transpose,
+        lambda inputs, mapped, size: bind("adjugate", *all_leading(inputs, mapped, size)),
         spelling=None, effect=None,
-        doc="The transposed matrix of the cofactors: det(X) X⁻¹ where X has an inverse.",
+        doc="The transposed matrix of the cofactors, det(X) X⁻¹ where X has an inverse; with k directions, its k-th "
+        "derivative along them. A polynomial in the entries, so singular matrices are nothing special.",
     )
 )  # fmt: skip
 

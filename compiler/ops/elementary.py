@@ -8,7 +8,6 @@ from ..functions import (
     cos,
     cosh,
     divide,
-    exp,
     multiply,
     negative,
     reciprocal,
@@ -21,7 +20,7 @@ from ..functions import (
 from ..functions import (
     elementwise as call,
 )
-from ..ir import Value
+from ..ir import Constant, Value
 from .elementwise import Derivative, elementwise, ufunc, ufunc_spelling
 
 FAMILY = "elementary"
@@ -133,26 +132,20 @@ def _square_norm(x: Value, y: Value) -> Value:
     return add(square(x), square(y))
 
 
-def _weight(base: float) -> tuple[Derivative, Derivative]:
-    """The weights base^(x − out) and base^(y − out) of a logarithm of a sum."""
+def _weights(base: float) -> tuple[Derivative, Derivative]:
+    """What each operand of a logarithm of a sum contributes: the logistic function of x − y, and of y − x."""
 
-    def power_of(x: Value) -> Value:
-        return exp(x) if base == math.e else call("exp2", x)
+    def weight(x: Value, other: Value) -> Value:
+        apart = _difference(x, other)
+        return call("sigmoid", apart if base == math.e else multiply(apart, math.log(base)))
 
-    def dx(out: Value, x: Value, y: Value) -> Value:
-        return power_of(negative(_log_sum_gap(base, y, x)))
-
-    def dy(out: Value, x: Value, y: Value) -> Value:
-        return power_of(negative(_log_sum_gap(base, x, y)))
-
-    return dx, dy
+    return (lambda out, x, y: weight(x, y)), (lambda out, x, y: weight(y, x))
 
 
-def _log_sum_gap(base: float, other: Value, x: Value) -> Value:
-    """log(1 + base^(other − x)): how far the logarithm of the sum lies above x, finite for equal infinities."""
-    gap = call("where", call("equal", other, x), constant(0, x.dtype), subtract(other, x))
-    name = "logaddexp" if base == math.e else "logaddexp2"
-    return call(name, constant(0, x.dtype), gap)
+def _difference(x: Value, y: Value) -> Value:
+    """x − y, and 0 for equal infinities."""
+    same = call("logical_and", call("equal", x, y), call("isinf", y if isinstance(y, Constant) else x))
+    return call("where", same, constant(0, x.dtype), subtract(x, y))
 
 
 _binary("arctan2", lambda out, y, x: divide(x, _square_norm(x, y)),
@@ -161,16 +154,16 @@ _binary("arctan2", lambda out, y, x: divide(x, _square_norm(x, y)),
 
 
 def _hypot_share(out: Value, x: Value) -> Value:
-    """x / out, and 0 at the origin."""
+    """x / out, and 0 at the origin with all its derivatives, as if the length there were infinite."""
     origin = call("equal", out, constant(0, out.dtype))
-    return divide(x, call("where", origin, constant(1, out.dtype), out))
+    return divide(x, call("where", origin, constant(math.inf, out.dtype), out))
 
 
 _binary("hypot", lambda out, x, y: _hypot_share(out, x), lambda out, x, y: _hypot_share(out, y),
-        "hypot{f}({0}, {1})", "libdevice.hypot({0}, {1})", "√(x² + y²), with derivative 0 at the origin.")  # fmt: skip
+        "hypot{f}({0}, {1})", "libdevice.hypot({0}, {1})", "√(x² + y²), with derivatives 0 at the origin.")  # fmt: skip
 _binary(
-    "logaddexp", *_weight(math.e), "tm_logaddexp_{t}({0}, {1})", "tm_logaddexp({0}, {1})", "log(e^x + e^y)."
+    "logaddexp", *_weights(math.e), "tm_logaddexp_{t}({0}, {1})", "tm_logaddexp({0}, {1})", "log(e^x + e^y)."
 )
 _binary(
-    "logaddexp2", *_weight(2.0), "tm_logaddexp2_{t}({0}, {1})", "tm_logaddexp2({0}, {1})", "log2(2^x + 2^y)."
+    "logaddexp2", *_weights(2.0), "tm_logaddexp2_{t}({0}, {1})", "tm_logaddexp2({0}, {1})", "log2(2^x + 2^y)."
 )

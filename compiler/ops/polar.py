@@ -8,21 +8,23 @@ from typing import Any
 
 import numpy as np
 
+from ..batching import all_leading
 from ..dtypes import real_dtype
-from ..functions import add, conjugate, convert, divide, multiply, reciprocal, subtract
+from ..errors import DTypeError
+from ..functions import add, conjugate, full, negative, subtract
 from ..ir import ArrayType, Value
 from ..matrix_stacks import (
     adjoint,
-    as_columns,
     as_real,
-    as_rows,
     batch_stacks,
+    hermitian,
     inner,
     matmul,
     require_matrices,
+    require_square,
 )
-from ..op import Op, not_linear, register
-from ..trace import bind, bind_all
+from ..op import Linear, Op, not_linear, register
+from ..trace import bind
 
 FAMILY = "polar"
 
@@ -65,23 +67,21 @@ def _polar_factor_numpy(x: Any) -> Any:
 
 
 def _polar_factor_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value]) -> Value:
-    """With X = U Σ Vᴴ and C = Uᴴ dX V: U K Vᴴ with Kᵢⱼ = (C − Cᴴ)ᵢⱼ / (σᵢ + σⱼ), and where X is tall or wide,
-    (1 − U Uᴴ) dX V Σ⁻¹ Vᴴ or U Σ⁻¹ Uᴴ dX (1 − V Vᴴ)."""
-    (x,), (dx,) = inputs, tangents
-    u, s, vh = bind_all("svd", x, full_matrices=False)
+    """With X = P H, H = Pᴴ X: dP = P Ω + (1 − P Pᴴ) dX H⁻¹, where H Ω + Ω H = Pᴴ dX − dXᴴ P; the second term is for a
+    tall X. A wide one is turned around."""
+    (x,), (dx,), (factor,) = inputs, tangents, outputs
     rows, columns = dx.shape[-2:]
-    across, values = matmul(dx, adjoint(vh)), convert(s, dx.dtype)
-    change = matmul(adjoint(u), across)
-    weights = convert(reciprocal(add(as_columns(s), as_rows(s))), dx.dtype)
-    turn = multiply(weights, subtract(change, adjoint(change)))
-    if rows > columns:
-        outside = divide(subtract(across, matmul(u, change)), as_rows(values))
-        return matmul(add(matmul(u, turn), outside), vh)
-    moved = matmul(turn, vh)
     if columns > rows:
-        down = matmul(adjoint(u), dx)
-        moved = add(moved, divide(subtract(down, matmul(change, vh)), as_columns(values)))
-    return matmul(u, moved)
+        return adjoint(_polar_factor_jvp((adjoint(x),), (adjoint(dx),), (adjoint(factor),)))
+    turned = adjoint(factor)
+    stretch = matmul(turned, x)
+    change = matmul(turned, dx)
+    moved = matmul(factor, bind("lyapunov", stretch, subtract(change, adjoint(change))))
+    if rows == columns:
+        return moved
+    outside = subtract(dx, matmul(factor, change))
+    cut = full(x.shape[:-2], rows * float(np.finfo(real_dtype(x.dtype)).eps), real_dtype(x.dtype))
+    return add(moved, matmul(outside, bind("pinv", stretch, cut)))
 
 
 register(
@@ -89,5 +89,53 @@ register(
         "polar_factor", FAMILY, _polar_factor_type, _polar_factor_numpy, _polar_factor_jvp, not_linear,
         batch_stacks("polar_factor"), spelling=None, effect=None,
         doc="U Vᴴ of X = U Σ Vᴴ: the matrix with orthonormal rows or columns that is nearest to X.",
+    )
+)  # fmt: skip
+
+
+# ---- lyapunov ----------------------------------------------------------------------------------------
+
+
+def _lyapunov_type(h: ArrayType, w: ArrayType) -> ArrayType:
+    require_square("lyapunov", h)
+    if h != w:
+        raise DTypeError(f"lyapunov is not defined for ({h}, {w}): both sides have one type")
+    return h
+
+
+def _lyapunov_numpy(h: Any, w: Any) -> Any:
+    values, vectors = np.linalg.eigh(h)
+    back = np.conjugate(np.swapaxes(vectors, -1, -2))
+    sums = values[..., :, None] + values[..., None, :]
+    smallest = 2 * h.shape[-1] * np.finfo(values.dtype).eps * np.max(np.abs(values), -1, initial=0.0)
+    vanishing = np.abs(sums) <= smallest[..., None, None]
+    inner = np.matmul(np.matmul(back, w), vectors) / np.where(vanishing, np.inf, sums)
+    return np.matmul(np.matmul(vectors, inner), back).astype(h.dtype, copy=False)
+
+
+def _lyapunov_jvp(
+    inputs: tuple[Value, Value], tangents: tuple[Value | None, Value | None], outputs: tuple[Value]
+) -> Value:
+    """H dX + dX H = dW − dH X − X dH. Of dH, too, only the lower triangle counts."""
+    (h, _), (dh, dw), (x,) = inputs, tangents, outputs
+    if dh is not None:
+        dh = hermitian(dh)
+        moved = add(matmul(dh, x), matmul(x, dh))
+        dw = negative(moved) if dw is None else subtract(dw, moved)
+    return bind("lyapunov", h, dw)
+
+
+def _lyapunov_transpose(cotangents: tuple[Value], inputs: tuple[Value, Linear]) -> tuple[None, Value]:
+    """The same equation with the transpose of H, which is its conjugate."""
+    return None, bind("lyapunov", conjugate(inputs[0]), cotangents[0])
+
+
+register(
+    Op(
+        "lyapunov", FAMILY, _lyapunov_type, _lyapunov_numpy, _lyapunov_jvp, _lyapunov_transpose,
+        lambda inputs, mapped, size: bind("lyapunov", *all_leading(inputs, mapped, size)),
+        spelling=None, effect=None,
+        doc="X with H X + X H = W for a Hermitian H, of which only the lower triangle is read; 0 along pairs of "
+        "eigenvectors whose eigenvalues add up to 0.",
     )
 )  # fmt: skip

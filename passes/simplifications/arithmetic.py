@@ -61,6 +61,15 @@ def _multiply_minus_one(site: Site) -> Value | None:
     return None if found is None else negative(found)
 
 
+@rule("x ** 0 → 1", "power")
+def _power_zero(site: Site) -> Value | None:
+    """Also of NaN and infinities, as IEEE 754 has it."""
+    x, y = site.inputs
+    if x.dtype.kind == "c" or not (is_number(y, 0.0) or is_number(y, -0.0)):
+        return None
+    return broadcast_to(constant(1, x.dtype), site.type.shape)
+
+
 @rule("x ** 2 → x²", "power")
 def _power_two(site: Site) -> Value | None:
     """NumPy squares, too, where the exponent is one number; an array of exponents it hands to `pow`."""
