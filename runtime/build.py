@@ -88,7 +88,12 @@ def _build_for_host(graph: Graph, target: Target, donated: Sequence[int], scope:
     with stage("load"):
         function = load_module(source.python, about[ENTRY], {**SHARED, **callbacks(compiled)})
         if source.c is not None:
-            link(function, members[LIBRARY], folder)
+            try:
+                link(function, members[LIBRARY], folder)
+            except CompilerError:  # the compiler may have made garbage, which nobody must find again
+                if key:
+                    cache.remove(key)
+                raise
     return Build(function, source.python, folder / "program.py" if folder else None, c_source=source.c)
 
 

@@ -28,7 +28,7 @@ from .cache_entry import (
     write_entry,
 )
 from .cache_eviction import evict, note_measured, stored_entries, was_measured_lately
-from .cache_folder import default_folder, delete, make_private, problem_of, temporary_in
+from .cache_folder import default_folder, delete, discard, make_private, problem_of, temporary_in
 from .cache_key import cache_key, versions_in_use
 
 __all__ = [
@@ -172,6 +172,12 @@ class DiskCache:
             self._warn_once("store", f"cannot store in Tracemill's disk cache {self.folder}: {error}")
             return None
         return folder
+
+    def remove(self, key: str) -> None:
+        """Deletes an entry, if it is there and can be deleted."""
+        if self._is_usable():
+            with contextlib.suppress(OSError):
+                discard(self.path_of(key))
 
     @property
     def why_not(self) -> str | None:

@@ -24,9 +24,9 @@ def link(function: Callable[..., Any], library: bytes, folder: Path | None) -> N
     take: Callable[[Any, int, int, Any], None] = function.__globals__["link"]
     try:
         loaded = LoadedLibrary(library, None if folder is None else folder / LIBRARY)
-    except OSError as error:
+        take(loaded.library, address_of_count(), address_of_products(), loaded.owner)
+    except (OSError, AttributeError) as error:
         raise CompilerError(
-            f"a compiled program cannot be loaded: {error}. Free some memory, raise the process's limits, or choose "
-            "backend='numpy'"
+            f"a compiled program cannot be loaded: {error}. Free some memory, raise the process's limits, or "
+            "choose backend='numpy'"
         ) from error
-    take(loaded.library, address_of_count(), address_of_products(), loaded.owner)

@@ -366,7 +366,8 @@ def compiled(
     how = f"exit status {status}" if status >= 0 else f"killed by signal {-status}"
     raise CompilerError(
         f"the C compiler fails ({how}) on {place}:\n{said.strip() or 'it says nothing'}\n"
-        f"The command was: {shlex.join(line)}"
+        f"The command was: {shlex.join(line)}\n"
+        f"See what `tracemill doctor` says of it, {_INSTEAD}"
     )
 
 
