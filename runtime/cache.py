@@ -57,6 +57,8 @@ class CacheWarning(UserWarning):
       program has been compiled anew. If it returns, ``tracemill cache verify`` finds all such entries.
     - *The folder is not private*: whoever can write to it could make you run their code. Empty it and
       run ``chmod 700`` on it, or set ``TRACEMILL_CACHE_DIR`` to a folder of your own.
+    - *Others can exchange the folder*, because a folder above it belongs to another user, or can be
+      written by others and has no sticky bit. Run ``chmod go-w`` on that, or set ``TRACEMILL_CACHE_DIR``.
     - *An entry cannot be stored*: the disk is full or read-only. Free some space, or set
       ``TRACEMILL_CACHE_DIR`` to a folder that you can write to.
 

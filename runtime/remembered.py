@@ -17,7 +17,7 @@ MOST_BYTES = 2**16
 
 def recall(name: str) -> dict[str, Any]:
     """What is known under a name; nothing if that is not known, or could have been written by another user."""
-    path = _path(name)
+    path = place_of(name)
     if path is None:
         return {}
     try:
@@ -30,7 +30,7 @@ def recall(name: str) -> dict[str, Any]:
 
 def remember(name: str, facts: dict[str, Any]) -> None:
     """Keep facts for other processes, in the place of those of that name."""
-    path = _path(name)
+    path = place_of(name)
     if path is None:
         return
     with contextlib.suppress(OSError):
@@ -44,6 +44,7 @@ def remember(name: str, facts: dict[str, Any]) -> None:
                 delete(written)  # a full disk
 
 
-def _path(name: str) -> Path | None:
+def place_of(name: str) -> Path | None:
+    """Where facts are kept; None if there is no disk cache."""
     cache = default_cache()
     return cache.folder / f"{name}.json" if cache.why_not is None else None

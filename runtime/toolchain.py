@@ -151,6 +151,15 @@ def working_toolchain() -> Toolchain | None:
     return None if found.command[0] in _stopped else found
 
 
+def ask_again() -> None:
+    """Let the compiler be asked anew. If it is gone, what is remembered stays, for the programs in the cache."""
+    _known.cache_clear()
+    _stopped.clear()
+    known = recall("toolchain")
+    if isinstance(stamp := known.get("stamp"), list):
+        remember("toolchain", {**known, "stamp": stamp[-1:]})  # which is no compiler's
+
+
 def warn_once(error: CompilerError | MissingCompilerError) -> None:
     """`CompilerWarning` that NumPy computes instead. That nobody named a compiler, and none is there, is no trouble."""
     named = os.environ.get("TRACEMILL_CC")
