@@ -791,7 +791,11 @@ class MissingCompilerError(BackendError):
 
 
 class CompilerError(BackendError):
-    """The C compiler fails: the message shows what it says, the command, and the file, which is kept.
+    """The C compiler fails, or what it makes cannot be loaded: the message shows what it says, and the command.
+
+    The file on which it fails is kept for a day at least, so that you can look into it. It can also be that there is no
+    room for temporary files, that memory or processes are limited, or that the compiler did not end in time and was
+    stopped.
 
     >>> import os, numpy as np, tracemill as tm
     >>> from unittest.mock import patch
@@ -1264,7 +1268,7 @@ class MaskedNaNWarning(RuntimeWarning):
 
 
 class CompilerWarning(RuntimeWarning):
-    """The C compiler that ``TRACEMILL_CC`` names does not work, so that programs are made of NumPy's statements.
+    """C compilers are installed, or ``TRACEMILL_CC`` names one, but they do not work, so NumPy computes instead.
 
     >>> import os, numpy as np, tracemill as tm
     >>> import warnings
@@ -1276,7 +1280,11 @@ class CompilerWarning(RuntimeWarning):
     >>> caught[0].category.__name__
     'CompilerWarning'
 
-    Fix: name a compiler that works, or unset ``TRACEMILL_CC``: then the usual ones are tried. It is said once.
+    It can also be the machine that fails: no room for temporary files, or a limit on memory. Results are right all the
+    same. A process warns once for each value of ``TRACEMILL_CC``.
+
+    Fix: name a compiler that works, or unset ``TRACEMILL_CC``: then the usual ones are tried. If the machine is at
+    fault, free some space or set ``TMPDIR`` to another folder. ``tracemill doctor`` shows what works.
     ``backend="c"`` raises an error; ``backend="numpy"`` asks for no compiler.
     """
 

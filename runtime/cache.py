@@ -28,7 +28,7 @@ from .cache_entry import (
     write_entry,
 )
 from .cache_eviction import evict, note_measured, stored_entries, was_measured_lately
-from .cache_folder import default_folder, delete, make_private, problem_of, temporary_in
+from .cache_folder import default_folder, delete, discard, make_private, problem_of, temporary_in
 from .cache_key import cache_key, versions_in_use
 
 __all__ = [
@@ -57,6 +57,8 @@ class CacheWarning(UserWarning):
       program has been compiled anew. If it returns, ``tracemill cache verify`` finds all such entries.
     - *The folder is not private*: whoever can write to it could make you run their code. Empty it and
       run ``chmod 700`` on it, or set ``TRACEMILL_CACHE_DIR`` to a folder of your own.
+    - *Others can exchange the folder*, because a folder above it belongs to another user, or can be
+      written by others and has no sticky bit. Run ``chmod go-w`` on that, or set ``TRACEMILL_CACHE_DIR``.
     - *An entry cannot be stored*: the disk is full or read-only. Free some space, or set
       ``TRACEMILL_CACHE_DIR`` to a folder that you can write to.
 
@@ -172,6 +174,12 @@ class DiskCache:
             self._warn_once("store", f"cannot store in Tracemill's disk cache {self.folder}: {error}")
             return None
         return folder
+
+    def remove(self, key: str) -> None:
+        """Deletes an entry, if it is there and can be deleted."""
+        if self._is_usable():
+            with contextlib.suppress(OSError):
+                discard(self.path_of(key))
 
     @property
     def why_not(self) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .cache import default_cache
-from .cache_folder import make_private, problem_of, temporary_in
+from .cache_folder import delete, make_private, problem_of, temporary_in
 
 MOST_BYTES = 2**16
 """Of a file of facts: what is longer was written by nobody who means well."""
@@ -17,7 +17,7 @@ MOST_BYTES = 2**16
 
 def recall(name: str) -> dict[str, Any]:
     """What is known under a name; nothing if that is not known, or could have been written by another user."""
-    path = _path(name)
+    path = place_of(name)
     if path is None:
         return {}
     try:
@@ -30,17 +30,21 @@ def recall(name: str) -> dict[str, Any]:
 
 def remember(name: str, facts: dict[str, Any]) -> None:
     """Keep facts for other processes, in the place of those of that name."""
-    path = _path(name)
+    path = place_of(name)
     if path is None:
         return
     with contextlib.suppress(OSError):
         make_private(path.parent)
         if problem_of(path.parent) is None:
             written = temporary_in(path.parent)
-            written.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-            written.replace(path)
+            try:
+                written.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+                written.replace(path)
+            except OSError:
+                delete(written)  # a full disk
 
 
-def _path(name: str) -> Path | None:
+def place_of(name: str) -> Path | None:
+    """Where facts are kept; None if there is no disk cache."""
     cache = default_cache()
     return cache.folder / f"{name}.json" if cache.why_not is None else None

@@ -19,8 +19,9 @@ from ..runtime.environment import usual_backend
 from ..runtime.gpu.device import Device, gpus
 from ..runtime.machine import Machine, measure, measured_machine
 from ..runtime.package_versions import NOT_INSTALLED, version_of_package
+from ..runtime.remembered import place_of, recall
 from ..runtime.threads import available_cores, get_num_threads
-from ..runtime.toolchain import FEATURES, REQUIRED, Toolchain, toolchain
+from ..runtime.toolchain import FEATURES, REQUIRED, Toolchain, ask_again, toolchain
 from .cache_commands import count_text, size_text
 
 
@@ -37,15 +38,18 @@ class Finding:
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--measure", "anew", is_flag=True, help="Measure the machine again.")
+@click.option("--measure", "anew", is_flag=True, help="Measure the machine and ask the compiler again.")
 def doctor(as_json: bool, anew: bool) -> None:
     """Show versions, the C compiler, threads, the cache, the machine and its GPUs, and check that backends work."""
     machine = measure() if anew else measured_machine()
+    if anew:
+        ask_again()
     findings = [
         *_versions(),
         *_compiler(),
         *_threads(),
         *_cache(),
+        *_facts(),
         *_machine(machine),
         *_gpus(),
         *(_check(backend) for backend in ("numpy", "c")),
@@ -95,6 +99,8 @@ def _features(found: Toolchain) -> list[Finding]:
     for feature in FEATURES:
         used = next((a for a in feature.alternatives if set(a) <= set(found.flags)), ())
         value = f"not here: {why_not[feature.name]}" if feature.name in why_not else " ".join(used)
+        if feature.name in found.unasked:
+            value = f"could not be asked, as a plain program failed too: {why_not.get(feature.name, value)}"
         findings.append(Finding("compiler", feature.name, value, ok=feature.name not in why_not))
     return findings
 
@@ -115,6 +121,21 @@ def _cache() -> list[Finding]:
         Finding("cache", "folder", str(info.folder)),
         Finding("cache", "state", state, ok=info.enabled),
     ]
+
+
+def _facts() -> list[Finding]:
+    """What other processes know without asking or measuring again."""
+    findings: list[Finding] = []
+    for name, what in (("toolchain", "the compiler"), ("machine", "the machine")):
+        place = place_of(name)
+        if place is None:
+            value = "not remembered, as there is no disk cache"
+        elif recall(name):
+            value = f"remembered in {place}; --measure finds out again"
+        else:
+            value = "not remembered: each process finds out again"
+        findings.append(Finding("facts", what, value))
+    return findings
 
 
 def _machine(machine: Machine) -> list[Finding]:

@@ -109,3 +109,60 @@ def test_why_there_is_no_gpu_is_said(terminal: Terminal, monkeypatch: pytest.Mon
     found = findings(terminal)["GPUs", "CUDA"]
     assert found["ok"] is None
     assert 'pip install "tracemill[gpu]"' in found["value"]
+
+
+def test_it_is_shown_which_facts_are_remembered(
+    terminal: Terminal, c_compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = findings(terminal)
+    assert found["facts", "the compiler"]["value"].startswith("remembered in ")
+    assert found["facts", "the machine"]["value"].startswith("remembered in ")
+    monkeypatch.setenv("TRACEMILL_CACHE", "0")
+    assert "not remembered" in findings(terminal)["facts", "the compiler"]["value"]
+
+
+def test_a_question_that_could_not_be_asked_is_shown_and_not_remembered(
+    terminal: Terminal, c_compiler: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As on a disk that is full for a while: flags fail, and right after them a plain program."""
+    count = tmp_path / "count"
+    failing = 'echo "error: disk full" >&2; exit 1'
+    path = tmp_path / "full-cc"
+    path.write_text(
+        f"""#!/bin/sh
+        case " $* " in
+            *" -fopenmp "*) echo 1 >> {count}; {failing};;
+            *" --version "*|*" -march=native "*) ;;
+            *) [ $(cat {count} 2>/dev/null | wc -l) -ge 3 ] && {{ {failing}; }};;
+        esac
+        exec {c_compiler} "$@"
+        """
+    )
+    path.chmod(0o700)
+    monkeypatch.setenv("TRACEMILL_CC", str(path))
+    found = findings(terminal)
+    assert "could not be asked" in found["compiler", "threads"]["value"]
+    assert "disk full" in found["compiler", "threads"]["value"]
+    assert found["facts", "the compiler"]["value"].startswith("not remembered")
+
+
+def test_measuring_asks_the_compiler_again(
+    terminal: Terminal, c_compiler: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "counting-cc"
+    path.write_text(f'#!/bin/sh\necho 1 >> {tmp_path}/calls\nexec {c_compiler} "$@"\n')
+    path.chmod(0o700)
+    monkeypatch.setenv("TRACEMILL_CC", str(path))
+
+    def calls() -> int:
+        before = len((tmp_path / "calls").read_text()) if (tmp_path / "calls").exists() else 0
+        terminal.run("doctor", "--measure")
+        return len((tmp_path / "calls").read_text()) - before
+
+    first = calls()
+    assert 0 < calls() <= first
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("TRACEMILL_CC")
+    assert not findings(terminal)["compiler", "command"]["ok"], "a compiler that is gone is still remembered"
+    terminal.run("doctor", "--measure")
+    assert not findings(terminal)["compiler", "command"]["ok"]
