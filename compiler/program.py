@@ -90,6 +90,8 @@ class Program:
     """Captured arrays that the trace relied on, with a copy of what they held."""
     orders: tuple[Order, ...] = ()
     """For each array of the result, the order that its axes have in NumPy's memory; empty if that does not matter."""
+    in_c_order: frozenset[int] = frozenset()
+    """Arguments for which it was decided, as for C order, what is a view and what a copy, in a function that writes."""
 
     @property
     def array_outputs(self) -> tuple[ArrayOutput, ...]:
@@ -139,7 +141,8 @@ def trace(
             outputs = _outputs_of(result)
             orders = _orders_of(result) if is_kept else ()
             del result  # which holds arrays, and `_finish` asks who does
-            return replace(_finish(record, arguments, filled, *outputs), orders=orders)
+            program = _finish(record, arguments, filled, *outputs)
+            return replace(program, orders=orders, in_c_order=_relied_on(program))
         except ValueError as error:
             if isinstance(
                 error.__cause__, ConcretizationError
@@ -201,6 +204,16 @@ def _orders_of(result: Any) -> tuple[Order, ...]:
         if is_numpy_array(x)
         else ()
         for x in arrays
+    )
+
+
+def _relied_on(program: Program) -> frozenset[int]:
+    """The arguments whose layouts decide what is written to."""
+    layouts = [argument.layout for argument in program.arguments] if program.mutated else []
+    return frozenset(
+        number
+        for number, layout in enumerate(layouts)
+        if layout is not None and any(question.asked_strides for question in layout.questions)
     )
 
 

@@ -148,6 +148,8 @@ class _Replay(StandIn):
         inputs = [as_seen_inside(x) for x, spec in zip(leaves, specs, strict=True) if spec.is_traced]
         for index, _ in program.mutated:
             self._check_can_be_updated(inputs, index)
+        for index in program.in_c_order:
+            self._check_order(inputs[index], index)
         outputs = run(self._graph_for(leaves), inputs)
         results = [
             _returned(outputs[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
@@ -285,6 +287,14 @@ class _Replay(StandIn):
         raise ArgumentMismatchError(
             f"{describe(self)}: {name} is {shown}, and it was exported for {spec}{remedy}"
         )
+
+    def _check_order(self, x: Any, index: int) -> None:
+        """In another order, what the function writes to would be other views and copies."""
+        if is_array(x) and not x.flags.c_contiguous:
+            raise ArgumentMismatchError(
+                f"{describe(self)} writes through views of {self.artifact.program.graph.input_names[index]} that are"
+                " views only in C order: pass np.ascontiguousarray(...)"
+            )
 
     def _check_can_be_updated(self, inputs: Sequence[Any], index: int) -> None:
         """An argument that is updated is an array whose memory is its own."""

@@ -61,6 +61,7 @@ def manifest_of(
         "results": tree_document(program.out_tree, lambda number: _result(program.out_leaves[number])),
         "mutated": [list(pair) for pair in program.mutated],
         "in_step": sorted(program.in_step),
+        **({"in_c_order": sorted(program.in_c_order)} if program.in_c_order else {}),
         "settings": asdict(artifact.settings),
         "constants": {
             digest: {"file": name, "dtype": dtype_name(type.dtype), "shape": list(type.shape)}

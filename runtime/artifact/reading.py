@@ -289,7 +289,12 @@ def _program(manifest: Fields, signature: Signature, graph: Graph, types: Iterab
     in_step = frozenset(manifest.items("in_step", int))
     if not in_step <= {index for index, _ in mutated}:
         raise DamageError(MANIFEST, "'in_step' names inputs that are not mutated")
-    return Program(graph, arguments, (), out_tree, leaves, mutated, in_step, ())
+    in_c_order = frozenset(manifest.items("in_c_order", int) if "in_c_order" in manifest.found else ())
+    if not in_c_order <= set(range(len(arguments))):
+        raise DamageError(MANIFEST, "'in_c_order' names arguments that there are not")
+    return Program(
+        graph, arguments, (), out_tree, leaves, mutated, in_step, frozen=(), in_c_order=in_c_order
+    )
 
 
 class _Result:

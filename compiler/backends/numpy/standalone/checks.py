@@ -85,5 +85,11 @@ def written(name, x, others):
         if np.may_share_memory(x, y):
             raise ValueError(f"{name}: the function writes to it, and {other} shares its memory: pass a copy")
 ''',
+    "in_c_order": '''\
+def in_c_order(name, x):
+    """Refuse an array in another memory order, of which other views and copies would be made."""
+    if not x.flags.c_contiguous:
+        raise ValueError(f"{name}: the function writes through views that need C order: pass np.ascontiguousarray")
+''',
 }
 """By name; a parameter of the user's may be called the same."""

@@ -243,6 +243,8 @@ class Face:
                 if i != place and not arguments[i].is_scalar
             ]
             self._check("written", quoted(self.paths[place]), name, tuple_text(others))
+        for place in sorted(self.program.in_c_order):
+            self._check("in_c_order", quoted(self.paths[place]), self.inputs[place])
 
     # ---- results
 
