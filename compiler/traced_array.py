@@ -213,11 +213,9 @@ class TracedArray:
     def imag(self) -> "TracedArray":
         if self.dtype.kind == "c":
             return self.through(ImaginaryPart())
-        zeros = wrap(full(self.shape, 0, self.dtype), is_scalar=self.is_scalar, layout=self._copied_layout())
+        layout = elementwise_layout(self.shape, [self.layout])
+        zeros = wrap(full(self.shape, 0, self.dtype), is_scalar=self.is_scalar, layout=layout)
         return zeros if self.is_scalar else zeros.through(ReadOnly())
-
-    def _copied_layout(self) -> Layout | None:
-        return elementwise_layout(self.shape, [self.layout])
 
     @imag.setter
     def imag(self, new: Any) -> None:
