@@ -991,23 +991,6 @@ class ArtifactError(TracemillError, ValueError):
     code = "E0701"
 
 
-class InputFileError(TracemillError, OSError):
-    """A file that is to be read is no regular file, or larger than what is read.
-
-    A device may never end, and a pipe may never deliver: neither is opened.
-
-    >>> from pathlib import Path
-    >>> import numpy as np, tracemill as tm
-    >>> tm.load("/dev/zero")
-    Traceback (most recent call last):
-    tracemill.compiler.errors.InputFileError: /dev/zero is a device, and only regular files are read: name a file
-
-    Fix: save what the pipe or device delivers to a file first, and name that file.
-    """
-
-    code = "E0704"
-
-
 class ArgumentSpecError(TracemillError, ValueError):
     """What describes an argument cannot be read, or the function does not take such arguments.
 
@@ -1039,6 +1022,23 @@ class ArgumentMismatchError(TracemillError, TypeError, ValueError):
     """
 
     code = "E0703"
+
+
+class InputFileError(TracemillError, OSError):
+    """A file that is to be read is no regular file, or larger than what is read.
+
+    A device may never end, and a pipe may never deliver: neither is opened.
+
+    >>> from pathlib import Path
+    >>> import numpy as np, tracemill as tm
+    >>> tm.load("/dev/zero")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.InputFileError: /dev/zero is a device, and only regular files are read: name a file
+
+    Fix: save what the pipe or device delivers to a file first, and name that file.
+    """
+
+    code = "E0704"
 
 
 class StepLimitError(TracemillError, RuntimeError):

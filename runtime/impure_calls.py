@@ -154,8 +154,12 @@ def _asking(frame: FrameType, what: str) -> tuple[str, FrameType | None]:
 
 def _is_incidental(frame: FrameType) -> bool:
     """Whether a module that is being imported draws, or one that only wants a name for a file."""
-    is_import = frame.f_code.co_name == "<module>" or "importlib" in frame.f_code.co_filename
-    return is_import or frame.f_globals.get("__name__") == "tempfile"
+    above: FrameType | None = frame
+    while above is not None and not is_library(above.f_code.co_filename):
+        if "importlib" in above.f_code.co_filename:
+            return True
+        above = above.f_back
+    return frame.f_globals.get("__name__") == "tempfile"
 
 
 def _line(frame: FrameType) -> Location:

@@ -11,7 +11,7 @@ import numpy as np
 from ..batching import all_leading
 from ..dtypes import real_dtype
 from ..errors import DTypeError
-from ..functions import add, conjugate, full, negative, subtract
+from ..functions import add, broadcast_to, conjugate, multiply, negative, number, subtract
 from ..ir import ArrayType, Value
 from ..matrix_stacks import (
     adjoint,
@@ -80,8 +80,9 @@ def _polar_factor_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tup
     if rows == columns:
         return moved
     outside = subtract(dx, matmul(factor, change))
-    cut = full(x.shape[:-2], rows * float(np.finfo(real_dtype(x.dtype)).eps), real_dtype(x.dtype))
-    return add(moved, matmul(outside, bind("pinv", stretch, cut)))
+    dtype = real_dtype(x.dtype)
+    cut = multiply(number(rows, dtype), float(np.finfo(dtype).eps))
+    return add(moved, matmul(outside, bind("pinv", stretch, broadcast_to(cut, x.shape[:-2]))))
 
 
 register(

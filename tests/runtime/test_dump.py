@@ -148,8 +148,12 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_costs_no_result(
     (tmp_path / "file").write_text("mine")
     place = {"file": tmp_path / "file", "inside a file": tmp_path / "file" / "a"}.get(kind)
     if place is None:
-        monkeypatch.setattr("tracemill.runtime.dump.Path.mkdir", _fail)
         place = tmp_path / "dump"
+        make = Path.mkdir
+        monkeypatch.setattr(
+            "tracemill.runtime.dump.Path.mkdir",
+            lambda self, *of, **options: _fail() if place in (self, *self.parents) else make(self, *of, **options),
+        )
     monkeypatch.setenv("TRACEMILL_DUMP", str(place))
     with pytest.warns(tm.errors.SettingWarning, match="no dump is written") as caught:
         np.testing.assert_allclose(tm.compile(softmax, backend="numpy")(X), softmax(X), rtol=1e-6)

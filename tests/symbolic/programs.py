@@ -519,7 +519,7 @@ def _added(x: Any, y: Any) -> Any:
 
 
 def _added_at(x: Any, index: Any) -> Any:
-    np.add.at(x, index, 1.0)
+    np.add.at(x, index, 1)
     return x
 
 
