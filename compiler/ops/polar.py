@@ -80,7 +80,8 @@ def _polar_factor_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tup
     if rows == columns:
         return moved
     outside = subtract(dx, matmul(factor, change))
-    cut = full(x.shape[:-2], rows * float(np.finfo(real_dtype(x.dtype)).eps), real_dtype(x.dtype))
+    precise = real_dtype(x.dtype)
+    cut = full(x.shape[:-2], 64 * float(np.finfo(precise).eps), precise)
     return add(moved, matmul(outside, bind("pinv", stretch, cut)))
 
 
@@ -122,6 +123,7 @@ def _lyapunov_jvp(
         dh = hermitian(dh)
         moved = add(matmul(dh, x), matmul(x, dh))
         dw = negative(moved) if dw is None else subtract(dw, moved)
+    assert dw is not None, "a JVP rule is asked for where an input has a tangent"
     return bind("lyapunov", h, dw)
 
 
