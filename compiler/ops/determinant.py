@@ -99,7 +99,7 @@ def _adjugate_numpy(x: Any, *directions: Any) -> Any:
                 for part in range(rest + 1)
                 if part & rest == part
             )
-        out = sum(determinants[part] * inverses[full - part] for part in range(full + 1))
+        out: Any = sum(determinants[part] * inverses[full - part] for part in range(full + 1))
         return out.astype(x.dtype, copy=False)
     except np.linalg.LinAlgError:
         pass
@@ -137,9 +137,7 @@ def _adjugate_jvp(inputs: tuple[Value, ...], tangents: tuple[Value | None, ...],
     return reduce(add, terms)
 
 
-def _adjugate_transpose(
-    cotangents: tuple[Value], inputs: tuple[Value | Linear, ...]
-) -> tuple[Value | None, ...]:
+def _adjugate_transpose(cotangents: tuple[Value], inputs: tuple[Any, ...]) -> tuple[Value | None, ...]:
     """tr(C·adj(X; E, …)) is the derivative of det X along C, E, …, in any order: C and E change places."""
     (place,) = (i for i, x in enumerate(inputs) if isinstance(x, Linear))
     turned = [matrix_transpose(cotangents[0]) if i == place else x for i, x in enumerate(inputs)]

@@ -11,7 +11,7 @@ import numpy as np
 from ..batching import all_leading
 from ..dtypes import real_dtype
 from ..errors import DTypeError
-from ..functions import add, broadcast_to, conjugate, multiply, negative, number, subtract
+from ..functions import add, conjugate, full, negative, subtract
 from ..ir import ArrayType, Value
 from ..matrix_stacks import (
     adjoint,
@@ -80,9 +80,9 @@ def _polar_factor_jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tup
     if rows == columns:
         return moved
     outside = subtract(dx, matmul(factor, change))
-    dtype = real_dtype(x.dtype)
-    cut = multiply(number(rows, dtype), float(np.finfo(dtype).eps))
-    return add(moved, matmul(outside, bind("pinv", stretch, broadcast_to(cut, x.shape[:-2]))))
+    precise = real_dtype(x.dtype)
+    cut = full(x.shape[:-2], 64 * float(np.finfo(precise).eps), precise)
+    return add(moved, matmul(outside, bind("pinv", stretch, cut)))
 
 
 register(
@@ -123,6 +123,7 @@ def _lyapunov_jvp(
         dh = hermitian(dh)
         moved = add(matmul(dh, x), matmul(x, dh))
         dw = negative(moved) if dw is None else subtract(dw, moved)
+    assert dw is not None, "a JVP rule is asked for where an input has a tangent"
     return bind("lyapunov", h, dw)
 
 

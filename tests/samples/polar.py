@@ -43,7 +43,7 @@ def _solution(h: Any, w: Any) -> Any:
     for at in np.ndindex(*h.shape[:-2]):
         if h[at].size:
             low = np.tril(h[at].astype(out.dtype), -1)
-            whole: Any = low + low.conj().T + np.diag(np.diagonal(h[at]).real)
+            whole: Any = low + low.conj().T + np.diag(np.real(np.diagonal(h[at])))
             out[at] = solve_sylvester(whole, whole, w[at].astype(out.dtype))
     return out
 
