@@ -205,7 +205,8 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Run one call on arrays by its op's NumPy meaning."""
     try:
         outputs = as_tuple(lookup(call.op).numpy(*inputs, **call.params))
-    except TracemillError:
+    except TracemillError as error:
+        error.locate(call.location)
         raise
     except Exception as error:
         error.add_note(f"while running {call.op} at {call.location}")

@@ -66,6 +66,7 @@ class Lowered:
         fast_math: bool = False,
         donate_argnums: tuple[int, ...] = (),
         lock: Path | None = None,
+        check_bounds: bool = False,
         program: Program | None = None,
         transforms: Sequence[SeenTransform] = (),
         symbolic: SymbolicCall | None = None,
@@ -79,13 +80,20 @@ class Lowered:
         seen: list[SeenTransform] = []
         if program is None:
             with seen_transforms() as seen, self.answering():
-                program = trace(function, signature.tree, arguments_for(self.signature), is_kept=True)
+                program = trace(
+                    function,
+                    signature.tree,
+                    arguments_for(self.signature),
+                    is_kept=True,
+                    check_bounds=check_bounds,
+                )
         self._target = target_of(backend, fast_math, gpu_of(signature, program.captured), lock)
         self.backend = self._target.backend
         """``"c"``, ``"numpy"`` or ``"triton"``."""
         self.function = function
         """What is lowered."""
         self._donate_argnums = donate_argnums
+        self._check_bounds = check_bounds
         self.transforms = (*transforms, *seen)
         """What ``grad``, ``vmap`` and the like made of functions while this one was traced, the innermost first."""
         self.graph: Graph = program.graph
@@ -303,6 +311,7 @@ class Lowered:
                 fast_math,
                 self._donate_argnums,
                 self._target.lock,
+                self._check_bounds,
                 symbolic=self._symbolic,
             ),
             lambda *_: self,

@@ -51,6 +51,7 @@ class Variant:
         fast_math: bool = False,
         donate_argnums: tuple[int, ...] = (),
         lock: Path | None = None,
+        check_bounds: bool = False,
         code: Mapping[str, Mapping[str, bytes]] | None = None,
         symbolic: SymbolicCall | None = None,
     ) -> None:
@@ -67,7 +68,7 @@ class Variant:
         self.symbolic = symbolic.called if symbolic else signature
         """The signature as it was before anything was assumed."""
         with symbolic.answering() if symbolic else nullcontext():
-            self._make(backend, fast_math, donate_argnums, lock, code, symbolic)
+            self._make(backend, fast_math, donate_argnums, lock, check_bounds, code, symbolic)
 
     def _make(
         self,
@@ -75,13 +76,16 @@ class Variant:
         fast_math: bool,
         donate_argnums: tuple[int, ...],
         lock: Path | None,
+        check_bounds: bool,
         code: Mapping[str, Mapping[str, bytes]] | None,
         symbolic: SymbolicCall | None,
     ) -> None:
         signature = self.signature if symbolic is None else symbolic.called
         entering = arguments_for(signature)
         with refusing_draws(self.function, signature.tree, entering), stage("trace"):
-            program = trace(self.function, signature.tree, entering, is_kept=True)
+            program = trace(
+                self.function, signature.tree, entering, is_kept=True, check_bounds=check_bounds
+            )
         self.program = program if symbolic is None else _with_facts(program, signature.dims)
         self.donated = donated_inputs(signature, donate_argnums)
         """The inputs of the program whose memory results may take."""
