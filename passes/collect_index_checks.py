@@ -1,7 +1,8 @@
 """Checks of indices as values: the program gives what they found, and the caller raises."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -48,9 +49,7 @@ class Site:
     def of(cls, call: Call) -> "Site":
         given: Any = call.params
         location = call.location and replace(call.location, is_derivative=False, batch=())
-        return cls(
-            given["axis"], given.get("function", ""), str(given["length"]), location, given["length"]
-        )
+        return cls(given["axis"], given.get("function", ""), str(given["length"]), location, given["length"])
 
 
 Records: TypeAlias = dict[Site, Value]
@@ -135,7 +134,7 @@ def _record(index: Value, length: Any, axis: int, function: str = "") -> Value:
     if index.dtype.kind == "i":
         low = extreme("min") if every else high
         least = constant(0, INT64) if function else bind("negative", size)
-        found = where(less(low, least), low, found)
+        found = where(less(low, least), maximum(low, NOTHING + 1), found)
     return where(greater_equal(high, size), high, found)
 
 
@@ -231,9 +230,7 @@ def _while_loop(
 
     def goes_on(*values: Value) -> list[Value]:
         (holds,) = inline(plain, values[:given])
-        for record in values[given : given + len(sites)]:
-            holds = logical_and(holds, equal(record, NOTHING))
-        return [holds]
+        return [logical_and(holds, _is_right(values[given : given + len(sites)]))]
 
     limit = {} if max_steps is None else {"max_steps": max_steps}
     names = (*body.input_names, *_names(len(sites)), *(["steps"] * is_limited))
@@ -250,10 +247,16 @@ def _while_loop(
     )
     found: Records = dict(zip(sites, results[count : count + len(sites)], strict=True))
     last = inline(asking, (*inputs[:consts], *results[:count]))[1:]
+    is_asked = _is_right(found.values())
     if is_limited:  # after the last step that is allowed, the condition is not asked
-        last = tuple(where(less(results[-1], max_steps), value, NOTHING) for value in last)
-    _merge(found, dict(zip(asked, last, strict=True)))
+        is_asked = logical_and(is_asked, less(results[-1], max_steps))
+    _merge(found, {site: where(is_asked, value, NOTHING) for site, value in zip(asked, last, strict=True)})
     return results[:count], found
+
+
+def _is_right(records: Iterable[Value]) -> Value:
+    """Whether no record names an index."""
+    return reduce(logical_and, [equal(record, NOTHING) for record in records])
 
 
 _RULES: Mapping[str, Callable[..., Found]] = {

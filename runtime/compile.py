@@ -306,7 +306,9 @@ class CompiledFunction:
     @property
     def _checks_inside(self) -> bool | None:
         """Whether indices are checked in a function that is compiled already: as it does, unless this one says."""
-        return None if current_trace() is not None and self._options.check_bounds is None else self._chosen[-1]
+        return (
+            None if current_trace() is not None and self._options.check_bounds is None else self._chosen[-1]
+        )
 
     def _lowered(
         self,

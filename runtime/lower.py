@@ -131,7 +131,8 @@ class Lowered:
     @property
     def identity(self) -> str:
         """What beside the traced graph decides what is generated."""
-        return f"{self.backend}, fast_math={self._target.options.fast_math}, donated={self._donated}"
+        checks = ", check_bounds=True" if self._check_bounds else ""
+        return f"{self.backend}, fast_math={self._target.options.fast_math}, donated={self._donated}{checks}"
 
     @property
     def passes(self) -> list[str]:

@@ -83,9 +83,7 @@ class Variant:
         signature = self.signature if symbolic is None else symbolic.called
         entering = arguments_for(signature)
         with refusing_draws(self.function, signature.tree, entering), stage("trace"):
-            program = trace(
-                self.function, signature.tree, entering, is_kept=True, check_bounds=check_bounds
-            )
+            program = trace(self.function, signature.tree, entering, is_kept=True, check_bounds=check_bounds)
         self.program = program if symbolic is None else _with_facts(program, signature.dims)
         self.donated = donated_inputs(signature, donate_argnums)
         """The inputs of the program whose memory results may take."""

@@ -37,9 +37,7 @@ def _check(index: Any, length: Any, axis: Any, function: Any = "") -> Any:
     return ()
 
 
-def _batch(
-    inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
-) -> tuple[Value, ...]:
+def _batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any) -> tuple[Value, ...]:
     """The indices of all examples at once."""
     return bind_all("check_index", *inputs, **params)
 
