@@ -21,6 +21,7 @@ from .functions import (
     transpose,
     where,
 )
+from .index_checks import check_index
 from .interval_behind import interval_behind
 from .ir import Constant, Shape, Value
 from .memory_layout import Layout, dense, elementwise_order
@@ -214,6 +215,7 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
     `index` holds ints, slices, None, Ellipsis and values of integer or bool dtype.
     """
     items = _expand_masks(shape, _expand_ellipsis(shape, index))
+    selects_nothing = any(isinstance(item, Value) and is_empty(item.shape) for item in items)
     has_array = any(isinstance(item, Value) and (item.ndim or item.dtype.kind == "b") for item in items)
     plan = _Plan()
     axis = 0
@@ -230,7 +232,7 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
         if isinstance(item, slice):
             plan.take_slice(dim, item)
         elif isinstance(item, Value):
-            plan.take_array(dim, wrap_index(item, dim, axis), place)
+            plan.take_array(dim, wrap_index(item, dim, axis, is_checked=not selects_nothing), place)
         elif has_array:
             plan.take_array(dim, number(_in_range(item, dim, axis), INT64), place)
         else:
@@ -243,8 +245,13 @@ def select(shape: Shape, index: Sequence[Any]) -> Selection:
     return Selection(plan.views(shape), plan.gather(), has_array, element and not written)
 
 
-def wrap_index(index: Value, dim: int, axis: int) -> Value:
-    """Indices in [−dim, dim) as indices in [0, dim); out-of-range ones that are known are an error."""
+def wrap_index(index: Value, dim: int, axis: int, *, is_checked: bool = True) -> Value:
+    """Indices in [−dim, dim) as indices in [0, dim); out-of-range ones that are known are an error.
+
+    Those of the user's that are not known are checked when the program runs, where it `is_checked` for bounds.
+    """
+    if index.dtype == np.uint64:
+        index = convert_index(index)  # as NumPy does: 2**64 - 1 is the last entry
     known = require_trace().concrete(index)
     if known is not None and known.size:
         least, most = int(known.min()), int(known.max())
@@ -254,26 +261,26 @@ def wrap_index(index: Value, dim: int, axis: int) -> Value:
             return convert_index(index)
         if isinstance(index, Constant) and type(dim) is int:
             return constant(np.where(known < 0, known.astype(np.int64) + dim, known), INT64)
-    elif known is None:
-        _check_range(index, dim, axis)
+    elif known is None and not _is_in_range(index, dim, axis) and is_checked:
+        check_index(index, dim, axis)
     if index.dtype.kind == "u" or (isinstance(index, Constant) and type(dim) is int):
         return convert_index(index)
     index = convert_index(index)
     return where(less(index, 0), add(index, dim), index)
 
 
-def _check_range(index: Value, dim: Any, axis: int) -> None:
+def _is_in_range(index: Value, dim: Any, axis: int) -> bool:
     """Refuse what follows from sizes and is out of range. Where that depends on sizes, the program is for the answer.
 
-    Of numbers that are computed from arguments as well, nothing is asked: there, the nearest entry is taken.
+    Of numbers that are computed from arguments as well, nothing is asked, and whether they are in range is not known.
     """
     if is_empty(index.shape):
-        return
+        return True
     trace = require_trace()
     while trace.parent is not None and (outer := trace.outer_value(index)) is not None:
         trace, index = trace.parent, outer
     if trace.depends_on_arguments(index):
-        return
+        return False
     with where_all(dim >= 1 for dim in index.shape):  # without entries, nothing is out of range
         found = interval_behind(trace, index)
         facts: list[Any] = []
@@ -283,7 +290,7 @@ def _check_range(index: Value, dim: Any, axis: int) -> None:
                 trace.ends[index] = low, high  # other indices may be computed from this one
             facts += low >= -dim, high < dim
             if all(map(is_known, facts)):
-                return
+                return True
     progression = range_behind(trace, index)
     if progression is not None and progression.ends is not None:
         for entry in progression.ends:
@@ -291,13 +298,14 @@ def _check_range(index: Value, dim: Any, axis: int) -> None:
                 raise OutOfBoundsError(
                     f"index {entry} is out of bounds for axis {axis} with size {dim}", user_location()
                 )
-        return
+        return True
     if facts and all(facts):
-        return
+        return True
     known = trace.at_these_sizes(index, "whether an index is out of bounds is not known for other sizes")
     if known is not None and known.size:
         _in_range(int(known.min()), dim, axis)
         _in_range(int(known.max()), dim, axis)
+    return known is not None
 
 
 def convert_index(index: Value) -> Value:

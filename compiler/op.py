@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from .errors import InternalError
 from .ir import ArrayType, Call, Graph, Value, called
@@ -95,6 +95,11 @@ class Op:
     """None for a pure op; else what it does besides computing ("calls Python")."""
     doc: str
 
+
+PRINTS: Final = "prints"
+CHECKS_INDICES: Final = "checks indices"
+DONE_ONCE: Final = frozenset({PRINTS, CHECKS_INDICES})
+"""Effects that a derivative which computes its function again need not have again."""
 
 _TABLE: dict[str, Op] = {}
 

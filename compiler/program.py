@@ -121,13 +121,19 @@ def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
 
 
 def trace(
-    function: Callable[..., Any], tree: Any, leaves: Sequence["Argument | Static"], *, is_kept: bool = False
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: Sequence["Argument | Static"],
+    *,
+    is_kept: bool = False,
+    check_bounds: bool | None = None,
 ) -> Program:
     """Record ``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`.
 
-    A program that is kept for later calls does not rely on the state of random generators.
+    A program that is kept for later calls does not rely on the state of random generators. With `check_bounds`, it
+    checks the user's indices when it runs; by default, as the enclosing trace does.
     """
-    record = Trace(function_name(function), is_kept=is_kept)
+    record = Trace(function_name(function), is_kept=is_kept, check_bounds=check_bounds)
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
     is_symbolic = any(is_symbolic_shape(argument.type.shape) for argument in arguments)
     with recording(record), intercepted(is_symbolic=is_symbolic):

@@ -208,7 +208,8 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
     try:
         with under(errors):
             outputs = as_tuple(lookup(call.op).numpy(*inputs, **call.params))
-    except TracemillError:
+    except TracemillError as error:
+        error.locate(call.location)
         raise
     except Exception as error:
         error.add_note(f"while running {call.op} at {call.location}")

@@ -69,12 +69,18 @@ class Trace(Builder):
     is_open_ended: ClassVar[bool] = False
     """Whether the trace outlives every function, so that each may use its arrays."""
 
-    def __init__(self, name: str, *, is_kept: bool = False) -> None:
+    def __init__(self, name: str, *, is_kept: bool = False, check_bounds: bool | None = None) -> None:
         super().__init__()
         self.name = name
         self.is_kept = is_kept
         """The program serves later calls, too: what it relies on now must still hold then."""
         self.parent = current_trace()
+        if check_bounds is None:
+            check_bounds = self.parent is not None and self.parent.checks_bounds
+        self.checks_bounds: bool = check_bounds
+        """Whether indices of the user's that are not known yet are checked when the program runs."""
+        self.checked: set[tuple[Value, str, int, str]] = set()
+        """Indices with the axes for which they have been checked, so that ``x[i] += 1`` does so once."""
         self.thread = threading.get_ident()
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
@@ -139,6 +145,7 @@ class Trace(Builder):
         self._known.clear()
         self._producer.clear()
         self.ends.clear()
+        self.checked.clear()
         self._contents.clear()
         self.adopted.clear()
         self.frozen.clear()

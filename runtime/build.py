@@ -10,11 +10,14 @@ from typing import Any, Final
 from ..compiler.errors import CompilerError, MissingCompilerError
 from ..compiler.ir import Graph
 from ..compiler.shapes.scope import Observed
+from ..passes.collect_index_checks import checks_indices, index_sites
+from ..passes.inline_rules import inline_rules
 from .built import Build, statistics
 from .cache import DiskCache, cache_key, default_cache, versions_in_use
 from .cache_entry import Entry
 from .cache_log import GRAPH, load_text, log_load, log_store
 from .entry_for_sizes import GUARDS, entry_for_sizes, holds
+from .index_errors import raising
 from .load import load_module
 from .prepare import can_be_cached, prepared
 from .shared_library import LIBRARY, link
@@ -36,7 +39,13 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Obse
 
     The `scope` is asked about named sizes, and knows afterwards what the program assumes of them.
     """
-    graph = prepared(graph, target.backend)
+    sites = index_sites(inline_rules(graph)) if checks_indices(graph) else ()
+    built = _build(prepared(graph, target.backend), target, donated, scope)
+    return replace(built, function=raising(built.function, sites)) if sites else built
+
+
+def _build(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:
+    """As `build`, of a prepared graph."""
     if target.backend == "triton":
         return _build_for_gpu(graph, target, donated, scope)
     try:

@@ -18,10 +18,11 @@ from ..compiler.program import Program, argument_names, describe, flatten_argume
 from ..compiler.shapes.dim import Comparison
 from ..compiler.trace import is_idle
 from ..compiler.traced_array import is_traced
+from ..compiler.tracing import current_trace
 from .donation import check_donated
 from .dynamic import Dynamic, Given, check_arguments, read_dynamic
 from .entry import MISS, always_miss
-from .environment import checking, usual_lock
+from .environment import checking, usual_check_bounds, usual_lock
 from .gpu.arguments import entered
 from .key_orders import key_orders, sees_keywords_in_order
 from .log import logger
@@ -61,6 +62,8 @@ class Options:
     """The file with what is chosen of kernels on GPUs, if they are to be measured."""
     dynamic: Dynamic = NEVER
     on_recompile: OnRecompile = "ignore"
+    check_bounds: bool | None = None
+    """Whether indices are checked when the program runs; None for what the environment says."""
 
 
 class CompiledFunction:
@@ -154,7 +157,7 @@ class CompiledFunction:
                 plain, names, signed.specs, arguments_for(signed), strict=True
             )
         ]
-        program = trace(self._function, tree, entering)
+        program = trace(self._function, tree, entering, check_bounds=self._checks_inside)
         traced = [leaf for leaf, spec in zip(plain, signed.specs, strict=True) if spec.is_traced]
         inputs = inputs_of(program, traced)
         outputs = run(program.graph, inputs)
@@ -297,9 +300,17 @@ class CompiledFunction:
             )
 
     @property
-    def _chosen(self) -> tuple[str, bool, tuple[int, ...], Path | None]:
+    def _chosen(self) -> tuple[str, bool, tuple[int, ...], Path | None, bool]:
         options = self._options
-        return options.backend, options.fast_math, options.donate_argnums, options.lock
+        check_bounds = usual_check_bounds() if options.check_bounds is None else options.check_bounds
+        return options.backend, options.fast_math, options.donate_argnums, options.lock, check_bounds
+
+    @property
+    def _checks_inside(self) -> bool | None:
+        """Whether indices are checked in a function that is compiled already: as it does, unless this one says."""
+        return (
+            None if current_trace() is not None and self._options.check_bounds is None else self._chosen[-1]
+        )
 
     def _lowered(
         self,
@@ -395,6 +406,7 @@ def compile(
     dynamic: bool | Mapping[str, Given] | None = ...,
     constraints: str | Comparison | Iterable[str | Comparison] = ...,
     on_recompile: OnRecompile = ...,
+    check_bounds: bool | None = ...,
 ) -> CompiledFunction: ...
 
 
@@ -413,6 +425,7 @@ def compile(
     dynamic: bool | Mapping[str, Given] | None = ...,
     constraints: str | Comparison | Iterable[str | Comparison] = ...,
     on_recompile: OnRecompile = ...,
+    check_bounds: bool | None = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 
 
@@ -430,6 +443,7 @@ def compile(
     dynamic: bool | Mapping[str, Given] | None = None,
     constraints: str | Comparison | Iterable[str | Comparison] = (),
     on_recompile: OnRecompile = "warn",
+    check_bounds: bool | None = None,
 ) -> Any:
     """Compile a NumPy function: the first call with new shapes or dtypes traces it, later calls run generated code.
 
@@ -470,12 +484,17 @@ def compile(
         on_recompile: ``"warn"`` of functions that are compiled again and again for sizes, or of which programs are
             forgotten; ``"ignore"`` that; ``"error"`` where a function is compiled again for other reasons than that
             sizes get names; or a function that is called with the reason.
+        check_bounds: with True, an index that the program computes and that is out of bounds raises `OutOfBoundsError`,
+            as NumPy does, with the line of the function; arrays that the call would update are then as they were. With
+            False, such an index reads the nearest entry and writes nothing. By default, as ``TRACEMILL_CHECK=bounds``
+            in the environment says; inside another compiled function, as that one does.
 
     Returns:
         A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`
         updates, may be called from several threads, and can be pickled if `function` can.
 
     Raises:
+        OutOfBoundsError: (when called) if an index is out of bounds that is known, or with `check_bounds`.
         ConcretizationError: (when called) if Python needs a value, as in ``if x > 0``.
         MissingCompilerError, CompilerError: (when called) if ``backend="c"`` finds no C compiler that works.
         MissingPackageError, NoDriverError, NoGpuError: (when called) if ``backend="triton"`` finds nothing to run on.
@@ -512,6 +531,7 @@ def compile(
         lock,
         read_dynamic(dynamic, constraints),
         on_recompile,
+        None if check_bounds is None else flag("check_bounds", check_bounds),
     )
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:

@@ -67,6 +67,7 @@ class Lowered:
         fast_math: bool = False,
         donate_argnums: tuple[int, ...] = (),
         lock: Path | None = None,
+        check_bounds: bool = False,
         program: Program | None = None,
         transforms: Sequence[SeenTransform] = (),
         symbolic: SymbolicCall | None = None,
@@ -81,7 +82,7 @@ class Lowered:
         if program is None:
             with seen_transforms() as seen, self.answering():
                 entering = arguments_for(self.signature)
-                program = trace(function, signature.tree, entering, is_kept=True)
+                program = trace(function, signature.tree, entering, is_kept=True, check_bounds=check_bounds)
                 if gpu_of(signature, program.captured) is None:
                     guards = layout_guards(self.signature, entering)
                     program = in_memory_order(program, entering_orders(guards))
@@ -91,6 +92,7 @@ class Lowered:
         self.function = function
         """What is lowered."""
         self._donate_argnums = donate_argnums
+        self._check_bounds = check_bounds
         self.transforms = (*transforms, *seen)
         """What ``grad``, ``vmap`` and the like made of functions while this one was traced, the innermost first."""
         self.graph: Graph = program.graph
@@ -128,7 +130,8 @@ class Lowered:
     @property
     def identity(self) -> str:
         """What beside the traced graph decides what is generated."""
-        return f"{self.backend}, fast_math={self._target.options.fast_math}, donated={self._donated}"
+        checks = ", check_bounds=True" if self._check_bounds else ""
+        return f"{self.backend}, fast_math={self._target.options.fast_math}, donated={self._donated}{checks}"
 
     @property
     def passes(self) -> list[str]:
@@ -308,6 +311,7 @@ class Lowered:
                 fast_math,
                 self._donate_argnums,
                 self._target.lock,
+                self._check_bounds,
                 symbolic=self._symbolic,
             ),
             lambda *_: self,

@@ -5,11 +5,12 @@ from functools import partial
 
 from ..compiler.ir import Graph
 from ..compiler.op import has_effect
+from ..passes.collect_index_checks import collect_index_checks
 from ..passes.decompose import decompose_composites
 from ..passes.forget_weights import forget_weights
 from ..passes.inline_calls import inline_calls
 from ..passes.inline_rules import inline_rules
-from ..passes.pipeline import apply, run
+from ..passes.pipeline import run
 from ..passes.remove_dead_code import remove_dead_code
 from ..passes.reroll import reroll
 from .environment import checking
@@ -31,7 +32,7 @@ def first_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
 
 def final(graph: Graph) -> Graph:
     """The graph as it is compiled: no transform will ask for the rules that its calls hold."""
-    return apply(inline_rules, graph, check=checking())
+    return run(graph, (inline_rules, collect_index_checks), check=checking())
 
 
 def prepared(graph: Graph, backend: str) -> Graph:

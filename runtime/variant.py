@@ -54,6 +54,7 @@ class Variant:
         fast_math: bool = False,
         donate_argnums: tuple[int, ...] = (),
         lock: Path | None = None,
+        check_bounds: bool = False,
         code: Mapping[str, Mapping[str, bytes]] | None = None,
         symbolic: SymbolicCall | None = None,
     ) -> None:
@@ -70,7 +71,7 @@ class Variant:
         self.symbolic = symbolic.called if symbolic else signature
         """The signature as it was before anything was assumed."""
         with symbolic.answering() if symbolic else nullcontext():
-            self._make(backend, fast_math, donate_argnums, lock, code, symbolic)
+            self._make(backend, fast_math, donate_argnums, lock, check_bounds, code, symbolic)
 
     def _make(
         self,
@@ -78,13 +79,14 @@ class Variant:
         fast_math: bool,
         donate_argnums: tuple[int, ...],
         lock: Path | None,
+        check_bounds: bool,
         code: Mapping[str, Mapping[str, bytes]] | None,
         symbolic: SymbolicCall | None,
     ) -> None:
         signature = self.signature if symbolic is None else symbolic.called
         entering = arguments_for(signature)
         with refusing_draws(self.function, signature.tree, entering), stage("trace"):
-            program = trace(self.function, signature.tree, entering, is_kept=True)
+            program = trace(self.function, signature.tree, entering, is_kept=True, check_bounds=check_bounds)
         is_on_host = gpu_of(signature, program.captured) is None
         self.layouts = layout_guards(signature, entering) if is_on_host else ()
         """The memory orders of arguments that the program relies on."""

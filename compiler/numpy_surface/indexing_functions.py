@@ -1,6 +1,7 @@
 """Indexing routines: taking, putting and choosing entries; positions of entries."""
 
 import math
+from contextlib import nullcontext
 from functools import reduce
 from itertools import accumulate
 from operator import mul
@@ -30,6 +31,7 @@ from ..functions import (
     reshape,
     where,
 )
+from ..index_checks import check_index, unchecked
 from ..ir import Shape, Value
 from ..symbolic_size import is_symbolic_shape, maximum, minimum
 from ..traced_array import TracedArray, as_value, weak_or_dtype, wrap, written_value
@@ -75,7 +77,8 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
         array, axis = ravel(array), 0
     place = normalize_axis(axis, array.ndim)
     index = in_mode(as_positions(indices), array.shape[place], mode)
-    found: TracedArray = array[(*(slice(None),) * place, wrap(index))]
+    with nullcontext() if mode == "raise" else unchecked():
+        found: TracedArray = array[(*(slice(None),) * place, wrap(index))]
     result = found if found.ndim == 0 else new_array(found.value)
     return result if out is None else write_out(out, result)
 
@@ -178,6 +181,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Traced
     known = require_trace().concrete(which)
     if mode == "raise" and known is not None and ((known < 0) | (known >= len(options))).any():
         raise ArgumentValueError("invalid entry in choice array")
+    if mode == "raise" and known is None:
+        check_index(which, len(options), 0, "choose")
     which = in_mode(which, len(options), "clip" if mode == "raise" else mode)
     dtype = np.result_type(*map(weak_or_dtype, given, options))
     shape = broadcast_shape(which.shape, *[option.shape for option in options])
@@ -199,7 +204,8 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     new = written_value(v, array.dtype)
     if not new.type.size or not places.type.size:
         return
-    array.flat[wrap(places)] = wrap(recycled(new, places.shape))
+    with nullcontext() if mode == "raise" else unchecked():
+        array.flat[wrap(places)] = wrap(recycled(new, places.shape))
 
 
 @implements(np.putmask)
@@ -227,7 +233,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     flat, line = reshape(chosen, (array.size,)), reshape(convert(new, array.dtype), (count,))
     if count > 1:
         rank = as_value(np.cumsum(wrap(convert(flat, INT64))))
-        line = take(wrap(line), wrap(elementwise("remainder", add(rank, -1), count))).value
+        line = take(wrap(line), wrap(add(rank, -1)), mode="wrap").value
     spread = broadcast_to(line, (array.size,))
     array[...] = reshape(where(flat, spread, ravel(array).value), array.shape)
 
@@ -309,7 +315,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[TracedArr
     """Flat positions as one position per axis."""
     dims = as_shape(shape)
     places = as_positions(indices)
-    _check_positions(places, math.prod(dims), "unravel_index")
+    _check_positions(places, math.prod(dims), 0, "unravel_index")
     result: list[TracedArray] = []
     for dim in reversed(dims) if order == "C" else dims:
         result.append(wrap(elementwise("remainder", places, maximum(dim, 1))))
@@ -327,16 +333,18 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     modes = (mode,) * len(shape) if isinstance(mode, str) else mode
     flat: list[Value] = []
     strides = list(accumulate((1, *(shape[:0:-1] if order == "C" else shape[:-1])), mul))
-    for column, dim, how, stride in zip(
-        columns, shape, modes, strides[::-1] if order == "C" else strides, strict=True
+    for axis, (column, dim, how, stride) in enumerate(
+        zip(columns, shape, modes, strides[::-1] if order == "C" else strides, strict=True)
     ):
         if how == "raise":
-            _check_positions(column, dim, "ravel_multi_index")
+            _check_positions(column, dim, axis, "ravel_multi_index")
         flat.append(multiply(in_mode(column, dim, how), stride))
     return wrap(reduce(add, flat))
 
 
-def _check_positions(places: Value, length: int, function: str) -> None:
+def _check_positions(places: Value, length: int, axis: int, function: str) -> None:
     known = require_trace().concrete(places)
-    if known is not None and known.size and (int(known.min()) < 0 or int(known.max()) >= length):
+    if known is None:
+        check_index(places, length, axis, function)
+    elif known.size and (int(known.min()) < 0 or int(known.max()) >= length):
         raise OutOfBoundsError(f"{function}: an index is out of bounds for {length} entries")

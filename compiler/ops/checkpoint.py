@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import TransformTypeError
 from ..ir import ArrayType, Call, Graph, Param, Value
 from ..nested_graphs import needed_calls, spread
-from ..op import Anew, DifferentiateGraph, Op, has_effect, lookup, register
+from ..op import DONE_ONCE, Anew, DifferentiateGraph, Op, has_effect, lookup, register
 from ..trace import Builder, bind, bind_all, evaluate, inline, recording
 from .graph_call import batched_call, differentiation, result_types, transposed_call
 
@@ -75,13 +75,13 @@ def _recomputation(
 
 
 def silent(calls: Sequence[Call]) -> list[Call]:
-    """The calls without those that print, also in nested graphs: what was printed once is not printed again."""
+    """The calls without those that print or check, also in nested graphs: the forward pass has done that."""
     return [
         replace(call, params={name: _silenced(param) for name, param in call.params.items()})
-        if has_effect(call, "prints")
+        if any(has_effect(call, effect) for effect in DONE_ONCE)
         else call
         for call in calls
-        if lookup(call.op).effect != "prints"
+        if lookup(call.op).effect not in DONE_ONCE
     ]
 
 

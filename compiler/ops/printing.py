@@ -9,11 +9,10 @@ import numpy as np
 
 from ..errors import ArgumentValueError, ShapeError
 from ..ir import ArrayType, Value
-from ..op import Op, not_linear, register, zero_derivative
+from ..op import PRINTS, Op, not_linear, register, zero_derivative
 from ..trace import bind_all
 
 FAMILY = "printing"
-PRINTS = "prints"
 
 _SPEC: Final = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?[0-9]{0,3}[,_]?(?:\.[0-9]{1,3})?[a-zA-Z%]?", re.DOTALL)
 

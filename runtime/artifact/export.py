@@ -30,6 +30,7 @@ from ...compiler.shapes.dim import Comparison
 from ...compiler.shapes.guards import Guard, Guards
 from ...compiler.shapes.reading import Sizes, read_constraints
 from ...compiler.shapes.scope import Declared, answering
+from ...passes.collect_index_checks import checks_indices
 from ..argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
 from ..build import build
 from ..compile import CompiledFunction, Options
@@ -127,6 +128,11 @@ def export(
     with refusing_draws(function, signature.tree, entering), answering(declared):
         program = trace(function, signature.tree, entering, is_kept=True)
         program = replace(program, graph=without_rules(program.graph))
+    if options.check_bounds or checks_indices(program.graph):
+        raise ExportError(
+            f"{name} cannot be exported with check_bounds=True: a file has no way to raise. Export the function without,"
+            " and check indices where it is compiled"
+        )
     _check_effects(name, program.graph)
     program = _closed(name, program)
     _check_kept(name, signature, program)

@@ -292,9 +292,7 @@ def _program(manifest: Fields, signature: Signature, graph: Graph, types: Iterab
     in_c_order = frozenset(manifest.items("in_c_order", int) if "in_c_order" in manifest.found else ())
     if not in_c_order <= set(range(len(arguments))):
         raise DamageError(MANIFEST, "'in_c_order' names arguments that there are not")
-    return Program(
-        graph, arguments, (), out_tree, leaves, mutated, in_step, frozen=(), in_c_order=in_c_order
-    )
+    return Program(graph, arguments, (), out_tree, leaves, mutated, in_step, frozen=(), in_c_order=in_c_order)
 
 
 class _Result:

@@ -152,7 +152,9 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_costs_no_result(
         make = Path.mkdir
         monkeypatch.setattr(
             "tracemill.runtime.dump.Path.mkdir",
-            lambda self, *of, **options: _fail() if place in (self, *self.parents) else make(self, *of, **options),
+            lambda self, *of, **options: (
+                _fail() if place in (self, *self.parents) else make(self, *of, **options)
+            ),
         )
     monkeypatch.setenv("TRACEMILL_DUMP", str(place))
     with pytest.warns(tm.errors.SettingWarning, match="no dump is written") as caught:

@@ -1,0 +1,59 @@
+"""`check_index`: the program's promise to raise if an index that was computed lies outside its axis."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..dtypes import is_integer
+from ..errors import DTypeError, OutOfBoundsError, ShapeError
+from ..ir import ArrayType, Value
+from ..op import CHECKS_INDICES, Op, not_linear, register, zero_derivative
+from ..symbolic_size import is_known
+from ..trace import bind_all
+
+FAMILY = "index_check"
+
+
+def out_of_bounds(index: int, length: int, axis: int, function: str) -> str:
+    """What is wrong with an index, in NumPy's words."""
+    where = f"{function}: " if function else ""
+    return f"{where}index {index} is out of bounds for axis {axis} with size {length}"
+
+
+def _type(index: ArrayType, *, length: int, axis: int, function: str = "") -> tuple[ArrayType, ...]:
+    if not is_integer(index.dtype):
+        raise DTypeError(f"check_index: an index must have an integer dtype, not {index}")
+    if is_known(length < 0) or axis < 0:
+        raise ShapeError(f"check_index: an axis {axis} of size {length} cannot be")
+    return ()
+
+
+def _check(index: Any, length: Any, axis: Any, function: Any = "") -> Any:
+    """Raise for the largest index beyond the end, else for the smallest before the beginning."""
+    if index.size:
+        low, high = int(index.min()), int(index.max())
+        least = 0 if function else -length
+        if high >= length or low < least:
+            raise OutOfBoundsError(out_of_bounds(high if high >= length else low, length, axis, function))
+    return ()
+
+
+def _batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any) -> tuple[Value, ...]:
+    """The indices of all examples at once."""
+    return bind_all("check_index", *inputs, **params)
+
+
+register(
+    Op(
+        "check_index",
+        FAMILY,
+        _type,
+        _check,
+        zero_derivative,
+        not_linear,
+        _batch,
+        spelling=None,
+        effect=CHECKS_INDICES,
+        doc="Nothing. Raises unless every entry lies in [-length, length), or for a `function` whose indices do not count "
+        "from the end in [0, length). `axis` is for the message.",
+    )
+)
