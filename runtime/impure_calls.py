@@ -126,13 +126,23 @@ class _Watch:
 
     def _drew(self, frame: FrameType, what: str) -> None:
         what, asking = _asking(frame, what)
-        if asking is None or is_library(asking.f_code.co_filename) or _is_incidental(asking):
+        if asking is None or is_library(asking.f_code.co_filename) or self._is_incidental(asking):
             return
         self.error = self.error or RandomStateError(
             f"{what} was called while tracing {describe(self.function)}: its number would be frozen into the graph. "
             "Draw from a generator of tracemill.random.default_rng, or outside, and pass the result as an argument",
             _line(asking),
         )
+
+    def _is_incidental(self, frame: FrameType) -> bool:
+        """Whether a draw is not the function's doing: one for the name of a file, or in a package that we use."""
+        above: FrameType | None = frame
+        while above is not None and self._is_others(above):
+            if "importlib" in above.f_code.co_filename:  # a module that is being imported
+                return True
+            above = above.f_back
+        is_ours = above is None or is_library(above.f_code.co_filename)
+        return is_ours or frame.f_globals.get("__name__") == "tempfile"
 
     def _is_others(self, frame: FrameType) -> bool:
         """Whether this is code of the standard library, or of an installed package that the function is not from."""
@@ -150,16 +160,6 @@ def _asking(frame: FrameType, what: str) -> tuple[str, FrameType | None]:
         what = f"{asking.f_globals['__name__']}.{asking.f_code.co_name}"
         asking = asking.f_back
     return what, asking
-
-
-def _is_incidental(frame: FrameType) -> bool:
-    """Whether a module that is being imported draws, or one that only wants a name for a file."""
-    above: FrameType | None = frame
-    while above is not None and not is_library(above.f_code.co_filename):
-        if "importlib" in above.f_code.co_filename:
-            return True
-        above = above.f_back
-    return frame.f_globals.get("__name__") == "tempfile"
 
 
 def _line(frame: FrameType) -> Location:

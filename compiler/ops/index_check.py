@@ -53,7 +53,7 @@ register(
         _batch,
         spelling=None,
         effect=CHECKS_INDICES,
-        doc="Nothing. Raises unless every entry lies in [-length, length), or for a `function` whose indices do not count "
-        "from the end in [0, length). `axis` is for the message.",
+        doc="Nothing. Raises unless every entry lies in [-length, length), or for a `function` whose indices do not "
+        "count from the end in [0, length). `axis` is for the message.",
     )
 )

@@ -130,8 +130,8 @@ def export(
         program = replace(program, graph=without_rules(program.graph))
     if options.check_bounds or checks_indices(program.graph):
         raise ExportError(
-            f"{name} cannot be exported with check_bounds=True: a file has no way to raise. Export the function without,"
-            " and check indices where it is compiled"
+            f"{name} cannot be exported with check_bounds=True: a file has no way to raise. Export the function"
+            " without, and check indices where it is compiled"
         )
     _check_effects(name, program.graph)
     program = _closed(name, program)

@@ -134,7 +134,7 @@ def test_an_index_out_of_bounds_raises_with_index_size_axis_and_line(
 ) -> None:
     axis, size = PLACES[function]
     checked = tm.compile(function, backend=backend, check_bounds=True)
-    right = np.array([0, size - 1] + [0 if function in WITHOUT_NEGATIVE else -size])
+    right = np.array([0, size - 1, 0 if function in WITHOUT_NEGATIVE else -size])
     found = checked(TABLE, right)
     for got, expected in zip(np.atleast_1d(found), np.atleast_1d(function(TABLE, right)), strict=True):
         np.testing.assert_array_equal(np.asarray(got), expected)
