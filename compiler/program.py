@@ -17,6 +17,7 @@ from .dtypes import Array, is_supported
 from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError
 from .interception import intercepted
 from .ir import ArrayType, Graph, Value
+from .nesting import named, refuse_deep
 from .outside import Outside
 from .outside_array import COMPILE_OR_COPY, OutsideArray, as_seen_inside
 from .storage import Storage
@@ -158,7 +159,11 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
 
 def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], Any]":
     """The arrays of the result, its leaves and its tree."""
-    found, out_tree = optree.tree_flatten(with_plain_keys(result), namespace=NAMESPACE)
+    try:
+        found, out_tree = optree.tree_flatten(with_plain_keys(result), namespace=NAMESPACE)
+    except RecursionError:
+        refuse_deep({"the result": result})
+        raise
     outputs: list[Value] = []
     leaves: list[ArrayOutput | Static] = []
     for leaf in found:
@@ -257,8 +262,12 @@ def flatten_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any], is_leaf: Callable[[Any], bool] | None = None
 ) -> tuple[list[Any], Any]:
     """The leaves and the tree of a call's arguments; `is_leaf` says what is not taken apart."""
-    call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
-    leaves, tree = optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
+    try:
+        call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
+        leaves, tree = optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
+    except RecursionError:
+        refuse_deep(named(args, kwargs))
+        raise
     return list(map(as_seen_inside, leaves)), tree
 
 

@@ -14,6 +14,7 @@ from ..functions import reshape as reshape_value
 from ..functions import transpose as transpose_value
 from ..interception import intercepts
 from ..ir import Shape, Value
+from ..nesting import shown
 from ..storage import Broadcast, ReadOnly, Reshape, Strides, Transpose, View
 from ..symbolic_size import (
     broadcasts,
@@ -117,7 +118,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     array = as_array(a)
     wanted = completed_shape(as_shape(shape), array.shape)
     if order not in ("C", "F", "A"):
-        raise ArgumentValueError(f"order must be 'C', 'F' or 'A', not {order!r}")
+        raise ArgumentValueError(f"order must be 'C', 'F' or 'A', not {shown(order)}")
     views = _column_major(array.ndim, wanted) if _is_column_major(array, order) else (Reshape(wanted),)
     if array.is_scalar:
         return view_of(array, *views)

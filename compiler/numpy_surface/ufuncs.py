@@ -10,6 +10,7 @@ from ..dtypes import BOOL, DType, is_supported
 from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ..functions import broadcast_to, convert, full, where
 from ..ir import Value
+from ..nesting import shown
 from ..op import all_ops
 from ..outside import Outside
 from ..symbolic_size import SymbolicSize, joint_shape
@@ -282,7 +283,7 @@ def target_of(x: Any) -> TracedArray:
     if is_traced(x):
         return x  # type: ignore[no-any-return]
     if not isinstance(x, (np.ndarray, Outside)):
-        raise ArgumentTypeError(f"what is written to must be an array, not {type(x).__name__}: {x!r:.60}")
+        raise ArgumentTypeError(f"what is written to must be an array, not {type(x).__name__}: {shown(x)}")
     storage = require_trace().storage_of_array(x)
     return array_on(storage, storage.value.type)
 
