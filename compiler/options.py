@@ -6,6 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError
+from .nesting import shown
 from .symbolic_size import SymbolicSize
 from .tracing import user_location
 
@@ -57,5 +58,5 @@ def _unknown(name: str) -> ConcretizationError:
 
 def _wrong(name: str, wanted: str, given: Any) -> ArgumentTypeError:
     return ArgumentTypeError(
-        f"{name} must be {wanted}, not {type(given).__name__}: {given!r:.60}", user_location()
+        f"{name} must be {wanted}, not {type(given).__name__}: {shown(given)}", user_location()
     )

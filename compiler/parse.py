@@ -19,6 +19,7 @@ from .errors import DimSpecError, InternalError, ParseError, TransformTypeError,
 from .ir import ArrayType, Call, Constant, Dim, Graph, Location, Param, Shape, Value, called
 from .literals import LONGEST_NUMBER, read_numbers
 from .naming import INLINE_SIZE, RESERVED
+from .nesting import shown
 from .op import all_ops
 from .param_types import param_problem
 from .text import HEADER, INDENT, LONGEST_COMMENT
@@ -115,7 +116,7 @@ class _Reader:
         """Those that have been named: however often that is, an array is held once."""
         self.functions = functions
         if not isinstance(text, str):
-            raise TransformTypeError(f"parse needs a text, not {type(text).__name__}: {text!r:.60}")
+            raise TransformTypeError(f"parse needs a text, not {type(text).__name__}: {shown(text)}")
         first, _, _ = text.partition("\n")
         if first.rstrip() != HEADER:
             raise ParseError(f"line 1: expected {HEADER!r}, found {first[:40]!r}")

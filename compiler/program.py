@@ -19,6 +19,7 @@ from .functions import inverse_permutation, transpose
 from .interception import intercepted
 from .ir import ArrayType, Graph, Value
 from .memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
+from .nesting import named, refuse_deep
 from .outside import Outside
 from .outside_array import COMPILE_OR_COPY, OutsideArray, as_seen_inside
 from .storage import Storage
@@ -181,7 +182,11 @@ def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[
 
 def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], Any]":
     """The arrays of the result, its leaves and its tree."""
-    found, out_tree = optree.tree_flatten(with_plain_keys(result), namespace=NAMESPACE)
+    try:
+        found, out_tree = optree.tree_flatten(with_plain_keys(result), namespace=NAMESPACE)
+    except RecursionError:
+        refuse_deep({"the result": result})
+        raise
     outputs: list[Value] = []
     leaves: list[ArrayOutput | Static] = []
     for leaf in found:
@@ -342,8 +347,12 @@ def flatten_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any], is_leaf: Callable[[Any], bool] | None = None
 ) -> tuple[list[Any], Any]:
     """The leaves and the tree of a call's arguments; `is_leaf` says what is not taken apart."""
-    call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
-    leaves, tree = optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
+    try:
+        call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
+        leaves, tree = optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
+    except RecursionError:
+        refuse_deep(named(args, kwargs))
+        raise
     return list(map(as_seen_inside, leaves)), tree
 
 

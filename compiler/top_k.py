@@ -5,6 +5,7 @@ from typing import Any
 
 from .apply import apply_op, as_numbers
 from .errors import ArgumentTypeError
+from .nesting import shown
 from .numpy_surface.axes import normalize_axis
 from .symbolic_size import SymbolicSize
 from .traced_array import located
@@ -43,7 +44,7 @@ def _top_k(x: Any, k: Any, axis: Any) -> tuple[Any, Any]:
         along = normalize_axis(axis, array.ndim, "top_k: axis")
     except TypeError:
         raise ArgumentTypeError(
-            f"top_k: k and axis must be whole numbers, not {k!r:.60} and {axis!r:.60}"
+            f"top_k: k and axis must be whole numbers, not {shown(k)} and {shown(axis)}"
         ) from None
     values, indices = apply_op("top_k", array, k=count, axis=along)
     return values, indices

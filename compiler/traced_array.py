@@ -25,6 +25,7 @@ from .functions import broadcast_to, concatenate, convert, expand_dims, full, re
 from .indexing import Gather, Selection, masked_part, select
 from .ir import ArrayType, Constant, Shape, Value
 from .memory_layout import Flags, Layout, elementwise_layout, row_major
+from .nesting import MOST_AXES, named, refuse_deep, shown
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .outside import Outside
 from .sizes_of_values import comparison_behind, ratio_behind, rounded_quotient, size_behind
@@ -476,7 +477,11 @@ class TracedArray:
 def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call a function of the surface; an error of ours gets the user's line."""
     try:
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except RecursionError:
+            refuse_deep(named(args, kwargs))
+            raise
     except TracemillError as error:
         if error.location is None:
             error.locate(user_location())
@@ -648,7 +653,7 @@ def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
         return size_value(x, weak_dtype) if _fits(x) else as_value(operator.index(x), weak_dtype)
     if isinstance(x, SymbolicFact):
         return Constant(bool(x))
-    raise ArgumentTypeError(f"expected an array, not {type(x).__name__}: {x!r:.80}", user_location())
+    raise ArgumentTypeError(f"expected an array, not {type(x).__name__}: {shown(x, 80)}", user_location())
 
 
 def _weak_value(x: TracedArray, dtype: DType) -> Value:
@@ -735,10 +740,6 @@ def _recorded(size: SymbolicSize) -> "TracedArray | int | None":
 SymbolicSize.recorded = _recorded
 
 
-MOST_NESTED = 64
-"""How deep NumPy lets sequences nest: an array has no more axes."""
-
-
 def contains_traced(x: Any) -> bool:
     """Whether a nested sequence holds a traced array."""
     return _holds(x, TracedArray)
@@ -751,10 +752,10 @@ def contains_size(x: Any) -> bool:
 
 def _holds(x: Any, kind: type, depth: int = 0) -> bool:
     if isinstance(x, (list, tuple)):
-        if depth > MOST_NESTED:
+        if depth > MOST_AXES:
             raise ShapeError(
-                f"a {type(x).__name__} is nested more than {MOST_NESTED} deep, or holds itself: arrays have at most "
-                f"{MOST_NESTED} axes. Give an array, or lists of equal lengths",
+                f"a {type(x).__name__} nests more than {MOST_AXES} deep, or holds itself: arrays have at most "
+                f"{MOST_AXES} axes. Give an array, or lists of equal lengths",
                 user_location(),
             )
         return any(_holds(one, kind, depth + 1) for one in x)
@@ -767,7 +768,7 @@ def array_from(x: Any) -> Any:
         return np.array(x)
     except ValueError:
         raise ShapeError(
-            f"expected an array, or lists of equal lengths that make one, not {x!r:.60}", user_location()
+            f"expected an array, or lists of equal lengths that make one, not {shown(x)}", user_location()
         ) from None
 
 

@@ -9,6 +9,7 @@ import optree
 
 from ..compiler.dtypes import dtype_name, is_inexact
 from ..compiler.errors import TransformArgumentError, TransformTypeError
+from ..compiler.nesting import shown
 from ..compiler.program import describe, leaf_type
 from .trees import structure
 
@@ -25,7 +26,7 @@ class Argnums:
         for number in self.numbers:
             if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
                 raise TransformTypeError(
-                    f"{transform}: argnums must be an int or a tuple of ints, not {argnums!r}"
+                    f"{transform}: argnums must be an int or a tuple of ints, not {shown(argnums)}"
                 )
         self.names = (argnames,) if isinstance(argnames, str) else () if argnames is None else argnames
         if not isinstance(self.names, (tuple, list)) or not all(isinstance(name, str) for name in self.names):

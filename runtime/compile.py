@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
 from ..compiler.error_state import DEFAULT, error_state, is_strict
 from ..compiler.errors import RecompileError, RecompileWarning, TransformTypeError
+from ..compiler.nesting import shown
 from ..compiler.options import flag
 from ..compiler.program import Program, argument_names, describe, flatten_arguments, trace
 from ..compiler.shapes.dim import Comparison
@@ -536,7 +537,7 @@ def compile(
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:
         if not callable(f):
-            raise TransformTypeError(f"compile needs a function, not {type(f).__name__}: {f!r:.60}")
+            raise TransformTypeError(f"compile needs a function, not {type(f).__name__}: {shown(f)}")
         return CompiledFunction(f, options)
 
     return wrap if function is None else wrap(function)

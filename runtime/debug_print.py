@@ -8,6 +8,7 @@ import optree
 
 from ..compiler.errors import ArgumentValueError
 from ..compiler.ir import Graph, Value
+from ..compiler.nesting import shown
 from ..compiler.outside_array import as_seen_inside
 from ..compiler.program import NAMESPACE, leaf_type
 from ..compiler.trace import Builder, bind_all, recording
@@ -44,7 +45,7 @@ def debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:
         text = template.text(fmt)
     except (ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
         raise ArgumentValueError(
-            f"debug_print: {fmt!r} does not fit {len(args)} arguments and the names "
+            f"debug_print: {shown(fmt)} does not fit {len(args)} arguments and the names "
             f"{sorted(kwargs)}: {type(error).__name__}: {error}",
             user_location(),
         ) from None

@@ -11,6 +11,7 @@ from ..compiler.dtypes import BOOL, INT64
 from ..compiler.errors import TransformArgumentError, UnboundAxisNameError
 from ..compiler.functions import convert
 from ..compiler.ir import Value
+from ..compiler.nesting import shown
 from ..compiler.numpy_surface.axes import normalize_axis
 from ..compiler.numpy_surface.statistics import mean_dtypes
 from ..compiler.program import NAMESPACE, is_array_like, weak_type
@@ -155,7 +156,7 @@ def _axes(function: str, names: Any) -> list[MappedAxis]:
     wanted = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, (tuple, list)) else ()
     if not wanted or not all(isinstance(name, str) for name in wanted) or len(set(wanted)) != len(wanted):
         raise TransformArgumentError(
-            f"{function}: axis_name must be a string or a tuple of different ones, not {names!r}"
+            f"{function}: axis_name must be a string or a tuple of different ones, not {shown(names)}"
         )
     known = {axis.name: axis for axis in mapped_axes() if axis.name is not None}
     for name in wanted:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import optree
 
 from ..compiler.errors import TransformArgumentError, TransformTypeError
+from ..compiler.nesting import shown
 from ..compiler.program import NAMESPACE
 from .transform import require_function
 
@@ -98,7 +99,7 @@ def register_dataclass(cls: type[T], *, static: Sequence[str] = ()) -> type[T]:
 
 def _check_class(function: str, cls: Any) -> None:
     if not isinstance(cls, type):
-        raise TransformTypeError(f"{function}: expected a class, not {type(cls).__name__}: {cls!r:.60}")
+        raise TransformTypeError(f"{function}: expected a class, not {type(cls).__name__}: {shown(cls)}")
 
 
 def _register(cls: type[Any], flatten: Any, unflatten: Any, **options: Any) -> None:

@@ -13,6 +13,7 @@ from ..compiler.functions import constant, full
 from ..compiler.ir import ArrayType, Constant, Graph, Param, Value
 from ..compiler.memory_layout import Layout, LayoutQuestion, layout_of
 from ..compiler.nested_graphs import graph_of
+from ..compiler.nesting import refuse_deep, shown
 from ..compiler.program import NAMESPACE, Argument, Program, function_name, leaf_type, weak_type
 from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.trace import bind, evaluate, inline
@@ -44,7 +45,7 @@ def like_function(func: Callable[..., Any]) -> Callable[[Wrapper], Wrapper]:
 def require_function(what: str, func: Any) -> None:
     """`TransformTypeError` unless `func` can be called."""
     if not callable(func):
-        raise TransformTypeError(f"{what} needs a function, not {type(func).__name__}: {func!r:.60}")
+        raise TransformTypeError(f"{what} needs a function, not {type(func).__name__}: {shown(func)}")
 
 
 # ---- arguments -------------------------------------------------------------------------------------------
@@ -143,7 +144,11 @@ def on_traced_leaves(op: str, x: Any, **params: Param) -> Any:
         with joined():
             return wrap(bind(op, leaf.value, **params), is_scalar=leaf.is_scalar, weak=leaf.weak)
 
-    return optree.tree_map(recorded, x, namespace=NAMESPACE)
+    try:
+        return optree.tree_map(recorded, x, namespace=NAMESPACE)
+    except RecursionError:
+        refuse_deep({f"the argument of {op}": x})
+        raise
 
 
 def zeros(type: ArrayType) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 import optree
 
 from ..compiler.errors import TreeMismatchError
+from ..compiler.nesting import refuse_deep
 from ..compiler.outside_array import as_seen_inside
 from ..compiler.program import NAMESPACE, with_plain_keys
 from ..compiler.trace import is_idle
@@ -13,13 +14,21 @@ from ..compiler.trace import is_idle
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a pytree and its structure."""
-    leaves, found = optree.tree_flatten(tree if is_idle() else with_plain_keys(tree), namespace=NAMESPACE)
+    try:
+        leaves, found = optree.tree_flatten(tree if is_idle() else with_plain_keys(tree), namespace=NAMESPACE)
+    except RecursionError:
+        refuse_deep({"a pytree": tree})
+        raise
     return list(map(as_seen_inside, leaves)), found
 
 
 def structure(tree: Any) -> Any:
     """The structure of a pytree, without its leaves."""
-    return optree.tree_structure(tree if is_idle() else with_plain_keys(tree), namespace=NAMESPACE)
+    try:
+        return optree.tree_structure(tree if is_idle() else with_plain_keys(tree), namespace=NAMESPACE)
+    except RecursionError:
+        refuse_deep({"a pytree": tree})
+        raise
 
 
 def show(structure: Any) -> str:

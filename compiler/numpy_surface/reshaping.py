@@ -12,6 +12,7 @@ from ..functions import reshape as reshape_value
 from ..interception import intercepts
 from ..ir import Shape
 from ..memory_layout import Strides
+from ..nesting import shown
 from ..storage import Broadcast, ReadOnly, Reshape, Transpose, View, Windows
 from ..symbolic_size import (
     broadcasts,
@@ -111,7 +112,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     array = as_array(a)
     wanted = completed_shape(as_shape(shape), array.shape)
     if order not in ("C", "F", "A"):
-        raise ArgumentValueError(f"order must be 'C', 'F' or 'A', not {order!r}")
+        raise ArgumentValueError(f"order must be 'C', 'F' or 'A', not {shown(order)}")
     in_columns = _is_column_major(array, order)
     views = _column_major(array.ndim, wanted) if in_columns else (Reshape(wanted),)
     if array.is_scalar:

@@ -12,6 +12,7 @@ from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeErr
 from ..functions import broadcast_to, convert, full, where
 from ..ir import Shape, Value
 from ..memory_layout import Layout, dense, elementwise_layout, layout_of
+from ..nesting import shown
 from ..op import all_ops
 from ..outside import Outside
 from ..symbolic_size import SymbolicSize, joint_shape
@@ -318,7 +319,7 @@ def target_of(x: Any) -> TracedArray:
     if is_traced(x):
         return x  # type: ignore[no-any-return]
     if not isinstance(x, (np.ndarray, Outside)):
-        raise ArgumentTypeError(f"what is written to must be an array, not {type(x).__name__}: {x!r:.60}")
+        raise ArgumentTypeError(f"what is written to must be an array, not {type(x).__name__}: {shown(x)}")
     if is_numpy_array(x):
         return adopt(x)
     storage = require_trace().storage_of_array(x)

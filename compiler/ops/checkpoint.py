@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import TransformTypeError
 from ..ir import ArrayType, Call, Graph, Param, Value
 from ..nested_graphs import needed_calls, spread
+from ..nesting import shown
 from ..op import DONE_ONCE, Anew, DifferentiateGraph, Op, has_effect, lookup, register
 from ..trace import Builder, bind, bind_all, evaluate, inline, recording
 from .graph_call import batched_call, differentiation, result_types, transposed_call
@@ -133,7 +134,9 @@ register(
 def require_name(name: Any) -> None:
     """`TransformTypeError` unless a checkpoint's policy can know something by this name."""
     if not isinstance(name, str) or not name:
-        raise TransformTypeError(f"the name of a checkpoint must be a string that is not empty, not {name!r}")
+        raise TransformTypeError(
+            f"the name of a checkpoint must be a string that is not empty, not {shown(name)}"
+        )
 
 
 def _name_type(x: ArrayType, *, name: str) -> ArrayType:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..dtypes import dtype_names
 from ..errors import DimSpecError
+from ..nesting import shown
 from ..symbolic_size import SymbolicFact, SymbolicSize
 from . import division
 from .bounds import own_lowest
@@ -468,7 +469,7 @@ class Comparison(SymbolicFact):
 def named_size(name: Any, min: int = 0, max: int | None = None, multiple_of: int = 1) -> Dim:
     """`Dim`, with its checks."""
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or len(name) > LONGEST_NAME:
-        raise DimSpecError(f"a dim is called by a short identifier such as 'B', not {name!r:.80}")
+        raise DimSpecError(f"a dim is called by a short identifier such as 'B', not {shown(name, 80)}")
     if iskeyword(name) or name in RESERVED:
         raise DimSpecError(f"a dim cannot be called {name!r}, which has a meaning in its expressions")
     limits = {"min": min, "max": LARGEST_SIZE if max is None else max, "multiple_of": multiple_of}

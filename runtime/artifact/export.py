@@ -15,6 +15,7 @@ import optree
 
 from ...compiler.errors import ArgumentSpecError, DimSpecError, ExportError, TransformTypeError
 from ...compiler.ir import Constant, Graph, Value, called
+from ...compiler.nesting import refuse_deep
 from ...compiler.op import has_effect
 from ...compiler.program import (
     NAMESPACE,
@@ -266,11 +267,15 @@ def _described(given: Any, is_static: bool, sizes: Sizes) -> Any:
     """An argument with specs in the place of texts; a static one as one leaf."""
     if is_static:
         return given if isinstance(given, StaticSpec) else StaticLeaf(given)
-    return optree.tree_map(
-        lambda leaf: spec_named(leaf, sizes=sizes) if isinstance(leaf, str) else leaf,
-        given,
-        namespace=NAMESPACE,
-    )
+    try:
+        return optree.tree_map(
+            lambda leaf: spec_named(leaf, sizes=sizes) if isinstance(leaf, str) else leaf,
+            given,
+            namespace=NAMESPACE,
+        )
+    except RecursionError:
+        refuse_deep({"an example argument": given})
+        raise
 
 
 def _check_sizes(name: str, signature: Signature, sizes: Sizes) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, RandomStateError
+from ...compiler.nesting import shown
 from ...compiler.traced_array import is_traced
 from ...compiler.tracing import current_trace, user_location
 from .stream import random_bits, stack_words
@@ -56,7 +57,7 @@ def words_of(number: Any) -> list[Any]:
         or (isinstance(number, np.ndarray) and (number.ndim or number.dtype.kind not in "iu"))
     ):
         raise ArgumentTypeError(
-            f"a seed is None, an integer, or a sequence of integers, not {type(number).__name__}: {number!r:.60}"
+            f"a seed is None, an integer, or a sequence of integers, not {type(number).__name__}: {shown(number)}"
         )
     whole = int(number)
     if whole < 0:
