@@ -32,7 +32,7 @@ def assert_off(folder: Path, reason: str) -> None:
     assert (
         cache.store(KEY, {"program.py": b""}, {}) is None
     )  # without a second warning, which would be an error
-    assert cache.entries() == cache.verify() == []
+    assert (cache.entries(), cache.verify()) == ([], [])
     assert not os.path.lexists(cache.path_of(KEY))
 
 
