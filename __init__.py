@@ -3,6 +3,24 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+
+def _check_interpreter() -> None:
+    """`ImportError` in a sub-interpreter: NumPy does not work there, and importing it may crash or never end."""
+    for name in ("_interpreters", "_xxsubinterpreters"):  # Python 3.13, and before
+        try:
+            interpreters: Any = import_module(name)
+        except ImportError:
+            continue
+        if interpreters.get_current() != interpreters.get_main():
+            raise ImportError(
+                "tracemill cannot be imported in a sub-interpreter, because NumPy does not support them: import it in"
+                " the main interpreter, or start another process. Under mod_wsgi, set WSGIApplicationGroup %{GLOBAL}"
+            )
+        return
+
+
+_check_interpreter()
+
 if TYPE_CHECKING:
     from tracemill.compiler import errors, linalg, nn
     from tracemill.compiler.errors import TracemillError

@@ -944,6 +944,23 @@ class ArtifactError(TracemillError, ValueError):
     code = "E0701"
 
 
+class InputFileError(TracemillError, OSError):
+    """A file that is to be read is no regular file, or larger than what is read.
+
+    A device may never end, and a pipe may never deliver: neither is opened.
+
+    >>> from pathlib import Path
+    >>> import numpy as np, tracemill as tm
+    >>> tm.load("/dev/zero")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.InputFileError: /dev/zero is a device, and only regular files are read: name a file
+
+    Fix: save what the pipe or device delivers to a file first, and name that file.
+    """
+
+    code = "E0704"
+
+
 class ArgumentSpecError(TracemillError, ValueError):
     """What describes an argument cannot be read, or the function does not take such arguments.
 
@@ -977,6 +994,23 @@ class ArgumentMismatchError(TracemillError, TypeError, ValueError):
     code = "E0703"
 
 
+class StepLimitError(TracemillError, RuntimeError):
+    """A loop of a loaded function takes more steps than ``max_steps`` of `load` allows.
+
+    >>> import numpy as np, tracemill as tm
+    >>> def forever(x):
+    ...     return tm.while_loop(lambda x: x > 0, lambda x: x + 1, x)
+    >>> path = tm.export(forever, "x: i64[]").save("forever.tmill")
+    >>> tm.load(path, max_steps=1000)(np.int64(1))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.StepLimitError: forever: a while loop goes on after max_steps=1000 steps
+
+    Fix: allow more steps, ``tm.load(path, max_steps=10**6)``, if the function needs them.
+    """
+
+    code = "E0705"
+
+
 class ExportError(TracemillError, ValueError):
     """A program cannot be exported, or not in a format: the message says which part of it, and what to do instead.
 
@@ -995,6 +1029,39 @@ class ExportError(TracemillError, ValueError):
     """
 
     code = "E0710"
+
+
+class OutputFileError(TracemillError, OSError):
+    """A file cannot be written where a folder, a device, a pipe or a socket is: these are never replaced.
+
+    >>> from pathlib import Path
+    >>> import numpy as np, tracemill as tm
+    >>> Path("models").mkdir()
+    >>> tm.export(np.sin, "f32[3]").save("models")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.OutputFileError: models is a folder, which is never replaced: name a file
+
+    Fix: name a file, such as ``models/sin.tmill``.
+    """
+
+    code = "E0711"
+
+
+class OutputExistsError(OutputFileError, FileExistsError):
+    """A file exists, and would be replaced.
+
+    >>> import numpy as np, tracemill as tm
+    >>> artifact = tm.export(np.sin, "f32[3]")
+    >>> path = artifact.save("sin.tmill")
+    >>> artifact.save("sin.tmill")
+    Traceback (most recent call last):
+    tracemill.compiler.errors.OutputExistsError: sin.tmill exists: pass overwrite=True (on the command line, --force)...
+    >>> path = artifact.save("sin.tmill", overwrite=True)
+
+    Fix: pass ``overwrite=True``, or ``--force`` on the command line, if the file may be replaced; else name another.
+    """
+
+    code = "E0712"
 
 
 # ---- symbolic sizes ----------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def trained(images: Any, labels: Any, epochs: int) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--output", type=Path, help="where the file goes, as digits.tmill")
+    parser.add_argument("--output", type=Path, help="a new file, such as digits.tmill")
     options = parser.parse_args()
 
     digits = load_digits()

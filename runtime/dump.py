@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,6 +98,8 @@ def _installed(built: Path, final: Path) -> Path:
             os.rename(built, final)
             return final
         with contextlib.suppress(FileNotFoundError):  # another process took it away
+            if not stat.S_ISDIR(os.lstat(final).st_mode):
+                break  # that is no dump: it stays, and renaming says why nothing is written
             discard(final)
     os.rename(built, final)
     return final

@@ -20,7 +20,7 @@ UNITS = {
 }
 
 
-def parse_bytes(where: str, given: Any) -> int:
+def parse_bytes(where: str, given: Any, name: str = "memory_limit") -> int:
     """A number of bytes; `TransformArgumentError` for what is none.
 
     >>> parse_bytes("vmap", "1.5kB"), parse_bytes("vmap", "2 GiB"), parse_bytes("vmap", 4096)
@@ -35,7 +35,7 @@ def parse_bytes(where: str, given: Any) -> int:
     )
     if found is None or found[2] not in UNITS:
         raise TransformArgumentError(
-            f"{where}: memory_limit must be a positive number of bytes or a text such as '512MB' or '2GiB', "
+            f"{where}: {name} must be a positive number of bytes or a text such as '512MB' or '2GiB', "
             f"not {given!r}"
         )
     return int(float(found[1]) * UNITS[found[2]])

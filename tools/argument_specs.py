@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from zipfile import is_zipfile
 
 import click
@@ -24,7 +24,12 @@ from ..compiler.shapes.guards import Guard, Guards
 from ..compiler.shapes.reading import read_declarations
 from ..compiler.tracing import array_type
 from ..runtime.argument_text import parse_spec, signature_of_call
+from ..runtime.input_file import opened, read_whole
 from ..runtime.signature import Signature
+from .array_files import check_arrays
+
+LARGEST_EXAMPLE: Final = 1 << 22
+"""Bytes of a .json file that describes arguments."""
 
 
 def describes_a_call(command: Callable[..., None]) -> Callable[..., None]:
@@ -103,20 +108,21 @@ def read_example(path: Path) -> list[str]:
     """The arguments in a ``.npz`` file, whose arrays have dotted names, or a ``.json`` file. Nothing is unpickled."""
     if path.suffix == ".json":
         return list(_described(_document(path), ()))
-    if path.is_file() and not is_zipfile(path):
-        raise click.ClickException(
-            f"cannot read arrays from {path}: it is no .npz file, which np.savez writes, and no .json file"
-        )
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with opened(path) as file:
+            if not is_zipfile(file):
+                raise ValueError("it is no .npz file, which np.savez writes, and no .json file")
+            file.seek(0)
+            check_arrays(file)
+            archive = np.load(file, allow_pickle=False)
             return [f"{name}: {array_type(archive[name])}" for name in archive.files]
-    except (OSError, ValueError, AttributeError, TypeError, TracemillError) as error:
+    except (OSError, ValueError, AttributeError, TypeError, EOFError, MemoryError, TracemillError) as error:
         raise _unreadable(path, "arrays", error) from error
 
 
 def _document(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_whole(path, LARGEST_EXAMPLE))
     except (OSError, ValueError, RecursionError) as error:
         raise _unreadable(path, "arguments", error) from error
     if not isinstance(found, dict):

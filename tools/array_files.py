@@ -1,10 +1,13 @@
 """Arrays in ``.npy`` and ``.npz`` files as arguments of a function, and its results as such files."""
 
 import io
+import os
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from zipfile import BadZipFile, ZipFile
 
 import click
 import numpy as np
@@ -13,8 +16,10 @@ from numpy.lib.format import MAGIC_PREFIX
 
 from ..compiler.dtypes import Array, is_supported
 from ..compiler.program import NAMESPACE, path_names
+from ..runtime.artifact.archive import USUAL_GROWTH, USUAL_TOTAL
 from ..runtime.artifact.artifact import Artifact
-from ..runtime.artifact.saving import write_whole
+from ..runtime.input_file import opened
+from ..runtime.output_file import write_output, write_outputs
 from ..runtime.signature import ArraySpec, StaticSpec
 
 _NAMED = re.compile(r"([^\W\d]\w*(?:\.\w+)*)=(.+)", re.DOTALL)
@@ -23,19 +28,25 @@ _ZIP = b"PK"
 _PART = re.compile(r"\[?'?(\w+)'?\]?")
 
 
-def arguments_from(artifact: Artifact, given: Sequence[str]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def arguments_from(
+    artifact: Artifact, given: Sequence[str], max_bytes: int | None = None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call from files: ``x.npy`` for the next one, ``w=x.npy`` by name, ``all.npz`` by its names.
 
     Names are dotted, as in ``layers.0.w``. A file without a name whose own is that of an argument is that one.
 
+    The arrays of a .npz file have at most `max_bytes` together: by default 256 MB, or 4 times the file if that is
+    more.
+
     Raises:
+        click.ClickException: a file cannot be read, or has more.
         click.UsageError: a file is none of these, or an argument is given twice, or not at all.
     """
     wanted = dotted_names(artifact)
     found: dict[str, Array] = {}
     nameless: list[tuple[str, Array]] = []
     for text in given:
-        for name, array in _arrays(text):
+        for name, array in _arrays(text, max_bytes):
             if name in found:
                 raise click.UsageError(f"{name} is given twice")
             if name in wanted:
@@ -77,7 +88,7 @@ def _as_leaf(array: Array, spec: Any) -> Any:
     return array[()] if spec.type is np.generic else array.item()
 
 
-def _arrays(text: str) -> Iterator[tuple[str, Array]]:
+def _arrays(text: str, max_bytes: int | None) -> Iterator[tuple[str, Array]]:
     """The arrays of a file, by name."""
     named = _NAMED.fullmatch(text)
     name, path = (named[1], Path(named[2])) if named else ("", Path(text))
@@ -86,35 +97,52 @@ def _arrays(text: str) -> Iterator[tuple[str, Array]]:
             f"{text!r} is no .npy or .npz file: write --in x.npy, --in w=x.npy or --in all.npz"
         )
     try:
-        with path.open("rb") as file:
-            if not file.read(len(MAGIC_PREFIX)).startswith(
-                (MAGIC_PREFIX, _ZIP)
-            ):  # NumPy takes it for a pickle
-                raise ValueError(f"it is no {path.suffix} file, which NumPy writes")
-        loaded: Any = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            yield name or path.stem, loaded
-            return
-        with loaded as archive:
-            for key in archive.files:
-                yield (f"{name}.{key}" if name else key), archive[key]
-    except (OSError, ValueError, EOFError, KeyError) as error:
+        with opened(path) as file:
+            is_archive = check_arrays(file, max_bytes)
+            loaded: Any = np.load(file, allow_pickle=False)
+            if not is_archive:
+                yield name or path.stem, loaded
+                return
+            for key in loaded.files:
+                yield (f"{name}.{key}" if name else key), loaded[key]
+    except (OSError, ValueError, EOFError, KeyError, MemoryError, BadZipFile, zlib.error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise click.ClickException(f"cannot read arrays from {path}: {reason}") from error
 
 
-def write_results(results: Any, output: Path) -> list[tuple[str, Array]]:
+def check_arrays(file: IO[bytes], max_bytes: int | None = None) -> bool:
+    """Whether a file that is read from its start is a .npz file, whose members have at most `max_bytes` unpacked.
+
+    Raises:
+        ValueError: they have more, or it is neither that nor a .npy file: NumPy would take it for a pickle.
+        BadZipFile: it starts as a .npz file does, and is none.
+    """
+    start = file.read(len(MAGIC_PREFIX))
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if start == MAGIC_PREFIX:
+        return False
+    if not start.startswith(_ZIP):
+        raise ValueError("it is no .npy or .npz file, which NumPy writes")
+    total = sum(info.file_size for info in ZipFile(file).infolist())
+    most = max(USUAL_TOTAL, USUAL_GROWTH * size) if max_bytes is None else max_bytes
+    if total > most:
+        raise ValueError(f"its {size} bytes unpack to {total}, and at most {most} are read: see --max-bytes")
+    file.seek(0)
+    return True
+
+
+def write_results(results: Any, output: Path, *, overwrite: bool) -> list[tuple[str, Array]]:
     """Results as files: one ``.npz``, or a folder with a ``.npy`` for each leaf. Gives their names and arrays."""
     leaves, tree = optree.tree_flatten(results, namespace=NAMESPACE)
     names = [".".join(_PART.findall(path)) or "result" for path in path_names(tree, "")]
     named = {name: np.asarray(x) for name, x in zip(names, leaves, strict=True)}
     arrays = {name: array for name, array in named.items() if is_supported(array.dtype)}
     if output.suffix == ".npz":
-        write_whole(output, _npz(arrays))
+        write_output(output, _npz(arrays), overwrite=overwrite)
     else:
-        output.mkdir(parents=True, exist_ok=True)
-        for name, array in arrays.items():
-            write_whole(output / f"{name}.npy", _npy(array))
+        files = {f"{name}.npy": _npy(array) for name, array in arrays.items()}
+        write_outputs(output, files, overwrite=overwrite)
     return list(arrays.items())
 
 

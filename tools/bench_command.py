@@ -9,12 +9,13 @@ from typing import Protocol
 import click
 from rich.table import Table
 
+from ..runtime.output_file import write_output
 from .bench import artifacts, compilation, overhead, sizes, training_step, transforms
 from .bench.machine import machine_text
 from .bench.timing import Measurement
 from .bench_function_command import bench_function
 from .bench_suite_command import suite
-from .output_path import to_file
+from .output_path import FORCE, to_file
 from .wide_console import wide_console
 
 
@@ -83,7 +84,8 @@ bench.add_command(suite)
     callback=to_file("own.json"),
     help="Write the table to this file, too.",
 )
-def own(names: tuple[str, ...], rounds: int, file: Path | None) -> None:
+@FORCE
+def own(names: tuple[str, ...], rounds: int, file: Path | None, force: bool) -> None:
     """Measure what a call, a compilation, a training step, transforms and exported files cost here.
 
     Numbers are medians; what is compared runs in turn. Leave the machine alone meanwhile.
@@ -100,7 +102,7 @@ def own(names: tuple[str, ...], rounds: int, file: Path | None) -> None:
         measured += rows
     if file is not None:
         document = {"machine": machine, "rounds": rounds, "measurements": [asdict(row) for row in measured]}
-        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_output(file, f"{json.dumps(document, indent=1)}\n".encode(), overwrite=force)
 
 
 def _table(rows: list[Measurement]) -> Table:

@@ -14,18 +14,20 @@ import optree
 from rich.table import Table
 
 from ..compiler.ir import ArrayType
+from ..runtime.artifact.loading import Reading
 from ..runtime.artifact.saving import EXTENSION
 from ..runtime.gpu.random_inputs import random_inputs
+from ..runtime.output_file import write_output
 from ..runtime.signature import ArraySpec, NumberSpec, Signature, StaticSpec
 from ..runtime.toolchain import working_toolchain
 from .argument_specs import describes_a_call
-from .artifact_types import takes_types
-from .bench.bars import check_picture, draw, shown, times
+from .artifact_options import reads_artifacts
+from .bench.bars import check_picture, picture, shown, times
 from .bench.machine import machine_text
 from .bench.peers import PEERS
 from .bench.race import Contestant, Place, race
 from .described_call import DescribedCall, described_call
-from .output_path import to_file
+from .output_path import FORCE, to_file
 from .wide_console import wide_console
 
 BACKENDS: Final = ("numpy", "c", "triton")
@@ -45,7 +47,7 @@ ADVICE: Final = "pip install 'tracemill[bench]'"
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=21, show_default=True, help="Of which medians are shown."
 )
-@takes_types
+@reads_artifacts
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--plot",
@@ -53,6 +55,7 @@ ADVICE: Final = "pip install 'tracemill[bench]'"
     callback=to_file("bars.svg"),
     help="Draw bars into this .svg or .png file.",
 )
+@FORCE
 def bench_function(
     function: str,
     described: tuple[str, ...],
@@ -61,9 +64,10 @@ def bench_function(
     backends: tuple[str, ...],
     peers: tuple[str, ...],
     rounds: int,
-    types: tuple[type[Any], ...],
+    reading: Reading,
     as_json: bool,
     plot: Path | None,
+    force: bool,
 ) -> None:
     """Time FUNCTION as NumPy runs it, and compiled, side by side.
 
@@ -83,14 +87,15 @@ def bench_function(
         )
     if missing := [peer for peer in peers if find_spec(peer) is None]:
         raise click.ClickException(f"{' and '.join(missing)} not installed: {ADVICE}")
-    call = described_call(function, described, example, transform, types)
+    call = described_call(function, described, example, transform, reading)
     contestants = contestants_of(call, backends or _usual(), peers)
     console = wide_console(stderr=as_json)
     with console.status("") as status:  # silent in a pipe
         places = race(contestants, rounds, lambda name: status.update(f"measuring {name}"))
     title = f"{transform} of {function}" if transform else function
     if plot is not None:
-        draw(places, title, call.shown_signature, plot)
+        drawn = picture(places, title, call.shown_signature, plot.suffix)
+        write_output(plot, drawn, overwrite=force)
     if as_json:
         about = {
             "function": function,

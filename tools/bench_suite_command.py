@@ -11,16 +11,17 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from ..runtime.output_file import write_output, write_outputs
 from .bench.machine import machine_text
 from .bench.suite import races
 from .bench.suite.contestant import Contestant, cores_here
 from .bench.suite.findings import TABLES, Case, summaries
 from .bench.suite.frameworks import OURS, PEERS, PLAIN, is_installed, version_of
-from .bench.suite.plots import draw
+from .bench.suite.plots import PICTURES, pictures
 from .bench.suite.rows import ROWS
 from .bench.suite.starts import starts
 from .bench.suite.tables import markdown, problems_of, summary_table, table_of
-from .output_path import to_file, to_folder
+from .output_path import FORCE, to_file, to_folder
 from .wide_console import wide_console
 
 BACKENDS = ("c", "numpy")
@@ -95,8 +96,12 @@ class Field:
     help="Write the tables for a page here.",
 )
 @click.option(
-    "--plots", type=click.Path(path_type=Path), callback=to_folder, help="Draw pictures into this folder."
+    "--plots",
+    type=click.Path(path_type=Path),
+    callback=to_folder(*PICTURES),
+    help="Draw pictures into this folder.",
 )
+@FORCE
 def suite(
     peers: tuple[str, ...],
     backends: tuple[str, ...],
@@ -107,6 +112,7 @@ def suite(
     file: Path | None,
     page: Path | None,
     plots: Path | None,
+    force: bool,
 ) -> None:
     """Time the same functions with Tracemill, plain NumPy and peers.
 
@@ -149,12 +155,14 @@ def suite(
             "versions": versions,
             "cases": [asdict(case) | {"medians": case.medians} for case in cases],
         }
-        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_output(file, f"{json.dumps(document, indent=1)}\n".encode(), overwrite=force)
     if page is not None:
-        page.write_text(_page(about, cases, field.contestants), encoding="utf-8")
+        write_output(page, _page(about, cases, field.contestants).encode(), overwrite=force)
     if plots is not None:
-        for picture in draw(cases, field.contestants, plots):
-            console.print(f"wrote {picture}", highlight=False)
+        drawn = pictures(cases, field.contestants)
+        write_outputs(plots, drawn, overwrite=force)
+        for name in drawn:
+            console.print(f"wrote {plots / name}", highlight=False)
 
 
 def _rows_that_start_with(beginnings: tuple[str, ...]) -> tuple[str, ...]:

@@ -4,15 +4,15 @@ import json
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.table import Table
 
+from ..runtime.artifact.loading import Reading
 from ..runtime.cache import EntryInfo, default_cache
 from ..runtime.target import BACKENDS
 from .argument_specs import describes_a_call
-from .artifact_types import takes_types
+from .artifact_options import reads_artifacts
 from .described_call import described_call
 from .wide_console import wide_console
 
@@ -73,20 +73,20 @@ def show(key: str) -> None:
 @click.option(
     "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What it is made for."
 )
-@takes_types
+@reads_artifacts
 def why(
     function: str,
     described: tuple[str, ...],
     example: Path | None,
     transform: str | None,
     backend: str,
-    types: tuple[type[Any], ...],
+    reading: Reading,
 ) -> None:
     """Whether FUNCTION, or that in an artifact, would come from the cache, and why not.
 
     The code of FUNCTION's module is run.
     """
-    click.echo(described_call(function, described, example, transform, types).lowered(backend).cached)
+    click.echo(described_call(function, described, example, transform, reading).lowered(backend).cached)
 
 
 @cache.command("verify")

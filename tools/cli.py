@@ -1,14 +1,20 @@
 """The command ``tracemill``. It imports the command that is asked for, and no other: help comes at once."""
 
+import errno
 import os
 import sys
 import warnings
+from contextlib import suppress
 from importlib import import_module
-from typing import Final, NoReturn, TextIO
+from typing import Final, NoReturn, TextIO, TypeGuard
 
 import click
 
 FAILED, INTERRUPTED = 1, 130
+_STDERR: Final = 2
+"""The number of the last of the standard streams."""
+_PRINTING: Final = (errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EFBIG)
+"""Why the standard output takes no more."""
 
 COMMANDS: Final = {
     "bench": ("bench_command:bench", "How fast a function is, compiled and not; what Tracemill costs here."),
@@ -65,34 +71,64 @@ def tracemill(context: click.Context) -> None:
 def main() -> NoReturn:
     """Run the command. Exits with 0 if it worked, 1 and a line that says why if not, 2 if it was misused.
 
-    ``TRACEMILL_DEBUG=1`` shows tracebacks.
+    A closed standard output counts as ``/dev/null``. If its reader goes away, as in ``tracemill … | head``, the command
+    ends without a word, with 1. ``TRACEMILL_DEBUG=1`` shows tracebacks.
     """
+    _open_missing_streams()
     _print_what_the_stream_can()
     _warn_in_one_line()
     if os.environ.get("TRACEMILL_DEBUG", "0") not in ("", "0"):
         sys.exit(tracemill.main(prog_name="tracemill", standalone_mode=False))
     try:
         status = tracemill.main(prog_name="tracemill", standalone_mode=False)
-        sys.stdout.flush()
     except click.ClickException as error:
         status = _complain(error.format_message(), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         status = _complain("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # such as `tracemill … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = FAILED
     except Exception as error:
-        from .complaints import reason_of
+        if _is_of_printing(error):
+            status = _end_of_printing(error)
+        else:
+            from .complaints import reason_of
 
-        status = _complain(reason_of(error), FAILED)
+            status = _complain(reason_of(error), FAILED)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        status = _end_of_printing(error)
     sys.exit(status)
 
 
 def _complain(reason: str, status: int) -> int:
     """One line, whatever the reason holds."""
     line = " ".join(reason.split())
-    click.echo(f"tracemill: {line}", err=True)
+    with suppress(OSError):  # the standard error is full, or has no reader
+        click.echo(f"tracemill: {line}", err=True)
     return status
+
+
+def _is_of_printing(error: Exception) -> TypeGuard[OSError]:
+    """Whether the standard output is full or gone: errors of files that the user named have their names."""
+    return isinstance(error, OSError) and error.errno in _PRINTING and error.filename is None
+
+
+def _end_of_printing(error: OSError) -> int:
+    """Print nothing more, even when Python ends. The status: a reader that has gone away wants to hear nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return FAILED
+    return _complain(f"cannot write to the standard output: {error.strerror}", FAILED)
+
+
+def _open_missing_streams() -> None:
+    """Let streams that are closed lead nowhere, so that no file gets their numbers and is printed to."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        pass
+    os.close(number)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115  it stays open until the process ends
+            setattr(sys, name, stream)
 
 
 def _warn_in_one_line() -> None:

@@ -74,11 +74,17 @@ class Training:
 
 
 def run_demo(
-    console: Console, *, seed: int, epochs: int, backend: str = "auto", html: Path | None = None
+    console: Console,
+    *,
+    seed: int,
+    epochs: int,
+    backend: str = "auto",
+    html: Path | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Train, look at every image's gradient, compare with gradients by hand, and say where to look next.
 
-    The report of the training step is written to `html`.
+    The report of the training step is written to `html`; `overwrite` replaces a file that exists.
     """
     digits = load_digits()
     say = _Voice(console)
@@ -95,7 +101,7 @@ def run_demo(
     say.comparison(ours, theirs)
     lowered = generated.lower(ours.parameters, *_batch(digits, digits.train[:BATCH]))
     if html is not None:
-        write_report(lowered.html(generated.explain_recompile()), html)
+        write_report(lowered.html(generated.explain_recompile()), html, overwrite=overwrite)
     say.where_next(lowered.compile().build.path, html)
 
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from ..runtime.target import BACKENDS
 from .demo import EPOCHS, QUICK_EPOCHS, run_demo
 from .html_report import HTML
+from .output_path import FORCE
 
 
 @click.command("demo")
@@ -24,8 +25,14 @@ from .html_report import HTML
     help="What it is compiled for.",
 )
 @HTML
-def demo(quick: bool, epochs: int | None, seed: int, backend: str, html: Path | None) -> None:
+@FORCE
+def demo(quick: bool, epochs: int | None, seed: int, backend: str, html: Path | None, force: bool) -> None:
     """Train a network to read digits, and compare it with NumPy written by hand."""
     run_demo(
-        Console(), seed=seed, epochs=epochs or (QUICK_EPOCHS if quick else EPOCHS), backend=backend, html=html
+        Console(),
+        seed=seed,
+        epochs=epochs or (QUICK_EPOCHS if quick else EPOCHS),
+        backend=backend,
+        html=html,
+        overwrite=force,
     )

@@ -12,7 +12,7 @@ import optree
 from ..compiler.program import users_name
 from ..compiler.shapes.likely_sizes import likely_sizes
 from ..runtime.artifact.artifact import Artifact
-from ..runtime.artifact.loading import load_artifact
+from ..runtime.artifact.loading import USUAL, Reading, load_artifact
 from ..runtime.artifact.saving import EXTENSION
 from ..runtime.compile import CompiledFunction, compile
 from ..runtime.lower import Lowered
@@ -113,7 +113,7 @@ def described_call(
     described: Sequence[str],
     example: Path | None,
     transform: str | None,
-    types: Sequence[type[Any]] = (),
+    reading: Reading = USUAL,
     constraints: Sequence[str] | None = None,
 ) -> DescribedCall:
     """The call of ``package.module:function``, ``path/file.py:function`` or ``model.tmill`` that options describe.
@@ -134,7 +134,7 @@ def described_call(
         return DescribedCall(function, changed, signature, None)
     if not Path(name).is_file():
         raise click.UsageError(f"there is no file {name}")
-    artifact = load_artifact(name, types)
+    artifact = load_artifact(name, reading)
     loaded = artifact.function()
     is_described = bool(described) or example is not None
     if is_described and not transform:

@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
 from rich.syntax import Syntax
 
+from ..runtime.artifact.loading import Reading
 from ..runtime.target import BACKENDS
-from .artifact_types import takes_types
+from .artifact_options import reads_artifacts
 from .differences import Part, as_rows, compared_in, differences
 from .working import working
 
@@ -27,7 +27,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     show_default=True,
     help="Whose generated source is compared.",
 )
-@takes_types
+@reads_artifacts
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def diff(
@@ -35,7 +35,7 @@ def diff(
     before: Path,
     after: Path,
     backend: str,
-    types: tuple[type[Any], ...],
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Show what differs between BEFORE and AFTER: artifacts, or texts of graphs such as TRACEMILL_DUMP writes.
@@ -46,7 +46,7 @@ def diff(
     Exits with 0 if all is equal, 1 if something differs, 2 if it was misused.
     """
     with working(f"comparing {before} and {after}"):
-        parts = differences(compared_in(before, types), compared_in(after, types), backend)
+        parts = differences(compared_in(before, reading), compared_in(after, reading), backend)
     is_equal = all(part.is_equal for part in parts)
     if as_json:
         rows = list(as_rows(parts))

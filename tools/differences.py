@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,16 +19,15 @@ from ..compiler.parse import UnknownConstant, parse_to_show
 from ..compiler.program import ArrayOutput, path_names
 from ..compiler.text import HEADER, graph_constants, graph_functions
 from ..runtime.artifact.artifact import Artifact
-from ..runtime.artifact.loading import load_artifact
+from ..runtime.artifact.loading import USUAL, Reading, load_artifact
+from ..runtime.artifact.reading import LARGEST_GRAPH
 from ..runtime.artifact.saving import EXTENSION
 from ..runtime.gpu.agreement import wide
+from ..runtime.input_file import opened, read_whole
 from ..runtime.optimise import optimise
 from ..runtime.prepare import final
 from ..runtime.program_source import print_program
 from ..runtime.target import target_of
-
-LARGEST_TEXT: Final = 1 << 26
-"""Bytes of a file with a graph."""
 
 _ARRAY: Final = re.compile(r'^(\w+_bytes = """\n).*?(\n""")$', re.MULTILINE | re.DOTALL)
 """An array as text in a module, which are compared as arrays."""
@@ -64,25 +63,22 @@ class Part:
         return not self.text
 
 
-def compared_in(path: Path, types: Iterable[type[Any]] = ()) -> Compared:
+def compared_in(path: Path, reading: Reading = USUAL) -> Compared:
     """The program in an artifact, or in a file with the text of a graph. Nothing in there is run.
 
-    `types` are those of `load`.
+    `reading` says how an artifact is read, as the arguments of `load` do.
 
     Raises:
         click.ClickException: it is neither, or no text that can be read.
         ArtifactError: it is damaged.
+        InputFileError: it is no regular file, or a text that is longer than the graph of any artifact.
     """
-    with path.open("rb") as file:
+    with opened(path) as file:
         is_archive = file.read(2) == b"PK"
     if is_archive or path.suffix == EXTENSION:
-        return _of_artifact(path, load_artifact(path, types))
-    if path.stat().st_size > LARGEST_TEXT:
-        raise click.ClickException(
-            f"{path} has more than {show_bytes(LARGEST_TEXT)}: it is no text of a graph"
-        )
+        return _of_artifact(path, load_artifact(path, reading))
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_whole(path, LARGEST_GRAPH).decode()
     except UnicodeDecodeError:
         text = ""
     start = 0 if text.startswith(HEADER) else text.find(f"\n{HEADER}\n") + 1

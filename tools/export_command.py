@@ -6,11 +6,11 @@ import click
 
 from ..compiler.byte_counts import show_bytes
 from ..runtime.artifact.export import export
-from ..runtime.artifact.saving import BUNDLE, EXTENSION, FORMATS
+from ..runtime.artifact.saving import BUNDLE, EXTENSION, FORMATS, PYTHON
 from ..runtime.artifact.targets import CPU, CPU_C
 from .argument_specs import DIM, as_usage, described_texts, describes_a_call
 from .named_function import find_function
-from .output_path import check_file, check_folder
+from .output_path import FORCE, check_file, check_folder
 from .transform_text import apply_transforms
 from .working import working
 
@@ -34,6 +34,7 @@ from .working import working
     type=click.Path(path_type=Path),
     help="Where: NAME.tmill, the folder NAME for sources, or NAME.py.",
 )
+@FORCE
 def export_(
     function: str,
     described: tuple[str, ...],
@@ -43,6 +44,7 @@ def export_(
     targets: tuple[str, ...],
     format: str,
     output: Path | None,
+    force: bool,
 ) -> None:
     """Write FUNCTION to a file that needs its Python code no more.
 
@@ -59,23 +61,26 @@ def export_(
             f"--format c is for processors: leave --target {other[0]} out, or choose another format"
         )
     if output is not None:
-        _check_output(output, format)
+        _check_output(output, format, force=force)
     found = find_function(function)
     wanted = apply_transforms(transform, found) if transform else found
     with working(f"exporting {function}"), as_usage():
         artifact = export(
             wanted, *described_texts(described, example), targets=targets or CPU, constraints=constraints
         )
-        path = artifact.save(output or _usual_output(artifact.interface.name, format), format)
+        place = output or _usual_output(artifact.interface.name, format)
+        path = artifact.save(place, format, overwrite=force)
     size = path.stat().st_size if path.is_file() else sum(file.stat().st_size for file in path.iterdir())
     click.echo(f"{path}: {show_bytes(size)}, {artifact} for {', '.join(artifact.targets)}")
 
 
-def _check_output(path: Path, format: str) -> None:
+def _check_output(path: Path, format: str, *, force: bool) -> None:
     if format == BUNDLE:
-        check_file(path, "-o", f"model{EXTENSION}")
+        check_file(path, "-o", f"model{EXTENSION}", force=force)
+    elif format == PYTHON and path.suffix == ".py":
+        check_folder(path.parent, "-o", [path.name], force=force)
     else:
-        check_folder(path.parent if path.suffix == ".py" else path, "-o")
+        check_folder(path, "-o", force=force)
 
 
 def _usual_output(name: str, format: str) -> Path:

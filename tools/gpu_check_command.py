@@ -5,12 +5,14 @@ import tempfile
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
 
 from ..compiler.errors import MissingPackageError
 from ..runtime.gpu.driver import driver
+from ..runtime.output_file import write_output
 from ..runtime.package_versions import version_of_package
 from .bench.machine import machine_text
 from .gpu_check.check import check
@@ -18,10 +20,15 @@ from .gpu_check.findings import Findings
 from .gpu_check.offline import OfflineKernel, architecture_named, offline, offline_markdown, offline_table
 from .gpu_check.peers import PEERS, is_installed, version_of
 from .gpu_check.rows import ROWS
-from .gpu_check.tables import draw, markdown, problems_of, table_of
+from .gpu_check.tables import markdown, picture, problems_of, table_of
 from .gpu_check.worker import OURS
-from .output_path import to_folder
+from .output_path import FORCE, to_folder
 from .wide_console import wide_console
+
+FOUND: Final = "gpu-check.json"
+TABLES: Final = "gpu-check.md"
+PICTURE: Final = "gpu-check.svg"
+OFFLINE: Final = "gpu-offline.md"
 
 
 @click.command("gpu-check")
@@ -45,9 +52,10 @@ from .wide_console import wide_console
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),
-    callback=to_folder,
+    callback=to_folder(FOUND, TABLES, PICTURE, OFFLINE),
     help="Write JSON, tables and a picture here.",
 )
+@FORCE
 @click.option("--small", is_flag=True, help="Small arrays: whether it works, not how fast it is.")
 @click.option(
     "--offline",
@@ -61,6 +69,7 @@ def gpu_check(
     peers: tuple[str, ...],
     seconds: float,
     folder: Path | None,
+    force: bool,
     small: bool,
     architectures: tuple[str, ...],
 ) -> None:
@@ -81,9 +90,9 @@ def gpu_check(
         folder.mkdir(parents=True, exist_ok=True)
     console = wide_console()
     if architectures:
-        _offline(rows, architectures, folder, console)
+        _offline(rows, architectures, folder, console, force=force)
     else:
-        _check(rows, peers, seconds, folder, console, small=small)
+        _check(rows, peers, seconds, folder, console, small=small, force=force)
 
 
 def _rows_that_start_with(beginnings: tuple[str, ...]) -> list[str]:
@@ -106,6 +115,7 @@ def _check(
     console: Console,
     *,
     small: bool,
+    force: bool,
 ) -> None:
     driver()  # says what is missing, if it is
     for name in peers:
@@ -122,14 +132,14 @@ def _check(
             status.update(f"{added} is done")
             if folder is not None:
                 text = json.dumps(findings.document(), indent=1) + "\n"
-                (folder / "gpu-check.json").write_text(text, encoding="utf-8")
+                write_output(folder / FOUND, text.encode(), overwrite=True)  # that of the row before
 
         check(findings, rows, scratch, seconds=seconds, report=report)
     _show(findings, console)
     if folder is not None:
-        (folder / "gpu-check.md").write_text(markdown(findings), encoding="utf-8")
+        write_output(folder / TABLES, markdown(findings).encode(), overwrite=force)
         if find_spec("matplotlib") is not None:
-            draw(findings, folder / "gpu-check.svg")
+            write_output(folder / PICTURE, picture(findings), overwrite=force)
         console.print(f"wrote {folder}", highlight=False)
     if findings.failures:
         raise click.ClickException(f"{len(findings.failures)} of our results are missing or wrong")
@@ -153,7 +163,9 @@ def _show(findings: Findings, console: Console) -> None:
 # ---- without one ---------------------------------------------------------------------------------------
 
 
-def _offline(rows: list[str], architectures: tuple[str, ...], folder: Path | None, console: Console) -> None:
+def _offline(
+    rows: list[str], architectures: tuple[str, ...], folder: Path | None, console: Console, *, force: bool
+) -> None:
     for architecture in architectures:
         architecture_named(architecture)  # says what is wrong before anything is compiled
     kernels: list[OfflineKernel] = []
@@ -167,5 +179,5 @@ def _offline(rows: list[str], architectures: tuple[str, ...], folder: Path | Non
     console.print(offline_table(kernels))
     if folder is not None:
         text = offline_markdown(kernels) + f"\n{about}.\n"
-        (folder / "gpu-offline.md").write_text(text, encoding="utf-8")
+        write_output(folder / OFFLINE, text.encode(), overwrite=force)
         console.print(f"wrote {folder}", highlight=False)

@@ -2,17 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
 
+from ..runtime.artifact.loading import Reading
 from ..runtime.target import BACKENDS
 from .argument_specs import DIM, describes_a_call
-from .artifact_types import takes_types
+from .artifact_options import reads_artifacts
 from .described_call import described_call
 from .html_report import HTML, write_report
 from .inspection import WORDS, as_rows, choose, show
+from .output_path import FORCE
 
 
 @click.command("inspect")
@@ -28,7 +29,8 @@ from .inspection import WORDS, as_rows, choose, show
     help="For ptx and sass: such as cuda:sm_90, which need not be here. Default: that of the GPU, else this one.",
 )
 @HTML
-@takes_types
+@FORCE
+@reads_artifacts
 @click.option("--diff", "as_diff", is_flag=True, help="Show what each pass changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def inspect(
@@ -41,7 +43,8 @@ def inspect(
     backend: str,
     target: str | None,
     html: Path | None,
-    types: tuple[type[Any], ...],
+    force: bool,
+    reading: Reading,
     as_diff: bool,
     as_json: bool,
 ) -> None:
@@ -61,9 +64,9 @@ def inspect(
     The code of FUNCTION's module is run. An artifact, such as model.tmill, has arguments of its own; they are described
     only where --transform gives them other shapes. Nothing in it is run.
     """
-    lowered = described_call(function, described, example, transform, types, constraints).lowered(backend)
+    lowered = described_call(function, described, example, transform, reading, constraints).lowered(backend)
     if html is not None:
-        write_report(lowered.html(), html)
+        write_report(lowered.html(), html, overwrite=force)
         click.echo(f"wrote {html}", err=True)
         return
     stages = choose(lowered, stage, target)

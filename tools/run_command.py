@@ -2,16 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ..compiler.ir import ArrayType
-from ..runtime.artifact.loading import load_artifact
+from ..runtime.artifact.loading import Reading, load_artifact
 from ..runtime.target import BACKENDS
 from .array_files import arguments_from, write_results
-from .artifact_types import takes_types
-from .output_path import check_file, check_folder
+from .artifact_options import reads_artifacts
+from .output_path import FORCE, check_file, check_folder
 from .working import working
 
 
@@ -27,17 +26,19 @@ from .working import working
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="A folder for .npy files, or a .npz file."
 )
+@FORCE
 @click.option(
     "--backend", type=click.Choice(BACKENDS), default="auto", show_default=True, help="What computes."
 )
-@takes_types
+@reads_artifacts
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def run_(
     artifact: Path,
     given: tuple[str, ...],
     output: Path | None,
+    force: bool,
     backend: str,
-    types: tuple[type[Any], ...],
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Run the function in ARTIFACT, which `tracemill export` wrote, on arrays in files.
@@ -49,14 +50,14 @@ def run_(
     """
     place = output or Path("out")
     if place.suffix == ".npz":
-        check_file(place, "-o", "results.npz")
+        check_file(place, "-o", "results.npz", force=force)
     else:
-        check_folder(place, "-o")
+        check_folder(place, "-o", force=force)
     with working(f"running {artifact}"):
-        found = load_artifact(artifact, types)
-        args, kwargs = arguments_from(found, given)
+        found = load_artifact(artifact, reading)
+        args, kwargs = arguments_from(found, given, reading.max_bytes)
         results = found.function(backend=backend)(*args, **kwargs)
-        written = write_results(results, place)
+        written = write_results(results, place, overwrite=force)
     rows = [(name, str(ArrayType(array.dtype, array.shape))) for name, array in written]
     if as_json:
         click.echo(json.dumps({"artifact": str(artifact), "results": dict(rows)}))

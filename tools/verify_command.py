@@ -3,26 +3,26 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
+from ..runtime.artifact.loading import Reading
 from ..runtime.artifact.verification import verified
-from .artifact_types import takes_types
+from .artifact_options import reads_artifacts
 from .working import working
 
 
 @click.command("verify")
 @click.argument("artifact", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@takes_types
+@reads_artifacts
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def verify(artifact: Path, types: tuple[type[Any], ...], as_json: bool) -> None:
+def verify(artifact: Path, reading: Reading, as_json: bool) -> None:
     """Check ARTIFACT: digests, manifest, graph, machine code, and a run against the meaning of each operation.
 
     The run is on random inputs, by the backend that is usual here.
     """
     with working(f"verifying {artifact}"):
-        checks = list(verified(artifact, types))
+        checks = list(verified(artifact, reading))
     failed = [check for check in checks if not check.is_good]
     if as_json:
         click.echo(json.dumps({"artifact": str(artifact), "checks": [asdict(check) for check in checks]}))

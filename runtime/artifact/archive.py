@@ -7,12 +7,10 @@ stored or deflated, with no extra fields, comments, or encryption. Nothing of it
 import io
 import os
 import re
-import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import IO, Final
 
 from .damage import DamageError
@@ -20,7 +18,11 @@ from .damage import DamageError
 MOST_MEMBERS: Final = 4096
 LARGEST_DIRECTORY: Final = 1 << 20
 LARGEST_TOTAL: Final = (1 << 32) - (1 << 20)
-"""Bytes of all members together."""
+"""Bytes of all members together, in any file."""
+USUAL_TOTAL: Final = 256_000_000
+"""Bytes of all members together that are unpacked of any file, however small it is."""
+USUAL_GROWTH: Final = 4
+"""How many times as large as the file the members may be together, where that is more."""
 LARGEST_RATIO: Final = 100
 """By how much a member may shrink: what shrinks more is stored as it is."""
 WHOLE: Final = "the file"
@@ -33,32 +35,41 @@ _LOCAL: Final = struct.Struct("<4s5H3L2H")
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _READABLE: Final = 0o644 << 16
 _UNIX: Final = 3
-_SAFE_TO_OPEN: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # no waiting for pipes
+_CHUNK: Final = 1 << 20
+"""Bytes that are unpacked at once."""
 
 
 def archive_bytes(members: Mapping[str, bytes]) -> bytes:
-    """A zip file with these members, in order: the same ones give the same bytes."""
+    """A zip file with these members, in order: the same ones give the same bytes.
+
+    It is read without `max_bytes`: if the members are large together, none of them shrinks by more than that allows.
+    """
+    is_large = sum(map(len, members.values())) > USUAL_TOTAL
+    ratio = USUAL_GROWTH if is_large else LARGEST_RATIO
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in members.items():
             info = zipfile.ZipInfo(name, _DATE)
             info.create_system, info.external_attr = _UNIX, _READABLE
-            info.compress_type = zipfile.ZIP_DEFLATED if _shrinks(content) else zipfile.ZIP_STORED
+            info.compress_type = zipfile.ZIP_DEFLATED if _shrinks(content, ratio) else zipfile.ZIP_STORED
             archive.writestr(info, content)
     return buffer.getvalue()
 
 
-def _shrinks(content: bytes) -> bool:
-    """Whether deflating is worth it, and not suspicious."""
+def _shrinks(content: bytes, ratio: int) -> bool:
+    """Whether deflating is worth it, and by no more than `ratio`, which would be suspicious."""
     packed = len(zlib.compress(content))
-    return packed < 0.9 * len(content) <= 0.9 * LARGEST_RATIO * packed
+    return packed < 0.9 * len(content) <= 0.9 * ratio * packed
 
 
 class Archive:
     """A zip file that is open, whose members have been looked through."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        """Raises `DamageError` unless this is a file as `archive_bytes` writes it."""
+    def __init__(self, file: IO[bytes], max_bytes: int | None = None) -> None:
+        """Raises `DamageError` unless this is a file as `archive_bytes` writes it, of at most `max_bytes` unpacked.
+
+        By default that is 256 MB, or 4 times the size of the file if that is more. Nothing is unpacked here.
+        """
         size = _check_end(file)
         try:
             self._archive = zipfile.ZipFile(file)
@@ -72,8 +83,16 @@ class Archive:
             place += _LOCAL.size + len(info.filename) + info.compress_size
         if place != self._archive.start_dir:
             raise DamageError(WHOLE, "there are bytes between its members that belong to none")
-        if sum(info.file_size for info in self._members.values()) > LARGEST_TOTAL:
+        total = sum(info.file_size for info in self._members.values())
+        if total > LARGEST_TOTAL:
             raise DamageError(WHOLE, f"its members have more than {LARGEST_TOTAL} bytes together")
+        most = max(USUAL_TOTAL, USUAL_GROWTH * size) if max_bytes is None else max_bytes
+        if total > most:
+            raise DamageError(
+                WHOLE,
+                f"its {size} bytes unpack to {total}, and at most {most} are read",
+                f"If you trust the file, allow more: max_bytes={total}, or --max-bytes {total}",
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,11 +108,9 @@ class Archive:
         info = self._members[name]
         try:
             with self._archive.open(info) as member:
-                content = member.read(info.file_size)
-                if len(content) != info.file_size or member.read(1):
-                    raise DamageError(
-                        name, f"it does not unpack to {info.file_size} bytes, as the zip file says"
-                    )
+                unpacked = io.BytesIO()
+                while unpacked.tell() <= info.file_size and (chunk := member.read(_CHUNK)):
+                    unpacked.write(chunk)
         except (
             zipfile.BadZipFile,
             NotImplementedError,
@@ -105,7 +122,9 @@ class Archive:
             zlib.error,
         ) as error:
             raise DamageError(name, f"it cannot be unpacked: {error}") from error
-        return content
+        if unpacked.tell() != info.file_size:
+            raise DamageError(name, f"it does not unpack to {info.file_size} bytes, as the zip file says")
+        return unpacked.getvalue()
 
     def _check(self, info: zipfile.ZipInfo, place: int, size: int) -> None:
         """One entry of the directory."""
@@ -153,12 +172,3 @@ def _check_end(file: IO[bytes]) -> int:
             WHOLE, f"it has {count} members in a directory of {length} bytes, more than are read"
         )
     return size
-
-
-@contextmanager
-def opened(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
-    """A file for reading, which must be one: no folder, pipe or device. `OSError` or `DamageError` otherwise."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _SAFE_TO_OPEN)) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise DamageError(WHOLE, "this is no file, but a folder, a pipe or a device")
-        yield file

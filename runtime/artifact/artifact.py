@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...compiler.ir import Graph
+from ...compiler.options import flag
 from ...compiler.program import ArrayOutput, Program, argument_names, users_name
 from ...compiler.shapes.likely_sizes import likely_sizes
+from ..input_file import path_of
 from ..signature import Signature
 from .interface import Interface
 from .loaded_function import LoadedFunction
@@ -44,6 +46,11 @@ class Artifact:
     settings: Settings
     code: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict[str, Mapping[str, bytes]])
     """What it was compiled to ahead of time: the files of each target for GPUs, by name."""
+    trusts_code: bool = field(default=True, compare=False)
+    """Whether that code is run. If not, as for files unless `load` is told otherwise, code is made of the graph."""
+
+    max_steps: int | None = field(default=None, compare=False)
+    """How many steps each loop of the function may take in a call, as `load` was told; None for any number."""
 
     @property
     def graph(self) -> Graph:
@@ -72,15 +79,16 @@ class Artifact:
         known = self.signature.sizes
         return likely_sizes(known.dims, known.assumptions.relations)
 
-    def save(self, path: str | os.PathLike[str], format: str = "bundle") -> Path:
-        """Write a file, all at once: nobody sees it half written.
+    def save(self, path: str | os.PathLike[str], format: str = "bundle", *, overwrite: bool = False) -> Path:
+        """Write a file in one step: no other process sees half of it.
 
         Args:
-            path: where; a file that is there is replaced.
+            path: where. A link to a file is followed, and stays a link.
             format: ``"bundle"`` for a file that `load` reads; ``"python"`` or ``"c"`` for a folder with sources that
                 need no Tracemill: ``NAME.py``, for NumPy alone, or ``NAME.c``, ``NAME.h`` and a ``Makefile``. A path
                 that ends in ``.py`` is that file. What was exported for GPUs, too, has ``NAME_triton.py`` beside it,
                 which needs torch and triton.
+            overwrite: replace files that exist. Devices, pipes, sockets and folders are never replaced.
 
         Returns:
             The path.
@@ -88,11 +96,14 @@ class Artifact:
         Raises:
             ArgumentValueError: there is no such format.
             ExportError: the format cannot hold the function.
+            OutputExistsError: (a FileExistsError) a file exists, and `overwrite` is not set. Nothing is written.
+            OutputFileError: (an OSError) the path leads to a folder, a device, a pipe or a socket.
+            TransformTypeError: `path` is not a str or path, or `overwrite` not a bool.
             OSError: the file cannot be written.
         """
         from .saving import save_artifact
 
-        return save_artifact(self, Path(path), format)
+        return save_artifact(self, path_of("save", path), format, overwrite=flag("overwrite", overwrite))
 
     def __repr__(self) -> str:
         return f"<Artifact {self} for {', '.join(self.targets)}>"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import optree
 
-from ...compiler.errors import ArgumentMismatchError, DimMismatchError, DimSpecError
+from ...compiler.errors import ArgumentMismatchError, DimMismatchError, DimSpecError, MissingPackageError
 from ...compiler.ir import Graph, Shape
 from ...compiler.outside_array import as_seen_inside
 from ...compiler.program import (
@@ -26,6 +26,7 @@ from ...compiler.shapes.solving import SizeReader
 from ...compiler.symbolic_size import SymbolicSize, is_symbolic_shape
 from ...compiler.traced_array import is_numpy_array, is_traced, wrap
 from ...passes.fix_sizes import fix_sizes
+from ...passes.limit_steps import limit_steps
 from ..compile import CompiledFunction, Options
 from ..dynamic import Dynamic
 from ..gpu.device_array import DeviceArray
@@ -34,6 +35,7 @@ from ..symbolic_call import SymbolicCall
 from ..tape import joined
 from ..transform import is_array, overwrite, run
 from ..trees import show, structure
+from ..variant import Variant
 from .interface import StandIn
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ class LoadedFunction(CompiledFunction):
         if artifact.signature.dims:
             options = replace(options, dynamic=Dynamic())
         super().__init__(self._replay, options)
-        self._code = artifact.code
+        self._code = artifact.code if artifact.trusts_code else {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
@@ -91,6 +93,17 @@ class LoadedFunction(CompiledFunction):
         """Dicts stand for one with their keys in the order that was exported, so theirs does not matter."""
         return sign(leaves, tree)
 
+    def _compiled(self, called: Signature, stale: Variant | None) -> Variant:
+        try:
+            return super()._compiled(called, stale)
+        except MissingPackageError as error:
+            if self.artifact.code and not self.artifact.trusts_code:
+                error.message += (
+                    "; or run the machine code that is in the file, if you trust it: tm.load(path, trust_code=True), or"
+                    " --trust-code"
+                )
+            raise
+
     def _symbolic(self, called: Signature) -> SymbolicCall | None:
         """The call with the named sizes of the artifact, if it has some."""
         signature = self.artifact.signature
@@ -112,6 +125,8 @@ class _Replay(StandIn):
     def __init__(self, artifact: "Artifact") -> None:
         super().__init__(artifact.interface)
         self.artifact = artifact
+        graph, most = artifact.program.graph, artifact.max_steps
+        self._graph = graph if most is None else limit_steps(graph, most)
         self.names = [users_name(self, name) for name in argument_names(artifact.signature.tree)]
         arrays = [
             (name, spec.shape)
@@ -160,7 +175,7 @@ class _Replay(StandIn):
 
     def _graph_for(self, leaves: Sequence[Any]) -> Graph:
         """The graph for arguments that have been checked, of these sizes: what is traced may have names for its own."""
-        graph = self.artifact.program.graph
+        graph = self._graph
         if not self.reader.dims:
             return graph
         sizes: dict[str, Any] = self.read_sizes(self._shapes(leaves))

@@ -3,11 +3,15 @@
 import io
 import os
 from collections.abc import Iterable
-from typing import IO, Any
+from dataclasses import dataclass, replace
+from typing import IO, Any, Final
 
-from ...compiler.errors import ArtifactError, DonationError, TransformTypeError
+from ...compiler.errors import ArtifactError, DonationError, TransformArgumentError, TransformTypeError
+from ...compiler.options import flag
+from ..input_file import opened, path_of
+from ..memory_limit import parse_bytes
 from ..target import check_backend
-from .archive import WHOLE, Archive, opened
+from .archive import WHOLE, Archive
 from .artifact import Artifact
 from .damage import DamageError
 from .loaded_function import LoadedFunction
@@ -15,25 +19,56 @@ from .manifest import MANIFEST
 from .reading import artifact_in
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file is read, as `load` explains it."""
+
+    types: tuple[type[Any], ...] = ()
+    max_bytes: int | None = None
+    trust_code: bool = False
+    max_steps: int | None = None
+
+
+USUAL: Final = Reading()
+
+
 def load(
-    path: str | os.PathLike[str], *, backend: str = "auto", types: Iterable[type[Any]] = ()
+    path: str | os.PathLike[str],
+    *,
+    backend: str = "auto",
+    types: Iterable[type[Any]] = (),
+    max_bytes: int | str | None = None,
+    trust_code: bool = False,
+    max_steps: int | None = None,
 ) -> LoadedFunction:
     """The function in a file that `Artifact.save` wrote.
 
     All of the file is checked before it is used: sizes, digests, the graph and its types. Nothing in it is executed,
-    imported, or unpacked to disk: code is made anew from the graph, or found in the disk cache.
+    imported, or unpacked to disk: code is made anew from the graph, or found in the disk cache. `trust_code` alone
+    changes that.
 
     Args:
-        path: the file.
+        path: the file, as a str or a path.
         backend: as of `compile`.
         types: the classes of named tuples and registered objects that the function takes or returns: a file names
             them, and they are never imported by that name.
+        max_bytes: how much memory what is in the file may take, unpacked: a number of bytes, or a text such as
+            ``"2GB"``. By default 256 MB, or 4 times the size of the file if that is more. It is checked before
+            anything is unpacked.
+        trust_code: run the machine code for GPUs that is in the file. Machine code can do anything, and no check finds
+            out what it does: set this only for files from people whom you would let run programs on your machine. By
+            default kernels are made anew from the graph, which needs Triton.
+        max_steps: end a call with an error where a `while_loop` in it goes on after this many steps, counted over the
+            whole call if the loop runs several times. Loops whose length is known, `scan` and `fori_loop`, are refused
+            at once if they are longer, also within one another. The program is then compiled anew in each process.
 
     Raises:
-        ArtifactError: (a ValueError) the file is damaged, is none of ours, or was written by a newer version. The
-            message says which member is wrong, and how.
+        ArtifactError: (a ValueError) the file is damaged, is none of ours, unpacks to more than `max_bytes`, or was
+            written by a newer version. The message says which member is wrong, and how.
+        InputFileError: (an OSError) it is no regular file, but a folder, a pipe, a socket or a device.
         OSError: there is no such file, or it cannot be read.
-        BackendError, TransformTypeError: there is no such backend; `types` holds something else.
+        StepLimitError: (a RuntimeError; also when called) a loop takes more than `max_steps` steps.
+        BackendError, TransformTypeError, TransformArgumentError: there is no such backend; another argument is none.
 
     >>> import numpy as np, tracemill as tm
     >>> _ = tm.export(np.exp, "f64[2]").save("exp.tmill")
@@ -50,14 +85,18 @@ def load(
             raise TransformTypeError(
                 f"load: types must hold classes, not {type(given).__name__}: {given!r:.60}"
             )
-    return load_artifact(path, types).function(backend=backend)
+    most = None if max_bytes is None else parse_bytes("load", max_bytes, "max_bytes")
+    if max_steps is not None and (type(max_steps) is bool or not isinstance(max_steps, int) or max_steps < 1):
+        raise TransformArgumentError(f"load: max_steps must be a positive int, not {max_steps!r:.40}")
+    reading = Reading(types, most, flag("trust_code", trust_code), max_steps)
+    return load_artifact(path_of("load", path), reading).function(backend=backend)
 
 
-def load_artifact(path: str | os.PathLike[str], types: Iterable[type[Any]] = ()) -> Artifact:
+def load_artifact(path: str | os.PathLike[str], reading: Reading = USUAL) -> Artifact:
     """The artifact in a file, checked. Raises as `load` does."""
     try:
         with opened(path) as file:
-            return _read(file, tuple(types))
+            return _read(file, reading)
     except DamageError as damage:
         raise _error(os.fspath(path), damage) from damage.__cause__
 
@@ -65,13 +104,14 @@ def load_artifact(path: str | os.PathLike[str], types: Iterable[type[Any]] = ())
 def artifact_of(content: bytes, types: Iterable[type[Any]] = ()) -> Artifact:
     """The artifact in the bytes of a file, checked. `ArtifactError` as of `load`."""
     try:
-        return _read(io.BytesIO(content), tuple(types))
+        return _read(io.BytesIO(content), Reading(tuple(types)))
     except DamageError as damage:
         raise _error(f"{len(content)} bytes", damage) from damage.__cause__
 
 
-def _read(file: IO[bytes], types: tuple[type[Any], ...]) -> Artifact:
-    artifact = artifact_in(Archive(file), types)
+def _read(file: IO[bytes], reading: Reading) -> Artifact:
+    artifact = artifact_in(Archive(file, reading.max_bytes), reading.types)
+    artifact = replace(artifact, trusts_code=reading.trust_code, max_steps=reading.max_steps)
     try:
         artifact.function()  # whose settings must be those of its parameters
     except DonationError as error:

@@ -155,9 +155,12 @@ def _graph(members: _Members) -> Graph:
 
 def _code(members: _Members, graph: Graph) -> dict[str, dict[str, bytes]]:
     """The files for GPUs, which are looked through: plans, machine code, and its parameters."""
-    known = {file_of(digest): array.tobytes() for digest, array in graph_constants(graph).items()}
     code: dict[str, dict[str, bytes]] = {}
-    for target, names in members.manifest.take("code", dict).items():
+    targets = members.manifest.take("code", dict)
+    if not targets:
+        return code
+    known = {file_of(digest): array.tobytes() for digest, array in graph_constants(graph).items()}
+    for target, names in targets.items():
         place = f"the code for {target!r:.40}"
         try:
             names = [

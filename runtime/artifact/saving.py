@@ -1,7 +1,5 @@
 """Writing artifacts to disk in each format, all at once or not at all."""
 
-import contextlib
-import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
 from ...compiler.errors import ArgumentValueError, ExportError
 from ..c_export import as_c
-from ..cache_folder import temporary_in
+from ..output_file import write_output, write_outputs
 from ..python_export import as_python
 from ..signature import arguments_for
 from ..symbolic_call import SymbolicCall
@@ -26,10 +24,10 @@ C: Final = "c"
 EXTENSION: Final = ".tmill"
 
 
-def save_artifact(artifact: "Artifact", path: Path, format: str) -> Path:
+def save_artifact(artifact: "Artifact", path: Path, format: str, *, overwrite: bool) -> Path:
     """Write a file, or the files of a folder. Raises as `Artifact.save` does."""
     if format == BUNDLE:
-        write_whole(path, bundle_bytes(artifact))
+        write_output(path, bundle_bytes(artifact), overwrite=overwrite)
         return path
     if format not in FORMATS:
         raise ArgumentValueError(f"format {format!r} is unknown: choose one of {', '.join(FORMATS)}")
@@ -38,9 +36,8 @@ def save_artifact(artifact: "Artifact", path: Path, format: str) -> Path:
     if format == PYTHON and path.suffix == ".py":
         folder, usual = path.parent, Path(next(iter(files))).stem
         files = {path.stem + name.removeprefix(usual): content for name, content in files.items()}
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in reversed(files.items()):  # the first one needs the others
-        write_whole(folder / name, content)
+    in_order = dict(reversed(files.items()))  # the first one needs the others
+    write_outputs(folder, in_order, overwrite=overwrite)
     return path
 
 
@@ -95,17 +92,3 @@ SOURCES: Final[Mapping[str, Callable[["Artifact"], dict[str, bytes]]]] = {PYTHON
 """Formats that are folders of sources."""
 
 FORMATS: Final = (BUNDLE, *SOURCES)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, or the one that a link leads to, under another name first, so that there is never a half of it."""
-    final = Path(os.path.realpath(path))
-    temporary = temporary_in(final.parent)
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, final)
-    except OSError as error:  # it says nothing of another name
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
-    finally:
-        with contextlib.suppress(OSError):  # there is none, unless it was interrupted
-            temporary.unlink()

@@ -1,7 +1,7 @@
 """Checking artifacts as a whole: what reading them checks, and what they compute."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,13 @@ from ...compiler.op import has_effect
 from ...compiler.program import ArrayOutput
 from ...compiler.trace import evaluate
 from ...passes.fix_sizes import fix_sizes
+from ...passes.limit_steps import limit_steps
 from ..gpu.agreement import agree
 from ..gpu.random_inputs import random_inputs
 from ..signature import ArraySpec, NumberSpec
 from ..trees import flatten
 from .artifact import Artifact
-from .loading import load_artifact
+from .loading import USUAL, Reading, load_artifact
 from .rounding_noise import rounding_noise
 
 
@@ -33,13 +34,13 @@ class Check:
     """What was found, in words."""
 
 
-def verified(path: str | os.PathLike[str], types: Iterable[type[Any]] = ()) -> Iterator[Check]:
+def verified(path: str | os.PathLike[str], reading: Reading = USUAL) -> Iterator[Check]:
     """The checks of a file, one after the other; none follows on one that makes the rest meaningless.
 
-    `types` are those of `load`.
+    `reading` says how the file is read, as the arguments of `load` do.
     """
     try:
-        artifact = load_artifact(path, types)
+        artifact = load_artifact(path, reading)
     except ArtifactError as error:
         yield Check("file", False, error.message)
         return
@@ -62,6 +63,8 @@ def _run(artifact: Artifact) -> Check:
     except DimSpecError as error:
         return Check(name, True, f"left out: {error.message}")
     graph = fix_sizes(artifact.graph, sizes) if sizes else artifact.graph
+    if artifact.max_steps is not None:
+        graph = limit_steps(graph, artifact.max_steps)
     arrays = random_inputs([value.type for value in graph.inputs], positive=True)
     try:
         expected = evaluate(graph, *(array.copy() for array in arrays))

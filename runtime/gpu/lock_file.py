@@ -9,9 +9,11 @@ from typing import Final
 
 from ...compiler.errors import LockFileError
 from ..cache import default_cache
-from ..cache_folder import make_private, temporary_in
+from ..cache_folder import make_private
+from ..input_file import read_whole
+from ..output_file import write_output
 from .lock_entry import Entries
-from .lock_reader import entries_in
+from .lock_reader import LARGEST, entries_in
 from .lock_text import lock_text
 
 _PATIENCE: Final = 60.0
@@ -25,11 +27,11 @@ def read_lock(path: Path) -> Entries:
         LockFileError: the file cannot be read, or does not say what it should.
     """
     try:
-        content = path.read_bytes()
+        content = read_whole(path, LARGEST)
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise LockFileError(f"{path} cannot be read: {error.strerror}") from error
+        raise LockFileError(f"{path} cannot be read: {error.strerror or error}") from error
     return entries_in(content, path)
 
 
@@ -43,14 +45,12 @@ def add_to_lock(path: Path, found: Entries) -> Entries:
     """
     with _alone_with(path):
         entries = {**found, **read_lock(path)}
-        temporary = temporary_in(path.parent)
         try:
-            temporary.write_text(lock_text(entries), encoding="utf-8")
-            os.replace(temporary, path)
+            write_output(path, lock_text(entries).encode(), overwrite=True)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise LockFileError(
-                f"{path} cannot be written: {error.strerror}. Name another file: autotune=PATH, or TRACEMILL_LOCK"
+                f"{path} cannot be written: {error.strerror or error}. Name another file: autotune=PATH, or"
+                " TRACEMILL_LOCK"
             ) from error
     return entries
 

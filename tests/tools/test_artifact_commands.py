@@ -82,7 +82,7 @@ def test_transforms_examples_and_names_of_files(terminal: Terminal) -> None:
 def test_arguments_are_described_in_json(terminal: Terminal) -> None:
     Path("call.json").write_text('{"layers": {"w": ["f64[2]"]}, "x": "f64[4, 3]"}')
     described = terminal.run(*SCORES).out
-    assert terminal.run("export", "model.py:scores", "--example", "call.json").out == described
+    assert terminal.run("export", "model.py:scores", "--example", "call.json", "--force").out == described
     Path("call.json").write_text('{"w": "f64[3]"}')
     ran = terminal.run("inspect", "model.py:loss", "--example", "call.json", "--in", "x: f64[2, 3]")
     assert (ran.status, ran.err) == (0, "")
@@ -183,7 +183,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "text": (
         ("run", "scores.tmill", "--in", "x=text.npy"),
         1,
-        "cannot read arrays from text.npy: it is no .npy file, which NumPy writes",
+        "cannot read arrays from text.npy: it is no .npy or .npz file, which NumPy writes",
     ),
 }
 
@@ -293,3 +293,15 @@ def test_named_sizes_go_into_every_format(terminal: Terminal, c_compiler: str) -
         assert library.scores(ctypes.c_int64(rows), *given) == code
     assert count == 4
     np.testing.assert_allclose(scores, np.tanh(x @ np.arange(6.0).reshape(3, 2)), 1e-14)
+
+
+def test_max_steps_ends_a_function_that_never_ends(terminal: Terminal) -> None:
+    Path("endless.py").write_text(
+        "import tracemill as tm\n\n\ndef f(x):\n    return tm.while_loop(lambda x: x > 0, lambda x: x + 1, x)\n"
+    )
+    assert terminal.run("export", "endless.py:f", "--in", "x: i64[]", "-o", "f.tmill").status == 0
+    np.save("one.npy", np.int64(1))
+    for command in (("run", "f.tmill", "--in", "one.npy"), ("verify", "f.tmill")):
+        ran = terminal.run(*command, "--max-steps", "1000")
+        assert ran.status == 1
+        assert "a while loop goes on after max_steps=1000 steps" in ran.err

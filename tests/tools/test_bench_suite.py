@@ -5,7 +5,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 import numpy as np
@@ -16,7 +16,7 @@ from tracemill.tools.bench.suite import races, starts, workloads
 from tracemill.tools.bench.suite.contestant import Contestant, environment
 from tracemill.tools.bench.suite.findings import Case, summaries
 from tracemill.tools.bench.suite.frameworks import OURS, PLAIN, NumPy, Tracemill, applied, cotangent, repeated
-from tracemill.tools.bench.suite.plots import draw
+from tracemill.tools.bench.suite.plots import pictures
 from tracemill.tools.bench.suite.rows import CALLS, GROUPS, ROWS, Row
 from tracemill.tools.bench.suite.tables import amount, cells, markdown, problems_of, summary_table, table_of
 from tracemill.tools.bench.suite.worker import Worker
@@ -309,8 +309,8 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
         def add_subplot(self) -> Axes:
             return axes[-1]
 
-        def savefig(self, file: Path) -> None:
-            file.touch()
+        def savefig(self, file: BinaryIO, format: str) -> None:
+            file.write(format.encode())
 
     module = ModuleType("matplotlib.figure")
     module.Figure = Figure  # type: ignore[attr-defined]
@@ -319,18 +319,17 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
     return axes
 
 
-def test_pictures_show_speedups_and_curves(tmp_path: Path, drawn: list[Axes]) -> None:
+def test_pictures_show_speedups_and_curves(drawn: list[Axes]) -> None:
     curve = [Case("compile", f"{n} nodes", "", "s", size=n, values={C: [n / 1000]}) for n in (10, 100)]
-    files = draw([*CASES, *curve], CONTESTANTS, tmp_path / "pictures")
-    assert [file.name for file in files] == ["speedups.svg", "compile.svg"]
-    assert all(file.exists() for file in files)
+    found = pictures([*CASES, *curve], CONTESTANTS)
+    assert found == {"speedups.svg": b"svg", "compile.svg": b"svg"}
     bars = [args for name, args in drawn[0].told if name == "barh"]
     np.testing.assert_allclose(bars[0][1], [3.0, 2.0, 0.5])
     assert ("plot", ((10, 100), (0.01, 0.1))) in drawn[1].told
 
 
-def test_nothing_is_drawn_of_nothing(tmp_path: Path, drawn: list[Axes]) -> None:
-    assert draw([], CONTESTANTS, tmp_path) == []
+def test_nothing_is_drawn_of_nothing(drawn: list[Axes]) -> None:
+    assert pictures([], CONTESTANTS) == {}
 
 
 # ---- the command -----------------------------------------------------------------------------------------------

@@ -54,14 +54,14 @@ def test_what_cannot_be_written_leaves_what_was_there(
     report = Path("report.html")
     report.write_text("before")
 
-    def refuse(self: Path, target: Path) -> Path:
+    def refuse(source: Path, target: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", refuse)
-    ran = terminal.run(*LOSS, "--html", "report.html")
+    monkeypatch.setattr("os.replace", refuse)
+    ran = terminal.run(*LOSS, "--html", "report.html", "--force")
     assert (ran.status, ran.err) == (
         1,
-        "tracemill: cannot write --html report.html: No space left on device\n",
+        "tracemill: OSError: [Errno 28] No space left on device: 'report.html'\n",
     )
     assert report.read_text() == "before"
     assert sorted(path.name for path in Path().iterdir() if path.is_file()) == ["model.py", "report.html"]
@@ -70,5 +70,5 @@ def test_what_cannot_be_written_leaves_what_was_there(
 def test_a_report_replaces_an_older_one() -> None:
     Path("reports").mkdir()
     for text in ("one", "two"):
-        write_report(text, Path("reports/report.html"))
+        write_report(text, Path("reports/report.html"), overwrite=True)
     assert [path.read_text() for path in Path("reports").iterdir()] == ["two"]

@@ -68,7 +68,7 @@ def measure(rounds: int) -> Iterator[Measurement]:
 
 def _exported(place: Path, format: str) -> Path:
     artifact = export(chain(NODES), np.ones(8, np.float32))
-    return artifact.save(place / format, format=format)
+    return artifact.save(place / format, format=format, overwrite=True)
 
 
 def _bundle_share(place: Path) -> float:

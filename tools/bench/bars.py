@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 
 import click
@@ -13,11 +14,10 @@ from .race import Place
 _WIDTH, _ROW, _TOP, _LEFT, _RIGHT = 760, 34, 48, 170, 170
 
 
-def draw(places: Sequence[Place], title: str, about: str, file: Path) -> None:
-    """Write a picture whose kind the file's name tells. `about` is a second, smaller title."""
-    if file.suffix.lower() == ".svg":
-        file.write_text(svg(places, title, about), encoding="utf-8")
-        return
+def picture(places: Sequence[Place], title: str, about: str, suffix: str) -> bytes:
+    """The picture as a file of the kind that `suffix` names. `about` is a second, smaller title."""
+    if suffix.lower() == ".svg":
+        return svg(places, title, about).encode()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.0, 1.0 + 0.4 * len(places)), layout="constrained")
@@ -37,7 +37,9 @@ def draw(places: Sequence[Place], title: str, about: str, file: Path) -> None:
     axes.set_xlabel("µs per call: the median, and where the middle half of the rounds lies")
     figure.suptitle(title)
     axes.set_title(_short(about), fontsize="small")
-    figure.savefig(file)
+    buffer = BytesIO()
+    figure.savefig(buffer, format=suffix[1:].lower())
+    return buffer.getvalue()
 
 
 def _label(place: Place) -> str:

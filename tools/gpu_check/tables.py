@@ -1,6 +1,6 @@
 """What a check has found, as a table for the terminal, a table for a page, and a picture."""
 
-from pathlib import Path
+from io import BytesIO
 from typing import Any
 
 from rich.table import Table
@@ -60,7 +60,7 @@ def problems_of(findings: Findings) -> list[str]:
     return [f"{reason} ({'; '.join(names)})" for reason, names in about.items()]
 
 
-def draw(findings: Findings, file: Path) -> None:
+def picture(findings: Findings) -> bytes:
     """Our share of the roofline, and how many times faster we are than the best peer, a bar per row."""
     from matplotlib.figure import Figure
 
@@ -69,7 +69,9 @@ def draw(findings: Findings, file: Path) -> None:
     _bars(roofline, findings, [_part(findings, row) for row in findings.rows], "of the roofline")
     _bars(ratios, findings, [row.ratio for row in findings.rows], "times faster than the best peer")
     roofline.invert_yaxis()
-    figure.savefig(file)
+    buffer = BytesIO()
+    figure.savefig(buffer, format="svg")
+    return buffer.getvalue()
 
 
 def _bars(axes: Any, findings: Findings, values: list[float | None], title: str) -> None:

@@ -2,9 +2,11 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -85,14 +87,34 @@ def test_code_from_a_file_runs_where_the_gpu_is(card: StubGpu, tmp_path: Path) -
     } <= names
     assert not [name for name in names if name.endswith(".bin")], "arrays of the graph are stored once"
     before = statistics.compiled
-    f = tm.load(path, backend="triton")
+    f = tm.load(path, backend="triton", trust_code=True)
     np.testing.assert_allclose(f(X), softmax(X), rtol=1e-5)
     assert statistics.compiled == before
     assert len(card.launches) == 1
-    on_gpu = tm.load(path)(tm.device_put(X))
+    on_gpu = tm.load(path, trust_code=True)(tm.device_put(X))
     assert isinstance(on_gpu, tm.DeviceArray)
     assert statistics.compiled == before
     np.testing.assert_allclose(tm.load(path, backend="numpy")(X), softmax(X), rtol=1e-5)
+
+
+def test_machine_code_in_a_file_is_run_only_where_it_is_trusted(card: StubGpu, tmp_path: Path) -> None:
+    path = saved(tmp_path, "cuda:sm_90")
+    before = statistics.compiled
+    f = tm.load(path, backend="triton")
+    np.testing.assert_allclose(f(X), softmax(X), rtol=1e-5)
+    assert statistics.compiled == before + 1, "kernels are made of the graph"
+    again = pickle.loads(pickle.dumps(f))
+    assert not again.artifact.trusts_code
+    assert tm.load(path, trust_code=True).artifact.trusts_code
+
+
+def test_without_triton_it_is_said_that_code_can_be_trusted(without_triton: StubGpu, tmp_path: Path) -> None:
+    path = saved(tmp_path, "cuda:sm_90")
+    with pytest.raises(
+        MissingPackageError, match=r"needs Triton; or run .*tm\.load\(path, trust_code=True\)"
+    ):
+        tm.load(path, backend="triton")(X)
+    np.testing.assert_allclose(tm.load(path, backend="triton", trust_code=True)(X), softmax(X), rtol=1e-5)
 
 
 def layers(x: Any, w: Any) -> Any:
@@ -108,7 +130,7 @@ def test_code_with_named_sizes_runs_for_all_of_them_and_for_no_others(
         layers, "x: f32[B, 2*K]", "w: f32[2*K, N]", constraints=("B >= 1", "N <= B"), targets="cuda:sm_90"
     )
     before = statistics.compiled
-    f = tm.load(rows.save(tmp_path / "rows.tmill"), backend="triton")
+    f = tm.load(rows.save(tmp_path / "rows.tmill"), backend="triton", trust_code=True)
     for count in (1, 7, 33, 40):
         x = np.linspace(-3, 3, count * 40, dtype=np.float32).reshape(count, 40)
         np.testing.assert_allclose(f(x), softmax(x), rtol=1e-5)
@@ -117,7 +139,7 @@ def test_code_with_named_sizes_runs_for_all_of_them_and_for_no_others(
         match=r"softmax: axis 0 of x: dim B is 41 in this call, and its limits are B in 1\.\.40",
     ):
         f(np.ones((41, 40), np.float32))
-    g = tm.load(both.save(tmp_path / "both.tmill"), backend="triton")
+    g = tm.load(both.save(tmp_path / "both.tmill"), backend="triton", trust_code=True)
     rng = np.random.default_rng(0)
     for b, k, n in ((1, 1, 1), (9, 3, 0), (70, 20, 33)):
         y, w = (rng.normal(size=shape).astype(np.float32) for shape in ((b, 2 * k), (2 * k, n)))
@@ -194,7 +216,7 @@ def test_code_that_does_not_fit_its_plan_is_refused(card: StubGpu) -> None:
 
 
 def saved(path: Path, *targets: str) -> Path:
-    return tm.export(softmax, "f32[6, 40]", targets=targets).save(path / "f.tmill")
+    return tm.export(softmax, "f32[6, 40]", targets=targets).save(path / "f.tmill", overwrite=True)
 
 
 def test_a_newer_gpu_runs_the_ptx_of_the_nearest_older_one(
@@ -203,7 +225,7 @@ def test_a_newer_gpu_runs_the_ptx_of_the_nearest_older_one(
     path = saved(tmp_path, "cuda:sm_80", "cuda:sm_86", "cuda:sm_90", "cuda:sm_120")
     without_triton.describe(capability=(10, 0))
     caplog.set_level("INFO", logger="tracemill")
-    f = tm.load(path, backend="triton")
+    f = tm.load(path, backend="triton", trust_code=True)
     np.testing.assert_allclose(f(X), softmax(X), rtol=1e-5)
     (text,) = without_triton.compiled
     assert ".target sm_86\n" in text, "sm_90a is for that alone, and sm_120 is newer"
@@ -214,12 +236,14 @@ def test_a_newer_gpu_runs_the_ptx_of_the_nearest_older_one(
     assert built is not None
     assert built.source.startswith(f"# {said}\n")
     assert str(built.function).startswith(f"# {said}\nplan softmax(")
-    np.testing.assert_allclose(tm.load(path)(tm.device_put(X)).numpy(), softmax(X), rtol=1e-5)
+    np.testing.assert_allclose(
+        tm.load(path, trust_code=True)(tm.device_put(X)).numpy(), softmax(X), rtol=1e-5
+    )
 
 
 def test_machine_code_comes_before_ptx(without_triton: StubGpu, tmp_path: Path) -> None:
     path = saved(tmp_path, "cuda:sm_80", "cuda:sm_90")
-    np.testing.assert_allclose(tm.load(path, backend="triton")(X), softmax(X), rtol=1e-5)
+    np.testing.assert_allclose(tm.load(path, backend="triton", trust_code=True)(X), softmax(X), rtol=1e-5)
     assert without_triton.compiled == []
 
 
@@ -228,7 +252,7 @@ def test_where_the_driver_refuses_machine_code_it_compiles_ptx(
 ) -> None:
     path = saved(tmp_path, "cuda:sm_90")
     without_triton.fail("cuModuleLoadData", INVALID_IMAGE)
-    np.testing.assert_allclose(tm.load(path, backend="triton")(X), softmax(X), rtol=1e-5)
+    np.testing.assert_allclose(tm.load(path, backend="triton", trust_code=True)(X), softmax(X), rtol=1e-5)
     assert len(without_triton.compiled) == 1
 
 
@@ -238,12 +262,12 @@ def test_a_gpu_that_is_older_than_all_code_is_told_so(without_triton: StubGpu, t
     with pytest.raises(
         GpuCodeError, match=r"is a cuda:sm_80, and there is code for cuda:sm_90, cuda:sm_86.*"
     ):
-        tm.load(path, backend="triton")(X)
+        tm.load(path, backend="triton", trust_code=True)(X)
     without_triton.describe(capability=(12, 0))
     devices._devices.clear()
     path = saved(tmp_path, "cuda:sm_90", "cuda:sm_100")
     with pytest.raises(GpuCodeError, match="Export it with targets='cuda:sm_120', or install Triton"):
-        tm.load(path, backend="triton")(X)
+        tm.load(path, backend="triton", trust_code=True)(X)
 
 
 def test_a_driver_that_is_older_than_the_ptx_is_told_so(without_triton: StubGpu, tmp_path: Path) -> None:
@@ -252,11 +276,11 @@ def test_a_driver_that_is_older_than_the_ptx_is_told_so(without_triton: StubGpu,
     with pytest.raises(
         GpuCodeError, match=r"UNSUPPORTED_PTX_VERSION \(222\).*the driver is older.*CUDA 11\.7"
     ):
-        tm.load(path, backend="triton")(X)
+        tm.load(path, backend="triton", trust_code=True)(X)
     for error in (INVALID_PTX, JIT_COMPILER_NOT_FOUND, JIT_COMPILATION_DISABLED):
         without_triton.fail("cuModuleLoadData", error)
         with pytest.raises(GpuCodeError, match=rf"\({error}\)"):
-            tm.load(path, backend="triton")(X)
+            tm.load(path, backend="triton", trust_code=True)(X)
     assert without_triton.compiled == []
 
 
@@ -264,7 +288,7 @@ def test_what_a_driver_refuses_is_compiled_where_triton_is(card: StubGpu, tmp_pa
     path = saved(tmp_path, "cuda:sm_80")
     card.fail("cuModuleLoadData", UNSUPPORTED_PTX_VERSION)
     before = statistics.compiled
-    np.testing.assert_allclose(tm.load(path, backend="triton")(X), softmax(X), rtol=1e-5)
+    np.testing.assert_allclose(tm.load(path, backend="triton", trust_code=True)(X), softmax(X), rtol=1e-5)
     assert (card.compiled, statistics.compiled) == ([], before + 1)
 
 
@@ -276,7 +300,7 @@ def test_a_file_without_ptx_is_read_and_runs_on_its_own_gpu(without_triton: Stub
         manifest["members"].pop("kernels/sm_90_kernel_0.ptx")
         manifest["code"]["cuda:sm_90"].remove("kernel_0.ptx")
 
-    artifact = artifact_of(with_manifest(members, forget))
+    artifact = replace(artifact_of(with_manifest(members, forget)), trusts_code=True)
     np.testing.assert_allclose(artifact.function(backend="triton")(X), softmax(X), rtol=1e-5)
     without_triton.describe(capability=(10, 0))
     devices._devices.clear()

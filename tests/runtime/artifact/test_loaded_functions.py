@@ -40,7 +40,7 @@ def load(request: pytest.FixtureRequest, tmp_path: Path) -> Load:
         if request.param == "memory":
             options.pop("types", None)
             return artifact.function(**options)
-        return tm.load(artifact.save(tmp_path / "f.tmill"), **options)
+        return tm.load(artifact.save(tmp_path / "f.tmill", overwrite=True), **options)
 
     return loaded
 

@@ -1,29 +1,34 @@
 """What was measured, as pictures."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any, Final
 
 from .findings import Case
 from .frameworks import OURS
 
+SPEEDUPS: Final = "speedups.svg"
+CURVES: Final = {
+    "compile": ("compile.svg", "operations", "seconds to the first result"),
+    "memory": ("memory.svg", "elements", "bytes beyond the argument"),
+}
+"""By table: the file, and what the axes show."""
+PICTURES: Final = (SPEEDUPS, *(name for name, _, _ in CURVES.values()))
+"""The names of all files that there may be."""
 
-def draw(cases: Sequence[Case], contestants: Sequence[str], folder: Path) -> list[Path]:
-    """Write a picture per table that is worth one; returns their files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
+
+def pictures(cases: Sequence[Case], contestants: Sequence[str]) -> Mapping[str, bytes]:
+    """The content of a file for each table that is worth a picture, by the file's name."""
+    drawn: dict[str, bytes] = {}
     rows = [case for case in cases if case.table == "rows"]
     ours = [name for name in contestants if name.startswith(OURS)]
     if any(case.speedup(name) is not None for case in rows for name in ours):
-        written.append(_save(_bars(rows, ours), folder / "speedups.svg"))
-    for table, xlabel, ylabel in (
-        ("compile", "operations", "seconds to the first result"),
-        ("memory", "elements", "bytes beyond the argument"),
-    ):
+        drawn[SPEEDUPS] = _svg(_bars(rows, ours))
+    for table, (name, xlabel, ylabel) in CURVES.items():
         points = [case for case in cases if case.table == table]
         if points:
-            written.append(_save(_curves(points, contestants, xlabel, ylabel), folder / f"{table}.svg"))
-    return written
+            drawn[name] = _svg(_curves(points, contestants, xlabel, ylabel))
+    return drawn
 
 
 def _bars(rows: Sequence[Case], ours: Sequence[str]) -> Any:
@@ -64,6 +69,7 @@ def _figure(height: float) -> tuple[Any, Any]:
     return figure, figure.add_subplot()
 
 
-def _save(figure: Any, file: Path) -> Path:
-    figure.savefig(file)
-    return file
+def _svg(figure: Any) -> bytes:
+    buffer = BytesIO()
+    figure.savefig(buffer, format="svg")
+    return buffer.getvalue()
