@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from ..compiler.errors import MissingCompilerError
+from ..compiler.errors import CompilerError, MissingCompilerError
 from ..compiler.ir import Graph
 from ..compiler.shapes.scope import Observed
 from .built import Build, statistics
@@ -22,6 +22,7 @@ from .stage_times import note_from_disk, stage
 from .stored_guards import guards_text
 from .target import NUMPY, Target, target_of
 from .threads import get_num_threads
+from .toolchain import warn_once
 
 ENTRY: Final = "entry"
 """What an entry of the disk cache says of a program: the name of its function."""
@@ -38,6 +39,16 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Obse
     graph = prepared(graph, target.backend)
     if target.backend == "triton":
         return _build_for_gpu(graph, target, donated, scope)
+    try:
+        return _build_for_host(graph, target, donated, scope)
+    except (MissingCompilerError, CompilerError) as error:
+        if not target.falls_back:
+            raise
+        warn_once(error)
+        return build(graph, NUMPY, donated, scope)
+
+
+def _build_for_host(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:
     text = str(graph)
     cache = default_cache()
     key, entry = None, None
@@ -60,13 +71,10 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Obse
     members = {"program.py": source.python.encode(), GRAPH: text.encode()}
     if source.c is not None:
         assert target.toolchain is not None
-        try:
-            with stage("compile"):
-                library = target.toolchain.compile(source.c, fast_math=target.options.fast_math)
-        except MissingCompilerError:  # the cache remembers one that is gone
-            if target.falls_back:
-                return build(graph, NUMPY, donated, scope)
-            raise
+        with stage("compile"):
+            library = target.toolchain.compile(
+                source.c, fast_math=target.options.fast_math, keeps_text=not target.falls_back
+            )
         members |= {"program.c": source.c.encode(), LIBRARY: library}
     statistics.compiled += 1
     if scope is not None:

@@ -14,10 +14,11 @@ import os
 import re
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Final
 
 from .cache_folder import discard, is_mine, others_can_write
 
@@ -28,6 +29,7 @@ _MAX_MANIFEST_BYTES = 2**20
 _KEY = re.compile(r"[0-9a-f]{64}")
 _MEMBER_NAME = re.compile(r"\w(?:[\w.-]{0,98}\w)?", re.ASCII)
 _SAFE_TO_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links, no waiting for pipes
+_HAS_DESCRIPTORS: Final = os.open in os.supports_dir_fd  # for folders, which Windows lacks
 _OCCUPIED = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}  # what rename says when the name is taken
 
 
@@ -131,28 +133,36 @@ def install(built: Path, final: Path, key: str) -> bool:
 
 
 def read_entry(folder: Path, key: str) -> Entry:
-    """Reads an entry and compares all its digests; BadEntryError if anything is not as it was stored."""
-    manifest = read_manifest(folder, key)
-    if (total := sum(size for size, _ in manifest.members.values())) > MAX_ENTRY_BYTES:
-        raise BadEntryError(folder, f"holds {total} bytes, more than the {MAX_ENTRY_BYTES} that are read")
-    members: dict[str, bytes] = {}
-    for name, (size, digest) in manifest.members.items():
-        path = folder / name
-        content = _read_file(path, size)
-        if len(content) != size:
-            raise BadEntryError(path, f"is truncated: {len(content)} of {size} bytes")
-        if _digest(content) != digest:
-            raise BadEntryError(path, "does not match its sha256")
-        members[name] = content
+    """Reads an entry and compares all its digests; BadEntryError if anything is not as it was stored.
+
+    All files are reached through one descriptor of the folder: they lie in the one that was checked.
+    """
+    with _opened_folder(folder) as descriptor:
+        manifest = _read_manifest(folder, descriptor, key)
+        if (total := sum(size for size, _ in manifest.members.values())) > MAX_ENTRY_BYTES:
+            raise BadEntryError(folder, f"holds {total} bytes, more than the {MAX_ENTRY_BYTES} that are read")
+        members: dict[str, bytes] = {}
+        for name, (size, digest) in manifest.members.items():
+            path = folder / name
+            content = _read_file(path, descriptor, size)
+            if len(content) != size:
+                raise BadEntryError(path, f"is truncated: {len(content)} of {size} bytes")
+            if _digest(content) != digest:
+                raise BadEntryError(path, "does not match its sha256")
+            members[name] = content
     return Entry(key, folder, members, manifest.about, manifest.created)
 
 
 def read_manifest(folder: Path, key: str) -> Manifest:
     """Reads an entry's manifest alone."""
-    _check_folder(folder)
+    with _opened_folder(folder) as descriptor:
+        return _read_manifest(folder, descriptor, key)
+
+
+def _read_manifest(folder: Path, descriptor: int | None, key: str) -> Manifest:
     path = folder / MANIFEST
     try:
-        document: Any = json.loads(_read_file(path, _MAX_MANIFEST_BYTES).decode("utf-8"))
+        document: Any = json.loads(_read_file(path, descriptor, _MAX_MANIFEST_BYTES).decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadEntryError(path, "is not JSON") from error
     if not isinstance(document, dict):
@@ -183,11 +193,29 @@ def _manifest_of(document: dict[str, Any]) -> Manifest:
     return Manifest(members, about, float(document["created"]))
 
 
-def _check_folder(folder: Path) -> None:
+@contextmanager
+def _opened_folder(folder: Path) -> Generator[int | None]:
+    """A descriptor of an entry's folder, which is this user's alone; None where there are none for folders."""
+    if not _HAS_DESCRIPTORS:
+        _check_folder(folder, os.lstat)
+        yield None
+        return
     try:
-        status = os.lstat(folder)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
-        raise BadEntryError(folder, f"cannot be read: {error.strerror}") from error
+        raise _unreadable(folder, error) from error
+    try:
+        _check_folder(folder, lambda _: os.fstat(descriptor))
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _check_folder(folder: Path, status_of: Callable[[Path], os.stat_result]) -> None:
+    try:
+        status = status_of(folder)
+    except OSError as error:
+        raise _unreadable(folder, error) from error
     if not stat.S_ISDIR(status.st_mode):
         raise BadEntryError(folder, "is not a folder")
     if not is_mine(status):
@@ -196,12 +224,17 @@ def _check_folder(folder: Path) -> None:
         raise BadEntryError(folder, "can be written by other users")
 
 
-def _read_file(path: Path, limit: int) -> bytes:
-    """The content of a regular file of this user, of at most `limit` bytes."""
-    if os.name == "nt" and path.is_symlink():  # elsewhere O_NOFOLLOW says so without a race
+def _unreadable(folder: Path, error: OSError) -> BadEntryError:
+    is_other = error.errno in (errno.ENOTDIR, errno.ELOOP)  # a file, or a link
+    return BadEntryError(folder, "is not a folder" if is_other else f"cannot be read: {error.strerror}")
+
+
+def _read_file(path: Path, folder: int | None, limit: int) -> bytes:
+    """The content of a regular file of this user, of at most `limit` bytes; `folder` is a descriptor of its folder."""
+    if folder is None and path.is_symlink():  # elsewhere O_NOFOLLOW says so without a race
         raise BadEntryError(path, "is a symbolic link")
     try:
-        with open(path, "rb", buffering=0, opener=_open_safely) as file:
+        with _opened(path, folder) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise BadEntryError(path, "is not a regular file")
@@ -209,14 +242,20 @@ def _read_file(path: Path, limit: int) -> bytes:
                 raise BadEntryError(path, "belongs to another user")
             if status.st_size > limit:
                 raise BadEntryError(path, f"is too large: {status.st_size} bytes instead of at most {limit}")
-            return file.readall()
+            return file.read()
     except OSError as error:
         reason = "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
         raise BadEntryError(path, reason) from error
 
 
-def _open_safely(path: str, flags: int) -> int:
-    return os.open(path, flags | _SAFE_TO_OPEN)
+def _opened(path: Path, folder: int | None) -> IO[bytes]:
+    place = path if folder is None else path.name
+    return open(
+        place,
+        "rb",
+        buffering=0,
+        opener=lambda name, flags: os.open(name, flags | _SAFE_TO_OPEN, dir_fd=folder),
+    )
 
 
 def _checksum(document: Mapping[str, Any]) -> str:

@@ -6,6 +6,8 @@ import shutil
 import stat
 from pathlib import Path
 
+from .trusted_path import exposure_of
+
 
 def default_folder() -> Path:
     """The user's cache folder by the customs of the operating system, such as ~/.cache/tracemill."""
@@ -17,10 +19,15 @@ def default_folder() -> Path:
 def problem_of(folder: Path) -> str | None:
     """Why the folder must not be used, and what to do about it; None if it is private or not there yet.
 
-    Code from the cache is run, so whoever can write to the folder can run code as this user.
+    Code from the cache is run, so whoever can write to the folder, or exchange it, can run code as this user.
     """
     if not folder.is_absolute():
         return f"{folder} is not an absolute path: set TRACEMILL_CACHE_DIR to one"
+    if (problem := exposure_of(folder)) is not None:
+        return (
+            f"{problem} and {folder} is reached through it: set TRACEMILL_CACHE_DIR to a folder below folders that "
+            "belong to you or root and that nobody else can write to"
+        )
     try:
         link, target = os.lstat(folder), os.stat(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -47,8 +54,10 @@ def others_can_write(status: os.stat_result) -> bool:
 
 
 def make_private(folder: Path) -> None:
-    """Makes the folder, closed to all others, unless it is there."""
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    """Makes the folder, and what is missing above it, closed to all others, unless it is there."""
+    if not folder.parent.exists():
+        make_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def temporary_in(folder: Path) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .cache import default_cache
-from .cache_folder import make_private, problem_of, temporary_in
+from .cache_folder import delete, make_private, problem_of, temporary_in
 
 MOST_BYTES = 2**16
 """Of a file of facts: what is longer was written by nobody who means well."""
@@ -37,8 +37,11 @@ def remember(name: str, facts: dict[str, Any]) -> None:
         make_private(path.parent)
         if problem_of(path.parent) is None:
             written = temporary_in(path.parent)
-            written.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-            written.replace(path)
+            try:
+                written.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+                written.replace(path)
+            except OSError:
+                delete(written)  # a full disk
 
 
 def _path(name: str) -> Path | None:

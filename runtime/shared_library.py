@@ -1,12 +1,13 @@
-"""Loading the shared library of a program, from the disk cache's folder or from a private one."""
+"""Loading the shared library of a program, from the disk cache's folder or from memory."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..compiler.errors import CompilerError
 from .blas import address_of_products
-from .threads import address_of_count, resting_threads
-from .toolchain import library_file
+from .loaded_library import LoadedLibrary
+from .threads import address_of_count
 
 LIBRARY = "program.so"
 """A shared library among the files of a cache entry."""
@@ -15,17 +16,17 @@ LIBRARY = "program.so"
 def link(function: Callable[..., Any], library: bytes, folder: Path | None) -> None:
     """Give the module of `function` its C functions: those of `library`, which lies in the cache entry `folder`, too.
 
-    Where there is no entry, or it has just been evicted, or its disk lets nobody run code, a private copy is loaded,
-    and deleted at once.
+    The library is unloaded after the last of them is gone.
+
+    Raises:
+        CompilerError: the system does not load it.
     """
-    take: Callable[[str, int, int], None] = function.__globals__["link"]
-    if folder is not None:
-        try:
-            with resting_threads():
-                take(str(folder / LIBRARY), address_of_count(), address_of_products())
-        except OSError:
-            pass
-        else:
-            return
-    with library_file(library) as path, resting_threads():
-        take(str(path), address_of_count(), address_of_products())
+    take: Callable[[Any, int, int, Any], None] = function.__globals__["link"]
+    try:
+        loaded = LoadedLibrary(library, None if folder is None else folder / LIBRARY)
+    except OSError as error:
+        raise CompilerError(
+            f"a compiled program cannot be loaded: {error}. Free some memory, raise the process's limits, or choose "
+            "backend='numpy'"
+        ) from error
+    take(loaded.library, address_of_count(), address_of_products(), loaded.owner)

@@ -1,37 +1,45 @@
 """The C compiler of this machine: which one, what it can do, and how to call it."""
 
+import contextlib
 import ctypes
 import functools
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..compiler.backends.c.flags import FAST, FLAGS, LONG, QUICK
 from ..compiler.errors import CompilerError, CompilerWarning, MissingCompilerError
+from .loaded_library import LoadedLibrary
 from .processor import processor_digest
 from .remembered import recall, remember
-from .threads import resting_threads
+from .scratch_folder import ScratchFolder
 
 SETTINGS = ("TRACEMILL_CC", "CC")
 NAMES = ("cc", "gcc", "clang")
 SECONDS = 600.0
-"""After which a compiler is given up."""
+"""After which a compiler is stopped that compiles a program."""
+PROBE_SECONDS = 30.0
+"""After which a compiler is stopped that is asked what it can do."""
+_LONGEST_VERSION: Final = 200
+"""Characters of what a compiler says of itself."""
+_INSTEAD: Final = "name another one in TRACEMILL_CC, or choose backend='numpy'"
 
 REQUIRED = (*FLAGS, *(("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()))
 """How every program is compiled."""
 
-_complained: set[str] = set()
-"""The settings that have been found not to work: each is said once."""
+_complained: set[str | None] = set()
+"""The values of ``TRACEMILL_CC`` whose trouble has been reported: each is warned of once."""
+_stopped: set[str] = set()
+"""The compilers that did not end in time. ``backend="auto"`` does not wait for them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +96,13 @@ class Toolchain:
     """Beside `REQUIRED`: what it can do here."""
     why_not: tuple[tuple[str, str], ...]
     """For what it cannot do: what it said."""
+    unasked: tuple[str, ...] = ()
+    """The features among these for which it gave no answer, because even a plain program failed at that moment."""
     is_found: bool = True
     """Else it is only remembered: its programs are in the cache, and no others can be made."""
 
-    def compile(self, text: str, *, fast_math: bool = False) -> bytes:
-        """The shared library made of a C text.
+    def compile(self, text: str, *, fast_math: bool = False, keeps_text: bool = True) -> bytes:
+        """The shared library made of a C text. If it fails, the text stays where the error says, if it `keeps_text`.
 
         Raises:
             MissingCompilerError: the compiler is no longer found.
@@ -101,7 +111,8 @@ class Toolchain:
         if not self.is_found:
             raise missing_compiler(None)
         quick = QUICK if len(text) >= LONG else ()
-        return compiled(self.command, [*self.flags_for(fast_math=fast_math), *quick], text)
+        flags = [*self.flags_for(fast_math=fast_math), *quick]
+        return compiled(self.command, flags, text, SECONDS, keeps_text=keeps_text)
 
     def flags_for(self, *, fast_math: bool) -> tuple[str, ...]:
         """What programs are compiled with."""
@@ -131,15 +142,22 @@ def toolchain() -> Toolchain:
 
 
 def working_toolchain() -> Toolchain | None:
-    """`toolchain`, or None where that raises; `CompilerWarning`, once, if ``TRACEMILL_CC`` is to blame."""
+    """`toolchain`, or None where that raises or has not ended in time before, with `CompilerWarning` once."""
     try:
-        return toolchain()
+        found = toolchain()
     except (MissingCompilerError, CompilerError) as error:
-        named = os.environ.get("TRACEMILL_CC")
-        if named and named not in _complained:
-            _complained.add(named)
-            warnings.warn(f"NumPy does without C: {error.message}", CompilerWarning, stacklevel=2)
+        warn_once(error)
         return None
+    return None if found.command[0] in _stopped else found
+
+
+def warn_once(error: CompilerError | MissingCompilerError) -> None:
+    """`CompilerWarning` that NumPy computes instead. That nobody named a compiler, and none is there, is no trouble."""
+    named = os.environ.get("TRACEMILL_CC")
+    if named in _complained or (isinstance(error, MissingCompilerError) and not named):
+        return
+    _complained.add(named)
+    warnings.warn(f"NumPy does without C: {error.message}", CompilerWarning, stacklevel=2)
 
 
 @functools.lru_cache(maxsize=8)
@@ -155,15 +173,16 @@ def _find() -> Toolchain:
     known = recall("toolchain")
     failure: CompilerError | None = None
     for command in _commands():
-        stamp = _stamp(command)
-        if known.get("stamp") == stamp and (found := _recalled(known)) is not None:
-            return found
         try:
+            stamp = _stamp(command)
+            if known.get("stamp") == stamp and (found := _recalled(known)) is not None:
+                return found
             found = _probed(command)
         except CompilerError as error:
             failure = failure or error
             continue
-        remember("toolchain", {"stamp": stamp, **asdict(found)})
+        if not found.unasked:
+            remember("toolchain", {"stamp": stamp, **asdict(found)})
         return found
     if failure is not None:
         raise failure
@@ -207,7 +226,10 @@ def _setting(name: str) -> list[str]:
 
 def _stamp(command: Sequence[str]) -> list[Any]:
     """What changes with a compiler."""
-    status = os.stat(command[0])
+    try:
+        status = os.stat(command[0])
+    except OSError as error:
+        raise _cannot_run(command, error) from error
     return [*command, status.st_mtime_ns, status.st_size, _questions()]
 
 
@@ -238,99 +260,157 @@ def _probed(command: Sequence[str]) -> Toolchain:
     best = [flag for feature in FEATURES for flag in feature.alternatives[0]]
     if _problem(command, best) is None:
         return Toolchain(tuple(command), version, tuple(best), ())
-    compiled(command, REQUIRED, PROBE)  # which raises if nothing works at all
+    _check(command, ())  # which raises if nothing works at all
     flags: list[str] = []
     why_not: list[tuple[str, str]] = []
+    unasked: list[str] = []
     for feature in FEATURES:
         problems: list[str] = []
+        is_answered = True
         for alternative in feature.alternatives:
-            problem = _problem(command, [*flags, *alternative])
+            problem, is_answer = _answer(command, [*flags, *alternative])
             if problem is None:
                 flags += alternative
                 break
+            is_answered &= is_answer
             problems.append(f"{' '.join(alternative)}: {problem}")
         else:
             why_not.append((feature.name, "; ".join(problems)))
-    return Toolchain(tuple(command), version, tuple(flags), tuple(why_not))
+        if not is_answered:
+            unasked.append(feature.name)
+    return Toolchain(tuple(command), version, tuple(flags), tuple(why_not), tuple(unasked))
 
 
 def _version(command: Sequence[str]) -> str:
-    try:
-        done = subprocess.run(
-            [*command, "--version"], capture_output=True, text=True, timeout=SECONDS, check=False
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise CompilerError(f"the C compiler {shlex.join(command)} cannot be run: {error}") from error
-    return done.stdout.partition("\n")[0].strip()
+    """The first line of what it says of itself, as far as that is text."""
+    _, said, _ = _run([*command, "--version"], PROBE_SECONDS)
+    printable = "".join(letter for letter in said.partition("\n")[0] if letter.isprintable())
+    return printable[:_LONGEST_VERSION].strip()
+
+
+def _answer(command: Sequence[str], flags: Sequence[str]) -> tuple[str | None, bool]:
+    """Why flags do not work, and whether that is about them.
+
+    It is if it happens twice and a plain program works right after: else memory, disk or processes ran out.
+    """
+    if _problem(command, flags) is None or (problem := _problem(command, flags)) is None:
+        return None, True
+    return problem, _problem(command, ()) is None
 
 
 def _problem(command: Sequence[str], flags: Sequence[str]) -> str | None:
     """Why a library compiled with these flags does not work; None if it does."""
-    asked = [WANTS[flag] for flag in flags if flag in WANTS]
     try:
-        with tempfile.TemporaryDirectory(prefix="tracemill-") as folder:  # gone also if it is refused
-            library = _compiled_in(Path(folder), command, [*REQUIRED, *flags, *asked], PROBE)
-        with library_file(library) as path, resting_threads():
-            sums = ctypes.CDLL(str(path)).sums
+        _check(command, flags)
     except CompilerError as error:
         return _first_error(error.message)
-    except OSError as error:
-        return str(error)
+    return None
+
+
+def _check(command: Sequence[str], flags: Sequence[str]) -> None:
+    """`CompilerError` if a library compiled with these flags does not work."""
+    asked = [WANTS[flag] for flag in flags if flag in WANTS]
+    library = compiled(command, [*REQUIRED, *flags, *asked], PROBE, PROBE_SECONDS, keeps_text=False)
+    try:
+        loaded = LoadedLibrary(library)
+        sums = loaded.library.sums
+    except (OSError, AttributeError) as error:
+        raise CompilerError(
+            f"what the C compiler {shlex.join(command)} makes cannot be loaded ({error}): free some memory, {_INSTEAD}"
+        ) from error
     x, y, total = (ctypes.c_double * 32)(*[0.5] * 32), (ctypes.c_float * 32)(), (ctypes.c_double * 33)()
     sums(x, y, total, ctypes.c_long(32), ctypes.c_long(1))
-    return None if abs(total[0] - 32 * 0.46211715726000976) < 1e-6 else "it computes wrong numbers"
+    if not abs(total[0] - 32 * 0.46211715726000976) < 1e-6:
+        raise CompilerError(
+            f"what the C compiler {shlex.join(command)} makes computes wrong numbers: {_INSTEAD}"
+        )
 
 
 def _first_error(message: str) -> str:
-    """Of what `compiled` says: the compiler's first complaint."""
-    said = [line.strip() for line in message.splitlines()[1:]]
-    return next((line for line in said if "error" in line), said[0])
+    """The compiler's first complaint, or what else went wrong."""
+    first, *said = (line.strip() for line in message.splitlines())
+    return next((line for line in said if "error" in line), said[0] if said else first)
 
 
 # ---- running it --------------------------------------------------------------------------------------
 
 
-def compiled(command: Sequence[str], flags: Sequence[str], text: str) -> bytes:
-    """The shared library that a compiler makes of a C text. If it fails, the text stays where the error says."""
-    folder = Path(tempfile.mkdtemp(prefix="tracemill-"))  # closed to all others
-    library = _compiled_in(folder, command, flags, text)
-    shutil.rmtree(folder)
-    return library
+def compiled(
+    command: Sequence[str],
+    flags: Sequence[str],
+    text: str,
+    seconds: float = SECONDS,
+    *,
+    keeps_text: bool = True,
+) -> bytes:
+    """The shared library that a compiler makes of a C text. If it fails, the text stays where the error says.
 
-
-def _compiled_in(folder: Path, command: Sequence[str], flags: Sequence[str], text: str) -> bytes:
+    The compiler's own temporary files lie beside it, so that they vanish even if it is killed.
+    """
     line = [*command, *flags, "-o", "program.so", "program.c", "-lm"]
-    (folder / "program.c").write_text(text, encoding="utf-8")
     try:
-        done = subprocess.run(
+        with ScratchFolder() as folder:
+            folder.write("program.c", text.encode())
+            status, _, said = _run(line, seconds, folder.working_path)
+            if status == 0:
+                with contextlib.suppress(FileNotFoundError):
+                    return folder.read("program.so")
+            if keeps_text:
+                folder.keep()
+            place = folder.path / "program.c" if keeps_text else "program.c"
+    except OSError as error:
+        raise CompilerError(
+            f"there is no place to compile a program in {_temporary_folder()} ({error}): free some space, set TMPDIR "
+            "to another folder, or choose backend='numpy'"
+        ) from error
+    how = f"exit status {status}" if status >= 0 else f"killed by signal {-status}"
+    raise CompilerError(
+        f"the C compiler fails ({how}) on {place}:\n{said.strip() or 'it says nothing'}\n"
+        f"The command was: {shlex.join(line)}"
+    )
+
+
+def _run(line: Sequence[str], seconds: float, folder: str | None = None) -> tuple[int, str, str]:
+    """The exit status of a compiler, and what it says on both streams. None of its processes outlives the call.
+
+    Raises:
+        CompilerError: it cannot be started, or has not ended after so many seconds.
+    """
+    try:
+        process = subprocess.Popen(
             line,
             cwd=folder,
-            capture_output=True,
+            env={**os.environ, "TMPDIR": "."} if folder is not None else None,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             encoding="utf-8",
             errors="replace",
-            timeout=SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
+            start_new_session=True,  # a group of its own, which can be killed as a whole
         )
-        said, status = done.stderr.strip(), f"exit status {done.returncode}"
     except (OSError, subprocess.SubprocessError) as error:
-        said, status = "", str(error)
-    library = folder / "program.so"
-    if status != "exit status 0" or not library.exists():
-        raise CompilerError(
-            f"the C compiler fails ({status}) on {folder / 'program.c'}:\n{said or 'it says nothing'}\n"
-            f"The command was: {shlex.join(line)}"
-        )
-    return library.read_bytes()
+        raise _cannot_run(line[:1], error) from error
+    with process:
+        try:
+            out, said = process.communicate(timeout=seconds)
+        except BaseException as error:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            _stopped.add(line[0])
+            raise CompilerError(
+                f"the C compiler {line[0]} has not ended after {seconds:g} seconds and was stopped: {_INSTEAD}"
+            ) from error
+    return process.returncode, out, said
 
 
-@contextmanager
-def library_file(content: bytes) -> Generator[Path]:
-    """A shared library as a file in a private folder, for as long as it takes to load it."""
-    folder = Path(tempfile.mkdtemp(prefix="tracemill-"))
-    try:
-        path = folder / "program.so"
-        path.write_bytes(content)
-        yield path
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def _cannot_run(command: Sequence[str], error: Exception) -> CompilerError:
+    return CompilerError(f"the C compiler {shlex.join(command)} cannot be run ({error}): {_INSTEAD}")
+
+
+def _temporary_folder() -> str:
+    """Where temporary files go, as far as there is such a place."""
+    with contextlib.suppress(OSError):
+        return tempfile.gettempdir()
+    return os.environ.get("TMPDIR", "the temporary folder")

@@ -339,14 +339,17 @@ FITTING_ANY_SIZE = FITTING.replace(
 """The same where lengths of axes are None that depend on named sizes: the C function knows them."""
 
 LINK = '''\
-def link(path, threads, blas=None):
-    """Take the C functions from a shared library: given where it reads how many threads there are, and NumPy's BLAS."""
-    make = ctypes.PyDLL(path).tracemill_functions
+def link(library, threads, blas=None, owner=None):
+    """Take the C functions from a shared library. It reads the number of threads and NumPy's BLAS at these addresses.
+
+    The functions keep `owner` alive, so that it can unload the library after them.
+    """
+    make = library.tracemill_functions
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.py_object, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     dtypes = tuple(np.dtype(dtype) for _, dtype in TYPES)
     numbers = tuple(dtype.type for dtype in dtypes)
-    made = make((np.ndarray, None, fitting, dtypes, numbers), object.__basicsize__, threads, blas)
+    made = make((np.ndarray, None, fitting, dtypes, numbers, owner), object.__basicsize__, threads, blas)
     globals().update({function.__name__: function for function in made})
 '''
 
@@ -366,7 +369,7 @@ def library():
 
 LINK_AT_RUN = """\
     thread_count = ctypes.c_int(os.cpu_count() or 1)
-    link(library(), ctypes.addressof(thread_count))
+    link(ctypes.PyDLL(library()), ctypes.addressof(thread_count))
 """
 
 C_NAMES = ("FLAGS", "TYPES", "fitting", "library", "link", "thread_count")
