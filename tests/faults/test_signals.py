@@ -74,6 +74,8 @@ def test_a_handler_raises_during_a_first_call(place: Place) -> None:
 def handled_first_calls(random: Random, count: int) -> Iterator[str]:
     """The handler itself compiles and calls: it runs between any two instructions of a trace."""
     inner: list[str] = []
+    called(backend="numpy")  # a handler cannot use a module that is just being imported
+    called()
 
     def handler(number: int, frame: FrameType | None) -> None:
         inner.append(called(1000 + len(inner), "numpy"))
