@@ -17,6 +17,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write what is found into golden files and the pages at the root, instead of comparing",
     )
+    parser.addoption(
+        "--more",
+        type=int,
+        default=1,
+        metavar="N",
+        help="multiplies the number of random trials",
+    )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,0 +1,133 @@
+"""What trials do in their own process: ``python -m faults.inside MODULE FUNCTION SEED COUNT``.
+
+A campaign is a generator that takes a `Random` and a number of trials, and yields the outcome of each as a few words.
+Whatever it raises makes it fail.
+"""
+
+import json
+import os
+import select
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+
+import tracemill as tm
+
+type_of_campaign = Callable[[Random, int], Iterator[str]]
+
+RIGHT: Final = "right numbers"
+
+
+def workload(number: int = 1, size: int = 40) -> tuple[Callable[[Any], Any], Any]:
+    """A function that has another program for each number, and its argument."""
+
+    def computed(x: Any) -> Any:
+        return np.tanh(x * float(number)) + np.cumsum(x) * 2
+
+    return computed, np.linspace(0.0, 1.0, size)
+
+
+def called(number: int = 1, backend: str = "c", size: int = 40) -> str:
+    """The outcome of compiling and calling a workload."""
+    function, x = workload(number, size)
+    return outcome(lambda: tm.compile(function, backend=backend)(x), function(x))
+
+
+def outcome(compute: Callable[[], Any], expected: Any, *also: type[Exception]) -> str:
+    """What happens: right numbers, perhaps with a warning, or a named error of Tracemill, or one of `also`."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            result = compute()
+        except (tm.TracemillError, *also) as error:
+            return type(error).__name__
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+    names = sorted({warning.category.__name__ for warning in said})
+    return ", ".join([RIGHT, *names])
+
+
+def forked(work: Callable[[], str], seconds: float = 30.0) -> str:
+    """The outcome of some work in a forked child, which must end in time, by itself, and without a traceback."""
+    process, reading = started(work)
+    ready, _, _ = select.select([reading], [], [], seconds)
+    said = b""
+    while ready and (part := os.read(reading, 65536)):
+        said += part
+    os.close(reading)
+    if not ready:
+        os.kill(process, signal.SIGKILL)
+    _, status = os.waitpid(process, 0)
+    assert ready, f"hangs: a child has not ended within {seconds} s"
+    code = os.waitstatus_to_exitcode(status)
+    assert code == 0, f"a child ended with {code}: {said.decode()}"
+    return said.decode()
+
+
+def started(work: Callable[[], str]) -> tuple[int, int]:
+    """A forked child, and the end of a pipe on which it says the outcome of its work."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(writing)
+        return process, reading
+    code = 1
+    try:
+        said = work()
+        code = 0
+    except BaseException:
+        said = traceback.format_exc()
+    os.write(writing, said.encode()[-4000:])
+    os._exit(code)
+
+
+def killed(work: Callable[[], str], seconds: float) -> str:
+    """Kill a forked child after some time, unless it has ended by then."""
+    process, reading = started(work)
+    time.sleep(seconds)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    os.close(reading)
+    return "killed"
+
+
+def cache_folder() -> Path:
+    return Path(os.environ["TRACEMILL_CACHE_DIR"])
+
+
+def temporary_folder() -> Path:
+    return Path(tempfile.gettempdir())
+
+
+def open_files() -> int:
+    """How many descriptors this process has."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+def loaded_libraries() -> int:
+    """How many mappings of compiled programs this process has."""
+    lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+    return sum("program" in line or "memfd" in line for line in lines)
+
+
+def main(module: str, name: str, seed: str, count: int) -> None:
+    campaign: type_of_campaign = getattr(import_module(module), name)
+    outcomes: Counter[str] = Counter()
+    for number, found in enumerate(campaign(Random(f"{name} {seed}"), count)):
+        outcomes[found] += 1
+        print(f"trial {number}: {found}", flush=True)
+    print(json.dumps(outcomes))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

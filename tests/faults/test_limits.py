@@ -1,0 +1,254 @@
+"""Memory, disk, descriptors or permissions run out. What can be computed is right, and the rest fails by name."""
+
+import os
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pytest
+
+import tracemill as tm
+from faults.harness import Place
+from faults.inside import (
+    RIGHT,
+    cache_folder,
+    called,
+    forked,
+    open_files,
+    outcome,
+    temporary_folder,
+    workload,
+)
+
+pytestmark = pytest.mark.faults
+
+NOBODY: Final = 65534
+
+
+def limited(kind: int, limit: int, number: int, backend: str) -> str:
+    """The outcome of a first call in a process with a limit, and that of one after the limit is lifted."""
+
+    def work() -> str:
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (limit, hard))
+        function, x = workload(number)
+        compiled = tm.compile(function, backend=backend)
+        first = outcome(lambda: compiled(x), function(x), MemoryError)
+        resource.setrlimit(kind, (hard, hard))
+        then = outcome(lambda: compiled(x), function(x))
+        assert then.startswith(RIGHT), then
+        return first
+
+    return forked(work)
+
+
+def address_space() -> int:
+    """Bytes of addresses that this process has."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+
+
+def little_memory(random: Random, count: int) -> Iterator[str]:
+    called(backend="numpy")
+    called()
+    for number in range(count):
+        limit = address_space() + random.randrange(1 << 14, 1 << 26)
+        yield limited(resource.RLIMIT_AS, limit, number + 2, random.choice(("c", "numpy", "auto")))
+
+
+def test_memory_runs_out(place: Place) -> None:
+    allowed = {RIGHT, f"{RIGHT}, CompilerWarning", f"{RIGHT}, CacheWarning", "CompilerError", "MemoryError"}
+    assert set(place.run(little_memory, 20)) <= allowed
+
+
+def small_files(random: Random, count: int) -> Iterator[str]:
+    called(backend="numpy")
+    called()
+    for number in range(count):
+        limit = random.choice((0, 1, 500, 3000, 10_000, 100_000))
+        yield limited(resource.RLIMIT_FSIZE, limit, number + 2, random.choice(("c", "numpy", "auto")))
+
+
+def test_files_may_not_grow(place: Place) -> None:
+    assert all(found.startswith(RIGHT) or found == "CompilerError" for found in place.run(small_files, 16))
+
+
+def few_descriptors(random: Random, count: int) -> Iterator[str]:
+    called(backend="numpy")
+    called()
+    for number in range(count):
+        limit = open_files() + random.randrange(8)
+        yield limited(resource.RLIMIT_NOFILE, limit, number + 2, random.choice(("c", "numpy", "auto")))
+
+
+def test_descriptors_run_out(place: Place) -> None:
+    assert all(found.startswith(RIGHT) or found == "CompilerError" for found in place.run(few_descriptors, 16))
+
+
+def refused_threads(random: Random, count: int) -> Iterator[str]:
+    """A user other than root may have as many threads as this process has already, and no more."""
+    if os.geteuid() == 0:
+        os.setuid(NOBODY)
+    called(2, size=4)
+    resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+    for number in range(count):
+        yield called(2, "c", 3_000_000 + number)
+
+
+@contextmanager
+def mounted(folder: Path, options: str) -> Generator[None]:
+    """A file system in memory at a folder. Skips where this process may mount none."""
+    folder.mkdir(exist_ok=True)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"{options},mode=700", "tmpfs", folder], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("no file system can be mounted here: run as root to see what a full disk does")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def first_calls(random: Random, count: int) -> Iterator[str]:
+    for number in range(count):
+        backend = random.choice(("c", "numpy", "auto"))
+        yield f"{backend}: {forked(lambda n=number, b=backend: called(n + 2, b))}"
+
+
+def test_the_disk_of_the_cache_is_full(place: Place) -> None:
+    with mounted(place.root / "cache", "size=8k"):
+        found = place.run(first_calls, 10)
+    assert all(f": {RIGHT}" in name for name in found)
+
+
+def test_the_disk_of_temporary_files_is_full(place: Place) -> None:
+    with mounted(place.root / "temporary", "size=8k"):
+        found = place.run(first_calls, 10)
+    assert all(f": {RIGHT}" in name or name == "c: CompilerError" for name in found)
+
+
+def test_the_disk_of_temporary_files_lets_nobody_run_code(place: Place) -> None:
+    with mounted(place.root / "temporary", "size=64m,noexec"):
+        found = place.run(first_calls, 6, TRACEMILL_CACHE="0")
+    assert all(f": {RIGHT}" in name for name in found)
+
+
+def test_the_disk_of_the_cache_lets_nobody_run_code(place: Place) -> None:
+    with mounted(place.root / "cache", "size=64m,noexec"):
+        found = place.run(first_calls, 6)
+    assert all(f": {RIGHT}" in name for name in found)
+
+
+def exports_to_a_full_disk(random: Random, count: int) -> Iterator[str]:
+    function, x = workload()
+    artifact = tm.export(function, x)
+    folder = temporary_folder() / "full"
+    for number in range(count):
+        for format, name in (("bundle", "a.tmill"), ("python", "a.py"), ("c", "a")):
+            (folder / "filler").write_bytes(bytes(random.randrange(8192)))
+            try:
+                artifact.save(folder / f"{number}{name}", format)
+                yield f"{format}: written"
+            except OSError as error:
+                assert str(folder) in str(error), error
+                yield f"{format}: OSError that names the file"
+            assert not list(folder.rglob(".tmp-*"))
+            for path in folder.iterdir():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def test_an_export_fills_the_disk(place: Place) -> None:
+    full = place.folder("temporary") / "full"
+    try:
+        with mounted(full, "size=12k"):
+            found = place.run_without_checking(exports_to_a_full_disk, 5)
+    finally:
+        full.rmdir()
+    assert {name.partition(": ")[0] for name in found} == {"bundle", "python", "c"}
+
+
+def closed_folders(random: Random, count: int) -> Iterator[str]:
+    """A user who may read the cache, but not write to it."""
+    called()
+    called(backend="numpy")
+    cache = cache_folder()
+    if os.geteuid() == 0:
+        for path in (cache, *cache.rglob("*")):
+            os.chown(path, NOBODY, NOBODY)
+        os.chmod(temporary_folder(), 0o777)
+        for folder in temporary_folder().resolve().parents:
+            folder.chmod(folder.stat().st_mode | 0o001)
+        os.setuid(NOBODY)
+    for folder in (path for path in (*cache.rglob("*"), cache) if path.is_dir()):
+        folder.chmod(0o500)
+    try:
+        for number in range(count):
+            yield forked(lambda n=number: called(n // 2 + 1, ("c", "numpy")[n % 2]))
+    finally:
+        for folder in (cache, *(path for path in cache.rglob("*") if path.is_dir())):
+            folder.chmod(0o700)
+
+
+def test_the_cache_can_be_read_only(place: Place) -> None:
+    assert set(place.run(closed_folders, 6)) <= {RIGHT, f"{RIGHT}, CacheWarning"}
+
+
+def odd_homes(random: Random, count: int) -> Iterator[str]:
+    """The cache lies nowhere, below a file, in a device, or under a name that no file can have."""
+    Path("file").touch()
+    for number in range(count):
+        settings = random.choice(
+            (
+                {"HOME": "/nonexistent"},
+                {"HOME": ""},
+                {"TRACEMILL_CACHE_DIR": "/dev/null/cache"},
+                {"TRACEMILL_CACHE_DIR": str(Path("file").resolve() / "cache")},
+                {"TRACEMILL_CACHE_DIR": "/proc/cache"},
+                {"TRACEMILL_CACHE_DIR": "/" + "x" * 300},
+                {"TRACEMILL_CACHE_DIR": "relative/../.."},
+            )
+        )
+
+        def work(settings: dict[str, str] = settings, number: int = number) -> str:
+            for name in ("HOME", "TRACEMILL_CACHE_DIR", "XDG_CACHE_HOME"):
+                os.environ.pop(name, None)
+            os.environ["XDG_CACHE_HOME"] = str(Path("xdg").resolve())
+            if "HOME" in settings:
+                del os.environ["XDG_CACHE_HOME"]
+                os.environ["XDG_CACHE_HOME"] = "/nonexistent" if os.geteuid() else "/proc/nonexistent"
+            os.environ.update(settings)
+            return called(number + 2, ("c", "numpy", "auto")[number % 3])
+
+        yield forked(work)
+
+
+def test_there_is_no_place_for_a_cache(place: Place) -> None:
+    assert set(place.run(odd_homes, 9)) <= {RIGHT, f"{RIGHT}, CacheWarning"}
+
+
+def clocks_set_back(random: Random, count: int) -> Iterator[str]:
+    """All files in the cache are from the future, as after the clock has been set back."""
+    called()
+    for number in range(count):
+        future = time.time() + random.choice((60, 10**5, 10**9))
+        for path in cache_folder().rglob("*"):
+            os.utime(path, (future, future))
+        yield forked(lambda n=number: called(n // 2 + 1, random.choice(("c", "numpy"))))
+    assert tm_cache_is_whole()
+
+
+def tm_cache_is_whole() -> bool:
+    from tracemill.runtime.cache import default_cache
+
+    cache = default_cache()
+    return cache.verify() == [] and cache.prune(1) >= 1 and cache.info().bytes <= 1
+
+
+def test_the_clock_is_set_back(place: Place) -> None:
+    assert set(place.run(clocks_set_back, 6)) == {RIGHT}
