@@ -18,7 +18,7 @@ _DOORS: Final = (
     *(join(_PACKAGE, "compiler", name) for name in ("indexing.py", "interception.py", "traced_array.py")),
     *(
         join(_PACKAGE, "compiler", "numpy_surface", name)
-        for name in ("flat.py", "indexing_functions.py", "ufunc_methods.py", "ufuncs.py")
+        for name in ("flat.py", "indexing_functions.py", "result_order.py", "ufunc_methods.py", "ufuncs.py")
     ),
     join(_PACKAGE, "runtime", "range_loop", ""),
     join(_PACKAGE, "runtime", "variable.py"),

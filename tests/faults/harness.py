@@ -1,4 +1,4 @@
-"""`Place`: a cache, temporary files and a home of their own, in which a campaign runs as a process with a time limit."""
+"""`Place`: a cache, temporary files and a home of their own, where a campaign runs as a process with a time limit."""
 
 import json
 import os

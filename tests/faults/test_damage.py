@@ -82,7 +82,7 @@ def test_guards_of_programs_for_named_sizes_are_damaged(place: Place) -> None:
 
 
 def damaged_facts(random: Random, count: int) -> Iterator[str]:
-    forked(lambda: called())
+    forked(called)
     function, x = workload()
     forked(lambda: str(tm.compile(function, backend="numpy").lower(x).cost()))
     files = sorted(cache_folder().glob("*.json"))
@@ -124,7 +124,9 @@ def cut_texts(random: Random, count: int) -> Iterator[str]:
         yield f"graph: {found}"
         whole = lock_file().encode()
         try:
-            READERS["lock files"].read(whole[: number * 7 % len(whole)] if number % 2 else damaged(whole, random))
+            READERS["lock files"].read(
+                whole[: number * 7 % len(whole)] if number % 2 else damaged(whole, random)
+            )
             found = "read"
         except (LockFileError, ParseError) as error:
             found = type(error).__name__

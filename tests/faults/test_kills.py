@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -38,7 +39,7 @@ def store_without_end(first: int) -> str:
 def killed_stores(random: Random, count: int) -> Iterator[str]:
     for _ in range(count):
         first = random.randrange(10)
-        killed(lambda: store_without_end(first), random.uniform(0.0, 0.1))
+        killed(partial(store_without_end, first), random.uniform(0.0, 0.1))
         cache = DiskCache(cache_folder(), max_bytes=20_000)
         assert cache.verify() == []
         for number in range(first, first + 30):

@@ -199,7 +199,8 @@ def test_indices_that_functions_of_numpy_compute_are_not_checked() -> None:
 def test_the_error_names_the_largest_index_above_or_the_smallest_below_of_the_first_line() -> None:
     @tm.compile(check_bounds=True)
     def f(x: Any, i: Any, j: Any) -> Any:
-        return x[i] + x[j]
+        first = x[i]
+        return first + x[j]
 
     with pytest.raises(OutOfBoundsError, match="index 9 is"):
         f(ROW, np.array([7, 9, -9]), np.array([11, 0, 0]))
@@ -321,20 +322,16 @@ def test_the_gradient_of_a_loop_checks_its_indices() -> None:
 
 
 def test_a_function_with_a_rule_of_its_own_checks_its_indices_and_those_of_its_rule() -> None:
-    @tm.custom_vjp
+    @tm.custom_rule(nondiff="i")
     def pick(x: Any, i: Any) -> Any:
         return x[i]
 
-    def forward(x: Any, i: Any) -> Any:
-        return x[i], (x, i)
-
-    def backward(saved: Any, ct: Any) -> Any:
-        x, i = saved
-        found = np.zeros_like(x)
+    def backward(saved: Any, ct: Any, i: Any) -> Any:
+        found = np.zeros_like(saved)
         found[i + 1] = ct
-        return found, None
+        return (found,)
 
-    pick.defvjp(forward, backward)
+    pick.vjp(lambda x, i: (x[i], x), backward)
     assert tm.compile(pick, check_bounds=True)(ROW, 4) == 4.0
     with pytest.raises(OutOfBoundsError, match="index 5 is"):
         tm.compile(pick, check_bounds=True)(ROW, 5)

@@ -28,13 +28,13 @@ def in_a_trace(function: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
 
 
 TAKERS: dict[str, Callable[[Any], Any]] = {
-    "compile": lambda x: tm.compile(np.sum, backend="numpy")(x),
-    "a static argument": lambda x: tm.compile(np.sum, backend="numpy", static_argnums=0)(x),
-    "grad": lambda x: tm.grad(np.sum)(x),
+    "compile": tm.compile(np.sum, backend="numpy"),
+    "a static argument": tm.compile(np.sum, backend="numpy", static_argnums=0),
+    "grad": tm.grad(np.sum),
     "argnums": lambda x: tm.grad(np.sum, argnums=x)(1.0),
     "jvp": lambda x: tm.jvp(np.sin, (x,), (x,)),
     "vjp": lambda x: tm.vjp(np.sin, x),
-    "vmap": lambda x: tm.vmap(np.sin)(x),
+    "vmap": tm.vmap(np.sin),
     "scan": lambda x: tm.scan(lambda carry, row: (carry, row), x, np.ones(3)),
     "export": lambda x: tm.export(np.sin, x),
     "the result": in_a_trace(lambda y, x: [x, y]),

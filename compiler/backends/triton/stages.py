@@ -1,6 +1,6 @@
 """What a kernel computes, cut into stages: each is one function on a grid."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ...loops.nest import Begin, Block, Choose, Let, Local, Loop, Result, Statement
@@ -33,7 +33,7 @@ def stages_of(body: Block) -> Iterator[Stage]:
 
     for statement in body:
         if isinstance(statement, Loop) and set(accumulated((statement,))) <= _begun((statement,)):
-            if _needed((statement,)) & gathered:
+            if _needed((statement,), gathered) & gathered:
                 close()
             stages.append(Stage((statement,), is_parallel=True))
         elif isinstance(statement, (Let, Choose)) and not _gathers(statement, gathered):
@@ -45,8 +45,9 @@ def stages_of(body: Block) -> Iterator[Stage]:
     close()
     for stage in stages:
         own = _defined(stage.body)
-        stage.given = tuple(sorted((_with_free(stage.body, free) & gathered) - own, key=lambda x: x.name))
-        stage.body = (*_ahead(stage.body, free), *stage.body)
+        wanted = _with_free(stage.body, free, gathered)
+        stage.given = tuple(sorted((wanted & gathered) - own, key=lambda x: x.name))
+        stage.body = (*(statement for local, statement in free.items() if local in wanted), *stage.body)
     for stage in stages:
         stage.kept = [x for x in _defined(stage.body) if any(x in other.given for other in stages)]
         stage.kept.sort(key=lambda x: x.name)
@@ -57,11 +58,14 @@ def _begun(body: Block) -> set[object]:
     return {a for s in statements(body) if isinstance(s, Begin) for a in s.accumulators}
 
 
-def _needed(body: Block) -> set[Local]:
-    """The locals that statements use, and those that their places are made of."""
+def _needed(body: Block, known: Iterable[Local]) -> set[Local]:
+    """The locals that statements use, and those `known` ones that their places are made of."""
+    by_name = {local.name: local for local in known}
     found: set[Local] = set()
     for statement in statements(body):
         found.update(e for e in expressions(statement) if isinstance(e, Local))
+        for place in places(statement):
+            found.update(by_name[v.name] for v in place.variables if v.name in by_name)
     return found
 
 
@@ -73,24 +77,15 @@ def _gathers(statement: Let | Choose, gathered: set[Local]) -> bool:
     """Whether a statement needs what all turns of a loop before it have gathered."""
     inner = list(statements((statement,)))
     has_result = any(isinstance(e, Result) for s in inner for e in expressions(s))
-    return has_result or bool(_needed((statement,)) & gathered)
+    return has_result or bool(_needed((statement,), gathered) & gathered)
 
 
-def _ahead(body: Block, free: dict[Local, Statement]) -> list[Statement]:
-    """The statements that compute what a body needs and every program computes by itself, in order."""
-    wanted = _with_free(body, free)
-    return [statement for local, statement in free.items() if local in wanted]
-
-
-def _with_free(body: Block, free: dict[Local, Statement]) -> set[Local]:
-    wanted = _needed(body)
-    by_name = {local.name: local for local in free}
+def _with_free(body: Block, free: dict[Local, Statement], gathered: set[Local]) -> set[Local]:
+    """What a body needs, and what the statements need that every program computes by itself for it."""
+    known = {*free, *gathered}
+    wanted = _needed(body, known)
     while True:
-        ahead = [free[local] for local in wanted if local in free]
-        more = wanted | _needed(tuple(ahead))
-        for statement in statements((*body, *ahead)):
-            for place in places(statement):
-                more |= {by_name[v.name] for v in place.variables if v.name in by_name}
+        more = wanted | _needed(tuple(free[local] for local in wanted if local in free), known)
         if more == wanted:
             return wanted
         wanted = more
