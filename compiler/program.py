@@ -26,7 +26,7 @@ from .storage import Storage
 from .symbolic_size import SymbolicFact, SymbolicSize, is_symbolic_shape
 from .trace import Builder, inline, is_idle, recording
 from .traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
-from .tracing import Known, Lane, Trace, array_type
+from .tracing import CHECKS_BOUNDS, Known, Lane, Trace, array_type
 
 PythonType: TypeAlias = type[Any]
 
@@ -137,6 +137,7 @@ def trace(
     record = Trace(function_name(function), is_kept=is_kept, check_bounds=check_bounds)
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
     is_symbolic = any(is_symbolic_shape(argument.type.shape) for argument in arguments)
+    checking = CHECKS_BOUNDS.set(record.checks_bounds)
     with recording(record), intercepted(is_symbolic=is_symbolic):
         try:
             filled = _fill(record, leaves, partial(users_name, function))
@@ -157,6 +158,7 @@ def trace(
                 raise error.__cause__ from None
             raise
         finally:
+            CHECKS_BOUNDS.reset(checking)
             record.close()
 
 

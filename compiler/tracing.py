@@ -4,6 +4,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from linecache import getline
 from os.path import dirname, join
@@ -37,6 +38,9 @@ _INTERNAL = (
     functools.__file__,
     "<__array_function__",
 )
+
+CHECKS_BOUNDS: ContextVar[bool] = ContextVar("checks_bounds", default=False)
+"""Whether the function that is being traced checks bounds: so do the rules that a transform of it asks for."""
 
 LARGEST_CONTENT = 1 << 16
 """How many bytes a captured array may have of which the trace remembers what it held."""
@@ -76,7 +80,7 @@ class Trace(Builder):
         """The program serves later calls, too: what it relies on now must still hold then."""
         self.parent = current_trace()
         if check_bounds is None:
-            check_bounds = self.parent is not None and self.parent.checks_bounds
+            check_bounds = CHECKS_BOUNDS.get() if self.parent is None else self.parent.checks_bounds
         self.checks_bounds: bool = check_bounds
         """Whether indices of the user's that are not known yet are checked when the program runs."""
         self.checked: set[tuple[Value, str, int, str]] = set()
