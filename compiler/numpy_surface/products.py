@@ -13,6 +13,7 @@ from ..ir import Shape, Value
 from ..symbolic_size import is_known, joint_shape, typical
 from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes, normalize_axis
+from .creation import copied
 from .reductions import deliver
 from .registry import implements, implements_ufunc
 from .ufuncs import apply, as_array
@@ -318,7 +319,7 @@ def matrix_power(a: Any, n: Any) -> Any:
     except TypeError:
         raise ArgumentTypeError("exponent must be an integer") from None
     if power == 0:
-        return np.zeros_like(x) + np.eye(x.shape[-1], dtype=x.dtype)
+        return copied((np.zeros_like(x) + np.eye(x.shape[-1], dtype=x.dtype)).value, x, "K")
     if power < 0:
         x, power = np.linalg.inv(x), -power
     result: Any = None
@@ -327,4 +328,4 @@ def matrix_power(a: Any, n: Any) -> Any:
             result = x if result is None else result @ x
         power >>= 1
         x = x @ x if power else x
-    return np.copy(result) if n == 1 else result
+    return result

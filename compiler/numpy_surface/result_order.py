@@ -196,11 +196,6 @@ def elementwise_of_complex(named: dict[str, Any], operands: Sequence[Layout], sh
     return elementwise_layout(shape, operands) if as_value(named["x"]).dtype.kind == "c" else None
 
 
-def one_row_each(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """A transposed table of coordinates."""
-    return dense(shape, (1, 0))
-
-
 def rolled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """A copy in the same order; without an axis the array is flattened first."""
     return None if named.get("axis") is None else elementwise_layout(shape, operands[:1])
@@ -215,8 +210,8 @@ def same_as_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape
 _orders(
     elementwise,
     """
-    where clip round around isclose nan_to_num angle sinc i0 unwrap fix real_if_close real imag
-    isneginf isposinf piecewise polyval
+    where clip round around isclose nan_to_num angle sinc i0 unwrap fix real_if_close
+    isneginf isposinf isreal piecewise polyval
     """,
 )
 _orders(
@@ -242,7 +237,6 @@ _orders(c_order, "cross")
 _orders(stacked, "stack")
 _orders(rolled, "roll")
 _orders(as_indexed, "take_along_axis")
-_orders(elementwise_of_complex, "iscomplex isreal")
-_orders(one_row_each, "argwhere")
+_orders(elementwise_of_complex, "iscomplex")
 _orders(scaled, "dot")
-_orders(of_stacks, "linalg.inv linalg.solve linalg.cholesky linalg.matrix_power linalg.pinv")
+_orders(of_stacks, "linalg.inv linalg.solve linalg.cholesky linalg.pinv")

@@ -84,6 +84,8 @@ def overwriting(use: Use) -> Use:
     def overwritten(*args: Any) -> None:
         for result in optree.tree_leaves(use(*args)):
             if isinstance(result, np.ndarray) and result.ndim:
+                if any(s == 0 and n > 1 for s, n in zip(result.strides, result.shape, strict=True)):
+                    raise ValueError("read-only: NumPy warns that it will refuse to write to a broadcast array")
                 result[...] = 1
 
     return overwritten

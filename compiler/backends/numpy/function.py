@@ -283,11 +283,13 @@ class Function:
 
     def _is_row_major(self, value: Value, scope: Scope) -> bool:
         """Whether the elements of an output are known to lie in C order; of one axis, they may lie as they do."""
+        if not self.outermost or value.ndim < 2:
+            return True
         makers = {output: call for call in self.graph.calls for output in call.outputs}
         while value in makers and makers[value].op in RENAMES:
             value = makers[value].inputs[0]
         is_tiled = value in makers and makers[value].op == "tiled"
-        return not self.outermost or value.ndim < 2 or is_tiled or scope.of.get(value) in self.in_order
+        return is_tiled or scope.of.get(value) in self.in_order
 
     @property
     def used_sizes(self) -> list[str]:
