@@ -46,7 +46,8 @@ class Place:
     def run(self, campaign: Campaign, trials: int, *, seconds: float = 120, **settings: str) -> Counter[str]:
         """The outcomes of a campaign that runs in a fresh process, and leaves no temporary files."""
         outcomes = self.run_without_checking(campaign, trials, seconds=seconds, **settings)
-        assert self.left_overs() == []
+        left = self.left_overs()
+        assert left == [], left
         return outcomes
 
     def run_without_checking(

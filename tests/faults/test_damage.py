@@ -9,7 +9,7 @@ import pytest
 
 import tracemill as tm
 from faults.harness import Place
-from faults.inside import RIGHT, cache_folder, called, forked, outcome, workload
+from faults.inside import RIGHT, cache_folder, called, outcome, workload
 from fuzzing.readers import READERS, graphs, lock_file
 from tracemill.compiler.errors import LockFileError, ParseError
 
@@ -79,20 +79,6 @@ def damaged_guards(random: Random, count: int) -> Iterator[str]:
 def test_guards_of_programs_for_named_sizes_are_damaged(place: Place) -> None:
     for found in place.run(damaged_guards, 12):
         assert found.count(RIGHT) == 2
-
-
-def damaged_facts(random: Random, count: int) -> Iterator[str]:
-    forked(called)
-    function, x = workload()
-    forked(lambda: str(tm.compile(function, backend="numpy").lower(x).cost()))
-    files = sorted(cache_folder().glob("*.json"))
-    assert "toolchain.json" in {file.name for file in files}
-    for file in each_file_damaged(random, count, files):
-        yield f"{file.name}: {forked(called)}"
-
-
-def test_what_is_remembered_of_the_machine_is_damaged(place: Place) -> None:
-    assert all(": right numbers" in found for found in place.run(damaged_facts, 10))
 
 
 def damaged_bundles(random: Random, count: int) -> Iterator[str]:

@@ -20,7 +20,6 @@ from faults.inside import (
     cache_folder,
     called,
     forked,
-    open_files,
     outcome,
     temporary_folder,
     workload,
@@ -76,20 +75,6 @@ def small_files(random: Random, count: int) -> Iterator[str]:
 
 def test_files_may_not_grow(place: Place) -> None:
     assert all(found.startswith(RIGHT) or found == "CompilerError" for found in place.run(small_files, 16))
-
-
-def few_descriptors(random: Random, count: int) -> Iterator[str]:
-    called(backend="numpy")
-    called()
-    for number in range(count):
-        limit = open_files() + random.randrange(8)
-        yield limited(resource.RLIMIT_NOFILE, limit, number + 2, random.choice(("c", "numpy", "auto")))
-
-
-def test_descriptors_run_out(place: Place) -> None:
-    assert all(
-        found.startswith(RIGHT) or found == "CompilerError" for found in place.run(few_descriptors, 16)
-    )
 
 
 def refused_threads(random: Random, count: int) -> Iterator[str]:
@@ -174,32 +159,6 @@ def test_an_export_fills_the_disk(place: Place) -> None:
     finally:
         full.rmdir()
     assert {name.partition(": ")[0] for name in found} == {"bundle", "python", "c"}
-
-
-def closed_folders(random: Random, count: int) -> Iterator[str]:
-    """A user who may read the cache, but not write to it."""
-    called()
-    called(backend="numpy")
-    cache = cache_folder()
-    if os.geteuid() == 0:
-        for path in (cache, *cache.rglob("*")):
-            os.chown(path, NOBODY, NOBODY)
-        os.chmod(temporary_folder(), 0o777)
-        for folder in temporary_folder().resolve().parents:
-            folder.chmod(folder.stat().st_mode | 0o001)
-        os.setuid(NOBODY)
-    for folder in (path for path in (*cache.rglob("*"), cache) if path.is_dir()):
-        folder.chmod(0o500)
-    try:
-        for number in range(count):
-            yield forked(lambda n=number: called(n // 2 + 1, ("c", "numpy")[n % 2]))
-    finally:
-        for folder in (cache, *(path for path in cache.rglob("*") if path.is_dir())):
-            folder.chmod(0o700)
-
-
-def test_the_cache_can_be_read_only(place: Place) -> None:
-    assert set(place.run(closed_folders, 6)) <= {RIGHT, f"{RIGHT}, CacheWarning"}
 
 
 def odd_homes(random: Random, count: int) -> Iterator[str]:
