@@ -20,8 +20,9 @@ from tracemill.compiler.ir import Graph
 from tracemill.compiler.trace import bind, bind_all, evaluate
 from tracemill.runtime import blas
 from tracemill.runtime.build import build
+from tracemill.runtime.loaded_library import LoadedLibrary
 from tracemill.runtime.target import target_of
-from tracemill.runtime.toolchain import Toolchain, library_file
+from tracemill.runtime.toolchain import Toolchain
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 
@@ -283,23 +284,23 @@ def test_sizes_that_a_blas_of_32_bits_cannot_be_told_are_multiplied_without_it(
     narrow = prototype(lambda *arguments: called.append(arguments[3]))
     products = blas.Products(None, ctypes.cast(narrow, ctypes.c_void_p), 0)
     rng = np.random.default_rng(0)
-    with library_file(c_toolchain.compile(text)) as file:
-        function = ctypes.CDLL(str(file)).product
-        for rows, columns, length in ((64, 3, 4), (3, 64, 4), (3, 4, 64), (63, 7, 8)):
-            for turned in (False, True):
-                for other in (False, True):
-                    x = rng.normal(size=(length, rows) if turned else (rows, length))
-                    y = rng.normal(size=(columns, length) if other else (length, columns))
-                    out = np.full((rows, columns), np.nan)
-                    sizes = np.array([rows, columns, length, x.shape[1], y.shape[1]])
-                    data = [ctypes.c_void_p(array.ctypes.data) for array in (sizes, x, y, out)]
-                    function(ctypes.byref(products), turned, other, *data)
-                    if rows == 63:
-                        assert called.pop() == 63
-                    else:
-                        np.testing.assert_allclose(
-                            out, (x.T if turned else x) @ (y.T if other else y), atol=1e-12
-                        )
+    loaded = LoadedLibrary(c_toolchain.compile(text))
+    function = loaded.library.product
+    for rows, columns, length in ((64, 3, 4), (3, 64, 4), (3, 4, 64), (63, 7, 8)):
+        for turned in (False, True):
+            for other in (False, True):
+                x = rng.normal(size=(length, rows) if turned else (rows, length))
+                y = rng.normal(size=(columns, length) if other else (length, columns))
+                out = np.full((rows, columns), np.nan)
+                sizes = np.array([rows, columns, length, x.shape[1], y.shape[1]])
+                data = [ctypes.c_void_p(array.ctypes.data) for array in (sizes, x, y, out)]
+                function(ctypes.byref(products), turned, other, *data)
+                if rows == 63:
+                    assert called.pop() == 63
+                else:
+                    np.testing.assert_allclose(
+                        out, (x.T if turned else x) @ (y.T if other else y), atol=1e-12
+                    )
     assert not called
 
 
