@@ -80,7 +80,7 @@ def _in_file(content: bytes, file: Path | None) -> Generator[str | None]:
 @contextmanager
 def _in_memory(content: bytes, _: Path | None) -> Generator[str | None]:
     """In a file without a name, which needs neither room on a disk nor one that lets anybody run code."""
-    if not _HAS_DESCRIPTOR_PATHS:
+    if not _HAS_DESCRIPTOR_PATHS or not hasattr(os, "memfd_create"):  # which Pythons for old systems lack
         yield None
         return
     with os.fdopen(os.memfd_create("tracemill"), "wb", buffering=0) as opened:

@@ -89,7 +89,9 @@ def test_many_programs_give_numpys_values_in_numpys_memory_order(more: int) -> N
 
 @pytest.mark.slow
 def test_many_programs_are_numpys_under_a_transform_without_compilation(more: int) -> None:
-    assert_agree(3_000 * more, SMOOTH_ARGUMENTS, "jvp", lambda program: examine(program, "jvp", order=False), 1_000_000)
+    assert_agree(
+        3_000 * more, SMOOTH_ARGUMENTS, "jvp", lambda program: examine(program, "jvp", order=False), 1_000_000
+    )
 
 
 @pytest.mark.slow

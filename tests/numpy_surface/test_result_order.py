@@ -85,7 +85,9 @@ def overwriting(use: Use) -> Use:
         for result in optree.tree_leaves(use(*args)):
             if isinstance(result, np.ndarray) and result.ndim:
                 if any(s == 0 and n > 1 for s, n in zip(result.strides, result.shape, strict=True)):
-                    raise ValueError("read-only: NumPy warns that it will refuse to write to a broadcast array")
+                    raise ValueError(
+                        "read-only: NumPy warns that it will refuse to write to a broadcast array"
+                    )
                 result[...] = 1
 
     return overwritten

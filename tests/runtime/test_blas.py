@@ -20,6 +20,7 @@ from tracemill.compiler.ir import Graph
 from tracemill.compiler.trace import bind, bind_all, evaluate
 from tracemill.runtime import blas
 from tracemill.runtime.build import build
+from tracemill.runtime.loaded_library import LoadedLibrary
 from tracemill.runtime.target import target_of
 from tracemill.runtime.toolchain import Toolchain
 
@@ -262,7 +263,7 @@ def test_numpys_wheels_have_a_blas_that_is_found() -> None:
 
 
 def test_sizes_that_a_blas_of_32_bits_cannot_be_told_are_multiplied_without_it(
-    c_toolchain: Toolchain, tmp_path: Path
+    c_toolchain: Toolchain,
 ) -> None:
     shortened = blas_text("tm_multiply_f64(").replace("INT32_MAX", "63")
     text = f"""
@@ -283,9 +284,8 @@ def test_sizes_that_a_blas_of_32_bits_cannot_be_told_are_multiplied_without_it(
     narrow = prototype(lambda *arguments: called.append(arguments[3]))
     products = blas.Products(None, ctypes.cast(narrow, ctypes.c_void_p), 0)
     rng = np.random.default_rng(0)
-    file = tmp_path / "product.so"
-    file.write_bytes(c_toolchain.compile(text))
-    function = ctypes.CDLL(str(file)).product
+    loaded = LoadedLibrary(c_toolchain.compile(text))
+    function = loaded.library.product
     for rows, columns, length in ((64, 3, 4), (3, 64, 4), (3, 4, 64), (63, 7, 8)):
         for turned in (False, True):
             for other in (False, True):

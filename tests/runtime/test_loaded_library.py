@@ -187,8 +187,10 @@ def test_libraries_that_are_loaded_together_are_not_taken_for_one(content: Calla
 def test_where_no_file_without_a_name_can_be_made_a_private_copy_is_loaded(
     content: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracemill.runtime.loaded_library._HAS_DESCRIPTOR_PATHS", False)
+    monkeypatch.delattr(os, "memfd_create", raising=False)
     assert LoadedLibrary(content(4)).library.number() == 4
+    monkeypatch.setattr("tracemill.runtime.loaded_library._HAS_DESCRIPTOR_PATHS", False)
+    assert LoadedLibrary(content(5)).library.number() == 5
 
 
 def test_a_copy_is_not_loaded_from_a_temporary_folder_that_others_can_exchange(
