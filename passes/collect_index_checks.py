@@ -99,7 +99,8 @@ def _with_records(graph: Graph) -> tuple[Graph, tuple[Site, ...]]:
             inputs = tuple(now.get(value, value) for value in call.inputs)
             builder.location = call.location
             if call.op == "check_index":
-                _merge(records, {Site.of(call): _record(inputs[0], **call.params)})
+                given: Any = call.params
+                _merge(records, {Site.of(call): _record(inputs[0], **given)})
             elif has_effect(call, CHECKS_INDICES):
                 rule = _RULES.get(call.op)
                 if rule is None:
@@ -249,6 +250,7 @@ def _while_loop(
     last = inline(asking, (*inputs[:consts], *results[:count]))[1:]
     is_asked = _is_right(found.values())
     if is_limited:  # after the last step that is allowed, the condition is not asked
+        assert max_steps is not None
         is_asked = logical_and(is_asked, less(results[-1], max_steps))
     _merge(found, {site: where(is_asked, value, NOTHING) for site, value in zip(asked, last, strict=True)})
     return results[:count], found

@@ -292,8 +292,8 @@ def argwhere(a: Any) -> Any:
     if array.ndim == 0:
         (found,) = known_nonzero(reshape(array.value, (1,)), "argwhere")
         return constants_of(np.empty((len(found), 0), np.int64))
-    found = constant(np.stack(known_nonzero(array.value, "argwhere"), 1))
-    return new_array(found, (1, 0))  # NumPy transposes a table with a row for each axis
+    table = constant(np.stack(known_nonzero(array.value, "argwhere"), 1))
+    return new_array(table, (1, 0))  # NumPy transposes a table with a row for each axis
 
 
 @implements(np.ix_)

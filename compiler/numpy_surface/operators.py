@@ -52,7 +52,7 @@ _SUPPORTED_OPERANDS = (
 
 def operate(ufunc: Any, x: Any, y: Any) -> Any:
     """A binary operator. Python numbers among themselves stay weak, as they would outside."""
-    if not (isinstance(x, _SUPPORTED_OPERANDS) and isinstance(y, _SUPPORTED_OPERANDS)):
+    if not all(isinstance(operand, _SUPPORTED_OPERANDS) for operand in (x, y)):
         return NotImplemented
     if ufunc is np.power and type(y) in (int, float) and is_traced(x) and not is_weak(x):
         fast = _fast_power(x, y)

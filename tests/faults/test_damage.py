@@ -2,8 +2,10 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,10 @@ from fuzzing.readers import READERS, graphs, lock_file
 from tracemill.compiler.errors import LockFileError, ParseError
 
 pytestmark = pytest.mark.faults
+
+
+def loaded(path: Path, x: Any) -> Any:
+    return tm.load(path)(x)
 
 
 def damaged(content: bytes, random: Random) -> bytes:
@@ -89,7 +95,7 @@ def damaged_bundles(random: Random, count: int) -> Iterator[str]:
     for number in range(count):
         path = Path("damaged", f"{number}.tmill")
         path.write_bytes(damaged(content, random))
-        yield outcome(lambda p=path: tm.load(p)(x), function(x))
+        yield outcome(partial(loaded, path, x), function(x))
 
 
 def test_bundles_are_damaged(place: Place) -> None:

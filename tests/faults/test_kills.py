@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -16,12 +17,20 @@ from tracemill.runtime.cache import DiskCache, cache_key
 pytestmark = pytest.mark.faults
 
 
+def loaded(path: Path, x: Any) -> Any:
+    return tm.load(path)(x)
+
+
+def pruned(cache: DiskCache) -> str:
+    return str(cache.prune(0))
+
+
 def killed_first_calls(random: Random, count: int) -> Iterator[str]:
     called(backend="numpy")
     for number in range(count):
         backend = random.choice(("c", "c", "numpy"))
-        killed(lambda n=number, b=backend: called(n, b), random.uniform(0.0, 0.6))
-        yield forked(lambda n=number, b=backend: called(n, b))
+        killed(partial(called, number, backend), random.uniform(0.0, 0.6))
+        yield forked(partial(called, number, backend))
 
 
 def test_a_first_call_is_killed(place: Place) -> None:
@@ -45,7 +54,7 @@ def killed_stores(random: Random, count: int) -> Iterator[str]:
         for number in range(first, first + 30):
             entry = cache.load(cache_key(ir=str(number), backend="test", options={}, versions={}))
             assert entry is None or entry.members == {"program.py": b"%d" % number * 500}
-        assert forked(lambda c=cache: str(c.prune(0)), seconds=5) is not None
+        assert forked(partial(pruned, cache), seconds=5) is not None
         assert cache.info().count == 0
         yield "whole entries, and eviction goes on"
     for left in cache_folder().glob(".tmp-*"):  # of killed processes: they are deleted after an hour
@@ -69,9 +78,9 @@ def killed_exports(random: Random, count: int) -> Iterator[str]:
     tm.load("before.tmill")
     for number in range(count):
         path = Path(f"{number}.tmill")
-        killed(lambda p=path: save_without_end(p, "bundle"), random.uniform(0.0, 0.15))
+        killed(partial(save_without_end, path, "bundle"), random.uniform(0.0, 0.15))
         if path.exists():
-            yield outcome(lambda p=path: tm.load(p)(x), function(x))
+            yield outcome(partial(loaded, path, x), function(x))
         else:
             yield "no file"
 

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -107,7 +108,7 @@ def mounted(folder: Path, options: str) -> Generator[None]:
 def first_calls(random: Random, count: int) -> Iterator[str]:
     for number in range(count):
         backend = random.choice(("c", "numpy", "auto"))
-        yield f"{backend}: {forked(lambda n=number, b=backend: called(n + 2, b))}"
+        yield f"{backend}: {forked(partial(called, number + 2, backend))}"
 
 
 def test_the_disk_of_the_cache_is_full(place: Place) -> None:
@@ -201,7 +202,7 @@ def clocks_set_back(random: Random, count: int) -> Iterator[str]:
         future = time.time() + random.choice((60, 10**5, 10**9))
         for path in cache_folder().rglob("*"):
             os.utime(path, (future, future))
-        yield forked(lambda n=number: called(n // 2 + 1, random.choice(("c", "numpy"))))
+        yield forked(partial(called, number // 2 + 1, random.choice(("c", "numpy"))))
     assert tm_cache_is_whole()
 
 

@@ -339,8 +339,8 @@ def compared(program: Program, run_function: Callable[..., Any], run: str, order
             )
     if run != "jvp":  # which leaves arguments alone
         for argument, ours, theirs in zip(program.arguments, our_bases, bases, strict=True):
-            if problem := different_values(ours, theirs):
-                text = f"base_{argument.name}: {problem}\nexpected {shown(theirs)}\nfound    {shown(ours)}"
+            if other := different_values(ours, theirs):
+                text = f"base_{argument.name}: {other}\nexpected {shown(theirs)}\nfound    {shown(ours)}"
                 return Finding("argument", text)
         for name, ours in zip(program.returned, results, strict=True):
             if any(np.may_share_memory(ours, base) for base in our_bases):

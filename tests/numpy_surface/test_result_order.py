@@ -1,6 +1,6 @@
 """Every use of NumPy's functions gives results in NumPy's memory order, and views where NumPy gives views.
 
-The uses are those of the samples, on arguments in Fortran order and in strided, permuted and reversed layouts.
+The uses are those of the samples, on arguments in Fortran order.
 """
 
 import warnings
@@ -20,27 +20,8 @@ Use = Callable[..., Any]
 Layout = Callable[[Array], Array]
 
 
-def in_c_order(x: Array) -> Array:
-    return x.copy()
-
-
 def in_fortran_order(x: Array) -> Array:
     return x.copy(order="F")
-
-
-def permuted(x: Array) -> Array:
-    """With the first two axes exchanged in memory; reversed there if it has one axis."""
-    if x.ndim < 2:
-        return x[::-1].copy()[::-1]
-    return x.swapaxes(0, 1).copy(order="C").swapaxes(0, 1)
-
-
-def strided(x: Array) -> Array:
-    """Every second element of a longer array."""
-    return np.repeat(x, 2, axis=-1)[..., ::2] if x.ndim else x.copy()
-
-
-LAYOUTS = (in_c_order, in_fortran_order, permuted, strided)
 
 
 def uses() -> Iterator[tuple[str, int, Use, list[Any]]]:
@@ -60,11 +41,10 @@ def uses() -> Iterator[tuple[str, int, Use, list[Any]]]:
 
 
 def cases() -> Iterator[Case]:
-    """The first use of each function with arrays in Fortran order; slow: all uses with all layouts."""
+    """The first use of each function with arrays in Fortran order."""
     for name, number, use, arrays in uses():
         if number == 0:
             yield Case(name, name, (use, arrays, (in_fortran_order,)))
-        yield Case(name, f"{name}-{number}", (use, arrays, LAYOUTS), is_slow=True)
 
 
 CASES = list(cases())
