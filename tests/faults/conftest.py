@@ -15,4 +15,4 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, c_compiler: str) -> Pl
         request.node.user_properties.append((name, value))
 
     tmp_path.chmod(0o700)
-    return Place(tmp_path, request.config.getoption("--more"), record)
+    return Place(tmp_path, int(request.config.getoption("--more") or 1), record)

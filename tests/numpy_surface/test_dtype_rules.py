@@ -90,7 +90,9 @@ def uses_of_at(dtype: str) -> Iterator[Call]:
             for name, place in PLACES.items():
                 if ufunc.nin == 1 and ufunc not in (np.sqrt, np.negative, np.isnan):
                     continue
-                if name != "repeated" and (ufunc not in (np.multiply, np.divide) or np.ndim(update)):
+                if name != "repeated" and (
+                    ufunc not in (np.multiply, np.divide) or np.ndim(np.asarray(update))
+                ):
                     continue
                 extra = () if update is None else (update,)
 
@@ -318,7 +320,8 @@ def test_a_choice_that_is_not_there_is_refused_where_the_index_is_known() -> Non
     for index in ([0, 3, 1], [0, -1, 1]):
         with pytest.raises(ValueError, match="invalid entry in choice array"):
             run_traced(lambda x, i=index: np.choose(i, [x, x, x]), x)
-        for mode in ("wrap", "clip"):
+        modes: tuple[Any, ...] = ("wrap", "clip")
+        for mode in modes:
             assert not difference(lambda x, i=index, m=mode: np.choose(i, [x, x, x], mode=m), (x,))
 
 

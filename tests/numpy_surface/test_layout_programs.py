@@ -63,7 +63,7 @@ def smallest(found: Found, run: str, check: Callable[[Program], Finding | None])
 @pytest.fixture
 def more(request: pytest.FixtureRequest) -> int:
     """How many times as many programs to run: ``--more``."""
-    return int(request.config.getoption("--more", 1))
+    return int(request.config.getoption("--more", 1) or 1)
 
 
 def test_programs_give_numpys_values_in_numpys_memory_order(more: int) -> None:

@@ -236,7 +236,7 @@ def test_each_example_of_a_batch_checks_the_branch_that_it_takes(wrap: Any, back
     def f(x: Any, i: Any) -> Any:
         return tm.switch(i // 5, [lambda: x[i], lambda: x[i - 5], lambda: 0.0])
 
-    checked = tm.compile(wrap(f, in_dims=(None, 0)), backend=backend, check_bounds=True)
+    checked: Any = tm.compile(wrap(f, in_dims=(None, 0)), backend=backend, check_bounds=True)
     index = np.array([[4, 9, 3], [14, 11, 0]])
     if wrap is tm.vmap:
         index = index[0]

@@ -122,11 +122,14 @@ def test_derivatives_see_the_copies_that_numpy_makes() -> None:
         w *= 3
         return np.sum(v)
 
-    for transform in (lambda f: f, lambda f: tm.compile(f, backend="numpy")):
-        np.testing.assert_array_equal(transform(tm.grad(copied))(ROWS), np.ones((3, 4)))
-        np.testing.assert_array_equal(transform(tm.grad(flattened))(ROWS), np.full((3, 4), 2.0))
+    slope_of_copied: Any = tm.grad(copied)
+    slope: Any = tm.grad(flattened)
+    ways: tuple[Callable[[Any], Any], ...] = (lambda f: f, lambda f: tm.compile(f, backend="numpy"))
+    for transform in ways:
+        np.testing.assert_array_equal(transform(slope_of_copied)(ROWS), np.ones((3, 4)))
+        np.testing.assert_array_equal(transform(slope)(ROWS), np.full((3, 4), 2.0))
         rows = np.stack([ROWS, ROWS + 1])
-        np.testing.assert_array_equal(transform(tm.vmap(tm.grad(flattened)))(rows), np.full((2, 3, 4), 2.0))
+        np.testing.assert_array_equal(transform(tm.vmap(slope))(rows), np.full((2, 3, 4), 2.0))
 
 
 def test_an_example_of_a_batch_lies_in_memory_as_in_a_loop() -> None:
