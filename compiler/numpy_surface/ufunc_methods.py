@@ -368,7 +368,7 @@ def _at_known_places(
     places = np.arange(operator.index(array.size)).reshape(array.shape)[tuple(known)]
     flat = np.ravel(places)
     flattened = wrap(bind("reshape", array.value, shape=(array.size,)), is_scalar=False)
-    updates = [np.ravel(np.broadcast_to(wrap(operand), places.shape)) for operand in operands]  # type: ignore[call-overload]
+    updates = [np.ravel(np.broadcast_to(wrap(operand), places.shape)) for operand in operands]
     rounds = _occurrence(flat)
     for number in range(int(rounds.max(initial=-1)) + 1):
         chosen = np.flatnonzero(rounds == number)
