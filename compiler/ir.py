@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from .dtypes import Array, DType, dtype_name
+from .errors import ArgumentTypeError
 from .identifiers import identifier, unique_identifiers
 from .symbolic_size import SymbolicSize, is_known, same_shape
 
@@ -155,6 +156,14 @@ class Faces:
     html: "Callable[[str], str]"
 
 
+def _check_items(name: str, items: Any, kind: type) -> None:
+    if not (isinstance(items, tuple) and all(isinstance(item, kind) for item in items)):
+        raise ArgumentTypeError(
+            f"Graph: {name} must be a tuple of {kind.__name__}. `parse` makes a graph from text, and "
+            "f.lower(*args).graph is that of a compiled function"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
     """A function: typed inputs, calls in an order in which they can run, outputs.
@@ -178,6 +187,12 @@ class Graph:
     input_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise ArgumentTypeError(f"Graph: name must be a text, not {type(self.name).__name__}")
+        _check_items("inputs", self.inputs, Value)
+        _check_items("calls", self.calls, Call)
+        _check_items("outputs", self.outputs, Value)
+        _check_items("input_names", self.input_names, str)
         names = self.input_names or tuple(f"x{i}" for i in range(len(self.inputs)))
         object.__setattr__(self, "name", identifier(self.name))
         object.__setattr__(self, "input_names", unique_identifiers(names))

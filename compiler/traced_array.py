@@ -620,6 +620,8 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
     if isinstance(x, PYTHON_NUMBERS):
         if weak_dtype is not None and not isinstance(x, bool):
             return Constant(_number_of(x, weak_dtype))
+        if isinstance(x, int) and not -(2**63) <= x < 2**64:
+            raise ArgumentTypeError(f"no integer dtype holds {shown(x)}: give a float", user_location())
         return Constant(x)
     if isinstance(x, (list, tuple)):
         return stack_nested(x)

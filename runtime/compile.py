@@ -33,7 +33,7 @@ from .signature import Signature, StaticLeaf, arguments_for, gpu_of, sign
 from .static_arguments import as_tuple, static_arguments
 from .symbolic_call import SymbolicCall
 from .target import check_backend, takes_symbolic_sizes, target_of
-from .transform import as_argument, inputs_of, overwrite, run
+from .transform import as_argument, inputs_of, overwrite, require_function, run
 from .variant import Variant
 from .variants import MOST_FIXED, Variants
 from .watched import watched
@@ -86,6 +86,12 @@ class CompiledFunction:
     __qualname__: str
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        require_function("CompiledFunction", function)
+        if not isinstance(options, Options):
+            raise TransformTypeError(
+                f"CompiledFunction: options must be those of compile, not {type(options).__name__}: "
+                "write tracemill.compile(function, …)"
+            )
         self._function = function
         self._options = options
         self._code: Mapping[str, Mapping[str, bytes]] = {}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.dtypes import Array
-from ..compiler.errors import MissingPackageError, ShapeError
+from ..compiler.errors import ArgumentTypeError, MissingPackageError, ShapeError
 from ..compiler.functions import add, constant, convert, equal, reshape, slice_axis, sum_, where
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.nested_graphs import graph_of
@@ -42,6 +42,11 @@ class Sparsity:
     """
 
     def __init__(self, pattern: Any, without_rule: tuple[str, ...]) -> None:
+        if len(getattr(pattern, "shape", ())) != 2:
+            raise ArgumentTypeError(
+                f"Sparsity: pattern must be a matrix of booleans, not {type(pattern).__name__}: "
+                "tracemill.sparsity(f)(*args) finds that of a function"
+            )
         self.pattern = pattern
         """A `scipy.sparse.csr_array` of bools: a row per output entry, a column per input entry."""
         self.without_rule = without_rule

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import FLOAT64, INT64, DType
-from ..errors import ArgumentValueError, DataDependentShapeError
+from ..errors import ArgumentTypeError, ArgumentValueError, DataDependentShapeError
 from ..functions import add, broadcast_to, constant, convert, full, multiply
 from ..interception import intercepts, place_in_numpy
 from ..ir import Shape, Value
 from ..memory_layout import NOTHING_ASKED, Layout, copied_order, dense, layout_of
+from ..nesting import shown
 from ..storage import Reshape
 from ..symbolic_size import SymbolicSize, is_symbolic_shape, maximum
 from ..trace import bind
@@ -302,6 +303,8 @@ def copy_method(a: TracedArray, order: Any = "C") -> TracedArray:
 @implements(np.astype)
 def astype(x: TracedArray, dtype: Any, order: Any = "K", casting: str = "unsafe", subok: bool = True,
            copy: bool = True, **options: Any) -> TracedArray:  # fmt: skip
+    if not isinstance(x, TracedArray):
+        raise ArgumentTypeError(f"astype: x must be an array, not {type(x).__name__}: {shown(x)}")
     chosen, letter = as_dtype(dtype), check_order(order)
     is_in_order = letter != "A" or x.layout.is_contiguous("C") or x.layout.is_contiguous("F")
     if not copy and _fits(x, chosen, letter) and is_in_order:

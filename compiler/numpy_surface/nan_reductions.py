@@ -154,8 +154,8 @@ def _variance(
     squares = (apart * np.conj(apart)).real if is_complex(x.dtype) else apart * apart
     total: Any = np.sum(squares, axis=axis, dtype=dtype, keepdims=keep, where=where)
     freedom: Any = np.reshape(count, total.shape) - ddof
-    counted: Any = np.where(freedom > 0, freedom, 0)
-    variances = _quotient(total.value, counted.value, out)
+    divisor: Any = np.where(freedom > 0, freedom, 0)
+    variances = _quotient(total.value, divisor.value, out)
     result: Any = wrap(convert(variances, total.dtype if out is None else out_dtype(out)))
     result = np.where(freedom > 0, result, np.asarray(np.nan, result.dtype))
     return deliver(root_of_squares(result.value) if root else result.value, out)

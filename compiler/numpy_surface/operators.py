@@ -9,7 +9,7 @@ from ..dtypes import BOOL
 from ..errors import ArgumentTypeError
 from ..outside import Outside
 from ..symbolic_size import SymbolicSize
-from ..traced_array import PYTHON_NUMBERS, TracedArray, is_traced, wrap
+from ..traced_array import PYTHON_NUMBERS, TracedArray, wrap
 from ..tracing import user_location
 from .ufuncs import is_weak
 
@@ -54,13 +54,18 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
     """A binary operator. Python numbers among themselves stay weak, as they would outside."""
     if not all(isinstance(operand, _SUPPORTED_OPERANDS) for operand in (x, y)):
         return NotImplemented
-    if ufunc is np.power and type(y) in (int, float) and is_traced(x) and not is_weak(x):
+    if (
+        ufunc is np.power
+        and isinstance(x, TracedArray)
+        and (type(y) is int or type(y) is float)
+        and not is_weak(x)
+    ):
         fast = _fast_power(x, y)
         if fast is not None:
             return fast
     if ufunc is np.multiply:
         for sequence, count in ((x, y), (y, x)):
-            if isinstance(sequence, (list, tuple)) and is_traced(count) and count.is_scalar:
+            if isinstance(sequence, (list, tuple)) and isinstance(count, TracedArray) and count.is_scalar:
                 return _repeated(sequence, count)
     result = ufunc(x, y)
     if not (is_weak(x) and is_weak(y)):

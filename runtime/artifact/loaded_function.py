@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import optree
 
-from ...compiler.errors import ArgumentMismatchError, DimMismatchError, DimSpecError, MissingPackageError
+from ...compiler.errors import (
+    ArgumentMismatchError,
+    DimMismatchError,
+    DimSpecError,
+    MissingPackageError,
+    TransformTypeError,
+)
 from ...compiler.ir import Graph, Shape
 from ...compiler.outside_array import as_seen_inside
 from ...compiler.program import (
@@ -36,7 +42,7 @@ from ..tape import joined
 from ..transform import is_array, overwrite, run
 from ..trees import show, structure
 from ..variant import Variant
-from .interface import StandIn
+from .interface import Interface, StandIn
 
 if TYPE_CHECKING:
     from .artifact import Artifact
@@ -60,6 +66,11 @@ class LoadedFunction(CompiledFunction):
     """
 
     def __init__(self, artifact: "Artifact", backend: str) -> None:
+        if not isinstance(getattr(artifact, "interface", None), Interface):
+            raise TransformTypeError(
+                f"LoadedFunction: artifact must be an Artifact, not {type(artifact).__name__}: "
+                "tracemill.load(path) reads a function from a file"
+            )
         self.artifact = artifact
         self._replay = _Replay(artifact)
         settings = artifact.settings

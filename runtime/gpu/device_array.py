@@ -44,6 +44,11 @@ class DeviceArray(OutsideArray):
     __slots__ = ("__weakref__", "dtype", "memory", "pointer", "shape")
 
     def __init__(self, memory: HasMemory, shape: tuple[int, ...], dtype: DType, offset: int = 0) -> None:
+        if not isinstance(getattr(memory, "pointer", None), int):
+            raise ArgumentTypeError(
+                f"DeviceArray: memory must be memory of a GPU, not {type(memory).__name__}: "
+                "tracemill.device_put(x) copies an array there"
+            )
         self.memory = memory
         self.shape = shape
         self.dtype = dtype
