@@ -13,12 +13,13 @@ from .error_state import quiet_unless_strict, under
 from .errors import (
     ArgumentTypeError,
     InternalError,
+    OutOfBoundsError,
     TracemillError,
     TransformArgumentError,
     TransformTypeError,
 )
 from .ir import ArrayType, Call, Constant, Graph, Location, Param, Value
-from .op import lookup
+from .op import CHECKS_INDICES, lookup
 
 
 class Builder:
@@ -212,6 +213,8 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
         error.locate(call.location)
         raise
     except Exception as error:
+        if lookup(call.op).effect == CHECKS_INDICES:
+            raise OutOfBoundsError(str(error), call.location) from None
         error.add_note(f"while running {call.op} at {call.location}")
         raise
     if _current.watch is not None:

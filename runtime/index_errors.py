@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from ..compiler.errors import OutOfBoundsError
-from ..compiler.ops.index_check import out_of_bounds
 from ..compiler.symbolic_size import SymbolicSize
 from ..passes.collect_index_checks import NOTHING, Site
 from .gpu.device_array import DeviceArray
@@ -34,6 +33,8 @@ def _error(sites: Sequence[Site], found: Any) -> OutOfBoundsError:
     sizes = [next(lengths) if isinstance(site.length, SymbolicSize) else site.length for site in sites]
     place = int(np.argmax(found[: len(sites)] != NOTHING))
     site = sites[place]
+    where = f"{site.function}: " if site.function else ""
     return OutOfBoundsError(
-        out_of_bounds(int(found[place]), int(sizes[place]), site.axis, site.function), site.location
+        f"{where}index {found[place]} is out of bounds for axis {site.axis} with size {sizes[place]}",
+        site.location,
     )

@@ -4,19 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..dtypes import is_integer
-from ..errors import DTypeError, OutOfBoundsError, ShapeError
+from ..errors import DTypeError, ShapeError
 from ..ir import ArrayType, Value
 from ..op import CHECKS_INDICES, Op, not_linear, register, zero_derivative
 from ..symbolic_size import is_known
 from ..trace import bind_all
 
 FAMILY = "index_check"
-
-
-def out_of_bounds(index: int, length: int, axis: int, function: str) -> str:
-    """What is wrong with an index, in NumPy's words."""
-    where = f"{function}: " if function else ""
-    return f"{where}index {index} is out of bounds for axis {axis} with size {length}"
 
 
 def _type(index: ArrayType, *, length: int, axis: int, function: str = "") -> tuple[ArrayType, ...]:
@@ -28,12 +22,14 @@ def _type(index: ArrayType, *, length: int, axis: int, function: str = "") -> tu
 
 
 def _check(index: Any, length: Any, axis: Any, function: Any = "") -> Any:
-    """Raise for the largest index beyond the end, else for the smallest before the beginning."""
+    """Raise for the largest index beyond the end, else for the smallest before the beginning, in NumPy's words."""
     if index.size:
         low, high = int(index.min()), int(index.max())
         least = 0 if function else -length
         if high >= length or low < least:
-            raise OutOfBoundsError(out_of_bounds(high if high >= length else low, length, axis, function))
+            where = f"{function}: " if function else ""
+            wrong = high if high >= length else low
+            raise IndexError(f"{where}index {wrong} is out of bounds for axis {axis} with size {length}")
     return ()
 
 
