@@ -398,6 +398,8 @@ def _write_meaning(call: Call, scope: Scope, target: str | None) -> list[str]:
     for output in call.outputs:
         scope.of[output] = scope.names.numbered(call.op)
         names.append(scope.of[output])
+    if not names:
+        return wrapped(head, items, tail)
     left = f"({names[0]},)" if len(names) == 1 else ", ".join(names)
     numbers = [f"    {scope.of[v]} = {scope.of[v]}[()]" for v in call.outputs if v.ndim == 0]
     return [*wrapped(f"{left} = {head}", items, tail), *numbers]
