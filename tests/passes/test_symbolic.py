@@ -71,7 +71,8 @@ def assert_same(found: Graph, graph: Graph, sizes: Mapping[str, int], arrays: Se
     ours, theirs = (fix_sizes(one, sizes) for one in (found, graph))
     ours.lint()
     with np.errstate(all="ignore"):
-        pairs = zip(evaluate(ours, *arrays), evaluate(theirs, *arrays), strict=True)
+        results = evaluate(ours, *arrays)[: len(theirs.outputs)]  # then comes what checks of indices found
+        pairs = zip(results, evaluate(theirs, *arrays), strict=True)
     for one, other in pairs:
         if other.dtype.kind in "biu":
             np.testing.assert_array_equal(one, other)
