@@ -292,6 +292,14 @@ def elementwise_layout(shape: Shape, operands: Iterable[Layout]) -> Layout | Non
     return dense(shape, elementwise_order(len(shape), layouts), questions)
 
 
+def layout_of_stacks(shape: Shape, operands: Sequence[Layout]) -> Layout | None:
+    """The layout of a result of matrices: the axes of stacks as a ufunc has them, then those of each in C order."""
+    stacks = [len(layout.shape) - 2 for layout in operands]
+    behind = len(shape) - max(stacks, default=0)
+    pairs = zip(operands, stacks, strict=True)
+    return elementwise_layout(shape, [layout.front(stack, behind) for layout, stack in pairs])
+
+
 def joint_questions(layouts: Sequence[Layout]) -> frozenset[LayoutQuestion]:
     """The arguments on whose layouts those of several arrays depend."""
     first = layouts[0].questions

@@ -11,7 +11,7 @@ from ..errors import ArgumentTypeError, ArgumentValueError, DataDependentShapeEr
 from ..functions import add, broadcast_to, constant, convert, full, multiply
 from ..interception import intercepts, place_in_numpy
 from ..ir import Shape, Value
-from ..memory_layout import NOTHING_ASKED, Layout, copied_order, dense, layout_of
+from ..memory_layout import NOTHING_ASKED, Layout, copied_order, dense, layout_of, order_of
 from ..nesting import shown
 from ..storage import Reshape
 from ..symbolic_size import SymbolicSize, is_symbolic_shape, maximum
@@ -194,10 +194,10 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, **options: Any)
 
 
 def constants_of(result: Any) -> Any:
-    """Arrays, alone or in a tuple or list, as traced constants."""
+    """Arrays, alone or in a tuple or list, as traced constants in the same memory order."""
     if isinstance(result, (tuple, list)):
         return type(result)(map(constants_of, result))
-    return new_array(constant(result)) if is_numpy_array(result) else result
+    return new_array(constant(result), order_of(result)) if is_numpy_array(result) else result
 
 
 def intercepts_constants(*names: str) -> None:

@@ -12,8 +12,8 @@ from ..dtypes import INT64
 from ..errors import ArgumentValueError, DTypeError, ShapeError
 from ..functions import constant, convert, gather, iota, multiply, reshape, transpose
 from ..indexing import Gather
-from ..ir import Shape, Value
-from ..memory_layout import Layout, dense, elementwise_order, joint_questions, row_major
+from ..ir import Value
+from ..memory_layout import Layout, dense, elementwise_layout, elementwise_order, joint_questions, row_major
 from ..storage import Strided, Transpose
 from ..symbolic_size import SymbolicSize, is_known, joint_shape, typical
 from ..traced_array import TracedArray, as_value, wrap
@@ -21,7 +21,7 @@ from ..tracing import require_trace
 from .products import in_common_dtype, sum_of_products
 from .reductions import deliver, fold_all
 from .registry import implements
-from .ufuncs import as_array, layouts_of, ufunc_layout
+from .ufuncs import as_array, ufunc_layout
 
 Labels = tuple[Any, ...]
 """One label per axis: a letter, or a number for an axis that the ellipsis stands for."""
@@ -212,7 +212,8 @@ def einsum(
     terms = [_diagonal(_Term(v, labels)) for v, labels in zip(values, inputs, strict=True)]
     sizes = _sizes(terms)
     terms = [_without_repeated(term, sizes) for term in terms]
-    for step in _path(terms, output, optimize):
+    path = _path(terms, output, optimize)
+    for step in path:
         chosen = [terms[i] for i in sorted(step)]
         terms = [term for i, term in enumerate(terms) if i not in step]
         joined = chosen[0]
@@ -225,27 +226,12 @@ def einsum(
     delivered = deliver(_in_order(last, output, sizes), out, casting=casting)
     if out is not None or delivered.ndim < 2:
         return delivered
-    return wrap(delivered.value, layout=_result_layout(delivered.shape, given, inputs, output, order))
-
-
-def _result_layout(
-    shape: Shape, operands: Sequence[Any], inputs: Sequence[Labels], output: Labels, order: str
-) -> Layout | None:
-    """The memory order of the result: as of a ufunc of operands that have all labels as axes."""
-    labels = [*output, *(label for label in dict.fromkeys(chain(*inputs)) if label not in output)]
-    spread: list[Layout] = []
-    for x, own in zip(operands, inputs, strict=True):
-        (layout,) = layouts_of([x]) or [row_major(np.shape(x))]
-        strides = layout.strides or (0,) * len(own)
-        summed = [sum(s for s, one in zip(strides, own, strict=True) if one == label) for label in labels]
-        shapes = [
-            next((d for d, one in zip(layout.shape, own, strict=True) if one == label), 1) for label in labels
-        ]
-        spread.append(Layout(tuple(shapes), tuple(summed), layout.questions))
-    if order not in ("K", "k"):
-        return ufunc_layout(shape, spread, order)
-    axes = tuple(axis for axis in elementwise_order(len(labels), spread) if axis < len(output))
-    return dense(shape, axes, joint_questions(spread))
+    given = [_Seen(array.layout, labels) for array, labels in zip(arrays, inputs, strict=True)]
+    if optimize is False:
+        layout = _layout_of_sum(given, output, sizes, order)
+    else:
+        layout = _layout_after(path, given, output, sizes, order)
+    return wrap(delivered.value, layout=layout)
 
 
 def _in_order(term: _Term, output: Labels, sizes: dict[Any, int]) -> Value:
@@ -283,3 +269,81 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = Fa
     subscripts, given = _as_string(operands)
     shapes = [as_value(x).shape for x in given]
     return np.einsum_path(subscripts, *map(_stand_in, shapes), optimize=optimize)
+
+
+# ---- memory order ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Where NumPy has an operand, or what it makes of some, and the labels of its axes."""
+
+    layout: Layout
+    labels: Labels
+
+
+def _layout_after(
+    path: Sequence[Sequence[int]], given: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str
+) -> Layout:
+    """The layout of the result where NumPy contracts operands in these steps, most of which take two."""
+    terms = list(given)
+    for number, step in enumerate(path, 1):
+        chosen = [terms.pop(place) for place in sorted(step, reverse=True)]
+        labels = output
+        if number < len(path):
+            needed = set(output).union(*[term.labels for term in terms])
+            found = needed.intersection(chain(*(term.labels for term in chosen)))
+            labels = tuple(sorted(found, key=lambda label: (typical(sizes[label]), str(label))))
+        rule = _layout_of_pair if len(chosen) == 2 else _layout_of_sum
+        terms.append(_Seen(rule(chosen, labels, sizes, order), labels))
+    return terms[0].layout
+
+
+def _layout_of_pair(terms: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str) -> Layout:
+    """As of a product of matrices whose axes are then permuted; without a sum, as of a ufunc."""
+    shape = tuple(sizes[label] for label in output)
+    layouts = [term.layout for term in terms]
+    if order in ("A", "a"):
+        order = "F" if all(layout.is_contiguous("F") for layout in layouts) else "C"
+    if order not in ("K", "k"):
+        return ufunc_layout(shape, (), order) or row_major(shape)
+    left, right = (
+        [label for label in dict.fromkeys(term.labels) if not is_known(sizes[label] == 1)] for term in terms
+    )
+    if not any(label in right and label not in output for label in left):
+        kept = [_summed(term, output, sizes) for term in terms]
+        return elementwise_layout(shape, [_spread(term, output) for term in kept]) or row_major(shape)
+    rows, columns = (
+        [label for label in own if label in output and label not in other]
+        for own, other in ((left, right), (right, left))
+    )
+    stacks = [label for label in left if label in right and label in output]
+    single = [label for label in output if label not in (*left, *right)]
+    in_memory = tuple(output.index(label) for label in (*single, *stacks, *rows, *columns))
+    return dense(shape, in_memory, joint_questions(layouts))
+
+
+def _summed(term: _Seen, output: Labels, sizes: dict[Any, int]) -> _Seen:
+    """The operand without the axes that the result does not have."""
+    kept = tuple(label for label in output if label in term.labels)
+    return term if len(kept) == len(term.labels) else _Seen(_layout_of_sum([term], kept, sizes, "K"), kept)
+
+
+def _layout_of_sum(terms: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str) -> Layout:
+    """As of a ufunc of operands that have all labels as axes."""
+    shape = tuple(sizes[label] for label in output)
+    layouts = [term.layout for term in terms]
+    if order not in ("K", "k"):
+        return ufunc_layout(shape, layouts, order) or row_major(shape)
+    labels = [*output, *(label for label in sizes if label not in output)]
+    axes = elementwise_order(len(labels), [_spread(term, labels) for term in terms])
+    return dense(shape, tuple(axis for axis in axes if axis < len(output)), joint_questions(layouts))
+
+
+def _spread(term: _Seen, labels: Sequence[Any]) -> Layout:
+    """The operand with an axis for each label."""
+    strides = term.layout.strides or (0,) * len(term.labels)
+    axes = list(zip(term.labels, term.layout.shape, strides, strict=True))
+    shape = tuple(next((dim for own, dim, _ in axes if own == label), 1) for label in labels)
+    steps = tuple(sum(step for own, _, step in axes if own == label) for label in labels)
+    return Layout(shape, steps, term.layout.questions)

@@ -21,9 +21,11 @@ from ..errors import ArgumentValueError
 from ..functions import convert, real
 from ..ir import Value
 from ..matrix_stacks import adjoint
+from ..memory_layout import copied_order, dense, elementwise_layout, layout_of_stacks, row_major
 from ..trace import bind, bind_all
 from ..traced_array import TracedArray, as_value, wrap
 from .registry import implements
+from .ufuncs import as_array
 
 EigResult: Any = type(np.linalg.eig(np.eye(1)))
 EighResult: Any = type(np.linalg.eigh(np.eye(1)))
@@ -59,10 +61,17 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     (x,) = in_lapack_dtype(a)
     if mode not in ("reduced", "complete", "r", "raw"):
         raise ArgumentValueError(f"Unrecognized mode {mode!r}: qr has 'reduced', 'complete', 'r' and 'raw'")
-    first, second = map(wrap, bind_all("qr", x, mode="reduced" if mode == "r" else mode))
-    if mode == "r":
-        return second
-    return (first, second) if mode == "raw" else QRResult(first, second)
+    first, second = bind_all("qr", x, mode="reduced" if mode == "r" else mode)
+    # LAPACK gets a copy in the order of `a`: "raw" transposes it, and R is the triangle of it.
+    given = as_array(a).layout
+    copy = copied_order(given, "K")
+    if mode == "raw":
+        transposed = (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
+        reflectors = dense(first.shape, tuple(transposed[axis] for axis in copy), given.questions)
+        return wrap(first, layout=reflectors), wrap(second, layout=layout_of_stacks(second.shape, [given]))
+    triangle = [row_major(second.shape[-2:]), dense(second.shape, copy, given.questions)]
+    r = wrap(second, layout=elementwise_layout(second.shape, triangle))
+    return r if mode == "r" else QRResult(wrap(first, layout=layout_of_stacks(first.shape, [given])), r)
 
 
 # ---- eigenvalues -------------------------------------------------------------------------------------
@@ -111,9 +120,10 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     if hermitian:
         return _hermitian_svd(a) if compute_uv else _sizes_of_eigenvalues(a)
     (x,) = in_lapack_dtype(a)
-    if not compute_uv:
-        return wrap(bind("svdvals", x))
-    return SVDResult(*map(wrap, bind_all("svd", x, full_matrices=bool(full_matrices))))
+    values = bind_all("svd", x, full_matrices=bool(full_matrices)) if compute_uv else [bind("svdvals", x)]
+    given = as_array(a).layout
+    results = [wrap(value, layout=layout_of_stacks(value.shape, [given])) for value in values]
+    return SVDResult(*results) if compute_uv else results[0]
 
 
 def _sizes_of_eigenvalues(a: Any) -> Any:

@@ -16,6 +16,7 @@ from ..errors import (
     DataDependentShapeError,
     DTypeError,
     OutOfBoundsError,
+    ReadOnlyError,
     ShapeError,
 )
 from ..functions import (
@@ -33,6 +34,7 @@ from ..functions import (
 )
 from ..index_checks import check_index, unchecked
 from ..ir import Shape, Value
+from ..storage import Reshape
 from ..symbolic_size import is_symbolic_shape, maximum, minimum
 from ..traced_array import TracedArray, as_value, weak_or_dtype, wrap, written_value
 from ..tracing import require_trace
@@ -40,7 +42,7 @@ from .axes import normalize_axis
 from .creation import as_shape, constants_of, intercepts_constants, new_array
 from .editing import recycled
 from .registry import implements, method
-from .reshaping import broadcast_shape, ravel
+from .reshaping import broadcast_shape, ravel, view_of
 from .ufuncs import as_array, target_of, write_out
 
 intercepts_constants("mask_indices", "ix_")
@@ -112,6 +114,11 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
         places = as_value(indices)
         if places.ndim != 1:
             raise ShapeError("when axis=None, `indices` must have a single dimension")
+        if not array.layout.is_contiguous("C"):
+            raise ReadOnlyError(
+                "put_along_axis(axis=None) is read-only for arrays that are not in C order, as in NumPy: write to "
+                "x.flat[indices] instead"
+            )
         array.flat[wrap(places)] = values
         return
     array[_along_axis(array.shape, indices, normalize_axis(axis, array.ndim))] = values
@@ -301,13 +308,12 @@ def ix_(*args: Any) -> tuple[TracedArray, ...]:
     """Index arrays that select the product of several sequences."""
     grids = []
     for place, arg in enumerate(args):
-        value = as_value(np.asarray(arg, np.intp) if isinstance(arg, (list, tuple)) and not arg else arg)
-        if value.ndim != 1:
+        line = as_array(np.asarray(arg, np.intp) if isinstance(arg, (list, tuple)) and not arg else arg)
+        if line.ndim != 1:
             raise ShapeError("Cross index must be 1 dimensional")
-        if value.dtype.kind == "b":
-            value = constant(known_nonzero(value, "ix_")[0])
-        shape = tuple(value.shape[0] if i == place else 1 for i in range(len(args)))
-        grids.append(new_array(reshape(value, shape)))
+        if line.dtype.kind == "b":
+            line = new_array(constant(known_nonzero(line.value, "ix_")[0]))
+        grids.append(view_of(line, Reshape(tuple(line.size if i == place else 1 for i in range(len(args))))))
     return tuple(grids)
 
 

@@ -14,9 +14,9 @@ from ..functions import reshape as reshape_value
 from ..ir import Shape, Value
 from ..traced_array import TracedArray, as_value, weak_or_dtype
 from .axes import normalize_axis
-from .creation import as_dtype, new_array
+from .creation import as_dtype, copied, new_array
 from .registry import implements
-from .reshaping import ravel
+from .reshaping import ravel, reshape
 from .ufuncs import as_array, write_out
 
 _in_numpys_order: Callable[..., TracedArray] = np.concatenate
@@ -116,7 +116,21 @@ def block(arrays: Any) -> TracedArray:
     leaves = list(_block_leaves(arrays))
     ndim = max(depth, *(leaf.ndim for leaf in leaves))
     dtype = np.result_type(*[leaf.dtype for leaf in leaves])
-    return new_array(convert(_block_value(arrays, depth, ndim), dtype))
+    whole = _joined_blocks(arrays, depth, ndim)
+    order = (
+        "K"
+        if all(leaf.layout.is_row_major for leaf in leaves)
+        else _order_of_blocks(leaves, depth * whole.size)
+    )
+    return copied(convert(whole.value, dtype), whole, order)
+
+
+def _order_of_blocks(leaves: Sequence[TracedArray], work: int) -> str:
+    """NumPy joins small arrays step by step, and writes large ones into an array in the order that all have."""
+    if work <= 2 * 512 * 512:
+        return "K"
+    in_columns = all(leaf.layout.is_contiguous("F") for leaf in leaves)
+    return "F" if in_columns and not all(leaf.layout.is_contiguous("C") for leaf in leaves) else "C"
 
 
 def _block_depth(arrays: Any) -> int:
@@ -131,20 +145,19 @@ def _block_depth(arrays: Any) -> int:
     return depths.pop() + 1
 
 
-def _block_leaves(arrays: Any) -> Iterator[Value]:
+def _block_leaves(arrays: Any) -> Iterator[TracedArray]:
     if isinstance(arrays, list):
         for part in arrays:
             yield from _block_leaves(part)
     else:
-        yield as_value(arrays)
+        yield as_array(arrays)
 
 
-def _block_value(arrays: Any, depth: int, ndim: int) -> Value:
+def _joined_blocks(arrays: Any, depth: int, ndim: int) -> TracedArray:
     if depth:
-        parts = [_block_value(part, depth - 1, ndim) for part in arrays]
-        return joined(parts, ndim - depth, None, None, "same_kind").value
-    value = as_value(arrays)
-    return reshape_value(value, (*(1,) * (ndim - value.ndim), *value.shape))
+        return _in_numpys_order([_joined_blocks(part, depth - 1, ndim) for part in arrays], ndim - depth)
+    array = as_array(arrays)
+    return reshape(array, (*(1,) * (ndim - array.ndim), *array.shape))
 
 
 @implements(np.append)

@@ -14,6 +14,7 @@ from ..matrix_stacks import solve_broadcast
 from ..symbolic_size import is_symbolic_shape
 from ..trace import bind, bind_all
 from ..traced_array import TracedArray, as_value, wrap
+from .creation import copied
 from .factorizations import in_lapack_dtype
 from .registry import implements
 from .ufuncs import as_array
@@ -139,7 +140,7 @@ def slogdet(a: Any) -> Any:
 def cond(x: Any, p: Any = None) -> Any:
     """The ratio of the extreme singular values, or ‖x‖ ‖x⁻¹‖ in another norm; infinite for a singular matrix."""
     (value,) = in_lapack_dtype(x)
-    a: Any = wrap(value)
+    a: Any = copied(value, x, "K")
     if a.size == 0 and 0 in a.shape[-2:]:
         raise MatrixShapeError(f"cond of {a.type}: it is not defined on empty arrays")
     if p is None or p in (2, -2):

@@ -17,6 +17,7 @@ from ..ir import Value
 from ..trace import bind_all
 from ..traced_array import TracedArray, as_value, is_traced, wrap
 from .axes import axes_or_all
+from .creation import new_array
 from .reductions import Axes, deliver, in_one_axis, keeps_axes
 from .registry import implements
 from .statistics import matching_weights
@@ -234,7 +235,15 @@ def _quantile(name: str, scale: int, *, ignore_nan: bool) -> None:
             result = _interpolated_present(line, fractions, method, weak)
         else:
             result = _interpolated(line, fractions, method, weak)
-        return _with_kept_axes(result, np.ndim(q), x, axes, out, keepdims)
+        delivered = _with_kept_axes(result, np.ndim(q), x, axes, out, keepdims)
+        if out is None and ignore_nan and weights is None and axis is not None:
+            return _quantiles_last(delivered, np.ndim(q))
+        return delivered
+
+
+def _quantiles_last(result: TracedArray, quantile_axes: int) -> TracedArray:
+    """In the memory order of NumPy, which computes all quantiles of a line together and then moves their axes."""
+    return new_array(result.value, [*range(quantile_axes, result.ndim), *range(quantile_axes)])
 
 
 def _with_kept_axes(

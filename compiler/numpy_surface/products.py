@@ -13,7 +13,7 @@ from ..ir import Shape, Value
 from ..symbolic_size import is_known, joint_shape, typical
 from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes, normalize_axis
-from .creation import copied
+from .creation import copied, new_array
 from .reductions import deliver
 from .registry import implements, implements_ufunc
 from .ufuncs import apply, as_array
@@ -248,7 +248,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         parts = [-(xs[2] * ys[1]), xs[2] * ys[0], third]
     else:
         parts = [xs[1] * ys[2] - xs[2] * ys[1], xs[2] * ys[0] - xs[0] * ys[2], third]
-    result: Any = np.stack(parts, axis=-1)
+    result: Any = new_array(as_value(np.stack(parts, axis=-1)))
     return np.moveaxis(result, -1, normalize_axis(axisc, result.ndim))
 
 

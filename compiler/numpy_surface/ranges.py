@@ -1,6 +1,6 @@
 """Numerical ranges and grids, also with traced end points: linspace, logspace, meshgrid, indices, mgrid, r_."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..symbolic_size import SymbolicSize, is_known, is_symbolic_shape
 from ..traced_array import TracedArray, as_size, as_value, weak_or_dtype
 from ..tracing import require_trace
 from .axes import normalize_axis
-from .creation import arange, as_dtype, as_shape, constants_of, intercepts_constants, new_array
+from .creation import arange, as_dtype, as_shape, constants_of, copied, intercepts_constants, new_array
 from .registry import implements
 from .reshaping import broadcast_arrays, broadcast_shape, moveaxis
 from .reshaping import reshape as reshape_array
@@ -42,13 +42,14 @@ def linspace(
         raise ShapeError(f"the number of samples must not be negative, but is {count}")
     ends = [as_value(x) for x in (start, stop)]
     common = np.result_type(*map(weak_or_dtype, (start, stop), ends), 0.0)
-    first, last = _as_arrays(ends, common)
+    first, last = _as_arrays((start, stop), ends, common)
     delta = last - first
     steps = count - 1 if endpoint else count
     step = delta / steps if steps > 0 else np.nan
     numbers = reshape_value(convert(iota(count, INT64), common), (count, *(1,) * delta.ndim))
     points: Any = new_array(numbers)
-    points = points * (step if steps > 0 else delta) + first
+    points = points * (step if steps > 0 else delta)
+    points += first  # in place, as in NumPy: its memory order is that of the steps
     if endpoint and count > 1:
         points[-1, ...] = last
     if _is_whole(start) and _is_whole(stop) and common == FLOAT64 and is_known(start <= stop):
@@ -56,8 +57,7 @@ def linspace(
     wanted = as_dtype(dtype, common)
     if wanted.kind in "iu":
         points = np.floor(points)
-    result = moveaxis(points.astype(wanted), 0, normalize_axis(axis, points.ndim))
-    result = new_array(result.value)
+    result = moveaxis(points, 0, normalize_axis(axis, points.ndim)).astype(wanted, copy=False)
     return (result, step) if retstep else result
 
 
@@ -66,8 +66,9 @@ def _is_whole(x: Any) -> bool:
     return isinstance(x, SymbolicSize) or type(x) is int
 
 
-def _as_arrays(values: list[Value], dtype: DType) -> list[Any]:
-    return [new_array(convert(value, dtype)) for value in values]
+def _as_arrays(given: Sequence[Any], values: Sequence[Value], dtype: DType) -> list[Any]:
+    """What was given as arrays of a dtype, in the same memory order."""
+    return [copied(convert(value, dtype), x, "K") for x, value in zip(given, values, strict=True)]
 
 
 @implements(np.logspace)
@@ -90,8 +91,8 @@ def logspace(
             for x in (start, stop, base)
         )
         base = np.expand_dims(base, axis)
-    powers = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
-    return new_array(powers.value if dtype is None else convert(powers.value, as_dtype(dtype)))
+    powers: Any = np.power(base, linspace(start, stop, num, endpoint, axis=axis))
+    return powers if dtype is None else powers.astype(as_dtype(dtype))  # type: ignore[no-any-return]
 
 
 @implements(np.geomspace)
@@ -105,7 +106,7 @@ def geomspace(
         known = as_array(end).concrete()
         if known is not None and (known == 0).any():
             raise ArgumentValueError("a geometric sequence cannot include zero")
-    first, last = _as_arrays(ends, common)
+    first, last = _as_arrays((start, stop), ends, common)
     direction = np.sign(first)
     first, last = first / direction, last / direction
     count = as_size(num)
@@ -114,8 +115,9 @@ def geomspace(
         points[0] = first
         if count > 1 and endpoint:
             points[-1] = last
-    result = moveaxis(points * direction, 0, normalize_axis(axis, points.ndim))
-    return new_array(convert(result.value, as_dtype(dtype, common)))
+    points *= direction
+    result = moveaxis(points, 0, normalize_axis(axis, points.ndim))
+    return result.astype(as_dtype(dtype, common), copy=False)  # type: ignore[no-any-return]
 
 
 @implements(np.meshgrid)
@@ -215,8 +217,8 @@ class Rows:
             axis, ndim, at = self._directive(items.pop(0))
         parts = [_row_part(item) for item in items]
         common = np.result_type(*[given for given, _ in parts])
-        values = [convert(_row_shape(value, ndim, at), common) for _, value in parts]
-        return new_array(concatenate(values, normalize_axis(axis, values[0].ndim)))
+        rows: list[Any] = [_row_shape(array, ndim, at) for _, array in parts]
+        return np.concatenate(rows, axis, dtype=common, casting="unsafe")  # type: ignore[return-value]
 
     def _directive(self, text: str) -> tuple[int, int, int]:
         """``"axis"``, ``"axis,ndim"`` or ``"axis,ndim,at"``, where new axes go so that old ones start at `at`."""
@@ -228,24 +230,24 @@ class Rows:
         return (*numbers, *(axis, ndim, at)[len(numbers) :])[:3]  # type: ignore[return-value]
 
 
-def _row_part(item: Any) -> tuple[Any, Value]:
-    """What takes part in the promotion, and the value."""
+def _row_part(item: Any) -> tuple[Any, TracedArray]:
+    """What takes part in the promotion, and the array."""
     if isinstance(item, slice):
-        value: Value = _points(item).value if _has_size(item) else constant(np.r_[item])
-        return value.dtype, value
-    value = as_value(item)
-    return weak_or_dtype(item, value), value
+        array = _points(item) if _has_size(item) else constants_of(np.r_[item])
+        return array.dtype, array
+    array = as_array(item)
+    return weak_or_dtype(item, array.value), array
 
 
-def _row_shape(value: Value, ndim: int, at: int) -> Value:
+def _row_shape(array: TracedArray, ndim: int, at: int) -> TracedArray:
     """With at least `ndim` axes; the old ones start at axis `at` (negative: counted so that −1 puts them last)."""
-    new = ndim - value.ndim
+    new = ndim - array.ndim
     if new <= 0:
-        return value
-    if value.ndim == 0:
-        return reshape_value(value, (1,) * ndim)
+        return array
+    if array.ndim == 0:
+        return reshape_array(array, (1,) * ndim)
     start = at if at >= 0 else new + at + 1
-    return reshape_value(value, (*(1,) * start, *value.shape, *(1,) * (new - start)))
+    return reshape_array(array, (*(1,) * start, *array.shape, *(1,) * (new - start)))
 
 
 _OPEN = np.ogrid

@@ -20,6 +20,7 @@ from ..memory_layout import (
     elementwise_order,
     joined_order,
     joint_questions,
+    layout_of_stacks,
     row_major,
 )
 from ..symbolic_size import same_shape
@@ -118,6 +119,12 @@ def reduced(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> 
     return reduced_layout(first, axes, shape)
 
 
+def traced(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """The axes beside those of the diagonals that are summed."""
+    axes = [normalize_axis(named.get(f"axis{i}", i - 1), len(operands[0].shape)) for i in (1, 2)]
+    return reduced_layout(operands[0], axes, shape)
+
+
 def reduced_layout(source: Layout, axes: Sequence[int], shape: Shape) -> Layout | None:
     """The layout of a reduction over `axes`, which are gone in the `shape` of the result or have length 1."""
     if len(shape) < 2:
@@ -162,11 +169,6 @@ def stacked(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> 
     return joined(named, [with_new_axis(layout, axis) for layout in operands], shape)
 
 
-def c_order(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """C order, where our definition is made of functions that would have another."""
-    return None
-
-
 def with_new_axis(layout: Layout, axis: int) -> Layout:
     """The layout of ``np.expand_dims(x, axis)``."""
     shape = (*layout.shape[:axis], 1, *layout.shape[axis:])
@@ -175,8 +177,8 @@ def with_new_axis(layout: Layout, axis: int) -> Layout:
 
 
 def of_stacks(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """A function of matrices: the axes of stacks as a ufunc has them, then those of matrices in C order."""
-    return elementwise_layout(shape, [layout.front(len(layout.shape) - 2, 2) for layout in operands])
+    """A function of stacks of matrices."""
+    return layout_of_stacks(shape, operands)
 
 
 def scaled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -225,18 +227,24 @@ _orders(
 _orders(
     reduced,
     """
-    sum prod max min any all mean var std ptp count_nonzero average median
+    sum prod max min any all mean var std ptp count_nonzero median
     nansum nanprod nanmax nanmin nanmean nanvar nanstd nanmedian linalg.norm trapezoid
     """,
 )
+_orders(traced, "trace")
 _orders(same_as_copy, "sort partition sort_complex")
 _orders(column_major_if_first, "pad insert delete packbits unpackbits")
 _orders(masked_triangle, "tril triu")
-_orders(joined, "concatenate block")
-_orders(c_order, "cross")
+_orders(joined, "concatenate")
 _orders(stacked, "stack")
 _orders(rolled, "roll")
 _orders(as_indexed, "take_along_axis")
 _orders(elementwise_of_complex, "iscomplex")
 _orders(scaled, "dot")
-_orders(of_stacks, "linalg.inv linalg.solve linalg.cholesky linalg.pinv")
+_orders(
+    of_stacks,
+    """
+    linalg.inv linalg.solve linalg.cholesky linalg.pinv linalg.det linalg.slogdet linalg.eig linalg.eigvals
+    linalg.eigh linalg.eigvalsh
+    """,
+)

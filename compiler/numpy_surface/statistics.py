@@ -23,6 +23,7 @@ from ..functions import (
 )
 from ..ir import Value
 from ..symbolic_size import maximum as maximum_size
+from ..symbolic_size import same_shape
 from ..traced_array import TracedArray, as_value, wrap
 from .axes import normalize_axes
 from .reductions import (
@@ -199,7 +200,10 @@ def average(
 def _returned(result: Any, total: Any, returned: bool) -> Any:
     if not returned:
         return result
-    return result, np.broadcast_to(as_array(total).astype(result.dtype), result.shape)
+    count = as_array(total).astype(result.dtype, copy=False)
+    if same_shape(count.shape, result.shape):
+        return result, count
+    return result, np.broadcast_to(count, result.shape).copy()
 
 
 def matching_weights(x: TracedArray, weights: TracedArray, axis: Any) -> Any:

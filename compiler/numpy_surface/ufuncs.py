@@ -140,7 +140,10 @@ def compared(op: str, x: Value, y: Value) -> Value:
 
 def as_array(x: Any) -> TracedArray:
     """Anything array-like as a traced array."""
-    return x if is_traced(x) else wrap(as_value(x))
+    if is_traced(x):
+        return x  # type: ignore[no-any-return]
+    is_row_major = not is_numpy_array(x) or x.flags.c_contiguous
+    return wrap(as_value(x), layout=None if is_row_major else layout_of(x))
 
 
 def resolve(
