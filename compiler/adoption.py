@@ -18,6 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 from .dtypes import Array
 from .functions import constant
 from .indexing import Gather
+from .memory_layout import LayoutQuestion
 from .storage import Reshape
 from .traced_array import TracedArray, array_on, is_numpy_array
 from .tracing import Trace, is_library, require_trace
@@ -47,6 +48,10 @@ def adopt(array: Array) -> TracedArray:
 
 def _whole(trace: Trace, array: Array) -> TracedArray:
     storage = trace.storage_of_array(array)
+    if storage.argument is None:
+        flags = array.flags
+        name = "an array that the function closes over"
+        storage.argument = LayoutQuestion(name, owndata=flags.owndata, writeable=flags.writeable)
     return array_on(storage, storage.value.type)
 
 

@@ -24,7 +24,7 @@ from .functions import (
 from .index_checks import check_index
 from .interval_behind import interval_behind
 from .ir import Constant, Shape, Value
-from .memory_layout import Layout, dense, elementwise_order
+from .memory_layout import Layout, copied_order, dense
 from .range_behind import range_behind
 from .storage import Flip, Reshape, Slice, Storage, View
 from .symbolic_size import (
@@ -79,7 +79,7 @@ class Gather:
         count = self.index_ndim()
         if not count or (of.is_row_major and not of.questions and self.place == 0):
             return None
-        rest = [axis for axis in elementwise_order(len(of.shape), [of]) if axis not in self.axes]
+        rest = [axis for axis in copied_order(of, "K") if axis not in self.axes]
         kept = sorted(rest)
         behind = self._order(len(shape))
         order = (*range(count), *(count + kept.index(axis) for axis in rest))
@@ -415,7 +415,7 @@ class MaskedPart:
 
 def masked_part(shape: Shape, index: Sequence[Any], update: Value) -> MaskedPart | None:
     """What ``x[index] = update`` writes to, if one mask is the only array of the index and `update` fits every row."""
-    arrays = [i for i in index if isinstance(i, Value) and i.ndim]
+    arrays = [i for i in index if isinstance(i, Value) and (i.ndim or i.dtype.kind == "b")]
     if len(arrays) != 1 or arrays[0].dtype.kind != "b":
         return None
     (mask,) = arrays

@@ -19,15 +19,20 @@ Order: TypeAlias = tuple[int, ...]
 class LayoutQuestion:
     """Records how much a program asked about the layout of one argument, and so what later calls must share with it."""
 
-    __slots__ = ("asked_flags", "asked_order", "asked_strides", "owndata", "writeable")
+    __slots__ = (
+        "asked_order", "asked_owndata", "asked_strides", "asked_writeable", "name", "owndata", "writeable",
+    )  # fmt: skip
 
-    def __init__(self, *, owndata: bool = True, writeable: bool = True) -> None:
+    def __init__(self, name: str = "", *, owndata: bool = True, writeable: bool = True) -> None:
+        self.name = name
+        """How errors call the argument."""
         self.owndata = owndata
         """The argument is no view of another array."""
         self.writeable = writeable
         """It may be written to."""
-        self.asked_flags = False
-        """The program depends on these two."""
+        self.asked_owndata = False
+        self.asked_writeable = False
+        """The program depends on these."""
         self.asked_order = False
         """The program depends on the order of the axes."""
         self.asked_strides = False
@@ -163,6 +168,8 @@ class MemoryOrder:
     axes: Order
     strides: Strides = None
     """In elements, where there are gaps between these; None where they follow each other."""
+    repeated: Order = ()
+    """The axes along which a broadcast array repeats itself: ufuncs ignore their order, and copies put them last."""
 
     def layout(self, shape: Shape, questions: frozenset[LayoutQuestion]) -> Layout:
         """The layout of an array of this shape."""
@@ -184,8 +191,9 @@ def memory_order(array: Array) -> MemoryOrder | None:
     layout = layout_of(array)
     if layout.is_dense:
         return MemoryOrder(layout.order())
-    pairs = zip(array.shape, element_strides(array), strict=True)
-    return MemoryOrder(layout.order(), tuple(0 if dim == 1 else stride for dim, stride in pairs))
+    pairs = list(zip(array.shape, element_strides(array), strict=True))
+    repeated = tuple(axis for axis, (dim, stride) in enumerate(pairs) if dim > 1 and stride == 0)
+    return MemoryOrder(layout.order(), tuple(0 if dim == 1 else stride for dim, stride in pairs), repeated)
 
 
 def element_strides(array: Array) -> tuple[int, ...]:
@@ -241,7 +249,12 @@ def joined_order(ndim: int, operands: Sequence[Layout]) -> Order:
 
 
 def magnitudes(layout: Layout) -> list[int]:
-    """Numbers that are larger the larger the strides of an axis are; 0 where these are 0, or not regular."""
+    """Numbers that are larger the larger the strides of an axis are; 0 where these are 0, or not regular.
+
+    NumPy's strides of an array without elements are 0.
+    """
+    if any(type(dim) is int and dim == 0 for dim in layout.shape):
+        return [0] * len(layout.shape)
     order = layout.known_axes
     if order is not None:
         return [len(order) - order.index(axis) for axis in range(len(order))]

@@ -15,6 +15,7 @@ from .errors import (
     ConcretizationError,
     ImmutableScalarError,
     IndexTypeError,
+    ReadOnlyError,
     ShapeError,
     TracemillError,
     UndecidedDimError,
@@ -29,7 +30,7 @@ from .nesting import MOST_AXES, named, refuse_deep, shown
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .outside import Outside
 from .sizes_of_values import comparison_behind, ratio_behind, rounded_quotient, size_behind
-from .storage import Broadcast, ImaginaryPart, ReadOnly, RealPart, Storage, Transpose, View, Windows
+from .storage import Bits, Broadcast, ImaginaryPart, ReadOnly, RealPart, Storage, Transpose, View, Windows
 from .subscripts import subscript_at_work
 from .symbolic_size import SymbolicFact, SymbolicSize
 from .trace import bind
@@ -97,6 +98,14 @@ class TracedArray:
         """Replace the elements: through all views down to the memory that they share."""
         if self.is_scalar:
             raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
+        argument = self._storage.argument
+        if argument is not None:
+            argument.asked_writeable = True
+            if not argument.writeable:
+                raise ReadOnlyError(
+                    f"{argument.name} is read-only, and is written to: pass a copy, or write to x.copy()",
+                    user_location(),
+                )
         storage = self._trace.shadow(self._storage)
         bases = [storage.value]
         for view in self._views:
@@ -107,7 +116,8 @@ class TracedArray:
         storage.write(new)
 
     def through(self, *views: View, is_scalar: bool = False) -> "TracedArray":
-        """An array that shares this one's memory, seen through `views`."""
+        """An array that shares this one's memory, seen through `views`. Without any it is still a view, as ``x[:]``."""
+        views = views or (Bits(self.dtype),)
         value = self.value
         for step in views:
             value = step.read(value)
@@ -179,7 +189,7 @@ class TracedArray:
         owndata, writeable = not self._views, not (self.is_scalar or is_read_only)
         argument = self._storage.argument
         if argument is not None:
-            argument.asked_flags = True
+            argument.asked_owndata = argument.asked_writeable = True
             owndata, writeable = owndata and argument.owndata, writeable and argument.writeable
         return Flags(self.layout, owndata=owndata, writeable=writeable)
 
@@ -279,9 +289,11 @@ class TracedArray:
         value = self.value
         for step in views:
             value = step.read(value)
-        return wrap(
+        copy = wrap(
             value, is_scalar=selection.is_element, layout=self._layout_of_copy(selection, value.shape)
         )
+        is_transposed = selection.gather is not None and selection.gather.place > 0
+        return copy.through() if is_transposed else copy
 
     def _layout_of_copy(self, selection: Selection, shape: Shape) -> Layout | None:
         """Where NumPy puts what integer arrays select: the axes of the arrays first, the others as they lie."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..compiler.dtypes import Array
 from ..compiler.memory_layout import MemoryOrder, Order, memory_order
@@ -19,26 +20,34 @@ class LayoutGuard:
     """Its number among the inputs of the program."""
     path: str
     memory: MemoryOrder
+    asks_order: bool
+    """The program depends on the order of axes."""
     asks_strides: bool
     """The program depends on where views become copies, rather than on the order of axes alone."""
-    flags: tuple[bool, bool] | None = None
-    """Whether it owned its data and could be written to, if the program asked for that."""
+    owndata: bool | None = None
+    """Whether the argument owned its data, if the program asked for that."""
+    writeable: bool | None = None
+    """Whether it could be written to, if the program asked for that, or wrote to it."""
 
     def holds(self, spec: ArraySpec) -> bool:
         """Whether an argument of this type fits."""
-        if self.flags is not None and self.flags != (spec.owndata, spec.writeable):
-            return False
-        return self._lies_like(spec.memory)
+        return self._has_flags(spec) and self._lies_like(spec.memory)
 
     def fits(self, array: Array) -> bool:
         """Whether an array of the same dtype and number of axes fits."""
-        if self.flags is not None and self.flags != (array.flags.owndata, array.flags.writeable):
-            return False
-        return self._lies_like(memory_order(array))
+        return self._has_flags(array.flags) and self._lies_like(memory_order(array))
+
+    def _has_flags(self, found: Any) -> bool:
+        """Whether the flags that count are the same in an array's flags, or in its type."""
+        return self.owndata in (None, found.owndata) and self.writeable in (None, found.writeable)
 
     def _lies_like(self, memory: MemoryOrder | None) -> bool:
+        if not (self.asks_order or self.asks_strides):
+            return True
         found = memory or _row_major(len(self.memory.axes))
-        return found == self.memory if self.asks_strides else found.axes == self.memory.axes
+        if self.asks_strides:
+            return found == self.memory
+        return (found.axes, found.repeated) == (self.memory.axes, self.memory.repeated)
 
     @property
     def entering(self) -> Order | None:
@@ -48,7 +57,7 @@ class LayoutGuard:
     @property
     def is_row_major(self) -> bool:
         """Whether every array in C order fits."""
-        return self.flags is None and self._lies_like(None)
+        return self.owndata is None and self.writeable is None and self._lies_like(None)
 
     def __str__(self) -> str:
         return f"{self.path} is {self.memory}"
@@ -76,10 +85,13 @@ def layout_guards(signature: Signature, entering: "Sequence[Argument | Static]")
         memory = spec.memory or _row_major(len(spec.shape))
         for question in argument.layout.questions:
             asks_order = question.asked_order and len(spec.shape) > 1
-            if question.asked_strides or question.asked_flags or asks_order:
-                flags = (spec.owndata, spec.writeable) if question.asked_flags else None
-                path = signature.paths[number]
-                guards.append(LayoutGuard(number, place, path, memory, question.asked_strides, flags))
+            owndata = spec.owndata if question.asked_owndata else None
+            writeable = spec.writeable if question.asked_writeable else None
+            if question.asked_strides or asks_order or owndata is not None or writeable is not None:
+                path, asks_strides = signature.paths[number], question.asked_strides
+                guards.append(
+                    LayoutGuard(number, place, path, memory, asks_order, asks_strides, owndata, writeable)
+                )
     return tuple(guards)
 
 

@@ -307,7 +307,7 @@ def arguments_for(signature: Signature) -> list["Argument | Static"]:
     entering: list[Argument | Static] = []
     for spec, path in zip(signature.specs, signature.paths, strict=True):
         if isinstance(spec, ArraySpec):
-            question = LayoutQuestion(owndata=spec.owndata, writeable=spec.writeable)
+            question = LayoutQuestion(path, owndata=spec.owndata, writeable=spec.writeable)
             questions, memory = frozenset((question,)), spec.memory
             layout = (
                 row_major(spec.shape, questions) if memory is None else memory.layout(spec.shape, questions)

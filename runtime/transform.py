@@ -68,7 +68,7 @@ def as_argument(leaf: Any, name: str, *, known: bool, shared: bool = True) -> Ar
     scalar = leaf.is_scalar if is_traced(leaf) else not isinstance(leaf, np.ndarray)
     identity = id(leaf) if shared and is_array(leaf) else None
     value = known_value(leaf) if known else None
-    layout, flags = _layout(leaf), _flags(leaf)
+    layout, flags = _layout(leaf), _flags(leaf, name)
     return Argument(leaf_type(leaf, name), name, weak_type(leaf), scalar, value, identity, layout, flags)
 
 
@@ -79,9 +79,9 @@ def _layout(leaf: Any) -> Layout | None:
     return layout_of(leaf) if is_numpy_array(leaf) else None
 
 
-def _flags(leaf: Any) -> LayoutQuestion | None:
+def _flags(leaf: Any, name: str) -> LayoutQuestion | None:
     if is_numpy_array(leaf):
-        return LayoutQuestion(owndata=leaf.flags.owndata, writeable=leaf.flags.writeable)
+        return LayoutQuestion(name, owndata=leaf.flags.owndata, writeable=leaf.flags.writeable)
     return leaf._storage.argument if is_traced(leaf) and not leaf._views else None
 
 

@@ -55,7 +55,7 @@ def check_order(order: Any, allowed: str = "CFAK") -> str:
 
 def copied(value: Value, array: Any, order: Any) -> TracedArray:
     """A new array that holds `value`, in the memory order that ``np.array(array, order=order)`` has."""
-    layout = array.layout if is_traced(array) else layout_of(array) if is_numpy_array(array) else None
+    layout = _layout_in_memory(array)
     if layout is None or len(layout.shape) != value.ndim:
         return new_array(value, range(value.ndim)[::-1] if order == "F" else None)
     if layout.is_row_major and not layout.questions and order != "F":
@@ -83,8 +83,8 @@ def _filled(name: str, fill: int) -> None:
         a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **options: Any
     ) -> Any:
         type = as_value(a).type
-        chosen = type.shape if shape is None else as_shape(shape)
-        return copied(full(chosen, fill, as_dtype(dtype, type.dtype)), a, check_order(order))
+        filled = full(type.shape if shape is None else as_shape(shape), fill, as_dtype(dtype, type.dtype))
+        return copied(filled, a, _order_like(a, check_order(order), shape))
 
     intercepts(name)(constructor)
     implements(getattr(np, name))(constructor)
@@ -111,7 +111,22 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
     type = as_value(a).type
     chosen = type.shape if shape is None else as_shape(shape)
     filled = broadcast_to(_fill(fill_value, as_dtype(dtype, type.dtype)), chosen)
-    return copied(filled, a, check_order(order))
+    return copied(filled, a, _order_like(a, check_order(order), shape))
+
+
+def _order_like(a: Any, order: str, shape: Any) -> str:
+    """The order of an array like `a`. In another shape, axes of length 1 in `a` count, too, if it is contiguous."""
+    if shape is None or order != "K":
+        return order
+    layout = _layout_in_memory(a)
+    if layout is None:
+        return order
+    return next((letter for letter in "CF" if layout.is_contiguous(letter)), order)
+
+
+def _layout_in_memory(a: Any) -> Layout | None:
+    """The layout of an array; None of what only becomes one."""
+    return a.layout if is_traced(a) else layout_of(a) if is_numpy_array(a) else None
 
 
 def _fill(fill: Any, dtype: DType | None) -> Value:

@@ -82,7 +82,13 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
     with nullcontext() if mode == "raise" else unchecked():
         found: TracedArray = array[(*(slice(None),) * place, wrap(index))]
     result = found if found.ndim == 0 else new_array(found.value)
-    return result if out is None else write_out(out, result)
+    if out is None:
+        return result
+    if not np.can_cast(target_of(out).dtype, result.dtype):
+        raise DTypeError(
+            f"take: cannot cast out= from {target_of(out).dtype} to {result.dtype}, as NumPy does first"
+        )
+    return write_out(out, result, casting="unsafe")
 
 
 def _along_axis(shape: Shape, indices: Any, axis: int) -> tuple[Any, ...]:

@@ -94,7 +94,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     """Numbers in place of NaN and infinities; in place of them in `x` itself without ``copy``."""
     array: Any = as_array(x)
     if not is_inexact(array.dtype):
-        return array if not copy else wrap(array.value)[()]
+        return wrap(array.value)[()] if copy else array[()]
     parts = (array.real, array.imag) if is_complex(array.dtype) else (array,)
     done = [_without_infinities(part, nan, posinf, neginf) for part in parts]
     result = wrap(make_complex(*[part.value for part in done])) if is_complex(array.dtype) else done[0]

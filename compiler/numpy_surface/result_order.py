@@ -23,7 +23,6 @@ from ..memory_layout import (
     layout_of_stacks,
     row_major,
 )
-from ..symbolic_size import same_shape
 from ..traced_array import as_value, is_numpy_array, is_traced, wrap
 from .axes import normalize_axis
 from .reductions import some_axes
@@ -137,6 +136,30 @@ def reduced_layout(source: Layout, axes: Sequence[int], shape: Shape) -> Layout 
     return dense(shape, order, source.questions)
 
 
+def reduced_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As `reduced` of a copy, in which the axes along which a broadcast array repeats itself come last."""
+    first = operands[0]
+    return reduced(named, [dense(first.shape, copied_order(first, "K"), first.questions)], shape)
+
+
+def counted(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """NumPy makes a copy in bool."""
+    rule = reduced if as_value(named["a"]).dtype.kind == "b" else reduced_copy
+    return rule(named, operands, shape)
+
+
+def reduced_without_nan(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """NumPy makes a copy in which it replaces NaN."""
+    rule = reduced_copy if as_value(named["a"]).dtype.kind in "fc" else reduced
+    return rule(named, operands, shape)
+
+
+def cumulated_without_nan(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """The same for cumulative sums and products."""
+    rule = same_as_copy if as_value(named["a"]).dtype.kind in "fc" else like_first
+    return rule(named, operands, shape)
+
+
 def _without(order: Order, axes: Sequence[int]) -> Order:
     """The order of the axes that are left, by their new numbers."""
     left = [axis for axis in order if axis not in axes]
@@ -182,10 +205,14 @@ def of_stacks(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -
 
 
 def scaled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """C order, but for a product with a number in dtypes for which BLAS has none, which is elementwise."""
+    """C order, but for a product with a number which BLAS does not make, and which is elementwise."""
     is_scaled = np.ndim(named["a"]) == 0 or np.ndim(named["b"]) == 0
-    in_blas = np.result_type(as_value(named["a"]).dtype, as_value(named["b"]).dtype).char in "fdFD"
-    return elementwise_layout(shape, operands) if is_scaled and not in_blas else None
+    dtype = np.result_type(as_value(named["a"]).dtype, as_value(named["b"]).dtype)
+    in_blas = dtype.char in "fdFD" and len(shape) <= 2
+    if not is_scaled or in_blas:
+        return None
+    given = as_value(named["a" if np.ndim(named["a"]) else "b"]).dtype
+    return (elementwise if given == dtype else same_as_copy)(named, operands, shape)
 
 
 def as_indexed(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -198,41 +225,57 @@ def elementwise_of_complex(named: dict[str, Any], operands: Sequence[Layout], sh
     return elementwise_layout(shape, operands) if as_value(named["x"]).dtype.kind == "c" else None
 
 
+def rounded(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As a copy of complex numbers, and of integers, which stay as they are; to an integer, as a ufunc."""
+    dtype, decimals = as_value(named["a"]).dtype, named.get("decimals", 0)
+    if dtype.kind == "c" or (dtype.kind in "iu" and decimals >= 0):
+        return same_as_copy(named, operands, shape)
+    return (column_major_if_first if decimals else elementwise)(named, operands, shape)
+
+
 def rolled(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """A copy in the same order; without an axis the array is flattened first."""
-    return None if named.get("axis") is None else elementwise_layout(shape, operands[:1])
+    return None if named.get("axis") is None else same_as_copy(named, operands, shape)
 
 
 def same_as_copy(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
-    """As a copy of the first array, if the shape stays."""
+    """As a copy of the first array, if the number of axes stays."""
     first = operands[0]
-    return dense(shape, copied_order(first, "K"), first.questions) if same_shape(shape, first.shape) else None
+    return dense(shape, copied_order(first, "K"), first.questions) if len(shape) == len(first.shape) else None
 
 
+_orders(rounded, "round around")
 _orders(
     elementwise,
     """
-    where clip round around isclose nan_to_num angle sinc i0 unwrap fix real_if_close
-    isneginf isposinf isreal piecewise polyval
+    where clip isclose angle sinc i0 fix real_if_close isneginf isposinf isreal polyval
     """,
 )
 _orders(
     like_first,
     """
-    cumsum cumprod nancumsum nancumprod cumulative_sum cumulative_prod diff gradient
-    fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.rfft2
-    fft.irfft2 fft.rfftn fft.irfftn fft.fftshift fft.ifftshift
+    cumsum cumprod cumulative_sum cumulative_prod diff
     """,
 )
 _orders(
     reduced,
     """
-    sum prod max min any all mean var std ptp count_nonzero median
-    nansum nanprod nanmax nanmin nanmean nanvar nanstd nanmedian linalg.norm trapezoid
+    sum prod max min any all mean var std ptp nanmax nanmin nanmedian linalg.norm trapezoid
     """,
 )
+_orders(reduced_copy, "median")
+_orders(counted, "count_nonzero")
+_orders(reduced_without_nan, "nansum nanprod nanmean nanvar nanstd")
+_orders(cumulated_without_nan, "nancumsum nancumprod")
 _orders(traced, "trace")
-_orders(same_as_copy, "sort partition sort_complex")
+_orders(
+    same_as_copy,
+    """
+    sort partition sort_complex nan_to_num unwrap piecewise gradient
+    fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.fftn fft.ifftn fft.rfft2
+    fft.irfft2 fft.rfftn fft.irfftn fft.fftshift fft.ifftshift
+    """,
+)
 _orders(column_major_if_first, "pad insert delete packbits unpackbits")
 _orders(masked_triangle, "tril triu")
 _orders(joined, "concatenate")

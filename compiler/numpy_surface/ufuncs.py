@@ -9,13 +9,13 @@ import numpy as np
 from ..adoption import adopt
 from ..dtypes import BOOL, DType, is_supported
 from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
-from ..functions import broadcast_to, convert, full, where
+from ..functions import broadcast_to, convert, full, reshape, where
 from ..ir import Shape, Value
 from ..memory_layout import Layout, dense, elementwise_layout, layout_of
 from ..nesting import shown
 from ..op import all_ops
 from ..outside import Outside
-from ..symbolic_size import SymbolicSize, joint_shape
+from ..symbolic_size import SymbolicSize, is_known, joint_shape
 from ..trace import bind
 from ..traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced, wrap
 from ..tracing import require_trace
@@ -79,9 +79,12 @@ def apply(
     else:
         result = wrap(_one_op(ufunc, operands))
     results: tuple[Any, ...] = result if ufunc.nout > 1 else (result,)
-    layouts = (
-        layouts_of(inputs) if ufunc.signature is None else _layouts_of_stacks(ufunc, inputs, gufunc_options)
-    )
+    if ufunc.signature is not None and "?" in ufunc.signature and outs[0] is not None:
+        results = (_without_leading_axes(as_array(result), target_of(outs[0]).ndim),)
+    if ufunc.signature is None or order in ("A", "a"):
+        layouts = layouts_of(inputs)
+    else:
+        layouts = _layouts_of_stacks(ufunc, inputs, gufunc_options)
     done = tuple(
         _delivered(as_array(r).value, d, o, where, casting, layouts, order)
         for r, d, o in zip(results, dtypes[ufunc.nin :], outs, strict=True)
@@ -262,8 +265,7 @@ def ufunc_layout(shape: Shape, operands: Sequence[Layout], order: str) -> Layout
     if order in ("K", "k"):
         return elementwise_layout(shape, operands)
     if order in ("A", "a"):
-        is_column_major = bool(operands) and all(x.is_contiguous("F") for x in operands)
-        order = "F" if is_column_major and not all(x.is_contiguous("C") for x in operands) else "C"
+        order = "F" if operands and all(x.is_contiguous("F") for x in operands) else "C"
     return dense(shape, tuple(range(len(shape)))[:: -1 if order in ("F", "f") else 1])
 
 
@@ -359,6 +361,14 @@ def _generalized(
     if keepdims:
         return np.moveaxis(np.expand_dims(result, -1), -1, axes[-1][0])
     return np.moveaxis(result, tuple(range(-outer, 0)), axes[-1]) if outer else result
+
+
+def _without_leading_axes(result: TracedArray, ndim: int) -> TracedArray:
+    """The result as `out=` of `ndim` axes takes it, which may lack axes of length 1 in front."""
+    value = result.value
+    while value.ndim > ndim and is_known(value.shape[0] == 1):
+        value = reshape(value, value.shape[1:])
+    return wrap(value)
 
 
 def _core_axes(signature: str) -> tuple[list[int], int]:
