@@ -53,7 +53,7 @@ def _dot(call: Call, scope: Scope, target: str | None) -> list[str]:
     batch = left.dims(left.batch)
     if not batch and len(left.contract) == 1 and len(left.free) <= 1 and len(right.free) <= 1:
         return _plain(call, scope, left, right, target)
-    if is_known(math.prod(left.dims(left.contract)) == 1):
+    if not returns_rows(call):
         return _outer(call, scope, left, right, target)
     rows, columns = math.prod(left.dims(left.free)), math.prod(right.dims(right.free))
     function = "np.matmul" if batch else "np.dot"
@@ -69,6 +69,14 @@ def _dot(call: Call, scope: Scope, target: str | None) -> list[str]:
         *assigned(name, function, [*arguments, f"out={reshaped(target, flat, scope)}"]),
         f"    {name} = {target}",
     ]
+
+
+def returns_rows(call: Call) -> bool:
+    """Whether `np.dot` or `np.matmul` makes the result of a call: row-major, in whatever order its operands lie."""
+    if call.op != "dot" or call.outputs[0].dtype.name == "bfloat16":
+        return False
+    contracted = [call.inputs[0].shape[axis] for axis in call.params["contract_x"]]
+    return not is_known(math.prod(contracted) == 1)
 
 
 def _plain(call: Call, scope: Scope, left: Side, right: Side, target: str | None) -> list[str]:

@@ -12,6 +12,7 @@ from ...symbolic_size import SymbolicSize, typical
 from ...text import location_text
 from ..c.function import CFunction
 from ..python_text import Names, bare_tuple, wrapped
+from .contraction import returns_rows
 from .form import AS_MEANING, LARGE, OPAQUE, RESERVED, Module, Nested, Scope, form_of, writing
 from .named_sizes import sizes_used
 from .planes import has_short_rows, wants_planes
@@ -133,7 +134,7 @@ class Function:
     lines: list[str] = field(default_factory=list[str])
     returned: list[str] = field(default_factory=list[str])
     in_order: set[str] = field(default_factory=set[str])
-    """The names of arrays whose elements lie in order: C functions have written them."""
+    """The names of arrays known to be row-major."""
     may_warn: bool = False
     """A statement computes with NumPy, which may warn of floating-point errors."""
 
@@ -202,7 +203,10 @@ class Function:
             return self._c_statement(function, call, scope)
         self.may_warn |= call.op not in VIEWS
         targets = self._targets(call, scope)
-        return form_of(call).write(call, scope, targets[0] if len(targets) == 1 else None)
+        lines = form_of(call).write(call, scope, targets[0] if len(targets) == 1 else None)
+        if returns_rows(call) or any(target in self.in_order for target in targets):
+            self.in_order.update(scope.of[output] for output in call.outputs)
+        return lines
 
     def _c_statement(self, function: CFunction, call: Call, scope: Scope) -> list[str]:
         """``name = np.empty(…)`` for each result that a C function writes, and its call.
