@@ -26,7 +26,7 @@ from .interval_behind import interval_behind
 from .ir import Constant, Shape, Value
 from .memory_layout import Layout, copied_order, dense
 from .range_behind import range_behind
-from .storage import Flip, Reshape, Slice, Storage, View
+from .storage import Flip, Reshape, Slice, View
 from .symbolic_size import (
     SymbolicSize,
     greatest,
@@ -40,7 +40,7 @@ from .symbolic_size import (
     where_all,
 )
 from .trace import bind
-from .tracing import require_trace, user_location
+from .tracing import Storage, require_trace, user_location
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from .dtypes import Array, DType, dtype_name
 from .errors import ArgumentTypeError
 from .identifiers import identifier, unique_identifiers
 from .symbolic_size import SymbolicSize, is_known, same_shape
-
-if TYPE_CHECKING:
-    from .nodes import Node
 
 # A dimension: an int, or a `shapes.Dim`, which computes as one. Nothing else names the type of a size.
 Dim: TypeAlias = int
@@ -144,6 +141,34 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Node:
+    """One step of a graph in FX's vocabulary, named as in its text."""
+
+    op: str
+    """"placeholder", "constant", "call" or "output"."""
+    names: tuple[str, ...]
+    """The values that it makes: one, except for a call with several outputs or none."""
+    target: str
+    """The op of a call, the text of a constant, else the name."""
+    args: tuple[str, ...] = ()
+    """Names of the values it takes; numbers stand for themselves: ``f32(0.5)``."""
+    kwargs: Mapping[str, Param] = field(default_factory=dict[str, Param])
+    types: tuple[ArrayType, ...] = ()
+    """One per name; for the output node those of what is returned."""
+    location: Location | None = None
+
+    @property
+    def name(self) -> str:
+        """The first of `names`, or the target if it makes no value."""
+        return self.names[0] if self.names else self.target
+
+    @property
+    def type(self) -> ArrayType | tuple[ArrayType, ...]:
+        """The type if there is one, else all of them."""
+        return self.types[0] if len(self.types) == 1 else self.types
+
+
+@dataclass(frozen=True)
 class Faces:
     """How a graph shows itself: functions of files above this one, which the package hands to `Graph`."""
 
@@ -209,7 +234,7 @@ class Graph:
         return self.faces.code(self)
 
     @property
-    def nodes(self) -> "tuple[Node, ...]":
+    def nodes(self) -> tuple[Node, ...]:
         """The graph as FX shows it: placeholder, constant, call and output nodes, in order."""
         return self.faces.nodes(self)
 

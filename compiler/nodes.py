@@ -1,39 +1,10 @@
 """A graph in FX's vocabulary: nodes, their table, and a Mermaid flowchart."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
-from .ir import ArrayType, Call, Graph, Location, Param, Value
+from .ir import Call, Graph, Node, Value
 from .naming import Naming
 from .text import constant_text, location_text, param_text
-
-
-@dataclass(frozen=True)
-class Node:
-    """One step of a graph, named as in its text."""
-
-    op: str
-    """"placeholder", "constant", "call" or "output"."""
-    names: tuple[str, ...]
-    """The values that it makes: one, except for a call with several outputs or none."""
-    target: str
-    """The op of a call, the text of a constant, else the name."""
-    args: tuple[str, ...] = ()
-    """Names of the values it takes; numbers stand for themselves: ``f32(0.5)``."""
-    kwargs: Mapping[str, Param] = field(default_factory=dict[str, Param])
-    types: tuple[ArrayType, ...] = ()
-    """One per name; for the output node those of what is returned."""
-    location: Location | None = None
-
-    @property
-    def name(self) -> str:
-        """The first of `names`, or the target if it makes no value."""
-        return self.names[0] if self.names else self.target
-
-    @property
-    def type(self) -> ArrayType | tuple[ArrayType, ...]:
-        """The type if there is one, else all of them."""
-        return self.types[0] if len(self.types) == 1 else self.types
 
 
 def nodes(graph: Graph) -> tuple[Node, ...]:

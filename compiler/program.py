@@ -22,11 +22,10 @@ from .memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
 from .nesting import named, refuse_deep
 from .outside import Outside
 from .outside_array import COMPILE_OR_COPY, OutsideArray, as_seen_inside
-from .storage import Storage
 from .symbolic_size import SymbolicFact, SymbolicSize, is_symbolic_shape
 from .trace import Builder, inline, is_idle, recording
 from .traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
-from .tracing import CHECKS_BOUNDS, Known, Lane, Trace, array_type
+from .tracing import CHECKS_BOUNDS, Known, Lane, Storage, Trace, array_type
 
 PythonType: TypeAlias = type[Any]
 

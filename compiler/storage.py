@@ -1,8 +1,7 @@
-"""Views and in-place updates as SSA: arrays that share a `Storage`, whose current value a write replaces."""
+"""Views as functions of the array that they show: how to read one, how to write through it, and its layout."""
 
 from dataclasses import dataclass
-from itertools import count
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -24,47 +23,14 @@ from .functions import (
     transpose,
 )
 from .ir import Shape, Value
-from .memory_layout import Layout, LayoutQuestion, Strides, reshaped_strides
+from .memory_layout import Layout, Strides, reshaped_strides
 from .symbolic_size import is_symbolic_shape, same_shape
 from .trace import bind
-
-if TYPE_CHECKING:
-    from .tracing import Trace
 
 _READ_ONLY = "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"
 
 WRITTEN_OUT: Final = 1 << 16
 """Up to this number of entries, the positions of windows are a constant; beyond, they are computed."""
-
-_numbers = count()
-
-
-def next_number() -> int:
-    """A number between those of the memory that is there and of that to come."""
-    return next(_numbers)
-
-
-class Storage:
-    """The memory that an array and its views share. A write makes a new value and a new version."""
-
-    __slots__ = ("argument", "in_step", "layout", "number", "trace", "value", "version")
-
-    def __init__(self, trace: "Trace", value: Value, layout: Layout | None = None) -> None:
-        self.number = next_number()
-        """Larger than that of all memory that was there before."""
-        self.trace = trace
-        self.value = value
-        self.layout = layout
-        """Where NumPy would have put the elements; None if that is row-major whatever the arguments are."""
-        self.argument: LayoutQuestion | None = None
-        """What is known of the flags of the argument whose memory this is."""
-        self.version = 0
-        self.in_step = False
-        """The counter of a random generator: no value to rely on, and all examples of a batch update it together."""
-
-    def write(self, value: Value) -> None:
-        self.value = value
-        self.version += 1
 
 
 class View(Protocol):

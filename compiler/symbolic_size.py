@@ -5,7 +5,7 @@ becomes a guard of the program. `is_known`, `same_shape` and `typical` make none
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any, ClassVar
@@ -73,6 +73,16 @@ class SymbolicSize:
         """The greatest of several."""
         raise NotImplementedError
 
+    @staticmethod
+    def quotient(left: Any, right: Any) -> Any:
+        """``left // right``, without asking whether `right` is 0."""
+        raise NotImplementedError
+
+    @staticmethod
+    def remainder(left: Any, right: Any) -> Any:
+        """``left % right``, without asking whether `right` is 0."""
+        raise NotImplementedError
+
     @property
     def sizes(self) -> "tuple[SymbolicSize, ...]":
         """The named sizes that it is computed from, in the order of their names."""
@@ -110,7 +120,11 @@ class SymbolicFact:
         raise NotImplementedError
 
     def suppose(self) -> bool:
-        """Let the program be for sizes alone for which it holds, if those of the call at hand are such."""
+        """If it holds for this call, record it as a guard."""
+        raise NotImplementedError
+
+    def assumed(self, *others: "SymbolicFact") -> AbstractContextManager[None]:
+        """Within the block, what is known is known of sizes for which this and the others hold."""
         raise NotImplementedError
 
 
@@ -146,17 +160,10 @@ def is_known(fact: Any) -> bool:
     return fact.is_known if isinstance(fact, SymbolicFact) else bool(fact)
 
 
-@contextmanager
-def where_all(facts: Iterable[Any]) -> Generator[None]:
+def where_all(facts: Iterable[Any]) -> AbstractContextManager[None]:
     """Within the block, what is known is known of sizes for which these hold."""
     unknown = [fact for fact in facts if not is_known(fact)]
-    if not unknown:
-        yield
-        return
-    from .shapes.scope import supposing
-
-    with supposing(*unknown):
-        yield
+    return unknown[0].assumed(*unknown[1:]) if unknown else nullcontext()
 
 
 def is_one(size: Any) -> bool:
@@ -191,19 +198,17 @@ def highest(size: Any) -> float:
 
 def quotient(left: Any, right: Any) -> Any:
     """``left // right``, of sizes without the question whether `right` is 0: where it is, nobody needs the answer."""
-    if isinstance(left, SymbolicSize) or isinstance(right, SymbolicSize):
-        from .shapes.dim import quotient as of_sizes
-
-        return of_sizes(left, right)
+    for size in (left, right):
+        if isinstance(size, SymbolicSize):
+            return size.quotient(left, right)
     return left // right
 
 
 def remainder(left: Any, right: Any) -> Any:
     """``left % right``, of sizes without the question whether `right` is 0: where it is, nobody needs the answer."""
-    if isinstance(left, SymbolicSize) or isinstance(right, SymbolicSize):
-        from .shapes.dim import remainder as of_sizes
-
-        return of_sizes(left, right)
+    for size in (left, right):
+        if isinstance(size, SymbolicSize):
+            return size.remainder(left, right)
     return left % right
 
 

@@ -30,11 +30,11 @@ from .nesting import MOST_AXES, named, refuse_deep, shown
 from .numpy_surface.registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
 from .outside import Outside
 from .sizes_of_values import comparison_behind, ratio_behind, rounded_quotient, size_behind
-from .storage import Bits, Broadcast, ImaginaryPart, ReadOnly, RealPart, Storage, Transpose, View, Windows
+from .storage import Bits, Broadcast, ImaginaryPart, ReadOnly, RealPart, Transpose, View, Windows
 from .subscripts import subscript_at_work
 from .symbolic_size import SymbolicFact, SymbolicSize
 from .trace import bind
-from .tracing import Trace, array_type, current_trace, is_library, require_trace, user_location
+from .tracing import Storage, Trace, array_type, current_trace, is_library, require_trace, user_location
 
 PYTHON_NUMBERS = (bool, int, float, complex)
 
@@ -603,7 +603,8 @@ def array_on(
 ) -> TracedArray:
     """An array on `storage`, of the class that its trace has for them."""
     array_class = storage.trace.array_class or TracedArray
-    return array_class(storage, type, views, is_scalar=is_scalar, weak=weak)
+    array: TracedArray = array_class(storage, type, views, is_scalar=is_scalar, weak=weak)
+    return array
 
 
 def is_traced(x: Any) -> bool:
@@ -646,7 +647,8 @@ def _value_of_array(x: Array | Outside) -> Value:
     adopted = trace.outermost().adopted.get(id(getattr(x, "base", None)))
     if adopted is None or isinstance(x, Outside):
         return trace.storage_of_array(x).value
-    return adopted(x).value
+    view: TracedArray = adopted(x)
+    return view.value
 
 
 def _number_of(x: Any, dtype: DType) -> Array:

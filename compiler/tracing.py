@@ -1,4 +1,4 @@
-"""`Trace`: the recording of one call of a user's function, with what it captures and what it knows."""
+"""`Trace`: the recording of one call of a user's function; `Storage`: the memory that an array and its views share."""
 
 import functools
 import sys
@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from itertools import count
 from linecache import getline
 from os.path import dirname, join
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -17,15 +18,11 @@ from .dtypes import INT64, Array, is_supported
 from .error_state import error_state, state_in_force, strict_part
 from .errors import ArgumentValueError, DTypeError, ErrorStateError, EscapedTracerError
 from .ir import ArrayType, Call, Constant, Location, Param, Value
-from .memory_layout import Layout, layout_of
+from .memory_layout import Layout, LayoutQuestion, layout_of
 from .outside import Outside
 from .sizes import is_symbolic
-from .storage import Storage
 from .symbolic_size import SymbolicSize
 from .trace import Builder, current_builder, not_recording, run_call
-
-if TYPE_CHECKING:
-    from .traced_array import TracedArray
 
 _PACKAGE = dirname(dirname(__file__))
 OPTREE = join(dirname(dirname(np.__file__)), "optree", "")
@@ -61,6 +58,37 @@ class Lane:
     type: ClassVar[ArrayType] = ArrayType(INT64, ())
 
 
+_numbers = count()
+
+
+def next_number() -> int:
+    """A number between those of the memory that is there and of that to come."""
+    return next(_numbers)
+
+
+class Storage:
+    """The memory that an array and its views share. A write makes a new value and a new version."""
+
+    __slots__ = ("argument", "in_step", "layout", "number", "trace", "value", "version")
+
+    def __init__(self, trace: "Trace", value: Value, layout: Layout | None = None) -> None:
+        self.number = next_number()
+        """Larger than that of all memory that was there before."""
+        self.trace = trace
+        self.value = value
+        self.layout = layout
+        """Where NumPy would have put the elements; None if that is row-major whatever the arguments are."""
+        self.argument: LayoutQuestion | None = None
+        """What is known of the flags of the argument whose memory this is."""
+        self.version = 0
+        self.in_step = False
+        """The counter of a random generator: no value to rely on, and all examples of a batch update it together."""
+
+    def write(self, value: Value) -> None:
+        self.value = value
+        self.version += 1
+
+
 class Trace(Builder):
     """Records what a user's function does to its arguments.
 
@@ -68,7 +96,7 @@ class Trace(Builder):
     reference, arrays of an enclosing trace through a `Storage` of this trace that shadows theirs.
     """
 
-    array_class: "ClassVar[type[TracedArray] | None]" = None
+    array_class: ClassVar[Callable[..., Any] | None] = None
     """What the arrays of this trace are, if more than traced arrays."""
     is_open_ended: ClassVar[bool] = False
     """Whether the trace outlives every function, so that each may use its arrays."""
@@ -98,7 +126,7 @@ class Trace(Builder):
         self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
         self._contents: dict[int, tuple[int, bytes]] = {}
         """By id of a captured array: its number, and what `_content` was when it was captured."""
-        self.adopted: dict[int, Callable[[Array], TracedArray]] = {}
+        self.adopted: dict[int, Callable[[Array], Any]] = {}
         """By id of a captured array that was written to: what views of its memory are from then on."""
         self._began = len(self.outermost().captured)
         self._error_state, self._errors = error_state(), state_in_force()

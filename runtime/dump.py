@@ -19,7 +19,7 @@ from .report.report import report_html
 from .stage_times import StageTimes
 
 if TYPE_CHECKING:
-    from .lower import Lowered
+    from .lowered_program import LoweredProgram
 
 LOG = "log.json"
 _KEY_DIGITS = 12
@@ -27,7 +27,7 @@ _NAME = 60
 """Characters of a function's name in that of its folder."""
 
 
-def dump(lowered: "Lowered", times: StageTimes, place: str) -> Path | None:
+def dump(lowered: "LoweredProgram", times: StageTimes, place: str) -> Path | None:
     """Write the folder of a program, in the place of an earlier one of the same program; its path.
 
     None, and a `SettingWarning` that is said once, if it cannot be written.
@@ -53,13 +53,13 @@ def dump(lowered: "Lowered", times: StageTimes, place: str) -> Path | None:
         return None
 
 
-def folder_name(lowered: "Lowered") -> str:
+def folder_name(lowered: "LoweredProgram") -> str:
     """The function's name and a digest of what is compiled: ``loss-4f0c1a2b3c4d``."""
     digest = hashlib.sha256(f"{lowered.identity}\n{lowered.graph}".encode()).hexdigest()
     return f"{lowered.graph.name[:_NAME]}-{digest[:_KEY_DIGITS]}"
 
 
-def files_of(lowered: "Lowered", times: StageTimes) -> Iterator[tuple[str, str]]:
+def files_of(lowered: "LoweredProgram", times: StageTimes) -> Iterator[tuple[str, str]]:
     """The files by their names within the folder."""
     yield "00-traced.txt", f"# {lowered.signature}\n{lowered.graph}"
     before = lowered.graph

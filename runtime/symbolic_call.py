@@ -8,8 +8,9 @@ from types import CodeType, FrameType
 from typing import Any, Final
 
 from ..compiler.shapes.assumptions import Assumptions
+from ..compiler.shapes.dim import answering
 from ..compiler.shapes.guards import Guards
-from ..compiler.shapes.scope import Observed, answering
+from ..compiler.shapes.scope import Observed
 from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.trace import current_builder
 from ..compiler.tracing import OPTREE, is_library

@@ -15,10 +15,9 @@ from ..compiler.ir import ArrayType, Call, Constant, Location, Param, Value
 from ..compiler.memory_layout import Layout, layout_of
 from ..compiler.op import lookup
 from ..compiler.outside import Outside
-from ..compiler.storage import Storage
 from ..compiler.trace import is_watched, not_recording, recording, run_call
 from ..compiler.traced_array import is_traced
-from ..compiler.tracing import Trace, current_trace, user_location
+from ..compiler.tracing import Storage, Trace, current_trace, user_location
 from .grad_mode import is_grad_enabled
 
 

@@ -9,10 +9,10 @@ from ..compiler.dtypes import Array, dtype_name, is_inexact
 from ..compiler.errors import NotRecordedError, ShapeError, TransformTypeError
 from ..compiler.ir import ArrayType, Value
 from ..compiler.memory_layout import layout_of
-from ..compiler.storage import Storage, View
+from ..compiler.storage import View
 from ..compiler.trace import bind
 from ..compiler.traced_array import TracedArray, as_value, is_numpy_array, is_traced, located, wrap
-from ..compiler.tracing import Trace, array_type, current_trace, user_location
+from ..compiler.tracing import Storage, Trace, array_type, current_trace, user_location
 from .backward import backward
 from .stop_gradient import stop_gradient
 from .tape import (

@@ -12,7 +12,7 @@ from .stage_times import StageTimes, measured_stages
 
 if TYPE_CHECKING:
     from ..passes.fusion.report import FusedKernel, Report
-    from .lower import Lowered
+    from .lowered_program import LoweredProgram
     from .variant import Variant
 
 _NAMES = 6
@@ -22,7 +22,7 @@ _REASONS = 3
 
 
 def watched(
-    make: Callable[[], "Variant"], lower: Callable[["Variant", Sequence[SeenTransform]], "Lowered"]
+    make: Callable[[], "Variant"], lower: Callable[["Variant", Sequence[SeenTransform]], "LoweredProgram"]
 ) -> "Variant":
     """What `make` compiles; if somebody asks, that is written down, with what `lower` finds out of it."""
     folder = os.environ.get("TRACEMILL_DUMP")
@@ -44,7 +44,7 @@ def watched(
     return variant
 
 
-def _show(lowered: "Lowered", times: StageTimes, folder: str | None) -> None:
+def _show(lowered: "LoweredProgram", times: StageTimes, folder: str | None) -> None:
     log = logger("fusion")
     if log is not None:
         log.info("%s: %s", lowered.graph.name, fusion_line(lowered))
@@ -61,7 +61,7 @@ def _say_times(variant: "Variant", times: StageTimes) -> None:
         log.info("%s(%s): %s%s", variant.program.graph.name, variant.signature, times, where)
 
 
-def fusion_line(lowered: "Lowered") -> str:
+def fusion_line(lowered: "LoweredProgram") -> str:
     """What was fused, and the reasons for which most of the rest was not."""
     if lowered.backend == "numpy":
         tiled = [

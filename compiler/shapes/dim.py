@@ -4,7 +4,8 @@ import operator
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from keyword import iskeyword
@@ -69,9 +70,22 @@ class Answers(Protocol):
 
     def typical(self, dim: "Dim") -> int: ...
 
+    def adding(self, *facts: "Comparison | bool") -> "Answers": ...
+
 
 ANSWERS: ContextVar[Answers | None] = ContextVar("ANSWERS", default=None)
 """Who answers in this context; nobody but what is known of the sizes by themselves if it is None."""
+
+
+@contextmanager
+def answering(answers: Answers) -> Generator[None]:
+    """Within the block, and in this context alone, `answers` says what comparisons are."""
+    token = ANSWERS.set(answers)
+    try:
+        yield
+    finally:
+        ANSWERS.reset(token)
+
 
 _interned: WeakValueDictionary[Terms, "Dim"] = WeakValueDictionary()
 _lock = threading.Lock()
@@ -114,6 +128,16 @@ class Dim(SymbolicSize):
     def maximum(*sizes: "Extent") -> "Extent":
         """The greatest of several, which Python's ``max`` would need to know: ``Dim.maximum(N, 5)``."""
         return _extreme("max", sizes)
+
+    @staticmethod
+    def quotient(left: "Extent", right: "Extent") -> "Extent":
+        """``left // right``, without asking whether `right` is 0."""
+        return quotient(left, right)
+
+    @staticmethod
+    def remainder(left: "Extent", right: "Extent") -> "Extent":
+        """``left % right``, without asking whether `right` is 0."""
+        return remainder(left, right)
 
     @property
     def sizes(self) -> "tuple[Dim, ...]":
@@ -454,6 +478,9 @@ class Comparison(SymbolicFact):
 
     def suppose(self) -> bool:
         return (ANSWERS.get() or Dim.answers).suppose(self)
+
+    def assumed(self, *others: Any) -> AbstractContextManager[None]:
+        return answering((ANSWERS.get() or Dim.answers).adding(self, *others))
 
     @property
     def negated(self) -> "Comparison":

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import UndecidedDimError
 from .advice import instead_of
 from .assumptions import NOTHING, Assumptions, nothing
-from .dim import ANSWERS, Answers, Comparison, Dim, IsForUser, compared, of_size
+from .dim import ANSWERS, Comparison, Dim, IsForUser, compared, of_size
 from .guards import OF_KERNEL, Guard, Guards
 from .terms import Operation, Size, evaluated, nesting, sizes_in
 
@@ -58,6 +58,10 @@ class Declared:
     def assumptions(self) -> Assumptions:
         """What is known."""
         return nothing() if self._given is None else self._given
+
+    def adding(self, *facts: Comparison | bool) -> "Declared":
+        """With further facts."""
+        return Declared(self.assumptions.adding(*facts), is_for_user=self.is_for_user)
 
     def answer(self, comparison: Comparison) -> bool:
         found = self.assumptions.decide(comparison)
@@ -139,6 +143,10 @@ class Observed:
     def guards(self) -> Guards:
         """What has been assumed so far, without what follows from the rest. The own limits of dims are not among it."""
         return Guards(tuple(self._guards)).simplified()
+
+    def adding(self, *facts: Comparison | bool) -> Declared:
+        """What is known, with further facts; nothing is taken from the call any more."""
+        return Declared(self.assumptions.adding(*facts), is_for_user=self.is_for_user)
 
     def answer(self, comparison: Comparison, because: str = "") -> bool:
         found = self.assumptions.decide(comparison)
@@ -271,25 +279,6 @@ def coarse(size: int) -> int:
     """
     bits = max(size, 1).bit_length()
     return 1 << (bits - 1 | 1)
-
-
-@contextmanager
-def answering(answers: Answers) -> Generator[None]:
-    """Within the block, and in this context alone, `answers` says what comparisons are."""
-    token = ANSWERS.set(answers)
-    try:
-        yield
-    finally:
-        ANSWERS.reset(token)
-
-
-@contextmanager
-def supposing(*facts: Comparison | bool) -> Generator[None]:
-    """Within the block, and in this context alone, these hold as well. What is not known there, is an error."""
-    answers = ANSWERS.get() or Dim.answers
-    known = answers.assumptions if isinstance(answers, Declared | Observed) else nothing()
-    with answering(Declared(known.adding(*facts), is_for_user=answers.is_for_user)):
-        yield
 
 
 @contextmanager

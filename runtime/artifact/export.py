@@ -27,10 +27,10 @@ from ...compiler.program import (
     trace,
 )
 from ...compiler.shapes.assumptions import Assumptions
-from ...compiler.shapes.dim import Comparison
+from ...compiler.shapes.dim import Comparison, answering
 from ...compiler.shapes.guards import Guard, Guards
 from ...compiler.shapes.reading import Sizes, read_constraints
-from ...compiler.shapes.scope import Declared, answering
+from ...compiler.shapes.scope import Declared
 from ...passes.collect_index_checks import checks_indices
 from ..argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
 from ..build import build
@@ -50,7 +50,8 @@ from ..signature import (
 )
 from ..symbolic_call import SymbolicCall, is_for_user, line_at_work
 from ..target import target_of
-from .artifact import Artifact, Settings
+from .artifact import Artifact
+from .contents import Settings
 from .interface import Interface, StandIn, interface_document, interface_from, interface_of
 from .literal_document import literal_document
 from .lost_rules import without_rules

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import optree
@@ -42,10 +42,8 @@ from ..tape import joined
 from ..transform import is_array, overwrite, run
 from ..trees import show, structure
 from ..variant import Variant
+from .contents import Contents
 from .interface import Interface, StandIn
-
-if TYPE_CHECKING:
-    from .artifact import Artifact
 
 _VARIANTS = 32
 
@@ -65,7 +63,7 @@ class LoadedFunction(CompiledFunction):
     array([ 3., 12.])
     """
 
-    def __init__(self, artifact: "Artifact", backend: str) -> None:
+    def __init__(self, artifact: Contents, backend: str) -> None:
         if not isinstance(getattr(artifact, "interface", None), Interface):
             raise TransformTypeError(
                 f"LoadedFunction: artifact must be an Artifact, not {type(artifact).__name__}: "
@@ -133,7 +131,7 @@ class LoadedFunction(CompiledFunction):
 class _Replay(StandIn):
     """The graph as a function of Python, which can be traced: it checks its arguments and computes."""
 
-    def __init__(self, artifact: "Artifact") -> None:
+    def __init__(self, artifact: Contents) -> None:
         super().__init__(artifact.interface)
         self.artifact = artifact
         graph, most = artifact.program.graph, artifact.max_steps

@@ -21,7 +21,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,12 +30,10 @@ from ...compiler.ir import ArrayType
 from ...compiler.program import ArrayOutput
 from ...compiler.symbolic_size import SymbolicSize
 from ..signature import ArraySpec, NumberSpec
+from .contents import Contents
 from .interface import interface_document
 from .literal_document import literal_document
 from .tree_document import tree_document
-
-if TYPE_CHECKING:
-    from .artifact import Artifact
 
 FORMAT: Final = 2
 MANIFEST: Final = "manifest.json"
@@ -45,7 +43,7 @@ NUMBERS: Final[Mapping[str, type[Any]]] = {"int": int, "float": float, "complex"
 
 
 def manifest_of(
-    artifact: "Artifact", constants: Mapping[str, tuple[str, ArrayType]], members: Mapping[str, bytes]
+    artifact: Contents, constants: Mapping[str, tuple[str, ArrayType]], members: Mapping[str, bytes]
 ) -> dict[str, Any]:
     """The manifest of an artifact with these other members; `constants` says which arrays lie in which."""
     program = artifact.program

@@ -12,15 +12,17 @@ from ...compiler.ir import ArrayType, Constant, Graph, Shape, called
 from ...compiler.parse import parse
 from ...compiler.program import ArrayOutput, Program, Static, flatten_arguments
 from ...compiler.shapes.assumptions import Assumptions
+from ...compiler.shapes.dim import answering
 from ...compiler.shapes.guards import Guard, Guards
 from ...compiler.shapes.reading import Sizes, read_declarations, read_dim
-from ...compiler.shapes.scope import Declared, answering
+from ...compiler.shapes.scope import Declared
 from ...compiler.text import graph_constants
 from ..signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, arguments_for, identity_of
 from ..trees import flatten
 from .archive import WHOLE, Archive
 from .array_file import array_in, file_bytes
-from .artifact import Artifact, Settings
+from .artifact import Artifact
+from .contents import Settings
 from .damage import DamageError
 from .fields import Fields, json_document
 from .interface import Interface, check_form, interface_from

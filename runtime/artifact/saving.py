@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
 from ...compiler.errors import ArgumentValueError, ExportError
@@ -12,11 +12,9 @@ from ..output_file import write_output, write_outputs
 from ..python_export import as_python
 from ..signature import arguments_for
 from ..symbolic_call import SymbolicCall
+from .contents import Contents
 from .targets import CPU
 from .writing import bundle_bytes
-
-if TYPE_CHECKING:
-    from .artifact import Artifact
 
 BUNDLE: Final = "bundle"
 PYTHON: Final = "python"
@@ -24,7 +22,7 @@ C: Final = "c"
 EXTENSION: Final = ".tmill"
 
 
-def save_artifact(artifact: "Artifact", path: Path, format: str, *, overwrite: bool) -> Path:
+def save_artifact(artifact: Contents, path: Path, format: str, *, overwrite: bool) -> Path:
     """Write a file, or the files of a folder. Raises as `Artifact.save` does."""
     if format == BUNDLE:
         write_output(path, bundle_bytes(artifact), overwrite=overwrite)
@@ -41,7 +39,7 @@ def save_artifact(artifact: "Artifact", path: Path, format: str, *, overwrite: b
     return path
 
 
-def _python(artifact: "Artifact") -> dict[str, bytes]:
+def _python(artifact: Contents) -> dict[str, bytes]:
     signature, interface = artifact.signature, artifact.interface
     function = TracedFunction(
         artifact.program,
@@ -67,7 +65,7 @@ def _python(artifact: "Artifact") -> dict[str, bytes]:
     }
 
 
-def _c(artifact: "Artifact") -> dict[str, bytes]:
+def _c(artifact: Contents) -> dict[str, bytes]:
     interface, signature = artifact.interface, artifact.signature
     call = SymbolicCall(signature, artifact.likely_sizes) if signature.dims else None
     with call.answering() if call else nullcontext():
@@ -88,7 +86,7 @@ def _c(artifact: "Artifact") -> dict[str, bytes]:
     return {name: text.encode() for name, text in files.items()}
 
 
-SOURCES: Final[Mapping[str, Callable[["Artifact"], dict[str, bytes]]]] = {PYTHON: _python, C: _c}
+SOURCES: Final[Mapping[str, Callable[[Contents], dict[str, bytes]]]] = {PYTHON: _python, C: _c}
 """Formats that are folders of sources."""
 
 FORMATS: Final = (BUNDLE, *SOURCES)

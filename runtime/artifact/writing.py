@@ -1,21 +1,18 @@
 """Writing bundles: the same artifact gives the same bytes."""
 
 import json
-from typing import TYPE_CHECKING
 
 from ...compiler.errors import ExportError
 from ...compiler.ir import ArrayType
 from ...compiler.text import graph_constants, to_text
 from .archive import LARGEST_TOTAL, archive_bytes
 from .array_file import array_file
+from .contents import Contents
 from .manifest import FORMAT, GRAPH, MANIFEST, file_of, manifest_of
 from .targets import member_of
 
-if TYPE_CHECKING:
-    from .artifact import Artifact
 
-
-def bundle_bytes(artifact: "Artifact") -> bytes:
+def bundle_bytes(artifact: Contents) -> bytes:
     """The zip file that holds an artifact. `ExportError` if it would be larger than what is read."""
     graph = artifact.program.graph
     members = {GRAPH: to_text(graph).encode()}

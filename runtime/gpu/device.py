@@ -1,4 +1,4 @@
-"""A GPU: its context, the stream on which all of our work is queued, and the pool that memory comes from."""
+"""A GPU: its context, the stream on which all of our work is queued, and its memory, which goes back when unused."""
 
 import gc
 import sys
@@ -7,15 +7,16 @@ from collections import deque
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Protocol, Self
 
 import numpy as np
 
 from ...compiler.dtypes import Array, DType
 from ...compiler.errors import GpuMemoryError, NoGpuError, TracemillError
 from .driver import checked, driver, failure
-from .memory import LEGACY_STREAM, Located, Memory
 
+LEGACY_STREAM = 1
+"""The driver's handle of the stream on which other libraries work unless told otherwise."""
 _STAGED: Final = 1 << 16
 """Bytes up to which an array is copied on the host first, so that nobody waits for the GPU to read it."""
 
@@ -138,7 +139,7 @@ class Device:
 
     # ---- memory ----------------------------------------------------------------------------------------
 
-    def allocate(self, nbytes: int) -> Memory:
+    def allocate(self, nbytes: int) -> "Memory":
         """Memory of at least one byte, at a multiple of 256, that holds anything.
 
         Raises:
@@ -184,7 +185,7 @@ class Device:
             free, total = checked(self._driver.cuMemGetInfo(), f"measuring the memory of {self.name}")
             return int(free), int(total)
 
-    def copy_in(self, array: Array) -> Memory:
+    def copy_in(self, array: Array) -> "Memory":
         """Copy a contiguous array to new memory. It may be changed as soon as this returns."""
         memory = self.allocate(array.nbytes)
         self.write(memory.pointer, array)
@@ -225,13 +226,13 @@ class Device:
                 on = self.stream if stream is None else stream
                 self._do(self._driver.cuMemcpyDtoDAsync(to, source, nbytes, on), "copying on")
 
-    def copied(self, source: int, nbytes: int) -> Memory:
+    def copied(self, source: int, nbytes: int) -> "Memory":
         """A copy, on this GPU too."""
         memory = self.allocate(nbytes)
         self.copy(memory.pointer, source, nbytes)
         return memory
 
-    def copy_from(self, source: Located) -> Memory:
+    def copy_from(self, source: "Located") -> "Memory":
         """Copy what is on another GPU to this one."""
         memory = self.allocate(source.nbytes)
         if not source.nbytes:
@@ -387,3 +388,50 @@ def _text(padded: bytes) -> str:
 
 def _counted(count: int) -> str:
     return "is 1" if count == 1 else f"are {count}"
+
+
+class Located(Protocol):
+    """Bytes on a GPU: an array, or memory."""
+
+    @property
+    def device(self) -> Device: ...
+    @property
+    def pointer(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+
+
+class HasMemory(Located, Protocol):
+    """What arrays stand on: memory of ours or of another library."""
+
+    @property
+    def readers(self) -> Collection[int | None]:
+        """Streams of others that may use this memory; None is one that is not known."""
+        ...
+
+    @property
+    def is_read_only(self) -> bool: ...
+
+
+class Memory:
+    """A piece of a GPU's memory.
+
+    It goes back in the order of the stream: once it is not referred to, later work on the stream may get it, but not
+    work that is queued already. So it must live until all that uses it is queued, and no longer.
+    """
+
+    __slots__ = ("__weakref__", "device", "nbytes", "pointer", "readers")
+
+    is_read_only = False
+
+    def __init__(self, device: Device, pointer: int, nbytes: int) -> None:
+        self.device = device
+        self.pointer = pointer
+        self.nbytes = nbytes
+        self.readers: set[int | None] = set()
+
+    def __del__(self) -> None:
+        self.device.free(self.pointer, self.readers)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("memory of a GPU cannot be pickled: copy it out first")

@@ -9,8 +9,7 @@ from ...compiler.errors import ArgumentTypeError, ArgumentValueError, WrongDevic
 from ...compiler.ir import ArrayType
 from ...compiler.outside_array import OutsideArray, trace_of_a_function
 from . import dlpack
-from .device import Device, gpu
-from .memory import LEGACY_STREAM, HasMemory, Memory
+from .device import LEGACY_STREAM, Device, HasMemory, Memory, gpu
 
 _SHOWN: Final = 1 << 16
 """Bytes up to which an array shows its values."""

@@ -21,9 +21,8 @@ from ...compiler.backends.triton.plan import (
 from ...compiler.ir import Constant
 from ...compiler.trace import evaluate
 from .by_cupy import compute, is_by_cupy
-from .device import Device
+from .device import Device, Memory
 from .kernel import LoadedKernel, PreparedLaunch
-from .memory import Memory
 
 Prepared: TypeAlias = Callable[[int], None]
 """A step that can be queued on a stream."""

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from ...compiler.backends.triton.plan import Plan
 from ...compiler.ir import Constant
-from .device import Device
+from .device import Device, Memory
 from .kernel import LoadedKernel
 from .loaded_plan import LoadedPlan
-from .memory import Memory
 from .replay import Replay, is_replayed
 
 

@@ -9,11 +9,10 @@ import numpy as np
 from ...compiler.backends.triton.plan import ALIGNED, Plan, Slot
 from ...compiler.ir import Constant
 from ...compiler.shapes.solving import SizeReader
-from .device import Device
+from .device import Device, Memory
 from .device_array import DeviceArray
 from .fixed_plan import fixed_plan
 from .kernel import LoadedKernel
-from .memory import Memory
 from .prepared_plan import PreparedPlan
 
 MOST: Final = 64

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from .device import Device
+from .device import Device, Memory
 from .driver import checked, driver
-from .memory import Memory
 
 WARM_UP_SECONDS: Final = 0.025
 """For which the work runs first: caches fill, and clocks rise."""

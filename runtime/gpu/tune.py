@@ -18,12 +18,11 @@ from ...compiler.ir import Call, Graph, Value
 from ..package_versions import version_of_package
 from ..triton_build import BuiltKernel, build_programs, target_named
 from .agreement import agree, is_finite
-from .device import Device
+from .device import Device, Memory
 from .loaded_plan import LoadedPlan
 from .loading import loaded_kernels
 from .lock_entry import Entries, LockEntry, Measured, choices_in
 from .lock_file import add_to_lock, read_lock
-from .memory import Memory
 from .random_inputs import random_inputs
 from .timer import measure
 

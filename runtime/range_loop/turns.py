@@ -9,9 +9,8 @@ import numpy as np
 from ...compiler.ir import Constant, Value
 from ...compiler.live_names import assigned, live_around
 from ...compiler.loop_source import LoopSource
-from ...compiler.storage import Storage, next_number
 from ...compiler.symbolic_size import is_known, maximum, same_shape
-from ...compiler.tracing import Trace, require_trace
+from ...compiler.tracing import Storage, Trace, next_number, require_trace
 from ..fori_loop import fori_loop
 from .counted import Counted
 from .indexing import read_item

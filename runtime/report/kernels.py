@@ -19,7 +19,7 @@ from .marks import Marks, marked
 from .steady_names import SteadyNames
 
 if TYPE_CHECKING:
-    from ..lower import Lowered
+    from ..lowered_program import LoweredProgram
 
 MOST_PAIRS = 12
 """That one kernel lists."""
@@ -28,7 +28,7 @@ MOST_LINES = 6_000
 
 
 def kernels_section(
-    lowered: "Lowered",
+    lowered: "LoweredProgram",
     cost: Cost,
     marks: Marks,
     names: SteadyNames,

@@ -22,13 +22,13 @@ from .stages import Stages, stage_rules, stages_of, stages_section
 from .steady_names import SteadyNames, values_by_name
 
 if TYPE_CHECKING:
-    from ..lower import Lowered
+    from ..lowered_program import LoweredProgram
 
 _BACKENDS = {"c": "C and NumPy", "numpy": "NumPy", "triton": "Triton"}
 
 
 def report_html(
-    lowered: "Lowered", recompiles: str = "", *, machine_code: bool = True, is_timed: bool = True
+    lowered: "LoweredProgram", recompiles: str = "", *, machine_code: bool = True, is_timed: bool = True
 ) -> str:
     """The page of `Lowered.html`. The same program gives the same bytes; on the same machine, if it `is_timed`."""
     cost = lowered.cost if is_timed else cost_of(lowered.sized, None)
@@ -51,7 +51,7 @@ def report_html(
 
 
 def _sections(
-    lowered: "Lowered",
+    lowered: "LoweredProgram",
     stages: Stages,
     marks: Marks,
     names: SteadyNames,
@@ -75,7 +75,7 @@ def _sections(
     yield Section("source", "Generated source", _generated(lowered, marks))
 
 
-def _generated(lowered: "Lowered", marks: Marks) -> str:
+def _generated(lowered: "LoweredProgram", marks: Marks) -> str:
     source = lowered.unchecked
     title = "Triton module" if lowered.backend == "triton" else "NumPy module"
     parts = [_folded(title, generated(source.python, marks, "#"))]
@@ -88,7 +88,7 @@ def _folded(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>{body}</details>"
 
 
-def _header(lowered: "Lowered", stages: Stages, cost: Cost) -> str:
+def _header(lowered: "LoweredProgram", stages: Stages, cost: Cost) -> str:
     before, after = len(lowered.graph.calls), len(lowered.optimised.calls)
     shown = [
         ("compiled to", _BACKENDS[lowered.backend]),
@@ -123,7 +123,7 @@ def _flops(count: int) -> str:
     return f"{count} flop"
 
 
-def _locations(lowered: "Lowered", stages: Stages) -> Iterator[Location]:
+def _locations(lowered: "LoweredProgram", stages: Stages) -> Iterator[Location]:
     """Of all calls: those of the stages, and those inside kernels, which are in the last."""
     for row in stages.rows:
         if row.statement.call is not None and row.statement.call.location is not None:

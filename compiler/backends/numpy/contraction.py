@@ -75,8 +75,8 @@ def returns_rows(call: Call) -> bool:
     """Whether `np.dot` or `np.matmul` makes the result of a call: row-major, in whatever order its operands lie."""
     if call.op != "dot" or call.outputs[0].dtype.name == "bfloat16":
         return False
-    contracted = [call.inputs[0].shape[axis] for axis in call.params["contract_x"]]
-    return not is_known(math.prod(contracted) == 1)
+    axes: Any = call.params["contract_x"]
+    return not is_known(math.prod(call.inputs[0].shape[axis] for axis in axes) == 1)
 
 
 def _plain(call: Call, scope: Scope, left: Side, right: Side, target: str | None) -> list[str]:

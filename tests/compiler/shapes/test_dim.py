@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import tracemill as tm
 from size_expressions import SIGNS, SIZES, holds, meaning, texts, value
 from tracemill.compiler.errors import DimSpecError
-from tracemill.compiler.shapes.dim import Extent, compared
+from tracemill.compiler.shapes.dim import Extent, answering, compared
 from tracemill.compiler.shapes.reading import Sizes, read_constraint, read_dim
-from tracemill.compiler.shapes.scope import Observed, answering
+from tracemill.compiler.shapes.scope import Observed
 
 B = tm.Dim("B", min=1, max=4096, multiple_of=16)
 K, M, N = tm.Dim("K"), tm.Dim("M", min=1), tm.Dim("N", min=1)

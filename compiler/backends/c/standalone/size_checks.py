@@ -7,9 +7,9 @@ from typing import Any, Final
 from ....ir import Graph, Value, called
 from ....shapes.c_magnitude import c_magnitude
 from ....shapes.c_spelling import c_spelled
-from ....shapes.dim import Comparison, Dim
+from ....shapes.dim import Comparison, Dim, answering
 from ....shapes.guards import Guard, Guards
-from ....shapes.scope import Declared, answering, relations
+from ....shapes.scope import Declared, relations
 from ....shapes.spelling import sides
 from ....shapes.terms import Size, sizes_in
 from ....symbolic_size import SymbolicSize
