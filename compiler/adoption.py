@@ -21,7 +21,8 @@ from .indexing import Gather
 from .memory_layout import LayoutQuestion
 from .storage import Reshape
 from .traced_array import TracedArray, array_on, is_numpy_array
-from .tracing import Trace, is_library, require_trace
+from .tracing import Trace, require_trace
+from .user_code import is_library
 
 _TRACING = f"{__package__}.program"
 """Where the function `trace` stands, which calls the user's function."""

@@ -9,7 +9,8 @@ from .errors import DTypeError
 from .op import lookup
 from .trace import as_tuple, bind_all
 from .traced_array import array_from, as_value, is_traced, wrap
-from .tracing import array_type, user_location
+from .tracing import array_type
+from .user_code import user_location
 
 
 def as_numbers(x: Any) -> Any:

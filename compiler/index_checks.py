@@ -3,25 +3,25 @@
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from os.path import dirname, join
+from os.path import join
 from types import FrameType
 from typing import Any, Final
 
 from .ir import Constant, Value
 from .symbolic_size import is_empty
 from .trace import bind_all
-from .tracing import is_library, require_trace
+from .tracing import require_trace
+from .user_code import PACKAGE, is_library
 
-_PACKAGE = dirname(dirname(__file__))
 _DOORS: Final = (
     __file__,
-    *(join(_PACKAGE, "compiler", name) for name in ("indexing.py", "interception.py", "traced_array.py")),
+    *(join(PACKAGE, "compiler", name) for name in ("indexing.py", "interception.py", "traced_array.py")),
     *(
-        join(_PACKAGE, "compiler", "numpy_surface", name)
+        join(PACKAGE, "compiler", "numpy_surface", name)
         for name in ("flat.py", "indexing_functions.py", "result_order.py", "ufunc_methods.py", "ufuncs.py")
     ),
-    join(_PACKAGE, "runtime", "range_loop", ""),
-    join(_PACKAGE, "runtime", "variable.py"),
+    join(PACKAGE, "runtime", "range_loop", ""),
+    join(PACKAGE, "runtime", "variable.py"),
     "<__array_function__",
 )
 """Code through which an index of the user's comes: ``x[i]``, ``np.take(x, i)``. It has no indices of its own."""

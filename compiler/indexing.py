@@ -40,7 +40,8 @@ from .symbolic_size import (
     where_all,
 )
 from .trace import bind
-from .tracing import Storage, require_trace, user_location
+from .tracing import Storage, require_trace
+from .user_code import user_location
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from .errors import RandomStateError
 from .math_of_sizes import functions_of_sizes
 from .numpy_surface.registry import FUNCTIONS, enter
 from .traced_array import TracedArray, contains_size, contains_traced, located
-from .tracing import current_trace, is_library, user_location
+from .tracing import current_trace
+from .user_code import is_library, user_location
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -15,7 +15,8 @@ import numpy as np
 from .ir import Constant, Value
 from .symbolic_size import SymbolicSize, is_known
 from .traced_array import TracedArray, located, wrap
-from .tracing import current_trace, is_library
+from .tracing import current_trace
+from .user_code import is_library
 
 _LEAST = {"cbrt": 0, "cos": 0, "log": 1, "log10": 1, "log1p": 0, "log2": 1, "sin": 0, "sqrt": 0, "tanh": 0}
 """The functions, and for which sizes they have a value."""

@@ -8,7 +8,7 @@ import numpy as np
 from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError
 from .nesting import shown
 from .symbolic_size import SymbolicSize
-from .tracing import user_location
+from .user_code import user_location
 
 
 def number(name: str, given: Any) -> float:

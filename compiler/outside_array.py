@@ -10,7 +10,8 @@ import optree
 from .errors import ArgumentTypeError, ConcretizationError, UnsupportedAttributeError
 from .outside import Outside
 from .traced_array import TracedArray, array_on
-from .tracing import Trace, current_trace, user_location
+from .tracing import Trace, current_trace
+from .user_code import user_location
 
 COMPILE_OR_COPY = (
     "only compiled functions compute where such arrays lie: compile the whole, as in tm.compile(tm.grad(f))(x), or "

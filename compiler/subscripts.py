@@ -5,7 +5,7 @@ import sys
 from types import FrameType
 from typing import Literal, TypeAlias
 
-from .tracing import is_library
+from .user_code import is_library
 
 Subscript: TypeAlias = Literal["entry", "slice", "write"]
 _WRITES = frozenset({"STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR"})

@@ -34,7 +34,8 @@ from .storage import Bits, Broadcast, ImaginaryPart, ReadOnly, RealPart, Transpo
 from .subscripts import subscript_at_work
 from .symbolic_size import SymbolicFact, SymbolicSize
 from .trace import bind
-from .tracing import Storage, Trace, array_type, current_trace, is_library, require_trace, user_location
+from .tracing import Storage, Trace, array_type, current_trace, require_trace
+from .user_code import is_library, user_location
 
 PYTHON_NUMBERS = (bool, int, float, complex)
 

@@ -1,15 +1,11 @@
 """`Trace`: the recording of one call of a user's function; `Storage`: the memory that an array and its views share."""
 
-import functools
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import count
-from linecache import getline
-from os.path import dirname, join
-from types import FrameType
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -23,18 +19,7 @@ from .outside import Outside
 from .sizes import is_symbolic
 from .symbolic_size import SymbolicSize
 from .trace import Builder, current_builder, not_recording, run_call
-
-_PACKAGE = dirname(dirname(__file__))
-OPTREE = join(dirname(dirname(np.__file__)), "optree", "")
-"""The folder of the library that looks for keys in the user's dicts."""
-_INTERNAL = (
-    *(join(_PACKAGE, layer, "") for layer in ("compiler", "passes", "runtime")),
-    join(dirname(np.__file__), ""),
-    join(dirname(dirname(np.__file__)), "scipy", ""),
-    OPTREE,
-    functools.__file__,
-    "<__array_function__",
-)
+from .user_code import user_location
 
 CHECKS_BOUNDS: ContextVar[bool] = ContextVar("checks_bounds", default=False)
 """Whether the function that is being traced checks bounds: so do the rules that a transform of it asks for."""
@@ -458,11 +443,6 @@ def _fixed(param: Any, because: str) -> Any:
     return tuple(_fixed(one, because) for one in param) if isinstance(param, tuple) else param
 
 
-def is_library(file: str) -> bool:
-    """Whether code in this file is Tracemill's, NumPy's or SciPy's, or calls theirs, rather than the user's."""
-    return file.startswith(_INTERNAL)
-
-
 def array_type(array: Array) -> ArrayType:
     """The type of a NumPy array; `DTypeError` if the IR has no such dtype."""
     if not is_supported(array.dtype):
@@ -486,25 +466,3 @@ def require_trace() -> Trace:
     if trace is None:
         raise EscapedTracerError(_ESCAPED)
     return trace
-
-
-def user_location() -> Location | None:
-    """The line of the innermost frame that is neither Tracemill's nor NumPy's."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL):
-        frame = frame.f_back
-    if frame is None:
-        return None
-    return location_at(frame.f_code.co_filename, frame.f_lineno)
-
-
-_locations: dict[tuple[str, int], Location] = {}
-
-
-def location_at(file: str, line: int) -> Location:
-    """A line of a file with its text, which is read once."""
-    found = _locations.get((file, line))
-    code = getline(file, line).strip()
-    if found is None or found.code != code:
-        found = _locations[file, line] = Location(file, line, code)
-    return found

@@ -16,7 +16,7 @@ from ..compiler.options import flag
 from ..compiler.program import describe, is_array_like, leaf_type, path_names, remedy_for
 from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.traced_array import located
-from ..compiler.tracing import location_at
+from ..compiler.user_code import location_at
 from .transform import require_function
 from .trees import flatten, show
 from .whole_numbers import joint_length, whole_number

@@ -23,7 +23,7 @@ from ..compiler.numpy_surface.registry import method
 from ..compiler.program import NAMESPACE
 from ..compiler.trace import not_recording
 from ..compiler.traced_array import as_value, is_traced, wrap
-from ..compiler.tracing import user_location
+from ..compiler.user_code import user_location
 from .grad_mode import enable_grad, no_grad
 from .grad_outputs import cotangents
 from .masked_nan import warn_of_masked_nan

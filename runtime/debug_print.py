@@ -12,7 +12,7 @@ from ..compiler.nesting import shown
 from ..compiler.outside_array import as_seen_inside
 from ..compiler.program import NAMESPACE, leaf_type
 from ..compiler.trace import Builder, bind_all, recording
-from ..compiler.tracing import user_location
+from ..compiler.user_code import user_location
 from .transform import is_array, run
 
 

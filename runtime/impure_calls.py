@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..compiler.errors import ClockError, RandomStateError, TracemillError
 from ..compiler.ir import Location
 from ..compiler.program import describe
-from ..compiler.tracing import is_library, location_at
+from ..compiler.user_code import is_library, location_at
 
 _CLOCKS: Final = frozenset(
     getattr(time, name)

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..compiler.errors import MaskedNaNWarning
 from ..compiler.ir import Graph, called
-from ..compiler.tracing import current_trace, is_library
+from ..compiler.tracing import current_trace
+from ..compiler.user_code import is_library
 
 
 def warn_of_masked_nan(

@@ -6,9 +6,9 @@ from traceback import walk_tb
 from typing import Final
 
 from ..compiler.errors import InternalError, TracemillError
-from ..compiler.tracing import is_library, location_at
+from ..compiler.user_code import PACKAGE, is_library, location_at
 
-_ROOT: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_ROOT: Final = os.path.dirname(os.path.abspath(PACKAGE))
 _PYTHON: Final = os.path.dirname(os.__file__)
 
 _OURS: Final = (

@@ -11,7 +11,7 @@ from ..compiler.ir import Call, Location
 from ..compiler.program import Static, argument_names, flatten_arguments, is_array_like, trace
 from ..compiler.trace import evaluate, watching
 from ..compiler.traced_array import is_traced
-from ..compiler.tracing import user_location
+from ..compiler.user_code import user_location
 from .anomaly import Finding, finding
 from .tape import on_tape
 from .transform import as_argument, as_arrays, inputs_of, require_function

@@ -22,7 +22,7 @@ from ..compiler.program import (
 )
 from ..compiler.trace import inline
 from ..compiler.traced_array import PYTHON_NUMBERS, is_traced, wrap
-from ..compiler.tracing import location_at
+from ..compiler.user_code import location_at
 from .numpy_generators import refusing_draws
 from .tape import joined
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..compiler.errors import RandomStateError
 from ..compiler.program import Argument, Static, argument_names, describe, users_name
-from ..compiler.tracing import location_at
+from ..compiler.user_code import location_at
 from .impure_calls import names_of, refusing_impure_calls
 
 

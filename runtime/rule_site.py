@@ -28,7 +28,7 @@ from ..compiler.program import (
 )
 from ..compiler.trace import Builder, inline, recording
 from ..compiler.traced_array import as_value, is_traced, wrap
-from ..compiler.tracing import location_at
+from ..compiler.user_code import location_at
 from .trees import flatten, show, spread
 
 Rule: TypeAlias = Callable[..., Any]

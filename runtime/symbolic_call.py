@@ -13,7 +13,7 @@ from ..compiler.shapes.guards import Guards
 from ..compiler.shapes.scope import Observed
 from ..compiler.symbolic_size import SymbolicSize
 from ..compiler.trace import current_builder
-from ..compiler.tracing import OPTREE, is_library
+from ..compiler.user_code import OPTREE, is_library
 from .signature import Signature
 
 REMEMBERED: Final = 4096

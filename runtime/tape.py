@@ -17,7 +17,8 @@ from ..compiler.op import lookup
 from ..compiler.outside import Outside
 from ..compiler.trace import is_watched, not_recording, recording, run_call
 from ..compiler.traced_array import is_traced
-from ..compiler.tracing import Storage, Trace, current_trace, user_location
+from ..compiler.tracing import Storage, Trace, current_trace
+from ..compiler.user_code import user_location
 from .grad_mode import is_grad_enabled
 
 

@@ -12,7 +12,8 @@ from ..compiler.memory_layout import layout_of
 from ..compiler.storage import View
 from ..compiler.trace import bind
 from ..compiler.traced_array import TracedArray, as_value, is_numpy_array, is_traced, located, wrap
-from ..compiler.tracing import Storage, Trace, array_type, current_trace, user_location
+from ..compiler.tracing import Storage, Trace, array_type, current_trace
+from ..compiler.user_code import user_location
 from .backward import backward
 from .stop_gradient import stop_gradient
 from .tape import (

@@ -20,7 +20,7 @@ from tracemill.compiler.backends.triton.candidates import candidates
 from tracemill.compiler.backends.triton.choice import RULES
 from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
 from tracemill.compiler.backends.triton.module import call_kernel
-from tracemill.compiler.backends.triton.program import triton_program
+from tracemill.compiler.backends.triton.program import program_of_kernel, triton_program
 from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.compiler.backends.triton.steps.products import product_kernel
 from tracemill.compiler.dtypes import dtype_named
@@ -28,7 +28,6 @@ from tracemill.compiler.parse import parse
 from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.text import HEADER
 from tracemill.passes.fix_sizes import fix_sizes
-from tracemill.runtime.gpu.tune import program_of_kernel
 from tracemill.runtime.ptx import kernel_in
 from tracemill.runtime.triton_build import BuiltKernel, Target, build, build_program, target_named
 from tracemill.tools.gpu_check.offline import full_program

@@ -8,7 +8,7 @@ from traceback import walk_tb
 import click
 
 from ..compiler.errors import CompilerWarning, HostFallbackWarning, SettingWarning, TracemillError
-from ..compiler.tracing import is_library
+from ..compiler.user_code import is_library
 from ..runtime.cache import CacheWarning
 
 _CLICK = str(Path(click.__file__).parent)

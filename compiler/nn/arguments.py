@@ -12,7 +12,7 @@ from ..ir import Param
 from ..program import weak_type
 from ..symbolic_size import joint_shape, same_shape
 from ..traced_array import as_value, is_traced, located, wrap
-from ..tracing import user_location
+from ..user_code import user_location
 
 
 def floating(x: Any) -> Any:

@@ -11,7 +11,7 @@ from ..ir import Constant
 from ..ops.loss import REDUCTIONS, class_axis
 from ..options import number, whole
 from ..traced_array import as_value, is_traced
-from ..tracing import user_location
+from ..user_code import user_location
 from .arguments import broadcast, call, in_one_dtype
 
 

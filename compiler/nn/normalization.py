@@ -9,7 +9,7 @@ from ..errors import ArgumentValueError, ShapeError
 from ..options import flag, number, size
 from ..trace import bind
 from ..traced_array import is_traced, wrap
-from ..tracing import user_location
+from ..user_code import user_location
 from .arguments import call, floating, in_one_dtype
 
 Shape = int | Sequence[int]

@@ -10,7 +10,7 @@ from ..errors import ArgumentTypeError
 from ..outside import Outside
 from ..symbolic_size import SymbolicSize
 from ..traced_array import PYTHON_NUMBERS, TracedArray, wrap
-from ..tracing import user_location
+from ..user_code import user_location
 from .ufuncs import is_weak
 
 _OPERATORS = {

@@ -25,12 +25,12 @@ from ..triton_build import build_program, target_named
 from .by_cupy import is_by_cupy
 from .device import Device, gpu
 from .loading import loaded_kernels
-from .lock_entry import choices_in
+from .lock_entry import architecture, choices_in
 from .lock_file import read_lock
 from .program import GpuProgram
 from .stored_code import build_of_stored
 from .stored_program import KERNELS, files_of, program_in
-from .tune import architecture, tuned
+from .tune import tuned
 
 _log = logging.getLogger("tracemill")
 

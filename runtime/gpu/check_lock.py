@@ -5,13 +5,13 @@ from pathlib import Path
 
 from ...compiler.backends.triton.candidates import check_choice
 from ...compiler.backends.triton.kernel_key import kernel_key
+from ...compiler.backends.triton.program import program_of_kernel
 from ...compiler.errors import ArgumentValueError, LockFileError, ParseError
 from ...compiler.ir import Graph
 from ...compiler.parse import parse
 from ..triton_build import Target, build_programs, target_named
 from .lock_entry import Entries, LockEntry
 from .lock_file import read_lock
-from .tune import program_of_kernel
 
 
 def check_lock(path: Path, *, by_compiling: bool = False) -> Entries:

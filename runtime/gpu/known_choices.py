@@ -6,9 +6,8 @@ from ...compiler.backends.triton.choice import Choice
 from ...compiler.errors import MissingPackageError, NoDriverError, NoGpuError
 from ..target import Target
 from .device import gpu
-from .lock_entry import Entries, choices_in
+from .lock_entry import Entries, architecture, choices_in
 from .lock_file import read_lock
-from .tune import architecture
 
 
 def known_choices(target: Target) -> Mapping[str, Choice]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...compiler.backends.triton.choice import Choice
+from .device import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +46,8 @@ Entries: TypeAlias = Mapping[tuple[str, str], LockEntry]
 def choices_in(entries: Entries, target: str) -> dict[str, Choice]:
     """What is chosen for a kind of GPU, by the keys of kernels."""
     return {key: entry.choice for (found, key), entry in sorted(entries.items()) if found == target}
+
+
+def architecture(device: Device) -> str:
+    """The kind of a GPU, as lock files name it: ``sm_90``."""
+    return device.target.partition(":")[2]

@@ -11,17 +11,17 @@ import numpy as np
 from ...compiler.backends.triton.candidates import candidates
 from ...compiler.backends.triton.choice import Choice
 from ...compiler.backends.triton.kernel_key import kernel_key, kernel_text, known_graph
-from ...compiler.backends.triton.program import TritonProgram, triton_program
+from ...compiler.backends.triton.program import TritonProgram, program_of_kernel
 from ...compiler.dtypes import Array
 from ...compiler.errors import GpuCodeError, KernelError
-from ...compiler.ir import Call, Graph, Value
+from ...compiler.ir import Graph
 from ..package_versions import version_of_package
 from ..triton_build import BuiltKernel, build_programs, target_named
 from .agreement import agree, is_finite
 from .device import Device, Memory
 from .loaded_plan import LoadedPlan
 from .loading import loaded_kernels
-from .lock_entry import Entries, LockEntry, Measured, choices_in
+from .lock_entry import Entries, LockEntry, Measured, architecture, choices_in
 from .lock_file import add_to_lock, read_lock
 from .random_inputs import random_inputs
 from .timer import measure
@@ -57,19 +57,6 @@ def tuned(
         found = _measured({key: unknown[key] for key in proposed}, proposed, device, fast_math=fast_math)
         entries = add_to_lock(path, found)
     return choices_in(entries, target)
-
-
-def architecture(device: Device) -> str:
-    """The kind of a GPU, as lock files name it: ``sm_90``."""
-    return device.target.partition(":")[2]
-
-
-def program_of_kernel(graph: Graph, choice: Choice, *, fast_math: bool = False) -> TritonProgram:
-    """The program that runs one kernel and nothing else."""
-    inputs, outputs = (tuple(Value(v.type) for v in values) for values in (graph.inputs, graph.outputs))
-    call = Call("kernel", inputs, {"graph": graph}, outputs)
-    choices = {kernel_key(graph, fast_math=fast_math): choice}
-    return triton_program(Graph(graph.name, inputs, (call,), outputs), choices, fast_math=fast_math)
 
 
 # ---- measuring -----------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import numpy as np
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, RandomStateError
 from ...compiler.nesting import shown
 from ...compiler.traced_array import is_traced
-from ...compiler.tracing import current_trace, user_location
+from ...compiler.tracing import current_trace
+from ...compiler.user_code import user_location
 from .stream import random_bits, stack_words
 
 WORD = 0xFFFFFFFF

@@ -9,7 +9,8 @@ import numpy as np
 from ...compiler.errors import ArgumentValueError, RandomnessError
 from ...compiler.symbolic_size import SymbolicSize, is_known
 from ...compiler.traced_array import is_traced
-from ...compiler.tracing import current_trace, user_location
+from ...compiler.tracing import current_trace
+from ...compiler.user_code import user_location
 from ..mapped_axes import mapped_axes, update_in_step
 from .arguments import as_array
 from .stream import Size, Stream, bits_of, blocks

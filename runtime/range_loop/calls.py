@@ -13,7 +13,7 @@ import numpy as np
 from ...compiler.interception import in_users_code, is_length
 from ...compiler.symbolic_size import SymbolicSize, is_known
 from ...compiler.traced_array import contains_size, contains_traced
-from ...compiler.tracing import is_library
+from ...compiler.user_code import is_library
 from .arithmetic import as_operand, check_meets
 from .counted import Counted
 from .values import (

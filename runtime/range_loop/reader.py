@@ -16,7 +16,8 @@ import numpy as np
 
 from ...compiler.loop_source import function_source, is_builtin_range
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.tracing import location_at, require_trace
+from ...compiler.tracing import require_trace
+from ...compiler.user_code import location_at
 from .arithmetic import as_operand, binary, check_meets, compared, truth, unary
 from .calls import arguments_by_name, call_function, call_method, is_users
 from .counted import is_whole

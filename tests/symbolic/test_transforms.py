@@ -17,7 +17,7 @@ from tracemill.compiler.ir import ArrayType
 from tracemill.compiler.program import Argument, Program, flatten_arguments, trace
 from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.trace import evaluate
-from tracemill.compiler.tracing import user_location
+from tracemill.compiler.user_code import user_location
 from tracemill.passes.fix_sizes import fix_sizes
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...ir import Graph
+from ...ir import Call, Graph, Value
 from .choice import Choice
+from .kernel_key import kernel_key
 from .module import Module
 from .plan import Plan
 from .planning import plan_graph
@@ -36,3 +37,11 @@ def triton_program(
     module = Module(choices or {}, fast_math, taken)
     plan = plan_graph(graph, module)
     return TritonProgram(module.text(graph.name), plan, tuple(module.graphs), fast_math)
+
+
+def program_of_kernel(graph: Graph, choice: Choice, *, fast_math: bool = False) -> TritonProgram:
+    """The program that runs one kernel and nothing else."""
+    inputs, outputs = (tuple(Value(v.type) for v in values) for values in (graph.inputs, graph.outputs))
+    call = Call("kernel", inputs, {"graph": graph}, outputs)
+    choices = {kernel_key(graph, fast_math=fast_math): choice}
+    return triton_program(Graph(graph.name, inputs, (call,), outputs), choices, fast_math=fast_math)
