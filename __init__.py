@@ -24,13 +24,13 @@ _check_interpreter()
 if TYPE_CHECKING:
     from tracemill.compiler import errors, linalg, nn
     from tracemill.compiler.errors import TracemillError
+    from tracemill.compiler.interpreter import Interpreter, Transformer
     from tracemill.compiler.ir import Graph
     from tracemill.compiler.numpy_surface import sized as numpy
     from tracemill.compiler.numpy_surface.array_api import array_api
     from tracemill.compiler.parse import parse
     from tracemill.compiler.shapes import Dim
     from tracemill.compiler.top_k import top_k
-    from tracemill.compiler.trace import Interpreter, Transformer
     from tracemill.passes.replace_pattern import replace_pattern
     from tracemill.runtime import autograd, checkpoint_policies, random
     from tracemill.runtime.anomaly import detect_anomaly
@@ -84,7 +84,7 @@ _HOMES = {
     "compiler.parse": ("parse",),
     "compiler.shapes": ("Dim",),
     "compiler.top_k": ("top_k",),
-    "compiler.trace": ("Interpreter", "Transformer"),
+    "compiler.interpreter": ("Interpreter", "Transformer"),
     "passes.replace_pattern": ("replace_pattern",),
     "runtime.artifact.artifact": ("Artifact",),
     "runtime.artifact.export": ("export",),

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from .builder import as_tuple, bind_all
 from .dtypes import is_supported
 from .errors import DTypeError
 from .op import lookup
-from .trace import as_tuple, bind_all
 from .traced_array import array_from, as_value, is_traced, wrap
 from .tracing import array_type
 from .user_code import user_location

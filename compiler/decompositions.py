@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from .builder import bind
 from .doubling import doubling_steps
 from .dtypes import dtype_named, kind
 from .errors import InternalError
@@ -38,7 +39,6 @@ from .functions import (
     where,
 )
 from .ir import Value
-from .trace import bind
 
 Decomposition: TypeAlias = Callable[..., Value | tuple[Value, ...] | None]
 """``decomposition(*inputs, **params)``: the outputs by other ops, the one output bare or not; None where there is

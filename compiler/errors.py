@@ -44,7 +44,7 @@ class TracemillError(Exception):
 class InternalError(TracemillError, RuntimeError):
     """Tracemill is at fault, not your program, unless you have called its inner functions.
 
-    >>> from tracemill.compiler.trace import bind
+    >>> from tracemill.compiler.builder import bind
     >>> bind("sin")
     Traceback (most recent call last):
     tracemill.compiler.errors.InternalError: bind('sin') outside of any trace. This is a fault in Tracemill...

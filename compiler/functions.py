@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .builder import bind, bind_all
 from .dtypes import BOOL, INT64, DType
 from .ir import Constant, Shape, Value
 from .symbolic_size import SymbolicSize, is_known, same_shape
 from .symbolic_size import maximum as larger_size
-from .trace import bind, bind_all
 
 Operand: TypeAlias = Value | complex
 

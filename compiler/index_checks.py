@@ -7,9 +7,9 @@ from os.path import join
 from types import FrameType
 from typing import Any, Final
 
+from .builder import bind_all
 from .ir import Constant, Value
 from .symbolic_size import is_empty
-from .trace import bind_all
 from .tracing import require_trace
 from .user_code import PACKAGE, is_library
 

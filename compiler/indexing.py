@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .builder import bind
 from .dtypes import INT64, Array
 from .errors import ArgumentValueError, DataDependentShapeError, OutOfBoundsError
 from .functions import (
@@ -39,7 +40,6 @@ from .symbolic_size import (
     suppose,
     where_all,
 )
-from .trace import bind
 from .tracing import Storage, require_trace
 from .user_code import user_location
 

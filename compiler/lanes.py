@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from .builder import bind
 from .collectives import refuse_collectives
 from .dtypes import INT64
 from .functions import broadcast_to, constant, reshape, where
 from .ir import Graph, Value
-from .trace import bind
 
 
 def per_lane(mask: Value, like: Value) -> Value:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .batching import leading
+from .builder import bind, bind_all
 from .dtypes import INT64, complex_dtype
 from .errors import DTypeError, MatrixShapeError
 from .functions import (
@@ -30,7 +31,6 @@ from .functions import (
 from .ir import ArrayType, Shape, Value
 from .op import BatchRule
 from .symbolic_size import joint_shape
-from .trace import bind, bind_all
 
 LINALG_DTYPES = ("float32", "float64", "complex64", "complex128")
 """What LAPACK has routines for."""

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from .builder import Builder, current_builder, recording
 from .dtypes import is_inexact
+from .interpreter import depends_on
 from .ir import ArrayType, Call, Constant, Graph, Value
 from .op import has_effect
-from .trace import Builder, current_builder, depends_on, recording
 
 T = TypeVar("T")
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from .interpreter import last_uses
 from .ir import Call, Dim, Graph, Value, called
 from .memory_plan import VIEWS
 from .ops.composite import COMPOSITES, definition
 from .symbolic_size import typical
-from .trace import last_uses
 
 
 def peak_memory(graph: Graph) -> Dim:

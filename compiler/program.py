@@ -13,17 +13,18 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
+from .builder import Builder, inline, recording
 from .dtypes import Array, is_supported
 from .errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError
 from .functions import inverse_permutation, transpose
 from .interception import intercepted
+from .interpreter import is_idle
 from .ir import ArrayType, Graph, Value
 from .memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
 from .nesting import named, refuse_deep
 from .outside import Outside
 from .outside_array import COMPILE_OR_COPY, OutsideArray, as_seen_inside
 from .symbolic_size import SymbolicFact, SymbolicSize, is_symbolic_shape
-from .trace import Builder, inline, is_idle, recording
 from .traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
 from .tracing import CHECKS_BOUNDS, Known, Lane, Storage, Trace, array_type
 

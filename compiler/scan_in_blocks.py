@@ -8,11 +8,11 @@ again, keeping its k steps.
 from collections.abc import Sequence
 from typing import Any
 
+from .builder import bind_all
 from .functions import concatenate, reshape, slice_axis
 from .ir import ArrayType, Graph, Value
 from .nested_graphs import graph_of
 from .symbolic_size import is_known
-from .trace import bind_all
 
 
 def scan_in_blocks(

@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from .builder import bind
 from .dtypes import INT64, DType
 from .errors import ReadOnlyError
 from .functions import (
@@ -25,7 +26,6 @@ from .functions import (
 from .ir import Shape, Value
 from .memory_layout import Layout, Strides, reshaped_strides
 from .symbolic_size import is_symbolic_shape, same_shape
-from .trace import bind
 
 _READ_ONLY = "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"
 

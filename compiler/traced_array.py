@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeGuard
 
 import numpy as np
 
+from .builder import bind
 from .dtypes import INT64, Array, DType, is_inexact
 from .errors import (
     ArgumentTypeError,
@@ -33,7 +34,6 @@ from .sizes_of_values import comparison_behind, ratio_behind, rounded_quotient, 
 from .storage import Bits, Broadcast, ImaginaryPart, ReadOnly, RealPart, Transpose, View, Windows
 from .subscripts import subscript_at_work
 from .symbolic_size import SymbolicFact, SymbolicSize
-from .trace import bind
 from .tracing import Storage, Trace, array_type, current_trace, require_trace
 from .user_code import is_library, user_location
 

@@ -10,15 +10,16 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from .builder import Builder, current_builder, not_recording
 from .dtypes import INT64, Array, is_supported
 from .error_state import error_state, state_in_force, strict_part
 from .errors import ArgumentValueError, DTypeError, ErrorStateError, EscapedTracerError
+from .interpreter import run_call
 from .ir import ArrayType, Call, Constant, Location, Param, Value
 from .memory_layout import Layout, LayoutQuestion, layout_of
 from .outside import Outside
 from .sizes import is_symbolic
 from .symbolic_size import SymbolicSize
-from .trace import Builder, current_builder, not_recording, run_call
 from .user_code import user_location
 
 CHECKS_BOUNDS: ContextVar[bool] = ContextVar("checks_bounds", default=False)

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from ..compiler.builder import Builder, bind, bind_all, inline, recording
 from ..compiler.dtypes import INT64
 from ..compiler.errors import InternalError
 from ..compiler.functions import (
@@ -27,7 +28,6 @@ from ..compiler.ir import ArrayType, Call, Graph, Location, Value
 from ..compiler.nested_graphs import graph_of
 from ..compiler.op import CHECKS_INDICES, has_effect
 from ..compiler.symbolic_size import SymbolicSize
-from ..compiler.trace import Builder, bind, bind_all, inline, recording
 
 NOTHING: Final = int(np.iinfo(np.int64).min)
 """The record of a check that found every index inside its axis."""

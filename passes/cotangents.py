@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.builder import Builder, bind
 from ..compiler.errors import InternalError
 from ..compiler.functions import add
 from ..compiler.ir import Call, Constant, Value
 from ..compiler.symbolic_size import same_shape
-from ..compiler.trace import Builder, bind
 
 
 class Cotangents:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Set
 from typing import TypeAlias
 
+from ..compiler.builder import as_tuple
 from ..compiler.decompositions import decomposable, decomposition
 from ..compiler.errors import BackendError
 from ..compiler.ir import Graph, Param, Value, holds_graphs
 from ..compiler.op import Op, by_decomposition, lookup
 from ..compiler.ops.composite import COMPOSITES
-from ..compiler.trace import as_tuple
 from .rewrite import Rewriter
 
 

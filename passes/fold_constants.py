@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ..compiler.interpreter import run_call
 from ..compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called
 from ..compiler.op import has_effect, lookup
 from ..compiler.sizes import is_symbolic
-from ..compiler.trace import run_call
 from .rewrite import Rewriter
 
 LARGEST = 1 << 16

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from ..compiler.builder import Builder, bind_all
 from ..compiler.ir import Graph, Param, Value
 from ..compiler.ops.attention_derivatives import MASK
-from ..compiler.trace import Builder, bind_all
 from .decompose import Keep
 from .rewrite import Rewriter
 

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from ..compiler.builder import bind
 from ..compiler.dtypes import DType
 from ..compiler.functions import absolute, add, constant, convert, less, minimum, multiply, subtract, where
 from ..compiler.ir import Value
-from ..compiler.trace import bind
 
 F16, F32 = np.dtype(np.float16), np.dtype(np.float32)
 U16, U32 = np.dtype(np.uint16), np.dtype(np.uint32)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from ..compiler.interpreter import depends_on
 from ..compiler.ir import Constant, Graph, Value
-from ..compiler.trace import depends_on
 from .remove_dead_code import remove_dead_code
 
 

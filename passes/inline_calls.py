@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from ..compiler.builder import inline
 from ..compiler.ir import Graph, Param, Value, called
 from ..compiler.kernel import is_loop_call
-from ..compiler.trace import inline
 from .rewrite import Rewriter
 
 SMALL = 32

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ..compiler.builder import inline
 from ..compiler.ir import Graph, Param, Value, holds_graphs
 from ..compiler.ops.custom_rule import pushing
-from ..compiler.trace import inline
 from .rewrite import Rewriter
 
 

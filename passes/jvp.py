@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..compiler.builder import Builder, as_tuple, recording
 from ..compiler.dtypes import is_inexact
 from ..compiler.errors import InternalError, TracemillError
 from ..compiler.functions import zeros_like
 from ..compiler.ir import Call, Graph, Value
 from ..compiler.op import Anew, DifferentiateGraph, lookup
-from ..compiler.trace import Builder, as_tuple, recording
 from .decompose import decompose_without
 from .nested import rule_params
 

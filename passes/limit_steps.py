@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..compiler.builder import Builder, bind, bind_all, current_builder, inline, recording
 from ..compiler.errors import StepLimitError
 from ..compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called
 from ..compiler.nested_graphs import graph_of
 from ..compiler.symbolic_size import SymbolicSize
-from ..compiler.trace import Builder, bind, bind_all, current_builder, inline, recording
 
 _COUNT: Final = Constant(np.int64(0)).type
 """The type of a counter."""

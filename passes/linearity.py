@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..compiler.interpreter import depends_on
 from ..compiler.ir import Call, Constant, Graph, Value
 from ..compiler.op import lookup, not_linear
-from ..compiler.trace import depends_on
 from .decompose import decompose_without
 from .fold_constants import fold_constants
 

@@ -3,9 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
+from ..compiler.builder import Builder, recording
 from ..compiler.errors import InternalError
 from ..compiler.ir import Call, Graph, Param, Value
-from ..compiler.trace import Builder, recording
 
 
 class Rewriter(Builder, ABC):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ..compiler.builder import Builder, bind, bind_all, recording
 from ..compiler.functions import (
     broadcast_to,
     expand_dims,
@@ -13,9 +14,9 @@ from ..compiler.functions import (
     transpose,
     where,
 )
+from ..compiler.interpreter import depends_on
 from ..compiler.ir import Call, Graph, Param, Shape, Value
 from ..compiler.symbolic_size import is_known, same_shape
-from ..compiler.trace import Builder, bind, bind_all, depends_on, recording
 from .decompose import decompose_composites
 from .nested import holds_graph
 from .remove_dead_code import remove_dead_code

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..compiler.builder import bind
 from ..compiler.functions import equal, iota, reshape, where
 from ..compiler.ir import Graph, Param, Value
 from ..compiler.kernel import is_elementwise
 from ..compiler.ops.elementwise import broadcast_shapes
 from ..compiler.symbolic_size import is_known, same_shape
-from ..compiler.trace import bind
 from .rewrite import Rewriter
 from .simplifications.ranges import is_position
 from .simplifications.rule import Site

@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..compiler.builder import not_recording
 from ..compiler.dtypes import Array
+from ..compiler.interpreter import run_call
 from ..compiler.ir import Call, Constant, Graph, Value
 from ..compiler.op import lookup
-from ..compiler.trace import not_recording, run_call
 
 Pattern: TypeAlias = Any
 """A `scipy.sparse.csr_array` of bools."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from typing import Any
 
+from ..compiler.builder import Builder, bind, inline, recording
 from ..compiler.functions import reshape
 from ..compiler.ir import ArrayType, Call, Constant, Dim, Graph, Param, Value, called
 from ..compiler.kernel import REDUCTIONS
@@ -11,7 +12,6 @@ from ..compiler.memory_plan import VIEWS
 from ..compiler.sizes import is_symbolic, sizes_in_graph
 from ..compiler.symbolic_size import SymbolicSize, imagining, maximum, typical
 from ..compiler.tiling import Tiling, input_axes, params_of_part, tiling_of, with_rows
-from ..compiler.trace import Builder, bind, inline, recording
 from .fuse import fuse
 from .fusion.cost import operations
 from .remove_dead_code import remove_dead_code

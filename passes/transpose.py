@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ..compiler.builder import Builder, as_tuple, recording
 from ..compiler.functions import zeros_like
+from ..compiler.interpreter import depends_on
 from ..compiler.ir import Graph, Value
 from ..compiler.op import Linear, lookup
-from ..compiler.trace import Builder, as_tuple, depends_on, recording
 from .cotangents import Cotangents
 from .decompose import decompose_without
 from .nested import rule_params

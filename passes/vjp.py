@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from ..compiler.builder import Builder, inline, recording
 from ..compiler.functions import conjugate
 from ..compiler.ir import Graph, Value
-from ..compiler.trace import Builder, inline, recording
 from .linearize import linearize
 from .safe_where import safe_where
 from .transpose import transpose

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from ..compiler.batching import Unmapped
+from ..compiler.builder import Builder, as_tuple, bind_all, recording
 from ..compiler.functions import broadcast_to, moveaxis
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.op import lookup
-from ..compiler.trace import Builder, as_tuple, bind_all, recording
 from .decompose import decompose_without
 from .nested import rule_params
 

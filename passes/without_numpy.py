@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..compiler.builder import bind, bind_all
 from ..compiler.dtypes import FLOAT32, FLOAT64, DType
 from ..compiler.functions import (
     add,
@@ -29,7 +30,6 @@ from ..compiler.kernel import MOVES
 from ..compiler.nested_graphs import graph_of
 from ..compiler.op import lookup
 from ..compiler.symbolic_size import is_known, is_one, typical
-from ..compiler.trace import bind, bind_all
 from .halves import is_half, narrowed, widened
 from .rewrite import Rewriter
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..compiler.dtypes import Array, is_inexact
 from ..compiler.errors import AnomalyError
+from ..compiler.interpreter import watching
 from ..compiler.ir import ArrayType, Call, Location
 from ..compiler.op import lookup
-from ..compiler.trace import watching
 
 
 @dataclass(frozen=True, slots=True)

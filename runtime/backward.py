@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from ..compiler.builder import not_recording
 from ..compiler.dtypes import dtype_name, is_inexact
 from ..compiler.error_state import quiet_unless_strict
 from ..compiler.errors import (
@@ -21,7 +22,6 @@ from ..compiler.errors import (
 from ..compiler.ir import ArrayType, Constant, Graph, Value
 from ..compiler.numpy_surface.registry import method
 from ..compiler.program import NAMESPACE
-from ..compiler.trace import not_recording
 from ..compiler.traced_array import as_value, is_traced, wrap
 from ..compiler.user_code import user_location
 from .grad_mode import enable_grad, no_grad

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import optree
 
+from ..compiler.builder import bind_all
 from ..compiler.dtypes import INT64
 from ..compiler.errors import BranchMismatchError, ShapeError, TransformArgumentError, TransformTypeError
 from ..compiler.functions import convert, minimum, nonzero_mask
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.nested_graphs import graph_of
 from ..compiler.program import Static, argument_names, flatten_arguments, is_array_like, leaf_type, remedy_for
-from ..compiler.trace import bind_all
 from ..compiler.traced_array import is_traced, located
 from ..compiler.tracing import current_trace
 from .nested_function import NestedFunction, Result

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import optree
 
+from ..compiler.builder import Builder, bind_all, recording
 from ..compiler.dtypes import is_supported
 from ..compiler.errors import DTypeError, ShapeError, TransformArgumentError, TransformTypeError
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.ops.control import METHODS
 from ..compiler.program import describe, leaf_type, path_names
 from ..compiler.symbolic_size import SymbolicSize
-from ..compiler.trace import Builder, bind_all, recording
 from .transform import require_function, run
 from .trees import check_same_structure, flatten
 

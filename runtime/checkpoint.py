@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from ..compiler.builder import Builder, bind_all, recording
 from ..compiler.errors import TransformTypeError
 from ..compiler.ir import Graph, Value
 from ..compiler.ops.checkpoint import require_name
 from ..compiler.program import Static, argument_names, describe, flatten_arguments, trace
-from ..compiler.trace import Builder, bind_all, recording
 from .checkpoint_policies import Policy, nothing
 from .tape import is_recording
 from .transform import (

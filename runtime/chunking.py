@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.builder import bind_all
 from ..compiler.byte_counts import show_bytes
 from ..compiler.errors import TransformArgumentError
 from ..compiler.ir import Graph
 from ..compiler.peak_memory import peak_memory
 from ..compiler.symbolic_size import is_known
-from ..compiler.trace import bind_all
 from ..compiler.traced_array import as_value, wrap
 from ..compiler.tracing import current_trace
 from .chunks import Chunks

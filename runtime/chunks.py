@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.builder import bind_all, inline
 from ..compiler.collectives import COLLECTIVES, collective_calls
 from ..compiler.dtypes import Array
 from ..compiler.errors import CollectiveError
 from ..compiler.functions import concatenate, moveaxis, reshape, slice_axis
+from ..compiler.interpreter import depends_on, evaluate
 from ..compiler.ir import Graph, Value, called
 from ..compiler.peak_memory import peak_memory
 from ..compiler.symbolic_size import is_known
-from ..compiler.trace import bind_all, depends_on, evaluate, inline
 from ..compiler.traced_array import as_value, wrap
 from ..passes.hoist import hoist
 from .anomaly import part_of_batch

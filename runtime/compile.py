@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
 
 from ..compiler.error_state import DEFAULT, error_state, is_strict
 from ..compiler.errors import RecompileError, RecompileWarning, TransformTypeError
+from ..compiler.interpreter import is_idle
 from ..compiler.nesting import shown
 from ..compiler.options import flag
 from ..compiler.program import Program, argument_names, describe, flatten_arguments, trace
 from ..compiler.shapes.dim import Comparison
-from ..compiler.trace import is_idle
 from ..compiler.traced_array import is_traced
 from ..compiler.tracing import current_trace
 from .donation import check_donated

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
+from ..compiler.builder import bind_all
 from ..compiler.dtypes import is_inexact
 from ..compiler.errors import CustomRuleError, TransformArgumentError, TransformTypeError
 from ..compiler.program import (
@@ -20,7 +21,6 @@ from ..compiler.program import (
     function_name,
     trace,
 )
-from ..compiler.trace import bind_all
 from ..compiler.traced_array import as_value, wrap
 from .rule_graphs import MAKERS
 from .rule_site import Returned, RuleSite, line_of, named

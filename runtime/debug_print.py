@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import optree
 
+from ..compiler.builder import Builder, bind_all, recording
 from ..compiler.errors import ArgumentValueError
 from ..compiler.ir import Graph, Value
 from ..compiler.nesting import shown
 from ..compiler.outside_array import as_seen_inside
 from ..compiler.program import NAMESPACE, leaf_type
-from ..compiler.trace import Builder, bind_all, recording
 from ..compiler.user_code import user_location
 from .transform import is_array, run
 

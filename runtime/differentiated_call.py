@@ -10,6 +10,7 @@ import optree
 from ..compiler.dtypes import dtype_name, is_complex, is_inexact
 from ..compiler.errors import DTypeError, NotDifferentiableError, ShapeError, TreeMismatchError
 from ..compiler.functions import convert
+from ..compiler.interpreter import depends_on
 from ..compiler.ir import ArrayType, Graph
 from ..compiler.program import (
     Argument,
@@ -22,7 +23,6 @@ from ..compiler.program import (
     trace,
     weak_type,
 )
-from ..compiler.trace import depends_on
 from ..compiler.traced_array import PYTHON_NUMBERS, as_value, is_traced
 from ..compiler.tracing import current_trace
 from ..passes.jvp import jvp

@@ -6,13 +6,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..compiler.builder import inline
 from ..compiler.dtypes import INT64
 from ..compiler.functions import constant, convert, equal, iota, reshape
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.nested_graphs import graph_of
 from ..compiler.program import ArrayOutput
 from ..compiler.symbolic_size import is_known, typical
-from ..compiler.trace import inline
 from ..compiler.tracing import Lane
 from .chunking import Chunking
 from .differentiated_call import DifferentiatedCall

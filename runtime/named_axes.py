@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
+from ..compiler.builder import bind
 from ..compiler.dtypes import BOOL, INT64
 from ..compiler.errors import TransformArgumentError, UnboundAxisNameError
 from ..compiler.functions import convert
@@ -15,7 +16,6 @@ from ..compiler.nesting import shown
 from ..compiler.numpy_surface.axes import normalize_axis
 from ..compiler.numpy_surface.statistics import mean_dtypes
 from ..compiler.program import NAMESPACE, is_array_like, weak_type
-from ..compiler.trace import bind
 from ..compiler.traced_array import PYTHON_NUMBERS, as_value, located, wrap
 from .mapped_axes import MappedAxis, mapped_axes
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..compiler.errors import TransformTypeError
+from ..compiler.interpreter import evaluate, watching
 from ..compiler.ir import Call, Location
 from ..compiler.program import Static, argument_names, flatten_arguments, is_array_like, trace
-from ..compiler.trace import evaluate, watching
 from ..compiler.traced_array import is_traced
 from ..compiler.user_code import user_location
 from .anomaly import Finding, finding

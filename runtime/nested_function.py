@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.builder import inline
 from ..compiler.errors import TransformTypeError
 from ..compiler.functions import constant, convert
 from ..compiler.ir import ArrayType, Value
@@ -20,7 +21,6 @@ from ..compiler.program import (
     trace,
     weak_type,
 )
-from ..compiler.trace import inline
 from ..compiler.traced_array import PYTHON_NUMBERS, is_traced, wrap
 from ..compiler.user_code import location_at
 from .numpy_generators import refusing_draws

@@ -5,10 +5,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
+from ..compiler.builder import inline
 from ..compiler.error_state import quiet_unless_strict
 from ..compiler.functions import add
+from ..compiler.interpreter import depends_on
 from ..compiler.ir import Call, Constant, Graph, Value
-from ..compiler.trace import depends_on, inline
 from ..passes.remove_dead_code import remove_dead_code
 from ..passes.vjp import vjp
 from ..passes.vmap import vmap

@@ -7,11 +7,12 @@ from typing import Any
 
 import optree
 
+from ..compiler.builder import Builder, inline, recording
 from ..compiler.functions import zeros_like
+from ..compiler.interpreter import depends_on
 from ..compiler.ir import Graph
 from ..compiler.ops.custom_rule import Reverse
 from ..compiler.program import Argument, Static, is_array_like, leaf_type, weak_type
-from ..compiler.trace import Builder, depends_on, inline, recording
 from ..compiler.traced_array import is_traced
 from ..passes.linearity import nonlinear_call, nonlinear_outputs
 from ..passes.transpose import transpose as transpose_graph

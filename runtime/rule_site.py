@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
+from ..compiler.builder import Builder, inline, recording
 from ..compiler.dtypes import is_inexact
 from ..compiler.errors import CustomRuleError, EscapedTracerError
 from ..compiler.functions import constant, convert, zeros_like
@@ -26,7 +27,6 @@ from ..compiler.program import (
     trace,
     weak_type,
 )
-from ..compiler.trace import Builder, inline, recording
 from ..compiler.traced_array import as_value, is_traced, wrap
 from ..compiler.user_code import location_at
 from .trees import flatten, show, spread

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from ..compiler.builder import bind_all
 from ..compiler.dtypes import INT64
 from ..compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
 from ..compiler.functions import add, number
@@ -24,7 +25,6 @@ from ..compiler.program import (
 )
 from ..compiler.scan_in_blocks import scan_in_blocks
 from ..compiler.symbolic_size import SymbolicSize, is_known, typical
-from ..compiler.trace import bind_all
 from ..compiler.traced_array import located, wrap
 from .carry import Carry
 from .nested_function import NestedFunction, Outside

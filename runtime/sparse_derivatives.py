@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.builder import inline
 from ..compiler.dtypes import Array
 from ..compiler.errors import ArgumentTypeError, MissingPackageError, ShapeError
 from ..compiler.functions import add, constant, convert, equal, reshape, slice_axis, sum_, where
+from ..compiler.interpreter import depends_on
 from ..compiler.ir import ArrayType, Graph, Value
 from ..compiler.nested_graphs import graph_of
 from ..compiler.program import ArrayOutput
-from ..compiler.trace import depends_on, inline
 from ..compiler.traced_array import is_traced
 from ..compiler.tracing import Lane
 from ..passes.colouring import colour_columns, colour_neighbours, colour_stars

@@ -7,12 +7,12 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any, Final
 
+from ..compiler.builder import current_builder
 from ..compiler.shapes.assumptions import Assumptions
 from ..compiler.shapes.dim import answering
 from ..compiler.shapes.guards import Guards
 from ..compiler.shapes.scope import Observed
 from ..compiler.symbolic_size import SymbolicSize
-from ..compiler.trace import current_builder
 from ..compiler.user_code import OPTREE, is_library
 from .signature import Signature
 

@@ -8,14 +8,15 @@ from weakref import ReferenceType, ref
 
 import numpy as np
 
+from ..compiler.builder import not_recording, recording
 from ..compiler.dtypes import Array, is_inexact
 from ..compiler.error_state import quiet_unless_strict
 from ..compiler.errors import NotRecordedError, ReleasedGraphError
+from ..compiler.interpreter import is_watched, run_call
 from ..compiler.ir import ArrayType, Call, Constant, Location, Param, Value
 from ..compiler.memory_layout import Layout, layout_of
 from ..compiler.op import lookup
 from ..compiler.outside import Outside
-from ..compiler.trace import is_watched, not_recording, recording, run_call
 from ..compiler.traced_array import is_traced
 from ..compiler.tracing import Storage, Trace, current_trace
 from ..compiler.user_code import user_location

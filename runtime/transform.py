@@ -7,16 +7,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
+from ..compiler.builder import bind, inline
 from ..compiler.dtypes import Array
 from ..compiler.errors import TransformTypeError
 from ..compiler.functions import constant, full
+from ..compiler.interpreter import evaluate
 from ..compiler.ir import ArrayType, Constant, Graph, Param, Value
 from ..compiler.memory_layout import Layout, LayoutQuestion, layout_of
 from ..compiler.nested_graphs import graph_of
 from ..compiler.nesting import refuse_deep, shown
 from ..compiler.program import NAMESPACE, Argument, Program, function_name, leaf_type, weak_type
 from ..compiler.symbolic_size import SymbolicSize
-from ..compiler.trace import bind, evaluate, inline
 from ..compiler.traced_array import TracedArray, as_value, is_numpy_array, is_traced, wrap
 from ..compiler.tracing import Known, array_type, current_trace
 from ..passes.pipeline import Made, apply

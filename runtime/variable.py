@@ -5,12 +5,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..compiler.builder import bind
 from ..compiler.dtypes import Array, dtype_name, is_inexact
 from ..compiler.errors import NotRecordedError, ShapeError, TransformTypeError
 from ..compiler.ir import ArrayType, Value
 from ..compiler.memory_layout import layout_of
 from ..compiler.storage import View
-from ..compiler.trace import bind
 from ..compiler.traced_array import TracedArray, as_value, is_numpy_array, is_traced, located, wrap
 from ..compiler.tracing import Storage, Trace, array_type, current_trace
 from ..compiler.user_code import user_location

@@ -5,12 +5,12 @@ from typing import Any
 
 import optree
 
+from ..compiler.builder import bind_all
 from ..compiler.errors import TransformArgumentError, TransformTypeError
 from ..compiler.functions import nonzero_mask
 from ..compiler.ir import Value
 from ..compiler.nested_graphs import graph_of
 from ..compiler.program import describe, leaf_type
-from ..compiler.trace import bind_all
 from ..compiler.traced_array import located
 from .carry import Carry
 from .nested_function import NestedFunction, Outside

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from samples.sample import special_values
+from tracemill.compiler.builder import Builder, bind, recording
 from tracemill.compiler.dtypes import Array, DType, dtype_name, dtype_named, real_dtype
 from tracemill.compiler.errors import DTypeError
 from tracemill.compiler.ir import ArrayType, Call, Constant, Graph, Value
 from tracemill.compiler.op import Op, all_ops, lookup
-from tracemill.compiler.trace import Builder, bind, recording
 
 NAMES = "bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 c64 c128".split()
 DTYPES = [dtype_named(name) for name in NAMES]

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import optree
 
+from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, DType, dtype_named
 from tracemill.compiler.ir import ArrayType, Constant, Graph, Value
 from tracemill.compiler.program import NAMESPACE, Argument, ArrayOutput, Program, flatten_arguments, trace
-from tracemill.compiler.trace import Builder, inline, recording
 from tracemill.runtime.signature import arguments_for, sign
 
 WARNINGS = "-std=c11 -pedantic -Wall -Wextra -Werror".split()

@@ -8,9 +8,9 @@ from types import ModuleType
 from typing import Any
 
 from tracemill.compiler.backends.numpy.standalone.traced_function import TracedFunction
+from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.ir import Constant, Graph
 from tracemill.compiler.program import flatten_arguments, trace
-from tracemill.compiler.trace import Builder, inline, recording
 from tracemill.runtime.python_export import as_python
 from tracemill.runtime.signature import arguments_for, sign
 

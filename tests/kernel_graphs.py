@@ -7,10 +7,10 @@ from recording import recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.kernel import kernel_function
+from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import INT64
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.loops import work
-from tracemill.compiler.trace import bind
 
 
 def softmax(x: Value) -> Value:

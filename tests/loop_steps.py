@@ -7,8 +7,8 @@ import numpy as np
 
 from recording import recorded
 from tracemill.compiler import functions as fn
+from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.trace import bind, bind_all
 
 FOUR = "f64[4]"
 ONE = {"axis": 0, "reverse": False}

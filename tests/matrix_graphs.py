@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from recording import recorded
 from tracemill.compiler import functions as fn
+from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import FLOAT32, FLOAT64
 from tracemill.compiler.ir import ArrayType, Dim, Graph, Value
-from tracemill.compiler.trace import bind
 
 SIDE = 64  # 64 × 64 numbers in f64 are 32 KiB
 

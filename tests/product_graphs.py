@@ -4,8 +4,8 @@ import numpy as np
 
 from recording import recorded
 from tracemill.compiler import functions as fn
+from tracemill.compiler.builder import bind
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.trace import bind
 
 
 def matmul(x: Value, y: Value) -> Value:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from samples.sample import Domain, entries
+from tracemill.compiler.builder import Builder, recording
 from tracemill.compiler.dtypes import Array, dtype_named
 from tracemill.compiler.ir import ArrayType, Graph, Value
-from tracemill.compiler.trace import Builder, recording
 
 
 def array_type(text: str) -> ArrayType:

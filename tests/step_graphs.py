@@ -3,9 +3,9 @@
 import numpy as np
 
 from recording import recorded
+from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import DType
 from tracemill.compiler.ir import Graph, Shape, Value
-from tracemill.compiler.trace import bind, bind_all
 
 U32, U64 = np.dtype(np.uint32), np.dtype(np.uint64)
 

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import tracemill as tm
+from tracemill.compiler.builder import Builder, bind, recording
 from tracemill.compiler.functions import (
     add,
     broadcast_to,
@@ -29,7 +30,6 @@ from tracemill.compiler.functions import (
 )
 from tracemill.compiler.ir import ArrayType, Graph, Value
 from tracemill.compiler.symbolic_size import is_known, same_shape
-from tracemill.compiler.trace import Builder, bind, recording
 
 B: Any = tm.Dim("B", min=2)
 N: Any = tm.Dim("N", min=2)

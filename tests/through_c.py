@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.trace import Builder, evaluate, inline, recording
 from tracemill.runtime.build import build
 from tracemill.runtime.target import target_of
 

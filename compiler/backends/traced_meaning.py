@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import optree
 
+from ..builder import not_recording
 from ..dtypes import DType
 from ..errors import InternalError
 from ..ir import ArrayType, Call, Constant, Value
 from ..op import all_ops
 from ..program import Argument, Program, trace
-from ..trace import not_recording
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..errors import ArgumentValueError, ShapeError
 from ..options import flag, number, size
-from ..trace import bind
 from ..traced_array import is_traced, wrap
 from ..user_code import user_location
 from .arguments import call, floating, in_one_dtype

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..dtypes import FLOAT32, is_complex
 from ..functions import (
     add,
@@ -21,7 +22,6 @@ from ..functions import (
     where,
 )
 from ..ir import Value
-from ..trace import bind
 from ..traced_array import TracedArray, as_value, wrap
 from .registry import implements_ufunc
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..dtypes import FLOAT64, INT64, DType
 from ..errors import ArgumentTypeError, ArgumentValueError, DataDependentShapeError
 from ..functions import add, broadcast_to, constant, convert, full, multiply
@@ -15,7 +16,6 @@ from ..memory_layout import NOTHING_ASKED, Layout, copied_order, dense, layout_o
 from ..nesting import shown
 from ..storage import Reshape
 from ..symbolic_size import SymbolicSize, is_symbolic_shape, maximum
-from ..trace import bind
 from ..traced_array import (
     TracedArray,
     array_on,

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind, bind_all
 from ..dtypes import FLOAT64, is_inexact
 from ..errors import ArgumentValueError
 from ..functions import convert, real
 from ..ir import Value
 from ..matrix_stacks import adjoint
 from ..memory_layout import copied_order, dense, elementwise_layout, layout_of_stacks, row_major
-from ..trace import bind, bind_all
 from ..traced_array import TracedArray, as_value, wrap
 from .registry import implements
 from .ufuncs import as_array

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..dtypes import complex_dtype, is_complex, real_dtype
 from ..errors import ArgumentTypeError, ArgumentValueError, OutOfBoundsError, ShapeError
 from ..functions import conjugate, convert, pad, slice_axis
 from ..interception import intercepts
 from ..ir import Value
 from ..symbolic_size import SymbolicSize
-from ..trace import bind
 from ..traced_array import TracedArray, as_size, as_value, is_traced
 from .axes import axes_or_all, normalize_axis
 from .creation import arange, constants_of, new_array

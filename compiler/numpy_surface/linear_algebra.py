@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..dtypes import is_inexact
 from ..errors import ArgumentValueError, ShapeError
 from ..functions import convert
-from ..trace import bind
 from ..traced_array import as_value, wrap
 from .axes import normalize_axis
 from .reductions import accumulator, deliver, root_of_squares

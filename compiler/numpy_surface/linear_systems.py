@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind, bind_all
 from ..dtypes import real_dtype
 from ..errors import ArgumentValueError, MatrixShapeError
 from ..functions import broadcast_to, convert, reshape
 from ..matrix_stacks import hermitian as hermitian_of
 from ..matrix_stacks import solve_broadcast
 from ..symbolic_size import is_symbolic_shape
-from ..trace import bind, bind_all
 from ..traced_array import TracedArray, as_value, wrap
 from .creation import copied
 from .factorizations import in_lapack_dtype

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..dtypes import BOOL, is_complex, is_inexact
 from ..errors import ArgumentTypeError, ConcretizationError, DTypeError
 from ..functions import make_complex
-from ..trace import bind
 from ..traced_array import TracedArray, wrap
 from .reductions import NO_VALUE, deliver
 from .registry import implements

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind_all
 from ..dtypes import is_inexact
 from ..errors import ArgumentTypeError, ArgumentValueError
 from ..functions import gather
 from ..ir import Value
-from ..trace import bind_all
 from ..traced_array import TracedArray, as_value, is_traced, wrap
 from .axes import axes_or_all
 from .creation import new_array

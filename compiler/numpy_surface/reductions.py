@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..dtypes import BOOL, DType, is_complex
 from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ..functions import (
@@ -27,7 +28,6 @@ from ..functions import (
     where as choose,
 )
 from ..ir import Shape, Value
-from ..trace import bind
 from ..traced_array import TracedArray, as_value, plain_number, wrap, written_value
 from .axes import normalize_axes, normalize_axis
 from .registry import implements

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind_all
 from ..dtypes import BOOL, INT64, is_complex, is_inexact
 from ..errors import (
     ArgumentTypeError,
@@ -32,7 +33,6 @@ from ..functions import (
 from ..functions import argsort as argsort_of
 from ..ir import Value
 from ..symbolic_size import is_known, is_symbolic_shape, typical
-from ..trace import bind_all
 from ..traced_array import TracedArray, as_value, is_traced, wrap
 from .axes import normalize_axis
 from .products import in_common_dtype

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..builder import bind
 from ..errors import DTypeError
-from ..trace import bind
 from ..traced_array import TracedArray, wrap
 from .mathematics import bessel_i
 from .ufuncs import BY_NAME

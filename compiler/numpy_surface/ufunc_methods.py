@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..doubling import doubling_steps
 from ..dtypes import BOOL, INT64, Array, DType, is_complex, is_inexact
 from ..errors import (
@@ -19,7 +20,6 @@ from ..functions import moveaxis as move_axis
 from ..ir import Value
 from ..memory_layout import elementwise_layout
 from ..symbolic_size import is_known, is_symbolic_shape
-from ..trace import bind
 from ..traced_array import TracedArray, as_value, index_items, wrap
 from ..tracing import require_trace
 from .axes import normalize_axis

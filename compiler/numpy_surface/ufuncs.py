@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..adoption import adopt
+from ..builder import bind
 from ..dtypes import BOOL, DType, is_supported
 from ..errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ..functions import broadcast_to, convert, full, reshape, where
@@ -16,7 +17,6 @@ from ..nesting import shown
 from ..op import all_ops
 from ..outside import Outside
 from ..symbolic_size import SymbolicSize, is_known, joint_shape
-from ..trace import bind
 from ..traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced, wrap
 from ..tracing import require_trace
 from .registry import REFUSED, UFUNCS

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
+from ..builder import bind
 from ..functions import (
     absolute,
     add,
@@ -26,7 +27,6 @@ from ..functions import (
 )
 from ..ir import ArrayType, Param, Value
 from ..op import JvpRule, by_decomposition, not_linear
-from ..trace import bind
 from .composite import composite
 from .elementwise import elementwise_type, same_dtype
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..batching import align_ranks, leading
+from ..builder import bind, bind_all
 from ..dtypes import BOOL, INT64
 from ..errors import DTypeError, ShapeError
 from ..functions import (
@@ -25,7 +26,6 @@ from ..functions import (
 )
 from ..ir import ArrayType, Shape, Value
 from ..op import Anew, BatchRule, by_decomposition, not_linear
-from ..trace import bind, bind_all
 from .composite import composite, floating_operands
 from .elementwise import broadcast_shapes
 

@@ -5,11 +5,11 @@ from functools import reduce
 from typing import Any
 
 from ..batching import align_ranks, all_leading
+from ..builder import bind, bind_all
 from ..errors import ShapeError
 from ..functions import add, broadcast_to, dot, multiply, reshape, unbroadcast
 from ..ir import ArrayType, Shape, Value
 from ..op import Linear, by_decomposition
-from ..trace import bind, bind_all
 from .attention import check_attention, in_one_batch
 from .composite import composite
 

@@ -5,11 +5,11 @@ T. Dao, "FlashAttention-2" (2023).
 
 import math
 
+from ..builder import bind
 from ..errors import ShapeError
 from ..functions import divide, dot, equal, exp, multiply, reshape, subtract, sum_, unbroadcast, where
 from ..ir import ArrayType, Shape, Value
 from ..op import by_decomposition, not_linear
-from ..trace import bind
 from .attention import attention_scores, check_attention, in_one_batch
 from .composite import composite
 

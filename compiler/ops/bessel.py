@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..errors import DTypeError
 from ..functions import (
     absolute,
@@ -28,7 +29,6 @@ from ..functions import (
 from ..functions import elementwise as call
 from ..ir import ArrayType, Value
 from ..op import not_linear
-from ..trace import bind
 from .composite import composite
 from .elementwise import Derivative, batch_elementwise, elementwise, elementwise_type, same_dtype
 

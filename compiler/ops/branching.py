@@ -3,14 +3,15 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..builder import Builder, bind, bind_all, inline, recording
 from ..dtypes import BOOL, INT64, is_inexact
 from ..errors import DTypeError, ShapeError
 from ..functions import convert, equal, full, logical_not, maximum, minimum
+from ..interpreter import depends_on, evaluate
 from ..ir import ArrayType, Graph, Value
 from ..lanes import copy_active_lane, refuse_collectives_in, select_lanes
 from ..nested_graphs import graph_of, spread
 from ..op import Anew, DifferentiateGraph, Linear, Op, register
-from ..trace import Builder, bind, bind_all, depends_on, evaluate, inline, recording
 
 FAMILY = "branching"
 

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..builder import Builder, bind, bind_all, inline, recording
 from ..errors import TransformTypeError
+from ..interpreter import evaluate
 from ..ir import ArrayType, Call, Graph, Param, Value
 from ..nested_graphs import needed_calls, spread
 from ..nesting import shown
 from ..op import DONE_ONCE, Anew, DifferentiateGraph, Op, has_effect, lookup, register
-from ..trace import Builder, bind, bind_all, evaluate, inline, recording
 from .graph_call import batched_call, differentiation, result_types, transposed_call
 
 FAMILY = "checkpoint"

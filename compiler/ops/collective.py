@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..batching import Unmapped, leading
+from ..builder import bind
 from ..dtypes import INT64, kind
 from ..errors import DTypeError, ShapeError
 from ..functions import (
@@ -29,7 +30,6 @@ from ..functions import (
 )
 from ..ir import ArrayType, Shape, Value
 from ..op import JvpRule, Meaning, Op, TransposeRule, not_linear, register
-from ..trace import bind
 
 FAMILY = "collective"
 

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from ..batching import align_ranks
+from ..builder import bind
 from ..dtypes import BOOL
 from ..errors import DTypeError
 from ..functions import broadcast_to, unbroadcast, where, zeros_like
 from ..ir import ArrayType, Value
 from ..op import Linear, Op, register
-from ..trace import bind
 from .elementwise import bool_dtype, broadcast_shapes, elementwise, ufunc, ufunc_spelling
 
 FAMILY = "comparison"

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..errors import DTypeError, ShapeError
 from ..functions import add, dot, inverse_permutation, moveaxis, transpose
 from ..ir import ArrayType, Value
 from ..op import Linear, Op, register
-from ..trace import bind
 
 FAMILY = "contraction"
 Axes = tuple[int, ...]

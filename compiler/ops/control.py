@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..builder import bind_all
 from ..dtypes import DType, is_inexact
 from ..errors import CallbackError, NotDifferentiableError, ShapeError
 from ..functions import broadcast_to
 from ..ir import ArrayType, Shape, Value
 from ..op import Op, not_linear, refuses, register
-from ..trace import bind_all
 from .elementwise import elementwise
 from .graph_call import register_call
 

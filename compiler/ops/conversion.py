@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..dtypes import DType, complex_dtype, dtype_name, is_complex, is_inexact, is_supported, real_dtype
 from ..errors import DTypeError
 from ..functions import conjugate, convert, imag, make_complex, negative, real, unbroadcast, zeros_like
 from ..ir import ArrayType, Value
 from ..op import Linear, Op, register, zero_derivative
-from ..trace import bind
 from .elementwise import batch_elementwise, elementwise, transpose_of
 
 FAMILY = "conversion"

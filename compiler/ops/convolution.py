@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..errors import ArgumentValueError, DTypeError, ShapeError
 from ..functions import add, flip, moveaxis, reshape, transpose
 from ..ir import ArrayType, Shape, Value
 from ..op import Linear, Op, register
-from ..trace import bind
 
 FAMILY = "convolution"
 Padding = tuple[tuple[int, int], ...]

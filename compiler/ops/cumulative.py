@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..doubling import doubling_steps
 from ..dtypes import INT64, kind
 from ..errors import DTypeError, ShapeError
@@ -31,7 +32,6 @@ from ..functions import (
 from ..ir import ArrayType, Value
 from ..op import JvpRule, Meaning, Op, TransposeRule, not_linear, register
 from ..symbolic_size import is_known
-from ..trace import bind
 
 FAMILY = "cumulative"
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+from ..builder import Builder, bind_all, inline, recording
 from ..dtypes import is_inexact
 from ..errors import NotDifferentiableError, ShapeError
 from ..functions import broadcast_to, sum_, zeros_like
+from ..interpreter import evaluate
 from ..ir import ArrayType, Graph, Value
 from ..nested_graphs import spread
 from ..op import Anew, DifferentiateGraph, Linear, Op, register
-from ..trace import Builder, bind_all, evaluate, inline, recording
 from .graph_call import batched_graph, differentiation, result_types
 
 FAMILY = "custom_rule"

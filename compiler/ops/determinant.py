@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..batching import all_leading
+from ..builder import bind
 from ..dtypes import real_dtype
 from ..errors import DTypeError
 from ..functions import add, concatenate, constant, full_like, multiply, slice_axis, subtract
@@ -19,7 +20,6 @@ from ..matrix_stacks import (
     require_square,
 )
 from ..op import Linear, Op, not_linear, register
-from ..trace import bind
 
 FAMILY = "determinant"
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..batching import all_leading, leading, shifted
+from ..builder import bind
 from ..dtypes import INT64, is_integer
 from ..errors import DTypeError, ShapeError
 from ..functions import (
@@ -26,7 +27,6 @@ from ..functions import (
 from ..ir import ArrayType, Shape, Value
 from ..op import Linear, Op, register
 from ..symbolic_size import is_known
-from ..trace import bind
 from .indexing import batch_index, clamped, other_axes
 
 FAMILY = "dynamic_slicing"

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..batching import align_ranks
+from ..builder import bind
 from ..dtypes import BOOL, DType, dtype_name, kind
 from ..errors import DTypeError, ShapeError
 from ..functions import add, broadcast_to, multiply, negative, unbroadcast
@@ -22,7 +23,6 @@ from ..op import (
     zero_derivative,
 )
 from ..symbolic_size import joint_shape
-from ..trace import bind
 
 Derivative: TypeAlias = Callable[..., "Value | int"]
 """``derivative(output, *inputs)``: d output / d input, elementwise; the numbers 1 and −1 stand for themselves."""

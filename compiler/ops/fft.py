@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..dtypes import INT64, complex_dtype, real_dtype
 from ..errors import ArgumentValueError, DTypeError, ShapeError
 from ..functions import conjugate, constant, equal, iota, logical_or, multiply, reshape, where
 from ..ir import ArrayType, Value
 from ..op import Meaning, Op, TransposeRule, TypeRule, register
 from ..symbolic_size import SymbolicSize
-from ..trace import bind
 
 FAMILY = "fft"
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..errors import DTypeError
 from ..functions import elementwise as call
 from ..functions import multiply
 from ..ir import ArrayType, Value
 from ..op import Op, not_linear, register
-from ..trace import bind
 from .elementwise import batch_elementwise, elementwise, elementwise_type, same_dtype
 
 FAMILY = "gamma"

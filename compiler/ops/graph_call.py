@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..builder import bind_all
 from ..dtypes import is_inexact
 from ..errors import ShapeError
+from ..interpreter import depends_on, evaluate
 from ..ir import ArrayType, Graph, Param, Value
 from ..nested_graphs import spread
 from ..op import Anew, BatchRule, DifferentiateGraph, JvpRule, Linear, Op, TransposeRule, register
-from ..trace import bind_all, depends_on, evaluate
 
 
 def result_types(op: str, graph: Graph, inputs: tuple[ArrayType, ...]) -> tuple[ArrayType, ...]:

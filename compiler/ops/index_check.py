@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ..builder import bind_all
 from ..dtypes import is_integer
 from ..errors import DTypeError, ShapeError
 from ..ir import ArrayType, Value
 from ..op import CHECKS_INDICES, Op, not_linear, register, zero_derivative
 from ..symbolic_size import is_known
-from ..trace import bind_all
 
 FAMILY = "index_check"
 

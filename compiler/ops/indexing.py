@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..batching import align_ranks, all_leading, shifted
+from ..builder import bind, bind_all
 from ..doubling import doubling_steps
 from ..dtypes import BOOL, INT64, is_integer, kind
 from ..errors import DTypeError, InternalError, OutOfBoundsError, ShapeError
@@ -41,7 +42,6 @@ from ..functions import (
 from ..ir import ArrayType, Constant, Shape, Value
 from ..op import Linear, Op, register
 from ..symbolic_size import SymbolicSize, is_empty, is_known
-from ..trace import bind, bind_all
 from .elementwise import broadcast_shapes
 
 FAMILY = "indexing"

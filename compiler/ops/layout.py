@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..batching import all_leading, shifted
+from ..builder import bind
 from ..errors import DTypeError, ShapeError
 from ..functions import (
     broadcast_to,
@@ -25,7 +26,6 @@ from ..functions import (
 from ..ir import ArrayType, Shape, Value
 from ..op import BatchRule, JvpRule, Linear, Meaning, Op, TransposeRule, TypeRule, register
 from ..symbolic_size import broadcasts, is_known
-from ..trace import bind
 
 FAMILY = "layout"
 

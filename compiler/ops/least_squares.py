@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..batching import all_leading, leading
+from ..builder import bind, bind_all
 from ..dtypes import FLOAT64, INT32, real_dtype
 from ..errors import MatrixShapeError
 from ..functions import add, broadcast_to, constant, convert, full, multiply, negative, subtract
@@ -26,7 +27,6 @@ from ..matrix_stacks import (
 )
 from ..op import Op, not_linear, register
 from ..symbolic_size import is_symbolic_shape, maximum, minimum
-from ..trace import bind, bind_all
 
 FAMILY = "least_squares"
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind
 from ..functions import conjugate, negative, subtract
 from ..ir import ArrayType, Value
 from ..matrix_stacks import (
@@ -22,7 +23,6 @@ from ..matrix_stacks import (
     upper_triangle,
 )
 from ..op import Op, not_linear, register
-from ..trace import bind
 
 FAMILY = "linear_systems"
 

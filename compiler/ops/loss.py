@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..batching import align_ranks
+from ..builder import bind, bind_all
 from ..dtypes import FLOAT64, INT64, DType, is_inexact, is_integer
 from ..errors import ArgumentValueError, DTypeError, ShapeError
 from ..functions import (
@@ -35,7 +36,6 @@ from ..functions import (
 from ..ir import ArrayType, Value
 from ..op import by_decomposition, not_linear
 from ..symbolic_size import SymbolicSize
-from ..trace import bind, bind_all
 from .composite import composite, floating_operands
 from .elementwise import elementwise_type, same_dtype
 

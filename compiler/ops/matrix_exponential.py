@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..batching import all_leading
+from ..builder import bind
 from ..errors import DTypeError
 from ..functions import add
 from ..ir import ArrayType, Value
 from ..matrix_stacks import matrix_transpose, require_square
 from ..op import Linear, Op, register
-from ..trace import bind
 
 FAMILY = "matrix_exponential"
 

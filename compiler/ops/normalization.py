@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..batching import leading
+from ..builder import bind_all
 from ..errors import ShapeError
 from ..functions import (
     add,
@@ -24,7 +25,6 @@ from ..functions import (
 )
 from ..ir import ArrayType, Shape, Value
 from ..op import by_decomposition, not_linear
-from ..trace import bind_all
 from .composite import composite, floating_operands
 from .reduction import keep_dims
 

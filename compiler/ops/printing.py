@@ -7,10 +7,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from ..builder import bind_all
 from ..errors import ArgumentValueError, ShapeError
 from ..ir import ArrayType, Value
 from ..op import PRINTS, Op, not_linear, register, zero_derivative
-from ..trace import bind_all
 
 FAMILY = "printing"
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..builder import bind
 from ..errors import DTypeError
 from ..functions import (
     absolute,
@@ -32,7 +33,6 @@ from ..functions import (
 from ..functions import elementwise as call
 from ..ir import ArrayType, Value
 from ..op import not_linear
-from ..trace import bind
 from .composite import composite
 from .elementwise import batch_elementwise, elementwise_type, jvp_of, same_dtype
 

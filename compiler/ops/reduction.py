@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..batching import shifted
+from ..builder import bind
 from ..dtypes import BOOL, INT64, DType, kind
 from ..errors import DTypeError, ShapeError
 from ..functions import (
@@ -25,7 +26,6 @@ from ..functions import (
 from ..ir import ArrayType, Shape, Value
 from ..op import JvpRule, Meaning, Op, TransposeRule, by_decomposition, not_linear, register, zero_derivative
 from ..symbolic_size import minimum
-from ..trace import bind
 from .composite import composite
 from .elementwise import same_dtype
 

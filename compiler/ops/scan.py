@@ -10,14 +10,15 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from ..batching import leading
+from ..builder import bind_all, inline, not_recording
 from ..dtypes import is_inexact
 from ..error_state import quiet_unless_strict
 from ..errors import ShapeError
 from ..functions import add, broadcast_to, moveaxis, zeros_like
+from ..interpreter import Interpreter, depends_on
 from ..ir import ArrayType, Graph, Value
 from ..nested_graphs import graph_of, needed_calls, rearranged, spread, spreading
 from ..op import Anew, DifferentiateGraph, Linear, Op, register
-from ..trace import Interpreter, bind_all, depends_on, inline, not_recording
 
 FAMILY = "scan"
 

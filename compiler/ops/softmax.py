@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..batching import all_leading
+from ..builder import bind
 from ..errors import ShapeError
 from ..functions import (
     add,
@@ -24,7 +25,6 @@ from ..functions import (
 from ..ir import ArrayType, Shape, Value
 from ..op import Linear, not_linear
 from ..symbolic_size import is_empty
-from ..trace import bind
 from .composite import Check, composite, floating_operands
 
 FAMILY = "softmax"

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..batching import all_leading
+from ..builder import bind_all
 from ..dtypes import INT64
 from ..errors import ShapeError
 from ..functions import positions, take_along_axis
 from ..ir import ArrayType, Value
 from ..op import Anew, Op, not_linear, register
-from ..trace import bind_all
 
 FAMILY = "sort"
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import bind, bind_all
 from ..dtypes import complex_dtype, real_dtype
 from ..errors import NotDifferentiableError
 from ..functions import (
@@ -52,7 +53,6 @@ from ..matrix_stacks import (
     with_diagonal,
 )
 from ..op import Op, not_linear, register
-from ..trace import bind, bind_all
 
 FAMILY = "spectral"
 

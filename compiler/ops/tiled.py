@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from ..builder import inline
 from ..decompositions import register_decomposition
 from ..errors import ShapeError
 from ..functions import concatenate, slice_axis
+from ..interpreter import evaluate
 from ..ir import ArrayType, Dim, Graph, Shape, Value
 from ..op import Op, by_decomposition, register
 from ..symbolic_size import is_known
-from ..trace import evaluate, inline
 
 FAMILY = "tiled"
 

@@ -12,16 +12,17 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..batching import leading
+from ..builder import bind, bind_all, current_builder, inline, not_recording
 from ..collectives import mapped_values
 from ..dtypes import BOOL
 from ..error_state import quiet_unless_strict
 from ..errors import DTypeError, NotDifferentiableError, ShapeError
 from ..functions import broadcast_to, zeros_like
+from ..interpreter import Interpreter
 from ..ir import ArrayType, Graph, Value
 from ..lanes import copy_active_lane, refuse_collectives_in, select_lanes
 from ..nested_graphs import graph_of, rearranged, spread, spreading
 from ..op import Anew, DifferentiateGraph, Op, refuses, register
-from ..trace import Interpreter, bind, bind_all, current_builder, inline, not_recording
 
 FAMILY = "while_loop"
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.dtypes import INT64, Array
 from ...compiler.functions import (
     add,
@@ -22,7 +23,6 @@ from ...compiler.functions import (
 )
 from ...compiler.ir import Call, Constant, Graph, Param, Shape, Value
 from ...compiler.symbolic_size import same_shape
-from ...compiler.trace import Builder, bind_all, recording
 from .body import Body
 from .loop import Loop, Numbering
 from .needs import Needs, needs_of, outside, viewed_from_outside

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...compiler.builder import bind
 from ...compiler.dtypes import is_integer, kind
 from ...compiler.functions import (
     add,
@@ -17,7 +18,6 @@ from ...compiler.functions import (
     subtract,
 )
 from ...compiler.ir import Constant, Value
-from ...compiler.trace import bind
 from .constants import either_number, is_number, uniform
 from .rule import Site, rule
 

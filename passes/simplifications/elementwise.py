@@ -1,5 +1,6 @@
 """What holds for every elementwise op: it works before elements are repeated or reshaped, too."""
 
+from ...compiler.builder import bind
 from ...compiler.functions import (
     broadcast_to,
     constant,
@@ -7,7 +8,6 @@ from ...compiler.functions import (
 )
 from ...compiler.ir import Constant, Value
 from ...compiler.symbolic_size import same_shape
-from ...compiler.trace import bind
 from .constants import uniform
 from .rule import Rule, Site
 

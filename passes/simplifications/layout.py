@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ...compiler.builder import bind
 from ...compiler.functions import (
     broadcast_to,
     flip,
@@ -13,7 +14,6 @@ from ...compiler.functions import (
 )
 from ...compiler.ir import Call, Constant, Dim, Shape, Value, same_params
 from ...compiler.symbolic_size import is_known, is_one, same_shape
-from ...compiler.trace import bind
 from .constants import uniform
 from .rule import Site, rule
 

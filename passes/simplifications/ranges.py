@@ -4,12 +4,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...compiler.builder import bind
 from ...compiler.dtypes import is_integer
 from ...compiler.functions import broadcast_to, constant, gather, reshape
 from ...compiler.ir import Constant, Value, same_type
 from ...compiler.ops.elementwise import broadcast_shapes
 from ...compiler.symbolic_size import is_known, is_one, same_shape
-from ...compiler.trace import bind
 from .constants import uniform
 from .rule import Site, rule
 

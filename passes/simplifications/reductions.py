@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.builder import bind
 from ...compiler.dtypes import DType, kind
 from ...compiler.functions import add, broadcast_to, constant, convert, multiply, reshape, sum_, transpose
 from ...compiler.ir import Dim, Value
 from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
-from ...compiler.trace import bind
 from .rule import Site, rule
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ...compiler.builder import bind_all
 from ...compiler.errors import NotDifferentiableError
 from ...compiler.ir import Graph, Param, Value
-from ...compiler.trace import bind_all
 from ...passes.rewrite import Rewriter
 from ..transform import transformed
 

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...compiler.builder import not_recording
 from ...compiler.dtypes import Array, is_inexact, real_dtype
+from ...compiler.interpreter import Interpreter
 from ...compiler.ir import Call, Graph
-from ...compiler.trace import Interpreter, not_recording
 from ..gpu.agreement import wide
 
 RUNS: Final = 6

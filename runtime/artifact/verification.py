@@ -10,9 +10,9 @@ import optree
 
 from ...compiler.byte_counts import show_bytes
 from ...compiler.errors import ArtifactError, DimSpecError, TracemillError
+from ...compiler.interpreter import evaluate
 from ...compiler.op import has_effect
 from ...compiler.program import ArrayOutput
-from ...compiler.trace import evaluate
 from ...passes.fix_sizes import fix_sizes
 from ...passes.limit_steps import limit_steps
 from ..gpu.agreement import agree

@@ -6,9 +6,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from ...compiler.backends.triton.plan import HostStep
+from ...compiler.builder import not_recording
+from ...compiler.interpreter import Interpreter
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import is_known
-from ...compiler.trace import Interpreter, not_recording
 from .device import Device
 
 

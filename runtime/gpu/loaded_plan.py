@@ -18,8 +18,8 @@ from ...compiler.backends.triton.plan import (
     SwitchStep,
     WhileStep,
 )
+from ...compiler.interpreter import evaluate
 from ...compiler.ir import Constant
-from ...compiler.trace import evaluate
 from .by_cupy import compute, is_by_cupy
 from .device import Device, Memory
 from .kernel import LoadedKernel, PreparedLaunch

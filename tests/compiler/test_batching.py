@@ -13,10 +13,11 @@ from tracemill.compiler.batching import (
     shifted,
     to_logical,
 )
+from tracemill.compiler.builder import Builder, recording
 from tracemill.compiler.dtypes import FLOAT64, Array
 from tracemill.compiler.functions import sum_
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
-from tracemill.compiler.trace import Builder, evaluate, recording
 
 
 def array(*shape: int) -> Value:

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tracemill.compiler.builder import Builder, bind, recording
 from tracemill.compiler.errors import InvalidGraphError
 from tracemill.compiler.functions import add, cos, sin
 from tracemill.compiler.ir import ArrayType, Call, Constant, Graph, Location, Param, Value
-from tracemill.compiler.trace import Builder, bind, recording
 
 TYPE = ArrayType(np.dtype("f4"), (3,))
 

@@ -11,8 +11,8 @@ from samples.differences import pairing, random_like
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler.dtypes import Array
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.jvp import jvp
 from tracemill.passes.linearize import linearize
 from tracemill.passes.transpose import transpose

@@ -11,9 +11,9 @@ from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.graph import graph_function
 from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.in_place import in_place, kept_places
 from tracemill.compiler.ir import Call, Graph, Value, called
-from tracemill.compiler.trace import bind, bind_all
 from tracemill.passes.fuse import fuse, fusion_report
 
 EIGHT = "f64[8]"

@@ -14,10 +14,10 @@ import tracemill as tm
 from recording import recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy.form import writing
+from tracemill.compiler.builder import bind_all
 from tracemill.compiler.ir import Call, Graph, Value
 from tracemill.compiler.memory_plan import ALIGNMENT, Block, MemoryPlan, Writing, place_blocks, plan_memory
 from tracemill.compiler.shapes import Observed, answering
-from tracemill.compiler.trace import bind_all
 
 SIZES = (1, 3, 40, 1000)
 

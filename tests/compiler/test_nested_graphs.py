@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from samples.control import F64, wave
+from tracemill.compiler.builder import Builder, bind, bind_all, recording
 from tracemill.compiler.errors import CallbackError
 from tracemill.compiler.functions import add, multiply
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Value
-from tracemill.compiler.trace import Builder, bind, bind_all, evaluate, recording
 from tracemill.passes.jvp import jvp
 from tracemill.passes.remove_dead_code import remove_dead_code
 from tracemill.passes.transpose import transpose

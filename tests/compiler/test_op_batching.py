@@ -11,7 +11,7 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
 from tracemill.compiler.dtypes import Array, is_inexact
-from tracemill.compiler.trace import evaluate
+from tracemill.compiler.interpreter import evaluate
 from tracemill.passes.vmap import vmap
 
 SIZE = 2

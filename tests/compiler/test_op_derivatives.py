@@ -12,11 +12,12 @@ from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
+from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, DType, dtype_name, is_inexact
 from tracemill.compiler.errors import NotDifferentiableError
 from tracemill.compiler.functions import greater, sqrt, where
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.trace import Builder, evaluate, inline, recording
 from tracemill.passes.jvp import jvp
 from tracemill.passes.linearize import linearize
 from tracemill.passes.transpose import transpose

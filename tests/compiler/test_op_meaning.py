@@ -8,9 +8,9 @@ import pytest
 from samples.grouping import of_each_op
 from samples.sample import Failure, Sample
 from samples.table import FAILURES, SAMPLES
+from tracemill.compiler.builder import as_tuple
 from tracemill.compiler.dtypes import Array, is_inexact
 from tracemill.compiler.op import lookup
-from tracemill.compiler.trace import as_tuple
 from tracemill.passes.jvp import jvp
 
 WIDE: dict[str, Any] = {"f": np.longdouble, "V": np.longdouble, "c": np.clongdouble}

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tracemill.compiler.builder import Builder, bind, bind_all, recording
 from tracemill.compiler.functions import constant, gather, scatter
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Value
-from tracemill.compiler.trace import Builder, bind, bind_all, evaluate, recording
 from tracemill.passes.jvp import jvp
 from tracemill.passes.vjp import vjp
 

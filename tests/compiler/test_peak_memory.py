@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.peak_memory import peak_memory
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.decompose import decompose_composites
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from samples.random import philox
+from tracemill.compiler.builder import Builder, bind, recording
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Value
-from tracemill.compiler.trace import Builder, bind, evaluate, recording
 from tracemill.passes.jvp import jvp
 from tracemill.passes.vmap import vmap
 

@@ -7,11 +7,12 @@ import mpmath
 import numpy as np
 import pytest
 
+from tracemill.compiler.builder import Builder, bind, recording
 from tracemill.compiler.dtypes import FLOAT64, dtype_named
 from tracemill.compiler.functions import elementwise
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Value
 from tracemill.compiler.op import lookup
-from tracemill.compiler.trace import Builder, bind, evaluate, recording
 from tracemill.passes.jvp import jvp
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.program import (
     Argument,
     argument_names,
@@ -14,7 +15,6 @@ from tracemill.compiler.program import (
     trace,
     weak_type,
 )
-from tracemill.compiler.trace import evaluate
 
 Function = Callable[..., Any]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.trace import evaluate
+from tracemill.compiler.interpreter import evaluate
 from tracemill.passes.fix_sizes import fix_sizes
 
 TEXT = """# tracemill ir 1

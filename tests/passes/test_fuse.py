@@ -19,12 +19,13 @@ from tracemill.compiler.backends.c.function import COptions
 from tracemill.compiler.backends.c.library import CLibrary
 from tracemill.compiler.backends.c.source import print_function
 from tracemill.compiler.backends.numpy.printer import print_module
+from tracemill.compiler.builder import bind_all
 from tracemill.compiler.dtypes import Array
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, called
 from tracemill.compiler.kernel import is_loop_call
 from tracemill.compiler.naming import Naming
 from tracemill.compiler.op import has_effect
-from tracemill.compiler.trace import bind_all, evaluate
 from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.fuse import fuse, fusion_report
 from tracemill.passes.fusion import upstream

@@ -18,8 +18,8 @@ from product_graphs import (
 )
 from recording import drawn, ops, recorded
 from tracemill.compiler import functions as fn
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, called
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.fuse import fuse, fusion_report
 from tracemill.passes.fusion.gpu import GPU
 from tracemill.passes.fusion.reasons import Reason

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.parse import parse
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.hoist import hoist
 
 GRAPH = parse(

@@ -10,8 +10,9 @@ import tracemill as tm
 from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
 from tracemill.compiler import functions as fn
+from tracemill.compiler.builder import bind_all
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, called
-from tracemill.compiler.trace import bind_all, evaluate
 from tracemill.passes.fuse import fuse
 from tracemill.passes.inline_calls import SMALL, inline_calls
 

@@ -4,9 +4,9 @@ import pytest
 
 from recording import ops, recorded
 from samples.custom_rule import DIFFERENTIABLE, clipped, pulled, pushed, wave, wave_jvp
+from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.errors import NotDifferentiableError
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.trace import bind, bind_all
 from tracemill.passes.inline_rules import inline_rules
 
 

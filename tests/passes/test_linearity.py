@@ -7,7 +7,7 @@ import pytest
 
 from recording import recorded
 from tracemill.compiler import functions as fn
-from tracemill.compiler.trace import bind
+from tracemill.compiler.builder import bind
 from tracemill.passes.linearity import nonlinear_call, nonlinear_outputs
 
 LINEAR: dict[str, Callable[..., Any]] = {

@@ -9,8 +9,9 @@ from recording import assert_same, drawn, ops, recorded
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
+from tracemill.compiler.builder import bind_all
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Call, Graph, Value, called
-from tracemill.compiler.trace import bind_all, evaluate
 from tracemill.passes.fold_constants import fold_constants
 from tracemill.passes.remove_dead_code import remove_dead_code
 from tracemill.passes.simplify import simplify

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tracemill.compiler.builder import Builder, recording
 from tracemill.compiler.errors import InvalidGraphError, ShapeError
 from tracemill.compiler.functions import cos, sin
 from tracemill.compiler.ir import ArrayType, Graph, Value
-from tracemill.compiler.trace import Builder, recording
 from tracemill.passes.pipeline import Pass, run
 from tracemill.passes.remove_dead_code import remove_dead_code
 

@@ -6,9 +6,10 @@ from hypothesis import given
 from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
 from tracemill.compiler import functions as fn
+from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import FLOAT64
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.trace import bind, bind_all, evaluate
 from tracemill.passes.remove_dead_code import remove_dead_code
 
 

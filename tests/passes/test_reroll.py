@@ -14,8 +14,8 @@ import tracemill as tm
 from recording import assert_same, ops
 from tracemill.compiler.check import check
 from tracemill.compiler.dtypes import Array
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, called
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.remove_dead_code import remove_dead_code
 from tracemill.passes.reroll import reroll

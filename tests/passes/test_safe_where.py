@@ -14,7 +14,7 @@ from samples.grouping import of_each_op
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
 from tracemill.compiler.errors import MaskedNaNWarning
-from tracemill.compiler.trace import evaluate
+from tracemill.compiler.interpreter import evaluate
 from tracemill.passes.linearize import linearize
 from tracemill.passes.safe_where import safe_where
 

@@ -8,9 +8,10 @@ from hypothesis import given
 from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
 from tracemill.compiler import functions as fn
+from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import FLOAT64
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, exact
-from tracemill.compiler.trace import bind, evaluate
 from tracemill.passes.share_subexpressions import share_subexpressions
 
 

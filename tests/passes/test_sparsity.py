@@ -12,7 +12,7 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
 from tracemill.compiler.dtypes import is_inexact
-from tracemill.compiler.trace import depends_on, evaluate
+from tracemill.compiler.interpreter import depends_on, evaluate
 from tracemill.passes.linearize import linearize
 from tracemill.passes.sparsity import Known, sparsity
 from tracemill.passes.vmap import vmap

@@ -8,7 +8,7 @@ import pytest
 from recording import assert_same, ops, recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.triton.program import triton_program
-from tracemill.compiler.trace import evaluate
+from tracemill.compiler.interpreter import evaluate
 from tracemill.passes.split_concatenate import split_concatenate
 from tracemill.runtime.optimise import optimised
 

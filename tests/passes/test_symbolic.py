@@ -23,11 +23,11 @@ from symbolic.test_tracing import traced
 from symbolic.texts import TEXTS
 from symbolic_graphs import symbolic_graphs
 from tracemill.compiler.dtypes import Array
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.shapes.assumptions import Assumptions
 from tracemill.compiler.sizes import sizes_in_graph
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.fix_sizes import fix_sizes
 from tracemill.passes.fold_constants import fold_constants
 from tracemill.passes.fuse import fuse, fusion_report

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from recording import assert_same, ops, recorded
+from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import Array, DType
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.compiler.trace import bind, evaluate
 from tracemill.passes import without_numpy as module
 from tracemill.passes.halves import narrowed, widened
 from tracemill.passes.without_numpy import without_numpy

@@ -16,8 +16,9 @@ from through_c import Run, assert_close, assert_means_the_same_through_c, merged
 from tracemill.compiler.backends.c.blas import blas_text
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.source import functions_text, print_function
+from tracemill.compiler.builder import bind, bind_all
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.compiler.trace import bind, bind_all, evaluate
 from tracemill.runtime import blas
 from tracemill.runtime.build import build
 from tracemill.runtime.loaded_library import LoadedLibrary

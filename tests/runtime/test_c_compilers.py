@@ -15,8 +15,8 @@ from samples.table import SAMPLES
 from through_c import Run, assert_means_the_same_through_c
 from tracemill.compiler.backends.c.function import COptions
 from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.op import lookup
-from tracemill.compiler.trace import evaluate
 from tracemill.runtime.toolchain import Toolchain, toolchain
 
 FAMILIES = (

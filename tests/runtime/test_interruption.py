@@ -11,7 +11,7 @@ from recording import recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.c.function import COptions
 from tracemill.compiler.backends.c.source import functions_text, print_function
-from tracemill.compiler.trace import bind_all
+from tracemill.compiler.builder import bind_all
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 

@@ -16,8 +16,8 @@ from samples.table import SAMPLES
 from tracemill.compiler.backends.triton import blocks, kernel
 from tracemill.compiler.backends.triton.kernel import Launch, TritonKernel, is_in_triton, triton_kernel
 from tracemill.compiler.dtypes import Array, dtype_name, is_inexact
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph
-from tracemill.compiler.trace import evaluate
 from tracemill.runtime.toolchain import Toolchain
 from triton_elsewhere import Elsewhere, NativeError
 

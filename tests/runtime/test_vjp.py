@@ -15,7 +15,7 @@ from tracemill.compiler.errors import (
     TransformTypeError,
     TreeMismatchError,
 )
-from tracemill.compiler.trace import Interpreter
+from tracemill.compiler.interpreter import Interpreter
 
 
 class Pair(NamedTuple):

@@ -6,10 +6,10 @@ import numpy as np
 
 from samples.sample import Failure, Sample
 from tracemill.compiler import functions
+from tracemill.compiler.builder import Builder, bind, bind_all, recording
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.errors import ShapeError, TransformTypeError
 from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
-from tracemill.compiler.trace import Builder, bind, bind_all, recording
 
 
 def layer() -> Graph:

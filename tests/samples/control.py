@@ -8,10 +8,10 @@ import numpy as np
 from samples.elementwise import elementwise, misuse
 from samples.sample import Failure, Sample
 from tracemill.compiler import functions
+from tracemill.compiler.builder import Builder, bind_all, recording
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.errors import NotDifferentiableError, ShapeError
 from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
-from tracemill.compiler.trace import Builder, bind_all, recording
 
 F64, I64 = dtype_named("f64"), dtype_named("i64")
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from samples.sample import Failure, Sample
 from tracemill.compiler import functions
+from tracemill.compiler.builder import Builder, recording
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.errors import NotDifferentiableError, ShapeError
 from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
 from tracemill.compiler.ops.custom_rule import Reverse
-from tracemill.compiler.trace import Builder, recording
 from tracemill.passes.jvp import jvp
 from tracemill.passes.transpose import transpose
 from tracemill.passes.vjp import vjp

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from tracemill.compiler.dtypes import Array, is_inexact
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.compiler.trace import evaluate
 
 STEP = 1e-4
 

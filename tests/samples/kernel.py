@@ -6,10 +6,10 @@ import numpy as np
 
 from samples.sample import Failure, Sample
 from tracemill.compiler import functions as fn
+from tracemill.compiler.builder import Builder, recording
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.errors import ShapeError
 from tracemill.compiler.ir import ArrayType, Graph, Value
-from tracemill.compiler.trace import Builder, recording
 
 F64 = dtype_named("f64")
 SHAPES = ((2, 3), (3,))

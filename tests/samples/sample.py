@@ -13,6 +13,7 @@ import numpy as np
 
 import tracemill.compiler.ops  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the table of ops)
 from samples.matrix_domains import MATRICES
+from tracemill.compiler.builder import Builder, bind_all, inline, recording
 from tracemill.compiler.dtypes import (
     Array,
     DType,
@@ -23,7 +24,6 @@ from tracemill.compiler.dtypes import (
     real_dtype,
 )
 from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
-from tracemill.compiler.trace import Builder, bind_all, inline, recording
 
 # ---- where the entries of an input come from --------------------------------------------------------
 

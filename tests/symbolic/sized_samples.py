@@ -10,12 +10,12 @@ from typing import Any
 
 import tracemill as tm
 from samples.sample import Sample
+from tracemill.compiler.builder import Builder, bind_all, recording
 from tracemill.compiler.ir import ArrayType, Constant, Graph, Shape, Value
 from tracemill.compiler.ops.custom_rule import Reverse
 from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.shapes.assumptions import Assumptions
 from tracemill.compiler.shapes.guards import Guards
-from tracemill.compiler.trace import Builder, bind_all, recording
 
 SIZES = frozenset(
     {"count", "length", "loops", "mask_shape", "normalized_shape", "of", "shape", "sizes", "stop", "types"}

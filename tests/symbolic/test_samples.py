@@ -13,11 +13,12 @@ from samples.sample import Sample, entries
 from samples.table import SAMPLES
 from samples.thinning import taken
 from symbolic.sized_samples import Sized, allowed, fixed_sizes, sized
+from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, is_inexact
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.op import all_ops
 from tracemill.compiler.shapes import Declared, Observed, answering
-from tracemill.compiler.trace import Builder, evaluate, inline, recording
 from tracemill.passes.fix_sizes import fix_sizes
 from tracemill.passes.jvp import jvp
 from tracemill.passes.vjp import vjp

@@ -25,11 +25,11 @@ from tracemill.compiler.errors import (
     TracemillError,
     UndecidedDimError,
 )
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph
 from tracemill.compiler.program import Argument, Program, flatten_arguments, trace
 from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.shapes.guards import Guards
-from tracemill.compiler.trace import evaluate
 from tracemill.compiler.user_code import user_location
 from tracemill.passes.fix_sizes import fix_sizes
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from ...builder import bind_all
 from ...ir import Call, called
 from ...kernel import is_loop_call
 from ...loops.work import BESIDE_PRODUCTS, SHARED
 from ...nested_graphs import graph_of
-from ...trace import bind_all
 from .blas import blas_text
 from .control import control_function
 from .definitions import source_of

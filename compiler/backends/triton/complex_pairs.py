@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from ...builder import Builder, as_tuple, bind, recording
 from ...dtypes import is_complex, real_dtype
 from ...functions import (
     absolute,
@@ -41,7 +42,6 @@ from ...functions import (
 from ...functions import elementwise as call_of
 from ...ir import ArrayType, Call, Constant, Graph, Value
 from ...kernel import MOVES
-from ...trace import Builder, as_tuple, bind, recording
 
 Pair: TypeAlias = tuple[Value, Value]
 """The real and the imaginary parts."""

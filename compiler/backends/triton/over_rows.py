@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
+from ...builder import Builder, bind, bind_all, recording
 from ...functions import convert, reshape
 from ...ir import ArrayType, Call, Graph, Value
 from ...kernel import REDUCTIONS
 from ...symbolic_size import is_known, quotient, typical
-from ...trace import Builder, bind, bind_all, recording
 from .assumed import block_of
 from .reductions import SEARCHES, gathered_dtype
 

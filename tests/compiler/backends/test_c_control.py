@@ -14,8 +14,9 @@ from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.builder import bind, bind_all
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.trace import bind, bind_all, evaluate
 from tracemill.passes.fuse import fuse
 from tracemill.runtime.toolchain import Toolchain
 

@@ -25,10 +25,10 @@ from tracemill.compiler.backends.c.library import CLibrary
 from tracemill.compiler.backends.c.source import print_source
 from tracemill.compiler.backends.c.types import c_type
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
+from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import ArrayType, Call, Graph, Value
 from tracemill.compiler.loops.work import SHARED
-from tracemill.compiler.trace import bind, bind_all
 from tracemill.runtime.load import load_module
 from tracemill.runtime.shared_library import link
 from tracemill.runtime.threads import get_num_threads

@@ -19,10 +19,11 @@ from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.kernel import kernel_function
+from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.kernel import REDUCTIONS, is_elementwise, is_loop_call
-from tracemill.compiler.trace import bind, evaluate
 from tracemill.runtime.toolchain import Toolchain
 
 

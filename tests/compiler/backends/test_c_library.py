@@ -13,8 +13,8 @@ from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.library import CLibrary
 from tracemill.compiler.backends.c.source import print_function
 from tracemill.compiler.backends.python_text import Names
+from tracemill.compiler.builder import bind_all
 from tracemill.compiler.ir import Call, Graph, Value
-from tracemill.compiler.trace import bind_all
 
 OPS = ("call", "checkpoint", "linear_call", "scan", "sort", "scatter", "switch", "while_loop")
 

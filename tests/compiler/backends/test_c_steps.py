@@ -13,8 +13,8 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.steps import step_function
+from tracemill.compiler.builder import as_tuple
 from tracemill.compiler.op import lookup
-from tracemill.compiler.trace import as_tuple
 from tracemill.runtime.toolchain import Toolchain
 
 # Shapes, contracted axes, batch axes.

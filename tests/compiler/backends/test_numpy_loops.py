@@ -9,8 +9,9 @@ import pytest
 from recording import assert_same, drawn, recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
+from tracemill.compiler.builder import bind, bind_all
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.trace import bind, bind_all, evaluate
 from tracemill.runtime.load import load_module
 
 FOUR = "f64[4]"

@@ -25,11 +25,12 @@ from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
 from tracemill.compiler.backends.numpy.quoted_meaning import expression
 from tracemill.compiler.backends.python_literals import param_text
+from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import FLOAT64, Array, is_inexact
+from tracemill.compiler.interpreter import evaluate, run_call
 from tracemill.compiler.ir import Constant, Graph, Location, Value, called
 from tracemill.compiler.memory_plan import VIEWS
 from tracemill.compiler.ops.composite import COMPOSITES
-from tracemill.compiler.trace import bind, bind_all, evaluate, run_call
 from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.simplify import simplify
 from tracemill.runtime.load import load_module

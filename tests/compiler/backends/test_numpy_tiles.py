@@ -25,8 +25,8 @@ from threading_together import run_in_threads
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.dtypes import Array
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.tile import tile
 from tracemill.runtime.load import load_module
 

@@ -14,8 +14,8 @@ from samples.thinning import some_of
 from sanitizing import SANITIZERS
 from through_c import Run, assert_close, merged
 from tracemill.compiler.errors import ExportError
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.op import lookup
-from tracemill.compiler.trace import evaluate
 from tracemill.runtime.c_export import as_c
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("c_compiler")]

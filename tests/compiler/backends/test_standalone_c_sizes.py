@@ -21,8 +21,8 @@ from symbolic.test_tracing import traced
 from through_c import assert_close, merged
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import ExportError
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.shapes import Observed, answering
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.fix_sizes import fix_sizes
 from tracemill.runtime.c_export import as_c
 

@@ -18,11 +18,11 @@ from tracemill.compiler.backends.c.library import CLibrary
 from tracemill.compiler.backends.c.source import print_function, print_source
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.parse import parse
 from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.text import HEADER
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.fix_sizes import fix_sizes
 from tracemill.runtime.load import load_module
 from tracemill.runtime.optimise import optimised

@@ -27,9 +27,9 @@ from symbolic.texts import TEXTS, graph_of
 from through_c import assert_close as assert_equal_but_for_rounding
 from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
 from tracemill.compiler.dtypes import FLOAT64, Array
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph
 from tracemill.compiler.shapes import Observed, answering
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.decompose import decompose_composites
 from tracemill.passes.fix_sizes import fix_sizes
 from tracemill.passes.tile import tile

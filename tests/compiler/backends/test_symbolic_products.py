@@ -12,10 +12,10 @@ import tracemill as tm
 from tracemill.compiler.backends.triton.kernel import TritonKernel
 from tracemill.compiler.backends.triton.module import graph_kernel
 from tracemill.compiler.dtypes import Array
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.text import HEADER
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.fix_sizes import fix_sizes
 
 if find_spec("triton") is None:

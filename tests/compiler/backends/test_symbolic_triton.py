@@ -19,11 +19,11 @@ from symbolic_steps import SORTED, STEPS, WHOLE_HINTS, WHOLE_SIZES
 from tracemill.compiler.backends.triton.plan_document import arrays_of, document, plan_of
 from tracemill.compiler.backends.triton.program import TritonProgram, triton_program
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.shapes.guards import Guards
 from tracemill.compiler.text import HEADER
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.fix_sizes import fix_sizes
 from tracemill.runtime.gpu import build
 from tracemill.runtime.gpu.device import gpu

@@ -17,10 +17,11 @@ from tracemill.compiler.backends.triton.choice import NAMES, RULES, Choice, choi
 from tracemill.compiler.backends.triton.kernel_key import kernel_key, kernel_text, known_graph
 from tracemill.compiler.backends.triton.module import call_kernel, graph_kernel
 from tracemill.compiler.backends.triton.program import triton_program
+from tracemill.compiler.builder import bind
 from tracemill.compiler.errors import ArgumentValueError
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.parse import parse
-from tracemill.compiler.trace import bind, evaluate
 
 RELATIVE = {2: 1e-2, 4: 1e-5, 8: 1e-12}
 

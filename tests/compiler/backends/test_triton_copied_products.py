@@ -22,8 +22,8 @@ from tracemill.compiler.backends.triton.candidates import candidates, check_choi
 from tracemill.compiler.backends.triton.choice import Choice
 from tracemill.compiler.backends.triton.module import graph_kernel
 from tracemill.compiler.errors import ArgumentValueError
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.compiler.trace import evaluate
 
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
 

@@ -21,10 +21,11 @@ from recording import recorded
 from samples.sample import special_values
 from tracemill.compiler.backends.triton.choice import Choice
 from tracemill.compiler.backends.triton.kernel import is_in_triton, triton_kernel
+from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import Array, dtype_named
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Call, Graph, Value
 from tracemill.compiler.op import all_ops
-from tracemill.compiler.trace import bind, evaluate
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)

@@ -11,9 +11,10 @@ from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.triton.choice import Choice
 from tracemill.compiler.backends.triton.kernel_key import kernel_key
 from tracemill.compiler.backends.triton.program import TritonProgram, triton_program
+from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import Array
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.trace import bind, evaluate
 
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="Triton is not installed")
 

@@ -16,10 +16,11 @@ from samples.table import SAMPLES
 from samples.thinning import taken
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.triton.kernel import goes_over_rows_once, is_in_triton, triton_kernel
+from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import is_complex, is_inexact
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, called
 from tracemill.compiler.kernel import MOVES, REDUCTIONS, is_elementwise
-from tracemill.compiler.trace import bind, evaluate
 from tracemill.passes.fuse import fuse
 from tracemill.passes.fusion.gpu import GPU
 

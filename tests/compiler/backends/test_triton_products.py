@@ -15,8 +15,8 @@ from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.triton.module import call_kernel, operands
 from tracemill.compiler.backends.triton.steps.products import product_kernel
 from tracemill.compiler.dtypes import is_inexact
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Call, Constant, Graph, Value
-from tracemill.compiler.trace import evaluate
 from tracemill.passes.fuse import fuse
 from tracemill.passes.fusion.gpu import GPU
 from tracemill.passes.pipeline import apply

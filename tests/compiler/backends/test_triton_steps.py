@@ -15,8 +15,8 @@ from tracemill.compiler.backends.triton.kernel import TritonKernel
 from tracemill.compiler.backends.triton.module import Module
 from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.compiler.dtypes import dtype_name, is_inexact
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.compiler.trace import evaluate
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)

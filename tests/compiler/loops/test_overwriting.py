@@ -13,13 +13,13 @@ from loop_interpreter import Run
 from recording import drawn, recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.affine import Variable, of
+from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.loops import building, lower
 from tracemill.compiler.loops.nest import Buffer, Let, Load, Local, Loop, Nest, Store
 from tracemill.compiler.loops.overwriting import overwritable
 from tracemill.compiler.loops.pairs import on_vectors
-from tracemill.compiler.trace import bind
 
 
 def nest_of(graph: Graph) -> Nest:

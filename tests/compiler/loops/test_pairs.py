@@ -10,7 +10,9 @@ from random_graphs import graphs
 from recording import drawn, recorded
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.c.loops import runs_on_vectors
+from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import is_inexact
+from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.kernel import is_loop_call
 from tracemill.compiler.loops import pairs
@@ -18,7 +20,6 @@ from tracemill.compiler.loops.lower import lower
 from tracemill.compiler.loops.nest import Copy, Loop, Nest, Row
 from tracemill.compiler.loops.pairs import on_vectors
 from tracemill.compiler.loops.walk import statements, used
-from tracemill.compiler.trace import bind, evaluate
 
 
 def assert_means_the_same(graph: Graph) -> Nest:

@@ -10,7 +10,7 @@ import pytest
 import tracemill as tm
 from tracemill.compiler.check import check
 from tracemill.compiler.errors import StepLimitError, TransformArgumentError
-from tracemill.compiler.trace import evaluate
+from tracemill.compiler.interpreter import evaluate
 from tracemill.passes.limit_steps import limit_steps
 
 GOES_ON = "a while loop goes on after max_steps="

@@ -12,7 +12,7 @@ from samples.table import SAMPLES
 from samples.thinning import some_of
 from stub_gpu import StubGpu
 from tracemill.compiler.dtypes import is_inexact, real_dtype
-from tracemill.compiler.trace import evaluate
+from tracemill.compiler.interpreter import evaluate
 from tracemill.runtime.gpu.build import build_for_gpu
 from tracemill.runtime.prepare import prepared
 from tracemill.runtime.target import target_of

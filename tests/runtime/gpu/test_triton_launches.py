@@ -14,7 +14,7 @@ from kernel_graphs import LARGE, SMALL
 from stub_gpu import StubGpu, machine_code
 from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
 from tracemill.compiler.dtypes import Array
-from tracemill.compiler.trace import evaluate
+from tracemill.compiler.interpreter import evaluate
 from tracemill.runtime.gpu.device import gpu
 from tracemill.runtime.gpu.device_array import DeviceArray
 from tracemill.runtime.gpu.device_put import device_put

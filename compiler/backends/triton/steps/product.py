@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ....builder import Builder, inline, recording
 from ....dtypes import FLOAT32, DType, kind
 from ....functions import convert, full, multiply, reshape, sum_, transpose
 from ....ir import ArrayType, Call, Graph, Shape, Value
 from ....kernel import PRODUCTS, is_elementwise
 from ....ops.convolution import LEAD
 from ....symbolic_size import SymbolicSize, is_known
-from ....trace import Builder, inline, recording
 from ..assumed import assumed, is_multiple
 from .windows import Windows
 

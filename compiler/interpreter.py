@@ -1,88 +1,37 @@
-"""Recording calls into a graph (`Builder`, `bind`); running one (`evaluate`, `Interpreter`)."""
+"""Running a graph call by call (`evaluate`, `Interpreter`), and rebuilding one (`Transformer`)."""
 
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from .builder import Builder, as_tuple, bind_all, current_builder, not_recording, recording, require_graph
 from .dtypes import Array
 from .error_state import quiet_unless_strict, under
 from .errors import (
     ArgumentTypeError,
-    InternalError,
     OutOfBoundsError,
     TracemillError,
     TransformArgumentError,
     TransformTypeError,
 )
-from .ir import ArrayType, Call, Constant, Graph, Location, Param, Value
+from .ir import Call, Constant, Graph, Value
 from .op import CHECKS_INDICES, lookup
-
-
-class Builder:
-    """Collects calls in the order in which they are bound."""
-
-    def __init__(self) -> None:
-        self.calls: list[Call] = []
-        self.location: Location | None = None
-
-    def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
-        """Append a call after asking the op for the types of its outputs."""
-        types = lookup(op).type(*[value.type for value in inputs], **params)
-        outputs = (Value(types),) if isinstance(types, ArrayType) else tuple(map(Value, types))
-        self.calls.append(Call(op, inputs, params, outputs, self.where()))
-        return outputs
-
-    def where(self) -> Location | None:
-        """The line of the user's program that the next call comes from."""
-        return self.location
-
-
-B = TypeVar("B", bound=Builder)
-
 
 Watch: TypeAlias = Callable[[Call, Sequence[Any], tuple[Any, ...]], None]
 """Told of each call that is run by its meaning, with its inputs and outputs."""
 
 
 class _Current(threading.local):
-    """What happens to calls, per thread: the builder that `bind` records into, and who watches those that run."""
+    """Who watches the calls that run, per thread."""
 
-    builder: Builder | None = None
     watch: Watch | None = None
 
 
 _current = _Current()
-
-
-def current_builder() -> Builder | None:
-    """The builder that is recording in this thread, or None."""
-    return _current.builder
-
-
-@contextmanager
-def recording(builder: B) -> Generator[B]:
-    """Make `bind` record into `builder` in this thread; restores the one before, also after an exception."""
-    previous = _current.builder
-    _current.builder = builder
-    try:
-        yield builder
-    finally:
-        _current.builder = previous
-
-
-@contextmanager
-def not_recording() -> Generator[None]:
-    """Run what follows for real in this thread, as outside of any trace."""
-    previous = _current.builder
-    _current.builder = None
-    try:
-        yield
-    finally:
-        _current.builder = previous
 
 
 @contextmanager
@@ -103,52 +52,7 @@ def is_watched() -> bool:
 
 def is_idle() -> bool:
     """Whether nothing is recorded or watched in this thread: what is called may just run."""
-    return _current.builder is None and _current.watch is None
-
-
-def bind_all(op: str, *inputs: Value, **params: Param) -> tuple[Value, ...]:
-    """Record ``op(*inputs, **params)`` in the current builder; its outputs."""
-    builder = _current.builder
-    if builder is None:
-        raise InternalError(f"bind({op!r}) outside of any trace")
-    return builder.emit(op, inputs, params)
-
-
-def bind(op: str, *inputs: Value, **params: Param) -> Value:
-    """Record a call of an op with one output."""
-    (output,) = bind_all(op, *inputs, **params)
-    return output
-
-
-def inline(graph: Graph, inputs: Sequence[Value]) -> tuple[Value, ...]:
-    """Record the calls of `graph` on `inputs` in the current builder, keeping their source lines."""
-    builder = _current.builder
-    if builder is None:
-        raise InternalError(f"inline({graph.name}) outside of any trace")
-    env: dict[Value, Value] = dict(zip(graph.inputs, inputs, strict=True))
-    before = builder.location
-    try:
-        for call in graph.calls:
-            builder.location = call.location or before
-            outputs = builder.emit(call.op, tuple(env.get(v, v) for v in call.inputs), call.params)
-            env.update(zip(call.outputs, outputs, strict=True))
-    finally:
-        builder.location = before
-    return tuple(env.get(v, v) for v in graph.outputs)
-
-
-def as_tuple(result: Any) -> tuple[Any, ...]:
-    """The outputs of a rule: an op with one output may return it bare."""
-    return result if type(result) is tuple else (result,)
-
-
-def require_graph(what: str, given: Any) -> None:
-    """`TransformTypeError` unless a graph is given."""
-    if not isinstance(given, Graph):
-        raise TransformTypeError(
-            f"{what} must be a Graph, not {type(given).__name__}: `parse` reads one from text, and a compiled "
-            "function gives its own, f.lower(*args).graph"
-        )
+    return current_builder() is None and _current.watch is None
 
 
 class Interpreter:
