@@ -40,6 +40,7 @@ class Declared:
     """Answers what holds for all sizes; what does not is an `UndecidedDimError` with the line and a fix.
 
     >>> import tracemill as tm
+    >>> from tracemill.compiler.shapes import answering
     >>> A, B = tm.Dim("A"), tm.Dim("B")
     >>> with answering(Declared(Assumptions([A <= B]))):
     ...     bool(A < B + 1)
@@ -105,6 +106,7 @@ class Observed:
     """Answers what holds for all sizes, else what holds for those of this call, and keeps that as a guard.
 
     >>> import tracemill as tm
+    >>> from tracemill.compiler.shapes import answering
     >>> N, M = tm.Dim("N"), tm.Dim("M")
     >>> scope = Observed({"N": 6, "M": 2})
     >>> with answering(scope):
