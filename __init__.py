@@ -22,41 +22,25 @@ def _check_interpreter() -> None:
 _check_interpreter()
 
 if TYPE_CHECKING:
-    from tracemill.compiler import errors, linalg, nn
+    from tracemill.compiler import errors, nn
     from tracemill.compiler.errors import TracemillError
     from tracemill.compiler.interpreter import Interpreter, Transformer
     from tracemill.compiler.ir import Graph
-    from tracemill.compiler.numpy_surface import sized as numpy
     from tracemill.compiler.numpy_surface.array_api import array_api
-    from tracemill.compiler.parse import parse
+    from tracemill.compiler.numpy_surface.indexing import sized as numpy
+    from tracemill.compiler.numpy_surface.indexing.top_k import top_k
+    from tracemill.compiler.numpy_surface.linalg import beyond_numpy as linalg
     from tracemill.compiler.shapes import Dim
-    from tracemill.compiler.top_k import top_k
+    from tracemill.compiler.text.parser import parse
     from tracemill.passes.replace_pattern import replace_pattern
-    from tracemill.runtime import autograd, checkpoint_policies, random
-    from tracemill.runtime.anomaly import detect_anomaly
+    from tracemill.runtime import autograd, random
     from tracemill.runtime.artifact.artifact import Artifact
     from tracemill.runtime.artifact.export import export
     from tracemill.runtime.artifact.loaded_function import LoadedFunction
     from tracemill.runtime.artifact.loading import load
-    from tracemill.runtime.associative_scan import associative_scan
-    from tracemill.runtime.branch import cond, switch
-    from tracemill.runtime.callback import pure_callback
-    from tracemill.runtime.check_rule import check_rule
-    from tracemill.runtime.checkpoint import checkpoint, checkpoint_name
-    from tracemill.runtime.compile import CompiledFunction, compile
-    from tracemill.runtime.custom_rule import custom_rule
-    from tracemill.runtime.debug_print import debug_print
-    from tracemill.runtime.differentiate import jvp, linearize, vjp
-    from tracemill.runtime.fori_loop import fori_loop
-    from tracemill.runtime.gpu.device_array import DeviceArray
-    from tracemill.runtime.gpu.device_put import device_put
-    from tracemill.runtime.gradcheck import gradcheck, gradgradcheck
-    from tracemill.runtime.gradient import grad, grad_and_value, value_and_grad
-    from tracemill.runtime.hessian_diagonal import hessian_diag, laplacian
-    from tracemill.runtime.hessian_products import hvp
-    from tracemill.runtime.jacobians import hessian, jacfwd, jacobian, jacrev
-    from tracemill.runtime.map import map
-    from tracemill.runtime.named_axes import (
+    from tracemill.runtime.autograd.gradcheck import gradcheck, gradgradcheck
+    from tracemill.runtime.autograd.nan_report import nan_report
+    from tracemill.runtime.batching.collectives import (
         all_gather,
         axis_index,
         axis_size,
@@ -66,50 +50,68 @@ if TYPE_CHECKING:
         ppermute,
         psum,
     )
-    from tracemill.runtime.nan_report import nan_report
-    from tracemill.runtime.pytrees import register_dataclass, register_pytree
-    from tracemill.runtime.scan import scan
-    from tracemill.runtime.sparse_derivatives import Sparsity
-    from tracemill.runtime.sparse_jacobians import sparsity
-    from tracemill.runtime.stop_gradient import stop_gradient
-    from tracemill.runtime.threads import get_num_threads, set_num_threads
-    from tracemill.runtime.vectorize import chunk_vmap, vmap
-    from tracemill.runtime.while_loop import while_loop
+    from tracemill.runtime.batching.vmap import chunk_vmap, vmap
+    from tracemill.runtime.compilation.compile import CompiledFunction, compile
+    from tracemill.runtime.control_flow.associative_scan import associative_scan
+    from tracemill.runtime.control_flow.cond import cond, switch
+    from tracemill.runtime.control_flow.fori_loop import fori_loop
+    from tracemill.runtime.control_flow.map import map
+    from tracemill.runtime.control_flow.scan import scan
+    from tracemill.runtime.control_flow.while_loop import while_loop
+    from tracemill.runtime.derivatives import checkpoint_policies
+    from tracemill.runtime.derivatives.checkpoint import checkpoint, checkpoint_name
+    from tracemill.runtime.derivatives.coloured_derivatives import Sparsity
+    from tracemill.runtime.derivatives.grad import grad, grad_and_value, value_and_grad
+    from tracemill.runtime.derivatives.hessian_diagonal import hessian_diag, laplacian
+    from tracemill.runtime.derivatives.hvp import hvp
+    from tracemill.runtime.derivatives.jacobians import hessian, jacfwd, jacobian, jacrev
+    from tracemill.runtime.derivatives.jvp_vjp import jvp, linearize, vjp
+    from tracemill.runtime.derivatives.sparse_jacobians import sparsity
+    from tracemill.runtime.derivatives.stop_gradient import stop_gradient
+    from tracemill.runtime.eager.anomaly import detect_anomaly
+    from tracemill.runtime.eager.pytrees import register_dataclass, register_pytree
+    from tracemill.runtime.gpu.device_array import DeviceArray
+    from tracemill.runtime.gpu.device_put import device_put
+    from tracemill.runtime.machine.threads import get_num_threads, set_num_threads
+    from tracemill.runtime.rules.callback import pure_callback
+    from tracemill.runtime.rules.check_rule import check_rule
+    from tracemill.runtime.rules.custom_rule import custom_rule
+    from tracemill.runtime.rules.debug_print import debug_print
 
 # A name is imported when it is first used: `import tracemill` costs next to nothing.
 _HOMES = {
     "compiler.errors": ("TracemillError",),
     "compiler.ir": ("Graph",),
     "compiler.numpy_surface.array_api": ("array_api",),
-    "compiler.parse": ("parse",),
+    "compiler.text.parser": ("parse",),
     "compiler.shapes": ("Dim",),
-    "compiler.top_k": ("top_k",),
+    "compiler.numpy_surface.indexing.top_k": ("top_k",),
     "compiler.interpreter": ("Interpreter", "Transformer"),
     "passes.replace_pattern": ("replace_pattern",),
     "runtime.artifact.artifact": ("Artifact",),
     "runtime.artifact.export": ("export",),
     "runtime.artifact.loaded_function": ("LoadedFunction",),
     "runtime.artifact.loading": ("load",),
-    "runtime.associative_scan": ("associative_scan",),
-    "runtime.branch": ("cond", "switch"),
-    "runtime.anomaly": ("detect_anomaly",),
-    "runtime.callback": ("pure_callback",),
-    "runtime.check_rule": ("check_rule",),
-    "runtime.checkpoint": ("checkpoint", "checkpoint_name"),
-    "runtime.compile": ("CompiledFunction", "compile"),
-    "runtime.custom_rule": ("custom_rule",),
-    "runtime.debug_print": ("debug_print",),
-    "runtime.differentiate": ("jvp", "linearize", "vjp"),
-    "runtime.fori_loop": ("fori_loop",),
+    "runtime.control_flow.associative_scan": ("associative_scan",),
+    "runtime.control_flow.cond": ("cond", "switch"),
+    "runtime.eager.anomaly": ("detect_anomaly",),
+    "runtime.rules.callback": ("pure_callback",),
+    "runtime.rules.check_rule": ("check_rule",),
+    "runtime.derivatives.checkpoint": ("checkpoint", "checkpoint_name"),
+    "runtime.compilation.compile": ("CompiledFunction", "compile"),
+    "runtime.rules.custom_rule": ("custom_rule",),
+    "runtime.rules.debug_print": ("debug_print",),
+    "runtime.derivatives.jvp_vjp": ("jvp", "linearize", "vjp"),
+    "runtime.control_flow.fori_loop": ("fori_loop",),
     "runtime.gpu.device_array": ("DeviceArray",),
     "runtime.gpu.device_put": ("device_put",),
-    "runtime.gradcheck": ("gradcheck", "gradgradcheck"),
-    "runtime.gradient": ("grad", "grad_and_value", "value_and_grad"),
-    "runtime.hessian_diagonal": ("hessian_diag", "laplacian"),
-    "runtime.hessian_products": ("hvp",),
-    "runtime.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
-    "runtime.map": ("map",),
-    "runtime.named_axes": (
+    "runtime.autograd.gradcheck": ("gradcheck", "gradgradcheck"),
+    "runtime.derivatives.grad": ("grad", "grad_and_value", "value_and_grad"),
+    "runtime.derivatives.hessian_diagonal": ("hessian_diag", "laplacian"),
+    "runtime.derivatives.hvp": ("hvp",),
+    "runtime.derivatives.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
+    "runtime.control_flow.map": ("map",),
+    "runtime.batching.collectives": (
         "all_gather",
         "axis_index",
         "axis_size",
@@ -119,23 +121,23 @@ _HOMES = {
         "ppermute",
         "psum",
     ),
-    "runtime.nan_report": ("nan_report",),
-    "runtime.pytrees": ("register_dataclass", "register_pytree"),
-    "runtime.scan": ("scan",),
-    "runtime.sparse_derivatives": ("Sparsity",),
-    "runtime.sparse_jacobians": ("sparsity",),
-    "runtime.stop_gradient": ("stop_gradient",),
-    "runtime.threads": ("get_num_threads", "set_num_threads"),
-    "runtime.vectorize": ("chunk_vmap", "vmap"),
-    "runtime.while_loop": ("while_loop",),
+    "runtime.autograd.nan_report": ("nan_report",),
+    "runtime.eager.pytrees": ("register_dataclass", "register_pytree"),
+    "runtime.control_flow.scan": ("scan",),
+    "runtime.derivatives.coloured_derivatives": ("Sparsity",),
+    "runtime.derivatives.sparse_jacobians": ("sparsity",),
+    "runtime.derivatives.stop_gradient": ("stop_gradient",),
+    "runtime.machine.threads": ("get_num_threads", "set_num_threads"),
+    "runtime.batching.vmap": ("chunk_vmap", "vmap"),
+    "runtime.control_flow.while_loop": ("while_loop",),
 }
 _MODULES = {
     "autograd": "runtime.autograd",
-    "checkpoint_policies": "runtime.checkpoint_policies",
+    "checkpoint_policies": "runtime.derivatives.checkpoint_policies",
     "errors": "compiler.errors",
-    "linalg": "compiler.linalg",
+    "linalg": "compiler.numpy_surface.linalg.beyond_numpy",
     "nn": "compiler.nn",
-    "numpy": "compiler.numpy_surface.sized",
+    "numpy": "compiler.numpy_surface.indexing.sized",
     "random": "runtime.random",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -1,6 +1,10 @@
 """What a program is, and how a kernel becomes source."""
 
-from . import check, ir, nodes, notebook, numpy_surface, ops, text
+from . import ir, numpy_surface, ops
+from . import verifier as check
+from .text import fx_nodes as nodes
+from .text import html as notebook
+from .text import printer as text
 
 __all__ = ["numpy_surface", "ops"]  # importing them fills the tables of ops and of NumPy's functions
 

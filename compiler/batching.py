@@ -8,8 +8,8 @@ the general form, any number of levels at any axes, and is what those reduce to.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .functions import broadcast_to, reshape, transpose
 from .ir import Shape, Value
+from .value_ops import broadcast_to, reshape, transpose
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from .errors import (
-    InternalError,
-    TransformTypeError,
-)
+from .errors import InternalError, TransformTypeError
 from .ir import ArrayType, Call, Graph, Location, Param, Value
 from .op import lookup
 

@@ -814,8 +814,8 @@ class CompilerError(BackendError):
 class KernelError(BackendError):
     """Triton does not compile a kernel, or compiles it in a form that Tracemill cannot launch.
 
-    >>> from tracemill.compiler.backends.triton.kernel import Launch, TritonKernel
-    >>> from tracemill.runtime.triton_build import build, target_named
+    >>> from tracemill.compiler.backends.triton.kernels.kernel import Launch, TritonKernel
+    >>> from tracemill.runtime.machine.triton_compiler import build, target_named
     >>> text = "@triton.jit\\ndef f():\\n    tl.no()\\n"
     >>> broken = TritonKernel((text,), frozenset(), (Launch("f", 1, 4, ()),), (), 0)
     >>> build(broken, target_named("cuda:sm_90"))
@@ -832,7 +832,7 @@ class KernelError(BackendError):
 class CubinError(TracemillError, ValueError):
     """Bytes that should be a cubin, the machine code of a kernel, are none.
 
-    >>> from tracemill.runtime.cubin import kernels_in
+    >>> from tracemill.runtime.machine.cubin import kernels_in
     >>> kernels_in(b"MZ")
     Traceback (most recent call last):
     tracemill.compiler.errors.CubinError: these 2 bytes are no cubin that can be read: they do not begin as ...
@@ -960,7 +960,7 @@ class LockFileError(TracemillError, ValueError):
     """A lock file, in which choices for GPU kernels are kept, is damaged, or has what a kernel cannot have.
 
     >>> from pathlib import Path
-    >>> from tracemill.runtime.gpu.lock_reader import entries_in
+    >>> from tracemill.runtime.gpu_choices.lock_reader import entries_in
     >>> entries_in(b"format = 1\\n<<<<<<< HEAD", Path("tracemill.lock"))
     Traceback (most recent call last):
     tracemill.compiler.errors.LockFileError: tracemill.lock:2: this is not TOML: ...
@@ -1064,9 +1064,9 @@ class ExportError(TracemillError, ValueError):
     No file holds what needs Python when it runs, or updates an array that is no argument.
 
     >>> import numpy as np
-    >>> from tracemill.compiler.program import flatten_arguments, trace
-    >>> from tracemill.runtime.c_export import as_c
-    >>> from tracemill.runtime.signature import arguments_for, sign
+    >>> from tracemill.compiler.frontend.traced_program import flatten_arguments, trace
+    >>> from tracemill.runtime.artifact.c_export import as_c
+    >>> from tracemill.runtime.variants.signature import arguments_for, sign
     >>> signature = sign(*flatten_arguments((np.eye(3),), {}))
     >>> as_c(trace(np.linalg.eigvalsh, signature.tree, arguments_for(signature)))
     Traceback (most recent call last):
@@ -1303,7 +1303,7 @@ class HostFallbackWarning(RuntimeWarning):
     >>> x, missing = tm.device_put(np.zeros(3)), tm.errors.MissingPackageError("compiling for GPUs needs Triton")
     >>> with patch.dict(os.environ, {"TRACEMILL_CACHE": "0"}), warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     with patch("tracemill.runtime.gpu.build.build_program", side_effect=missing):
+    ...     with patch("tracemill.runtime.gpu_programs.build.build_program", side_effect=missing):
     ...         y = tm.compile(np.cos)(x)
     >>> y, caught[0].category.__name__
     (DeviceArray([1., 1., 1.], f64[3] on cuda:0), 'HostFallbackWarning')

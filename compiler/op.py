@@ -37,7 +37,7 @@ class Anew(NamedTuple):
 
 
 # An op with a graph among its params needs the passes, which live above. Each hands itself to the op's rule
-# by the keyword ``recurse``: `passes.transpose` and `passes.vmap` as they are, jvp and linearize as:
+# by the keyword ``recurse``: `passes.transforms.transpose` and `.vmap` as they are, jvp and linearize as:
 DifferentiateGraph: TypeAlias = Callable[[Graph, Sequence[bool], Sequence[bool]], tuple[Graph, Graph | None]]
 """``recurse(graph, wrt, of)``: the derivative of a nested graph, from the inputs marked in `wrt` to the outputs
 marked in `of`.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import tracemill as tm
-from tracemill.tools.digits import load_digits
+from tracemill.tools.demo.digits import load_digits
 
 CLIP, NOISE, RATE = np.float32(1.0), np.float32(1.0), np.float32(1.0)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import tracemill as tm
-from tracemill.tools.digits import load_digits
+from tracemill.tools.demo.digits import load_digits
 
 BATCH, RATE, MOMENTUM = 64, np.float32(0.1), np.float32(0.9)
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from ..compiler.check import check as verify
 from ..compiler.errors import InvalidGraphError
 from ..compiler.ir import Graph
+from ..compiler.verifier import check as verify
 
 Made = TypeVar("Made", Graph, tuple[Graph, Graph])
 """What a transform makes: a graph, or two, as `linearize` and `vjp` do."""

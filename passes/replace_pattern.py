@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..compiler.builder import Builder, inline, recording, require_graph
-from ..compiler.check import check
 from ..compiler.errors import TransformArgumentError
 from ..compiler.ir import ArrayType, Call, Constant, Graph, Value, same_params, same_type
+from ..compiler.verifier import check
 
 
 def replace_pattern(graph: Graph, pattern: Graph, replacement: Graph, *, any_shape: bool = False) -> Graph:

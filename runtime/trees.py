@@ -6,10 +6,10 @@ from typing import Any
 import optree
 
 from ..compiler.errors import TreeMismatchError
+from ..compiler.frontend.traced_program import NAMESPACE, with_plain_keys
 from ..compiler.interpreter import is_idle
 from ..compiler.nesting import refuse_deep
-from ..compiler.outside_array import as_seen_inside
-from ..compiler.program import NAMESPACE, with_plain_keys
+from ..compiler.tracing.foreign_array import as_seen_inside
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:

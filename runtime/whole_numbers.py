@@ -5,9 +5,9 @@ from operator import index
 from typing import Any, cast
 
 from ..compiler.errors import TransformArgumentError, TransformTypeError
-from ..compiler.sizes_of_values import size_behind
 from ..compiler.symbolic_size import SymbolicSize
-from ..compiler.traced_array import is_traced
+from ..compiler.tracing.size_values import size_behind
+from ..compiler.tracing.traced_array import is_traced
 
 
 def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, most: int | None = None) -> int:

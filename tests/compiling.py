@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tracemill.compiler.backends.c.function import CFunction
-from tracemill.compiler.backends.c.source import functions_text
+from tracemill.compiler.backends.c.module.source import functions_text
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import ArrayType
 from tracemill.compiler.symbolic_size import SymbolicSize
-from tracemill.runtime.toolchain import REQUIRED, Toolchain
+from tracemill.runtime.machine.toolchain import REQUIRED, Toolchain
 
 WARNINGS = (
     "-Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-variable -Wno-unused-parameter -Wno-pass-failed"

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 import pytest
 
 from stub_gpu import StubGpu, compiled, fresh
-from tracemill.runtime.toolchain import Toolchain, toolchain, working_toolchain
+from tracemill.runtime.machine.toolchain import Toolchain, toolchain, working_toolchain
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,9 +13,16 @@ import optree
 
 from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, DType, dtype_named
+from tracemill.compiler.frontend.traced_program import (
+    NAMESPACE,
+    Argument,
+    ArrayOutput,
+    Program,
+    flatten_arguments,
+    trace,
+)
 from tracemill.compiler.ir import ArrayType, Constant, Graph, Value
-from tracemill.compiler.program import NAMESPACE, Argument, ArrayOutput, Program, flatten_arguments, trace
-from tracemill.runtime.signature import arguments_for, sign
+from tracemill.runtime.variants.signature import arguments_for, sign
 
 WARNINGS = "-std=c11 -pedantic -Wall -Wextra -Werror".split()
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from tracemill.compiler.backends.numpy.standalone.traced_function import TracedFunction
 from tracemill.compiler.builder import Builder, inline, recording
+from tracemill.compiler.frontend.traced_program import flatten_arguments, trace
 from tracemill.compiler.ir import Constant, Graph
-from tracemill.compiler.program import flatten_arguments, trace
-from tracemill.runtime.python_export import as_python
-from tracemill.runtime.signature import arguments_for, sign
+from tracemill.runtime.artifact.python_export import as_python
+from tracemill.runtime.variants.signature import arguments_for, sign
 
 
 def export_python(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Mapping[str, str | bytes]:

@@ -10,11 +10,11 @@ import pytest
 
 from stub_gpu import StubGpu, machine_code, ptx
 from tracemill.compiler.backends.triton.plan import Number
-from tracemill.compiler.backends.triton.program import TritonProgram
+from tracemill.compiler.backends.triton.planning.program import TritonProgram
 from tracemill.compiler.ir import ArrayType
 from tracemill.compiler.symbolic_size import SymbolicSize
-from tracemill.runtime.cubin import kernels_in
-from tracemill.runtime.triton_build import BuiltKernel, Target
+from tracemill.runtime.machine.cubin import kernels_in
+from tracemill.runtime.machine.triton_compiler import BuiltKernel, Target
 from triton_interpreter import Memory, interpreting, module
 
 _numbers = count(1)
@@ -51,9 +51,9 @@ def interpreted(stub_gpu: StubGpu) -> Generator[None]:
         return built
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tracemill.runtime.gpu.build.build_program", build_program)
+        patch.setattr("tracemill.runtime.gpu_programs.build.build_program", build_program)
         patch.setattr(
-            "tracemill.runtime.gpu.tune.build_programs",
+            "tracemill.runtime.gpu_programs.tune.build_programs",
             lambda programs, target: [build_program(program, target) for program in programs],
         )
         patch.setenv("TRACEMILL_CACHE", "0")

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from recording import recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.kernel import kernel_function
+from tracemill.compiler.backends.c.kernels.kernel import kernel_function
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import INT64
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.loops import work
+from tracemill.compiler.loops import loop_costs as work
 
 
 def softmax(x: Value) -> Value:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tracemill as tm
+from tracemill.compiler.analysis.fusible_ops import is_loop_call
 from tracemill.compiler.ir import Call, Graph, Value
-from tracemill.compiler.kernel import is_loop_call
 from tracemill.passes.pipeline import run
-from tracemill.runtime.optimise import PASSES
-from tracemill.runtime.prepare import final
+from tracemill.runtime.programs.optimise import PASSES
+from tracemill.runtime.programs.prepare import final
 
 
 def as_kernel(graph: Graph) -> Graph:

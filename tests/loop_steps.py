@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from recording import recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.ir import Graph, Value
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from recording import recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import FLOAT32, FLOAT64
 from tracemill.compiler.ir import ArrayType, Dim, Graph, Value

@@ -9,8 +9,8 @@ from samples.sample import Sample
 from through_c import Run
 from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import DType, is_inexact
-from tracemill.compiler.functions import convert, reshape
 from tracemill.compiler.ir import Graph, Value
+from tracemill.compiler.value_ops import convert, reshape
 
 
 def joined(producer: Sample, consumer: Sample) -> Run | None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from recording import recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind
 from tracemill.compiler.ir import Graph, Value
 

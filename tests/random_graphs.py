@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tracemill.compiler.builder import Builder, bind, bind_all, recording
 from tracemill.compiler.dtypes import dtype_named, is_inexact
-from tracemill.compiler.functions import add, conjugate, constant, exp, multiply, negative, sin, subtract
 from tracemill.compiler.ir import ArrayType, Graph, Location, Value
+from tracemill.compiler.value_ops import add, conjugate, constant, exp, multiply, negative, sin, subtract
 
 SHAPES = ((), (2,), (3, 2), (1, 2), (0, 2), (20,))
 DTYPES = ("f16", "bf16", "f32", "f64", "c64", "c128")

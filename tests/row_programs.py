@@ -8,11 +8,11 @@ import numpy as np
 
 import tracemill as tm
 from tracemill.compiler.ir import Graph
+from tracemill.passes.optimizations.select_scattered import select_scattered
 from tracemill.passes.pipeline import run
-from tracemill.passes.remove_dead_code import remove_dead_code
-from tracemill.passes.select_scattered import select_scattered
-from tracemill.passes.share_subexpressions import share_subexpressions
-from tracemill.passes.simplify import simplify
+from tracemill.passes.simplification.remove_dead_code import remove_dead_code
+from tracemill.passes.simplification.share_subexpressions import share_subexpressions
+from tracemill.passes.simplification.simplify import simplify
 
 
 def softmax(x: Any) -> Any:

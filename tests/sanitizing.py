@@ -9,9 +9,9 @@ import numpy as np
 
 from compiling import shape_at
 from tracemill.compiler.backends.c.function import CFunction
-from tracemill.compiler.backends.c.source import functions_text
+from tracemill.compiler.backends.c.module.source import functions_text
 from tracemill.compiler.ir import ArrayType
-from tracemill.runtime.toolchain import REQUIRED, Toolchain
+from tracemill.runtime.machine.toolchain import REQUIRED, Toolchain
 
 THREADS = Path(__file__).parent / "threads_without_openmp.c"
 SANITIZERS = {

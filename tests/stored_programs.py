@@ -13,8 +13,8 @@ import numpy as np
 
 import tracemill as tm
 from stub_gpu import StubGpu, fresh
-from tracemill.runtime.built import statistics
-from tracemill.runtime.cache import default_cache
+from tracemill.runtime.cache.disk_cache import default_cache
+from tracemill.runtime.programs.built import statistics
 
 FAR = np.cos(np.arange(16.0)).reshape(4, 4)
 

@@ -32,9 +32,9 @@ import numpy as np
 
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import CubinError
-from tracemill.runtime.cubin import kernels_in, laid_out
 from tracemill.runtime.gpu import device as devices
 from tracemill.runtime.gpu.driver import driver
+from tracemill.runtime.machine.cubin import kernels_in, laid_out
 
 SOURCE: Final = Path(__file__).with_name("stub_libcuda.c")
 MEMORY: Final = 1 << 28

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 import tracemill as tm
 from tracemill.compiler.builder import Builder, bind, recording
-from tracemill.compiler.functions import (
+from tracemill.compiler.ir import ArrayType, Graph, Value
+from tracemill.compiler.symbolic_size import is_known, same_shape
+from tracemill.compiler.value_ops import (
     add,
     broadcast_to,
     concatenate,
@@ -28,8 +30,6 @@ from tracemill.compiler.functions import (
     subtract,
     transpose,
 )
-from tracemill.compiler.ir import ArrayType, Graph, Value
-from tracemill.compiler.symbolic_size import is_known, same_shape
 
 B: Any = tm.Dim("B", min=2)
 N: Any = tm.Dim("N", min=2)

@@ -8,13 +8,13 @@ import numpy as np
 
 from compiling import shape_at
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.kernel import kernel_function
-from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.backends.c.kernels.kernel import kernel_function
+from tracemill.compiler.backends.c.module.source import print_function
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import Graph
-from tracemill.compiler.parse import parse
 from tracemill.compiler.shapes import Observed, answering
-from tracemill.compiler.text import HEADER
+from tracemill.compiler.text.parser import parse
+from tracemill.compiler.text.printer import HEADER
 
 HINTS = {"B": 8, "N": 100, "M": 7}
 """Sizes with which they are printed."""

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import tracemill
-from tracemill.runtime.toolchain import working_toolchain
+from tracemill.runtime.machine.toolchain import working_toolchain
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.runtime.toolchain import working_toolchain
+from tracemill.runtime.machine.toolchain import working_toolchain
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 

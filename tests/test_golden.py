@@ -14,7 +14,7 @@ import pytest
 import golden_examples
 import tracemill as tm
 from tracemill.compiler.backends.numpy.printer import print_module
-from tracemill.runtime.lower import Lowered
+from tracemill.runtime.inspection.lowered import Lowered
 
 GOLDEN = Path(__file__).parent / "golden"
 

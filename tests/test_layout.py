@@ -34,22 +34,22 @@ SELDOM = {  # a first call whose code is on disk would take twice as long with t
     "importlib.metadata",
     "tracemill.compiler.backends.numpy.printer",
     "tracemill.runtime.artifact.saving",
-    "tracemill.runtime.dump",
-    "tracemill.runtime.lower",
-    "tracemill.runtime.optimise",
-    "tracemill.runtime.program_source",
+    "tracemill.runtime.inspection.dump",
+    "tracemill.runtime.inspection.lowered",
+    "tracemill.runtime.programs.optimise",
+    "tracemill.runtime.programs.print_program",
     "tracemill.runtime.random.generator",
-    "tracemill.runtime.range_loop.frames",
+    "tracemill.runtime.interception.range_loop.frames",
 }
-FOR_FAILURES = {"tracemill.tools.complaints"}  # help comes without all that a command imports
-FOR_SIZES = "compiler.shapes"  # nobody need load it but for a size with a name
+FOR_FAILURES = {"tracemill.tools.terminal.complaints"}  # help comes without all that a command imports
+FOR_SIZES = ("compiler.shapes", "compiler.backends.c.size_")  # nobody need load it but for a size with a name
 FOR_GPUS = ("compiler.backends.triton", "passes.fusion.gpu", "runtime.gpu")  # nobody else need load them
 
 # Names that say nothing of what a file holds, so that anything ends up in it.
 NAMELESS = re.compile(r"_?(base|common|core|helpers?|misc|utils?|new_.*|.*_impl|(.*_)?v\d+)")
 
 C_FUNCTIONS = ROOT / "compiler" / "backends" / "c" / "functions"
-TRITON_FUNCTIONS = ROOT / "compiler" / "backends" / "triton" / "functions"
+TRITON_FUNCTIONS = ROOT / "compiler" / "backends" / "triton" / "kernels" / "functions"
 DIGITS_LICENCE = "tools/data/DIGITS-LICENSE.txt"
 REPORT = ("runtime/report/page.css", "runtime/report/page.js")
 
@@ -73,7 +73,7 @@ def module_name(file: Path) -> str:
 
 
 def layer_of(module: str) -> str:
-    """'passes' for tracemill.passes.fuse, '' for the root."""
+    """'passes' for tracemill.passes.optimizations.fuse, '' for the root."""
     return module.removeprefix("tracemill").removeprefix(".").partition(".")[0]
 
 
@@ -216,7 +216,7 @@ def test_functions_import_only_what_is_optional_or_slow() -> None:
         for target in imported_modules(node, module)
         if target.split(".")[0] not in OPTIONAL | SLOW
         and target not in SELDOM | FOR_FAILURES
-        and not target.removeprefix("tracemill.").startswith((*FOR_GPUS, FOR_SIZES))
+        and not target.removeprefix("tracemill.").startswith((*FOR_GPUS, *FOR_SIZES))
     ]
     assert not wrong, "\n".join(wrong)
 

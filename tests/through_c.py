@@ -10,8 +10,8 @@ from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.runtime.build import build
-from tracemill.runtime.target import target_of
+from tracemill.runtime.build.build import build
+from tracemill.runtime.machine.target import target_of
 
 
 class Run(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from recording import array_type
-from tracemill.compiler.backends.triton.kernel import TritonKernel
+from tracemill.compiler.backends.triton.kernels.kernel import TritonKernel
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import ArrayType
 

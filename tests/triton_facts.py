@@ -16,20 +16,20 @@ from step_graphs import LARGE as LARGE_STEPS
 from step_graphs import STEPS
 from symbolic_kernels import KERNELS
 from test_golden import EXAMPLES
-from tracemill.compiler.backends.triton.candidates import candidates
 from tracemill.compiler.backends.triton.choice import RULES
-from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
-from tracemill.compiler.backends.triton.module import call_kernel
-from tracemill.compiler.backends.triton.program import program_of_kernel, triton_program
+from tracemill.compiler.backends.triton.kernels.kernel import TritonKernel, triton_kernel
+from tracemill.compiler.backends.triton.planning.candidates import candidates
+from tracemill.compiler.backends.triton.planning.module import call_kernel
+from tracemill.compiler.backends.triton.planning.program import program_of_kernel, triton_program
 from tracemill.compiler.backends.triton.steps import step_kernel
-from tracemill.compiler.backends.triton.steps.products import product_kernel
+from tracemill.compiler.backends.triton.steps.products.products import product_kernel
 from tracemill.compiler.dtypes import dtype_named
-from tracemill.compiler.parse import parse
 from tracemill.compiler.shapes import Observed, answering
-from tracemill.compiler.text import HEADER
-from tracemill.passes.fix_sizes import fix_sizes
-from tracemill.runtime.ptx import kernel_in
-from tracemill.runtime.triton_build import BuiltKernel, Target, build, build_program, target_named
+from tracemill.compiler.text.parser import parse
+from tracemill.compiler.text.printer import HEADER
+from tracemill.passes.lowering.fix_sizes import fix_sizes
+from tracemill.runtime.machine.ptx import kernel_in
+from tracemill.runtime.machine.triton_compiler import BuiltKernel, Target, build, build_program, target_named
 from tracemill.tools.gpu_check.offline import full_program
 from tracemill.tools.gpu_check.rows import ROWS
 

@@ -22,7 +22,7 @@ import scipy.special
 
 from launch_memory import WatchedLaunch
 from stub_gpu import StubGpu
-from tracemill.compiler.backends.triton.kernel import Launch, TritonKernel
+from tracemill.compiler.backends.triton.kernels.kernel import Launch, TritonKernel
 from tracemill.compiler.dtypes import dtype_name, real_dtype
 from tracemill.compiler.symbolic_size import SymbolicSize
 

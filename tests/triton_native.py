@@ -28,8 +28,8 @@ from triton.compiler.compiler import make_backend
 from tracemill.compiler.backends.triton.plan import ALIGNED
 from tracemill.compiler.backends.triton.types import pointer_type
 from tracemill.compiler.dtypes import Array
-from tracemill.runtime.amd_library import name_missing_functions
-from tracemill.runtime.triton_build import _functions
+from tracemill.runtime.machine.triton_amd_stub import name_missing_functions
+from tracemill.runtime.machine.triton_compiler import _functions
 from triton_elsewhere import Request, read_request
 
 SUPPORT = Path(__file__).with_suffix(".c")

@@ -50,7 +50,7 @@ class _Lazy(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
-        command = getattr(import_module(f".{module}", __package__), name)
+        command = getattr(import_module(f".commands.{module}", __package__), name)
         assert isinstance(command, click.Command)
         return command
 
@@ -89,7 +89,7 @@ def main() -> NoReturn:
         if _is_of_printing(error):
             status = _end_of_printing(error)
         else:
-            from .complaints import reason_of
+            from .terminal.complaints import reason_of
 
             status = _complain(reason_of(error), FAILED)
     try:
@@ -143,7 +143,7 @@ def _warn_in_one_line() -> None:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        from .complaints import is_of_ours
+        from .terminal.complaints import is_of_ours
 
         if is_of_ours(category):
             _complain(f"warning: {message}", 0)

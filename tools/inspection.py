@@ -9,8 +9,8 @@ import click
 from rich.console import Console
 from rich.syntax import Syntax
 
-from ..compiler.notebook import code_html, folded_html
-from ..runtime.lower import Lowered
+from ..compiler.text.html import code_html, folded_html
+from ..runtime.inspection.lowered import Lowered
 
 TRACED, NUMPY, C, PLAN, TRITON = "traced", "numpy", "c", "plan", "triton"
 TRANSFORMS = "transforms"
@@ -133,7 +133,7 @@ def _machine_code(lowered: Lowered, architecture: str | None) -> dict[str, Calla
     """The stages that take seconds to make, by name: of programs for GPUs alone."""
     if lowered.backend != "triton":
         return {}
-    from ..runtime.gpu.machine_code import assembly, instructions
+    from ..runtime.gpu_programs.machine_code import assembly, instructions
 
     return {
         PTX: lambda: assembly(lowered.built(architecture)),

@@ -6,7 +6,7 @@ from textwrap import wrap
 
 from numpy.testing.overrides import get_overridable_numpy_array_functions, get_overridable_numpy_ufuncs
 
-from ..compiler.numpy_surface.registry import REFUSED
+from ..compiler.tracing.registry import REFUSED
 
 _ALSO = {"numpy.char", "numpy.polynomial.polynomial", "numpy.strings"}
 """NumPy loads them when they are asked for: what they have is text, and other names for the same functions."""

@@ -12,9 +12,9 @@ import optree
 from ..builder import not_recording
 from ..dtypes import DType
 from ..errors import InternalError
+from ..frontend.traced_program import Argument, Program, trace
 from ..ir import ArrayType, Call, Constant, Value
 from ..op import all_ops
-from ..program import Argument, Program, trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..additions import additions
-from ..affine import ZERO, Affine, Index, Variable, flattened, is_none, is_one, of
+from ..analysis.fusible_ops import MOVES, PLACES, REDUCTIONS, is_elementwise
+from ..analysis.op_costs import additions
 from ..dtypes import INT64, DType
 from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
-from ..kernel import MOVES, PLACES, REDUCTIONS, is_elementwise
-from ..naming import Naming
 from ..symbolic_size import SymbolicSize, is_known, lowest, maximum, minimum
+from ..text.naming import Naming
+from .affine import ZERO, Affine, Index, Variable, flattened, is_none, is_one, of
 from .building import MOST_COLUMNS, Loops, TooWideError, run_across
 from .moves import Case, Element, aligned, cases, holds, moved
 from .nest import (

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ..affine import ZERO, Affine, Index, flattened, is_one, unflattened
 from ..ir import Call, Shape, Value
 from ..symbolic_size import is_known, maximum, minimum
+from .affine import ZERO, Affine, Index, flattened, is_one, unflattened
 from .nest import Between, Condition, Multiple
 
 Element: TypeAlias = tuple[Value, Index]

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ..apply import apply_op, as_numbers
+from ..callers.user_code import user_location
 from ..dtypes import dtype_name, is_inexact
 from ..errors import DTypeError, ShapeError
+from ..frontend.traced_program import weak_type
 from ..ir import Param
-from ..program import weak_type
 from ..symbolic_size import joint_shape, same_shape
-from ..traced_array import as_value, is_traced, located, wrap
-from ..user_code import user_location
+from ..tracing.eager_ops import apply_op, as_numbers
+from ..tracing.traced_array import as_value, is_traced, located, wrap
 
 
 def floating(x: Any) -> Any:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ..apply import as_numbers
 from ..dtypes import BOOL
-from ..options import flag, number
 from ..symbolic_size import SymbolicSize
+from ..tracing.eager_ops import as_numbers
+from ..tracing.option_checks import flag, number
 from .arguments import call, in_one_dtype
 
 

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..apply import apply_op, as_numbers
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError
-from ..options import whole
-from ..traced_array import located
+from ..tracing.eager_ops import apply_op, as_numbers
+from ..tracing.option_checks import whole
+from ..tracing.traced_array import located
 from .arguments import all_traced_or_none
 
 Pairs = tuple[tuple[int, int], ...]

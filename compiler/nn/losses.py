@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from ..apply import as_numbers
+from ..callers.user_code import user_location
 from ..dtypes import Array, is_inexact, is_integer
 from ..errors import ArgumentValueError, DTypeError, OutOfBoundsError
 from ..ir import Constant
-from ..ops.loss import REDUCTIONS, class_axis
-from ..options import number, whole
-from ..traced_array import as_value, is_traced
-from ..user_code import user_location
+from ..ops.nn.loss import REDUCTIONS, class_axis
+from ..tracing.eager_ops import as_numbers
+from ..tracing.option_checks import number, whole
+from ..tracing.traced_array import as_value, is_traced
 from .arguments import broadcast, call, in_one_dtype
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from ..builder import bind
+from ..callers.user_code import user_location
 from ..errors import ArgumentValueError, ShapeError
-from ..options import flag, number, size
-from ..traced_array import is_traced, wrap
-from ..user_code import user_location
+from ..tracing.option_checks import flag, number, size
+from ..tracing.traced_array import is_traced, wrap
 from .arguments import call, floating, in_one_dtype
 
 Shape = int | Sequence[int]

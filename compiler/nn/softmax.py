@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..functions import inverse_permutation
-from ..numpy_surface.axes import axes_or_all
-from ..options import flag
-from ..traced_array import located
+from ..tracing.axes import axes_or_all
+from ..tracing.option_checks import flag
+from ..tracing.traced_array import located
+from ..value_ops import inverse_permutation
 from .arguments import broadcast, call, floating, in_one_dtype
 
 Axis = int | tuple[int, ...] | None

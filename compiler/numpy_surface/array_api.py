@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedFunctionError
-from ..interception import CONSTRUCTORS
-from ..traced_array import TracedArray, is_traced, located
-from ..tracing import current_trace
-from .registry import method
+from ..interception.constructors import CONSTRUCTORS
+from ..tracing.registry import method
+from ..tracing.trace import current_trace
+from ..tracing.traced_array import TracedArray, is_traced, located
 
 _STANDARD = """
     e inf nan newaxis pi bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64

@@ -7,12 +7,12 @@ import numpy as np
 
 from ..dtypes import is_complex, is_supported
 from ..errors import ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
-from ..storage import Bits
-from ..traced_array import TracedArray, plain_number, written_value
-from .creation import as_dtype, new_array
+from ..tracing.registry import method
+from ..tracing.traced_array import TracedArray, plain_number, written_value
+from ..tracing.views import Bits
+from .arrays.constructors import as_dtype, new_array
+from .arrays.reshaping import view_of
 from .refused import FILES, MEMORY
-from .registry import method
-from .reshaping import view_of
 
 
 @method("fill")

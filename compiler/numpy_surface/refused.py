@@ -1,6 +1,6 @@
 """The functions of NumPy that have no meaning for a traced array, each with its reason."""
 
-from .registry import REFUSED
+from ..tracing.registry import REFUSED
 
 TEXT = "text, printing and files are made of values, which are not known while tracing: return the array and print it"
 FILES = "files are read and written outside of the trace: pass the array in, or return it"

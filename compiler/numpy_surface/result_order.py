@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..ir import Shape
-from ..memory_layout import (
+from ..tracing.axes import normalize_axis
+from ..tracing.memory_layout import (
     Layout,
     Order,
     copied_order,
@@ -23,11 +24,10 @@ from ..memory_layout import (
     layout_of_stacks,
     row_major,
 )
-from ..traced_array import as_value, is_numpy_array, is_traced, wrap
-from .axes import normalize_axis
-from .reductions import some_axes
-from .registry import FUNCTIONS, enter
-from .ufuncs import layouts_of
+from ..tracing.registry import FUNCTIONS, enter
+from ..tracing.traced_array import as_value, is_numpy_array, is_traced, wrap
+from .ufuncs.reductions import some_axes
+from .ufuncs.ufunc_calls import layouts_of
 
 Rule: TypeAlias = Callable[[dict[str, Any], Sequence[Layout], Shape], Layout | None]
 """From the arguments by name, the layouts of the arrays among them, and the shape of the result, to its layout."""

@@ -1,53 +1,44 @@
 """Every op, by family. Importing this package fills the table of `compiler.op`."""
 
-from . import (
-    activation,
-    arithmetic,
-    attention,
-    attention_derivatives,
-    attention_sums,
-    bessel,
+from .arrays import (
+    creation,
+    cumulative,
+    dynamic_slicing,
+    fft,
+    index_check,
+    indexing,
+    layout,
+    random,
+    reduction,
+    sort,
+)
+from .composite import require_decompositions
+from .control import (
     branching,
     checkpoint,
     collective,
-    comparison,
-    contraction,
     control,
-    conversion,
-    convolution,
-    creation,
-    cumulative,
     custom_rule,
-    determinant,
-    dynamic_slicing,
-    elementary,
-    factorization,
-    fft,
-    gamma,
-    incomplete,
-    index_check,
-    indexing,
     kernel,
-    layout,
-    least_squares,
-    linear_systems,
-    loss,
-    matrix_exponential,
-    normalization,
-    polar,
     printing,
-    quotients,
-    random,
-    reduction,
     scan,
-    softmax,
-    sort,
-    special,
-    spectral,
     tiled,
     while_loop,
 )
-from .composite import require_decompositions
+from .elementwise import activation, arithmetic, comparison, conversion, elementary, quotients
+from .linalg import (
+    contraction,
+    determinant,
+    factorization,
+    least_squares,
+    linear_systems,
+    matrix_exponential,
+    polar,
+    spectral,
+)
+from .nn import attention, attention_derivatives, attention_sums, convolution, loss, normalization, softmax
+from .special import bessel, gamma, incomplete
+from .special import error_functions as special
 
 __all__ = [
     "activation",

@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..builder import Builder, as_tuple, current_builder, recording
-from ..decompositions import Decomposition, decomposable, decomposition, register_decomposition
 from ..dtypes import FLOAT32, DType, dtype_name, is_inexact, kind
 from ..errors import DTypeError, InternalError
-from ..functions import convert
 from ..interpreter import evaluate
 from ..ir import ArrayType, Graph, Param, Value
 from ..op import BatchRule, JvpRule, Op, TransposeRule, all_ops, by_decomposition, register
+from ..value_ops import convert
+from .decompositions import Decomposition, decomposable, decomposition, register_decomposition
 
 COMPOSITES: set[str] = set()
 """The names of all composite ops."""

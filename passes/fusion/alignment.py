@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
+from ...compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise
 from ...compiler.ir import Call, Dim, Shape, Value
-from ...compiler.kernel import REDUCTIONS, is_elementwise
 
 
 def counted(shape: Shape) -> Shape:

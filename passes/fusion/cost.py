@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ...compiler.additions import OPERATION, additions
+from ...compiler.analysis.fusible_ops import is_loop_call
+from ...compiler.analysis.memory_plan import VIEWS
+from ...compiler.analysis.op_costs import OPERATION, additions
 from ...compiler.ir import Call, Constant, Graph, Value
-from ...compiler.kernel import is_loop_call
-from ...compiler.memory_plan import VIEWS
 
 
 @dataclass(frozen=True, slots=True)

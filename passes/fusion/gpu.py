@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from ...compiler.backends.triton.kernel import can_compute, goes_over_rows_once
-from ...compiler.backends.triton.registers import OF_A_THREAD
+from ...compiler.backends.triton.kernels.kernel import can_compute, goes_over_rows_once
+from ...compiler.backends.triton.kernels.registers import OF_A_THREAD
 from .cost import Costs
 
 GPU: Final = Costs(

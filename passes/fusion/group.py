@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Final, NamedTuple
 
+from ...compiler.analysis.fusible_ops import is_elementwise
 from ...compiler.ir import Call, Value
-from ...compiler.kernel import is_elementwise
 from .alignment import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
 from .cost import LARGEST, SHARED_TURNS, TURNS, Costs, is_number, is_view, operations
 from .reasons import Reason, Refusal

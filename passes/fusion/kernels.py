@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ...compiler.analysis.fusible_ops import MOVES, PRODUCTS, REDUCTIONS
 from ...compiler.ir import Call, Graph, Value
-from ...compiler.kernel import MOVES, PRODUCTS, REDUCTIONS
 from .cost import is_number, is_view, operations
 from .group import Group
 from .plan import Plan

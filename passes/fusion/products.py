@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ...compiler.analysis.fusible_ops import PRODUCTS, REDUCTIONS, is_elementwise
 from ...compiler.dtypes import FLOAT32, kind
 from ...compiler.ir import Call, Graph, Value, called
-from ...compiler.kernel import PRODUCTS, REDUCTIONS, is_elementwise
 from ...compiler.symbolic_size import is_known, typical
-from ..remove_dead_code import remove_dead_code
+from ..simplification.remove_dead_code import remove_dead_code
 from .kernels import kernel_call, names_of
 from .reasons import Reason, Refusal
 

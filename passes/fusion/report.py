@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ...compiler.analysis.fusible_ops import PRODUCTS
 from ...compiler.ir import Call, Graph, Value, called
-from ...compiler.kernel import PRODUCTS
-from ...compiler.naming import Naming
+from ...compiler.text.naming import Naming
 from .cost import Costs, is_number, is_view, operations
 from .group import Group
 from .kernels import kernel_call, stays_calls

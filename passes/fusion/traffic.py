@@ -1,7 +1,7 @@
 """How many bytes the calls of a graph read and write: what fusion is there to lower."""
 
+from ...compiler.analysis.fusible_ops import MOVES, REDUCTIONS
 from ...compiler.ir import Call, Graph, Value, called
-from ...compiler.kernel import MOVES, REDUCTIONS
 from .cost import is_view
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...compiler.fixing import Fixing
+from ...compiler.free_sizes import sizes_in_graph
 from ...compiler.ir import Call, Graph, Value
-from ...compiler.sizes import sizes_in_graph
+from ...compiler.substitution import Fixing
 from ...compiler.symbolic_size import SymbolicSize, is_known, typical
 from .group import Group
 from .plan import Plan, Step, Unit

@@ -7,8 +7,8 @@ import numpy as np
 
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.dtypes import INT64, Array
-from ...compiler.functions import broadcast_to, constant, reshape
 from ...compiler.ir import ArrayType, Call, Constant, Graph, Value
+from ...compiler.value_ops import broadcast_to, constant, reshape
 from .loop import Loop
 from .operand import Carried, Local, Made, Numbers, Operand, Rows, Same
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.analysis.memory_plan import VIEWS
 from ...compiler.dtypes import Array
 from ...compiler.ir import Call, Constant, Graph, Value, same_params, same_type
-from ...compiler.memory_plan import VIEWS
 from ...compiler.op import has_effect
 from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
 from .operand import Carried, Local, Made, Numbers, Operand, Rows, Same

@@ -8,7 +8,9 @@ import numpy as np
 
 from ...compiler.builder import Builder, bind_all, recording
 from ...compiler.dtypes import INT64, Array
-from ...compiler.functions import (
+from ...compiler.ir import Call, Constant, Graph, Param, Shape, Value
+from ...compiler.symbolic_size import same_shape
+from ...compiler.value_ops import (
     add,
     concatenate,
     constant,
@@ -21,8 +23,6 @@ from ...compiler.functions import (
     slice_axis,
     zeros_like,
 )
-from ...compiler.ir import Call, Constant, Graph, Param, Shape, Value
-from ...compiler.symbolic_size import same_shape
 from .body import Body
 from .loop import Loop, Numbering
 from .needs import Needs, needs_of, outside, viewed_from_outside

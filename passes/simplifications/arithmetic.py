@@ -7,7 +7,8 @@ import numpy as np
 
 from ...compiler.builder import bind
 from ...compiler.dtypes import is_integer, kind
-from ...compiler.functions import (
+from ...compiler.ir import Constant, Value
+from ...compiler.value_ops import (
     add,
     broadcast_to,
     constant,
@@ -17,7 +18,6 @@ from ...compiler.functions import (
     square,
     subtract,
 )
-from ...compiler.ir import Constant, Value
 from .constants import either_number, is_number, uniform
 from .rule import Site, rule
 

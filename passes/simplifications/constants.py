@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from ...compiler.dtypes import kind
-from ...compiler.functions import (
-    broadcast_to,
-)
 from ...compiler.ir import Constant, Value
+from ...compiler.value_ops import broadcast_to
 from .rule import Site
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from ...compiler.builder import bind_all, inline
 from ...compiler.ir import Constant, Graph, Param, Value
-from ...compiler.nested_graphs import rearranged
+from ...compiler.ops.nested_graphs import rearranged
 
 Rule: TypeAlias = Callable[[tuple[Value, ...], Mapping[str, Any]], tuple[Value, ...] | None]
 """From the inputs and parameters of a call to the values that stand for its outputs, or None."""

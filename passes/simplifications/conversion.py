@@ -4,12 +4,8 @@ import numpy as np
 
 from ...compiler.builder import bind
 from ...compiler.dtypes import DType, is_integer
-from ...compiler.functions import (
-    broadcast_to,
-    convert,
-    negative,
-)
 from ...compiler.ir import Value
+from ...compiler.value_ops import broadcast_to, convert, negative
 from .rule import Site, rule
 
 _FLOATS = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8), "float64": (53, 11)}

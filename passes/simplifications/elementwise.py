@@ -1,13 +1,9 @@
 """What holds for every elementwise op: it works before elements are repeated or reshaped, too."""
 
 from ...compiler.builder import bind
-from ...compiler.functions import (
-    broadcast_to,
-    constant,
-    reshape,
-)
 from ...compiler.ir import Constant, Value
 from ...compiler.symbolic_size import same_shape
+from ...compiler.value_ops import broadcast_to, constant, reshape
 from .constants import uniform
 from .rule import Rule, Site
 

@@ -1,10 +1,10 @@
 """A few elements are gathered before anything is computed of them: all else need not be computed, or stored."""
 
+from ...compiler.analysis.fusible_ops import is_elementwise
 from ...compiler.builder import bind
-from ...compiler.functions import gather, reshape
 from ...compiler.ir import Value
-from ...compiler.kernel import is_elementwise
 from ...compiler.symbolic_size import typical
+from ...compiler.value_ops import gather, reshape
 from .rule import Site, rule
 
 FEW = 16

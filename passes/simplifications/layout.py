@@ -5,15 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...compiler.builder import bind
-from ...compiler.functions import (
-    broadcast_to,
-    flip,
-    reshape,
-    slice_,
-    transpose,
-)
 from ...compiler.ir import Call, Constant, Dim, Shape, Value, same_params
 from ...compiler.symbolic_size import is_known, is_one, same_shape
+from ...compiler.value_ops import broadcast_to, flip, reshape, slice_, transpose
 from .constants import uniform
 from .rule import Site, rule
 

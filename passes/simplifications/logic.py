@@ -1,12 +1,8 @@
 """Choices that are known, and logic with constants."""
 
 from ...compiler.builder import bind
-from ...compiler.functions import (
-    broadcast_to,
-    constant,
-    where,
-)
 from ...compiler.ir import Value
+from ...compiler.value_ops import broadcast_to, constant, where
 from .constants import either_number, is_number, uniform
 from .rule import Site, rule
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...compiler.builder import bind
-from ...compiler.functions import dot, multiply, reshape, transpose
 from ...compiler.ir import Value
 from ...compiler.symbolic_size import is_known, is_one, same_shape, typical
+from ...compiler.value_ops import dot, multiply, reshape, transpose
 from .rule import Site, rule
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from ...compiler.builder import bind
 from ...compiler.dtypes import is_integer
-from ...compiler.functions import broadcast_to, constant, gather, reshape
 from ...compiler.ir import Constant, Value, same_type
-from ...compiler.ops.elementwise import broadcast_shapes
+from ...compiler.ops.elementwise.broadcasting import broadcast_shapes
 from ...compiler.symbolic_size import is_known, is_one, same_shape
+from ...compiler.value_ops import broadcast_to, constant, gather, reshape
 from .constants import uniform
 from .rule import Site, rule
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from ...compiler.builder import bind
 from ...compiler.dtypes import DType, kind
-from ...compiler.functions import add, broadcast_to, constant, convert, multiply, reshape, sum_, transpose
 from ...compiler.ir import Dim, Value
 from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
+from ...compiler.value_ops import add, broadcast_to, constant, convert, multiply, reshape, sum_, transpose
 from .rule import Site, rule
 
 

@@ -6,10 +6,10 @@ Gradients of ``x[rows, labels]`` are such sums. As in all sums, the order of the
 from typing import Any
 
 from ...compiler.builder import bind
-from ...compiler.functions import add, broadcast_to, scatter, sum_, zeros_like
 from ...compiler.ir import Call, Value, same_type
-from ...compiler.ops.indexing import other_axes
+from ...compiler.ops.arrays.indexing import other_axes
 from ...compiler.symbolic_size import is_known
+from ...compiler.value_ops import add, broadcast_to, scatter, sum_, zeros_like
 from .constants import is_number
 from .ranges import bounds
 from .rule import Site, rule

@@ -4,9 +4,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...compiler.options import flag
-from ..input_file import path_of
-from .contents import Contents
+from ...compiler.tracing.option_checks import flag
+from ..bundle.contents import Contents
+from ..files.input_file import path_of
 from .loaded_function import LoadedFunction
 
 

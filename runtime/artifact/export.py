@@ -14,10 +14,7 @@ import numpy as np
 import optree
 
 from ...compiler.errors import ArgumentSpecError, DimSpecError, ExportError, TransformTypeError
-from ...compiler.ir import Constant, Graph, Value, called
-from ...compiler.nesting import refuse_deep
-from ...compiler.op import has_effect
-from ...compiler.program import (
+from ...compiler.frontend.traced_program import (
     NAMESPACE,
     ArrayOutput,
     Program,
@@ -26,19 +23,28 @@ from ...compiler.program import (
     function_name,
     trace,
 )
+from ...compiler.ir import Constant, Graph, Value, called
+from ...compiler.nesting import refuse_deep
+from ...compiler.op import has_effect
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import Comparison, answering
 from ...compiler.shapes.guards import Guard, Guards
 from ...compiler.shapes.reading import Sizes, read_constraints
 from ...compiler.shapes.scope import Declared
-from ...passes.collect_index_checks import checks_indices
-from ..argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
-from ..build import build
-from ..compile import CompiledFunction, Options
-from ..donation import donated_inputs
+from ...passes.lowering.collect_index_checks import checks_indices
+from ..build.build import build
+from ..bundle.contents import Settings
+from ..bundle.interface import Interface, StandIn, interface_document, interface_from, interface_of
+from ..bundle.literal_document import literal_document
+from ..bundle.targets import CPU_C, check_targets, code_for
+from ..bundle.tree_document import tree_document
+from ..compilation.compile import CompiledFunction, Options
+from ..eager.numpy_generators import refusing_draws
 from ..gpu.device_array import DeviceArray
-from ..numpy_generators import refusing_draws
-from ..signature import (
+from ..machine.target import target_of
+from ..variants.argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
+from ..variants.donation import donated_inputs
+from ..variants.signature import (
     ArraySpec,
     NumberSpec,
     Signature,
@@ -48,15 +54,9 @@ from ..signature import (
     arguments_for,
     sign,
 )
-from ..symbolic_call import SymbolicCall, is_for_user, line_at_work
-from ..target import target_of
+from ..variants.symbolic_call import SymbolicCall, is_for_user, line_at_work
 from .artifact import Artifact
-from .contents import Settings
-from .interface import Interface, StandIn, interface_document, interface_from, interface_of
-from .literal_document import literal_document
 from .lost_rules import without_rules
-from .targets import CPU_C, check_targets, code_for
-from .tree_document import tree_document
 
 _USUAL = Options("auto", False, (), (), 1)
 

@@ -17,9 +17,7 @@ from ...compiler.errors import (
     MissingPackageError,
     TransformTypeError,
 )
-from ...compiler.ir import Graph, Shape
-from ...compiler.outside_array import as_seen_inside
-from ...compiler.program import (
+from ...compiler.frontend.traced_program import (
     NAMESPACE,
     ArrayOutput,
     argument_names,
@@ -28,22 +26,24 @@ from ...compiler.program import (
     leaf_type,
     users_name,
 )
+from ...compiler.ir import Graph, Shape
 from ...compiler.shapes.solving import SizeReader
 from ...compiler.symbolic_size import SymbolicSize, is_symbolic_shape
-from ...compiler.traced_array import is_numpy_array, is_traced, wrap
-from ...passes.fix_sizes import fix_sizes
-from ...passes.limit_steps import limit_steps
-from ..compile import CompiledFunction, Options
-from ..dynamic import Dynamic
+from ...compiler.tracing.foreign_array import as_seen_inside
+from ...compiler.tracing.traced_array import is_numpy_array, is_traced, wrap
+from ...passes.lowering.fix_sizes import fix_sizes
+from ...passes.lowering.limit_steps import limit_steps
+from ..bundle.contents import Contents
+from ..bundle.interface import Interface, StandIn
+from ..compilation.compile import CompiledFunction, Options
+from ..eager.run import is_array, overwrite, run
+from ..eager.tape import joined
 from ..gpu.device_array import DeviceArray
-from ..signature import ArraySpec, Signature, StaticLeaf, StaticSpec, identity_of, sign
-from ..symbolic_call import SymbolicCall
-from ..tape import joined
-from ..transform import is_array, overwrite, run
 from ..trees import show, structure
-from ..variant import Variant
-from .contents import Contents
-from .interface import Interface, StandIn
+from ..variants.dynamic_shapes import Dynamic
+from ..variants.signature import ArraySpec, Signature, StaticLeaf, StaticSpec, identity_of, sign
+from ..variants.symbolic_call import SymbolicCall
+from ..variants.variant import Variant
 
 _VARIANTS = 32
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
 from ...compiler.errors import ArtifactError, DonationError, TransformArgumentError, TransformTypeError
-from ...compiler.options import flag
-from ..input_file import opened, path_of
-from ..memory_limit import parse_bytes
-from ..target import check_backend
-from .archive import WHOLE, Archive
+from ...compiler.tracing.option_checks import flag
+from ..batching.memory_limit import parse_bytes
+from ..bundle.archive import WHOLE, Archive
+from ..bundle.damage import DamageError
+from ..bundle.manifest import MANIFEST
+from ..files.input_file import opened, path_of
+from ..machine.target import check_backend
 from .artifact import Artifact
-from .damage import DamageError
 from .loaded_function import LoadedFunction
-from .manifest import MANIFEST
 from .reading import artifact_in
 
 

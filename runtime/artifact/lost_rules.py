@@ -7,7 +7,7 @@ from ...compiler.builder import bind_all
 from ...compiler.errors import NotDifferentiableError
 from ...compiler.ir import Graph, Param, Value
 from ...passes.rewrite import Rewriter
-from ..transform import transformed
+from ..eager.run import transformed
 
 _DERIVATIVES: Final = ("jvp", "vjp", "transpose")
 

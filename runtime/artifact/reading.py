@@ -5,32 +5,40 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from ...compiler.check import check, shape_problem
 from ...compiler.dtypes import Array, dtype_named, dtype_names
 from ...compiler.errors import InvalidGraphError, ParseError
+from ...compiler.frontend.traced_program import ArrayOutput, Program, Static, flatten_arguments
 from ...compiler.ir import ArrayType, Constant, Graph, Shape, called
-from ...compiler.parse import parse
-from ...compiler.program import ArrayOutput, Program, Static, flatten_arguments
 from ...compiler.shapes.assumptions import Assumptions
 from ...compiler.shapes.dim import answering
 from ...compiler.shapes.guards import Guard, Guards
 from ...compiler.shapes.reading import Sizes, read_declarations, read_dim
 from ...compiler.shapes.scope import Declared
-from ...compiler.text import graph_constants
-from ..signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec, arguments_for, identity_of
+from ...compiler.text.parser import parse
+from ...compiler.text.printer import graph_constants
+from ...compiler.verifier import check, shape_problem
+from ..bundle.archive import WHOLE, Archive
+from ..bundle.array_file import array_in, file_bytes
+from ..bundle.contents import Settings
+from ..bundle.damage import DamageError
+from ..bundle.fields import Fields, json_document
+from ..bundle.interface import Interface, check_form, interface_from
+from ..bundle.literal_document import literal_of
+from ..bundle.manifest import FORMAT, GRAPH, MANIFEST, NUMBERS, digest_of, file_of, manifest_id
+from ..bundle.targets import check_code, member_of
+from ..bundle.tree_document import MissingClassError, TreeReader
 from ..trees import flatten
-from .archive import WHOLE, Archive
-from .array_file import array_in, file_bytes
+from ..variants.signature import (
+    ArraySpec,
+    NumberSpec,
+    Signature,
+    Spec,
+    StaticSpec,
+    arguments_for,
+    identity_of,
+)
 from .artifact import Artifact
-from .contents import Settings
-from .damage import DamageError
-from .fields import Fields, json_document
-from .interface import Interface, check_form, interface_from
-from .literal_document import literal_of
 from .lost_rules import LOST
-from .manifest import FORMAT, GRAPH, MANIFEST, NUMBERS, digest_of, file_of, manifest_id
-from .targets import check_code, member_of
-from .tree_document import MissingClassError, TreeReader
 
 LARGEST_MANIFEST: Final = 1 << 22
 LARGEST_GRAPH: Final = 1 << 22

@@ -13,7 +13,7 @@ from ...compiler.builder import not_recording
 from ...compiler.dtypes import Array, is_inexact, real_dtype
 from ...compiler.interpreter import Interpreter
 from ...compiler.ir import Call, Graph
-from ..gpu.agreement import wide
+from ..gpu_programs.agreement import wide
 
 RUNS: Final = 6
 MARGIN: Final = 4.0

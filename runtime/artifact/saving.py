@@ -7,14 +7,14 @@ from typing import Final
 
 from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
 from ...compiler.errors import ArgumentValueError, ExportError
-from ..c_export import as_c
-from ..output_file import write_output, write_outputs
-from ..python_export import as_python
-from ..signature import arguments_for
-from ..symbolic_call import SymbolicCall
-from .contents import Contents
-from .targets import CPU
-from .writing import bundle_bytes
+from ..bundle.contents import Contents
+from ..bundle.targets import CPU
+from ..bundle.writing import bundle_bytes
+from ..files.output_file import write_output, write_outputs
+from ..variants.signature import arguments_for
+from ..variants.symbolic_call import SymbolicCall
+from .c_export import as_c
+from .python_export import as_python
 
 BUNDLE: Final = "bundle"
 PYTHON: Final = "python"
@@ -57,7 +57,7 @@ def _python(artifact: Contents) -> dict[str, bytes]:
     else:
         files = dict(as_python(function))
     if artifact.targets != (CPU,):
-        from ..gpu.python_export import as_triton
+        from ..gpu_programs.python_export import as_triton
 
         files |= as_triton(function, fast_math=artifact.settings.fast_math)
     return {

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import optree
 
-from ...compiler.byte_counts import show_bytes
 from ...compiler.errors import ArtifactError, DimSpecError, TracemillError
+from ...compiler.frontend.traced_program import ArrayOutput
 from ...compiler.interpreter import evaluate
 from ...compiler.op import has_effect
-from ...compiler.program import ArrayOutput
-from ...passes.fix_sizes import fix_sizes
-from ...passes.limit_steps import limit_steps
-from ..gpu.agreement import agree
-from ..gpu.random_inputs import random_inputs
-from ..signature import ArraySpec, NumberSpec
+from ...compiler.text.units import show_bytes
+from ...passes.lowering.fix_sizes import fix_sizes
+from ...passes.lowering.limit_steps import limit_steps
+from ..gpu_programs.agreement import agree
+from ..gpu_programs.random_inputs import random_inputs
 from ..trees import flatten
+from ..variants.signature import ArraySpec, NumberSpec
 from .artifact import Artifact
 from .loading import USUAL, Reading, load_artifact
 from .rounding_noise import rounding_noise

@@ -7,7 +7,7 @@ import numpy as np
 from ...compiler.dtypes import Array, DType
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, WrongDeviceError
 from ...compiler.ir import ArrayType
-from ...compiler.outside_array import OutsideArray, trace_of_a_function
+from ...compiler.tracing.foreign_array import OutsideArray, trace_of_a_function
 from . import dlpack
 from .device import LEGACY_STREAM, Device, HasMemory, Memory, gpu
 

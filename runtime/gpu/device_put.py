@@ -7,8 +7,8 @@ import optree
 
 from ...compiler.dtypes import is_supported
 from ...compiler.errors import ArgumentTypeError, DTypeError
-from ...compiler.program import NAMESPACE
-from ...compiler.traced_array import is_traced
+from ...compiler.frontend.traced_program import NAMESPACE
+from ...compiler.tracing.traced_array import is_traced
 from ..whole_numbers import whole_number
 from .device import Device, gpu
 from .device_array import DeviceArray, on_device

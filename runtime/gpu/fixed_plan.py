@@ -5,12 +5,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ...compiler.backends.triton.plan import HostStep, Number, Plan, Slot, Step
-from ...compiler.backends.triton.plan_document import check_plan
-from ...compiler.check import shape_problem
+from ...compiler.backends.triton.planning.plan_document import check_plan
 from ...compiler.errors import ParseError
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize
-from ...passes.fix_sizes import fix_sizes
+from ...compiler.verifier import shape_problem
+from ...passes.lowering.fix_sizes import fix_sizes
 
 
 def fixed_plan(plan: Plan, sizes: Mapping[str, int]) -> Plan:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..triton_build import BuiltKernel
+from ..machine.triton_compiler import BuiltKernel
 from .device import Device
 from .kernel import LoadedKernel
 

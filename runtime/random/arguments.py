@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
-from ...compiler.outside_array import as_seen_inside
 from ...compiler.symbolic_size import is_known, joint_shape
-from ...compiler.traced_array import (
+from ...compiler.tracing.foreign_array import as_seen_inside
+from ...compiler.tracing.trace import array_type, current_trace
+from ...compiler.tracing.traced_array import (
     TracedArray,
     array_from,
     as_size,
@@ -18,7 +19,6 @@ from ...compiler.traced_array import (
     is_traced,
     wrap,
 )
-from ...compiler.tracing import array_type, current_trace
 from .stream import Size
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.apply import apply_op
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError
+from ...compiler.tracing.eager_ops import apply_op
 from .source import Source
 from .stream import Size
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.apply import apply_op
-from ..stop_gradient import stop_gradient
+from ...compiler.tracing.eager_ops import apply_op
+from ..derivatives.stop_gradient import stop_gradient
 from . import discrete
 from .gammas import standard_gamma
 from .rejection import first_accepted, repeat

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.apply import apply_op
-from ...compiler.traced_array import is_traced
-from ..custom_rule import custom_rule
-from ..stop_gradient import stop_gradient
+from ...compiler.tracing.eager_ops import apply_op
+from ...compiler.tracing.traced_array import is_traced
+from ..derivatives.stop_gradient import stop_gradient
+from ..rules.custom_rule import custom_rule
 from . import continuous
 from .rejection import first_accepted
 from .source import Source

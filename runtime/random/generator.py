@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
-from ...compiler.functions import constant
-from ...compiler.options import flag, whole
-from ...compiler.outside import Outside
-from ...compiler.traced_array import is_traced, located, wrap
-from ...compiler.tracing import current_trace
-from ..by_reference import ByReference
-from ..mapped_axes import update_in_step
-from ..pytrees import register_pytree
-from ..transform import overwrite
+from ...compiler.tracing.foreign_memory import Outside
+from ...compiler.tracing.option_checks import flag, whole
+from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.traced_array import is_traced, located, wrap
+from ...compiler.value_ops import constant
+from ..eager.by_reference import ByReference
+from ..eager.mapped_axes import update_in_step
+from ..eager.pytrees import register_pytree
+from ..eager.run import overwrite
 from . import continuous, counts, discrete, gammas, permutations
 from .arguments import as_array, float_dtype, known, real, size_of, whole_size
 from .seeding import key_from

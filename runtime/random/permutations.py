@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
-from ...compiler.numpy_surface.axes import normalize_axis
-from ...compiler.traced_array import is_traced
+from ...compiler.tracing.axes import normalize_axis
+from ...compiler.tracing.traced_array import is_traced
 from . import continuous, discrete
 from .arguments import as_array, known, real
 from .source import Source

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.traced_array import is_traced
-from ..while_loop import while_loop
+from ...compiler.tracing.traced_array import is_traced
+from ..control_flow.while_loop import while_loop
 
 
 def first_accepted(propose: Callable[[Any], tuple[Any, Any]]) -> Any:

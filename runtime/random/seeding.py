@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, RandomStateError
 from ...compiler.nesting import shown
-from ...compiler.traced_array import is_traced
-from ...compiler.tracing import current_trace
-from ...compiler.user_code import user_location
+from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.traced_array import is_traced
 from .stream import random_bits, stack_words
 
 WORD = 0xFFFFFFFF

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentValueError, RandomnessError
 from ...compiler.symbolic_size import SymbolicSize, is_known
-from ...compiler.traced_array import is_traced
-from ...compiler.tracing import current_trace
-from ...compiler.user_code import user_location
-from ..mapped_axes import mapped_axes, update_in_step
+from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.traced_array import is_traced
+from ..eager.mapped_axes import mapped_axes, update_in_step
 from .arguments import as_array
 from .stream import Size, Stream, bits_of, blocks
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.apply import apply_op
-from ...compiler.traced_array import is_traced
+from ...compiler.tracing.eager_ops import apply_op
+from ...compiler.tracing.traced_array import is_traced
 
 Size = tuple[int, ...]
 

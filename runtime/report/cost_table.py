@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from ...compiler.byte_counts import show_bytes
 from ...compiler.ir import Call, Value
-from ..cost import CallCost, Cost
-from ..lowered_kernel import Kernel
+from ...compiler.text.units import show_bytes
+from ..lowering.cost import CallCost, Cost
+from ..lowering.lowered_kernel import Kernel
 from .durations import show_seconds
 from .escaped import escaped
 from .marks import Marks, marked

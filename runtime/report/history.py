@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from ...compiler.ir import Graph
-from ...compiler.text import Statement
+from ...compiler.text.printer import Statement
 from .steady_names import SteadyNames
 
 

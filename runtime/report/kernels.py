@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...compiler.byte_counts import show_bytes
 from ...compiler.errors import BackendError, KernelError, MissingPackageError
 from ...compiler.ir import Call, Value
+from ...compiler.text.units import show_bytes
 from ...passes.fusion.reasons import NotFused, Refusal
 from ...passes.fusion.report import FusedKernel, Report
-from ..cost import CallCost, Cost, cost_of
-from ..lowered_kernel import Kernel, alone_graph
+from ..lowering.cost import CallCost, Cost, cost_of
+from ..lowering.lowered_kernel import Kernel, alone_graph
 from .cost_table import kernel_lines
 from .durations import show_seconds
 from .escaped import escaped
@@ -19,7 +19,7 @@ from .marks import Marks, marked
 from .steady_names import SteadyNames
 
 if TYPE_CHECKING:
-    from ..lowered_program import LoweredProgram
+    from ..lowering.lowered_program import LoweredProgram
 
 MOST_PAIRS = 12
 """That one kernel lists."""

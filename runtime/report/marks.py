@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ...compiler.ir import Location
-from ...compiler.text import location_text
+from ...compiler.text.printer import location_text
 from .escaped import escaped
 
 

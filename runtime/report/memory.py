@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from ...compiler.byte_counts import show_bytes
+from ...compiler.analysis.memory_use import Lifetime, MemoryUse
 from ...compiler.ir import Call, Graph, Value
-from ...compiler.memory_use import Lifetime, MemoryUse
+from ...compiler.text.units import show_bytes
 from .escaped import escaped
 from .facts import facts
 from .marks import Marks, marked

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...compiler.byte_counts import show_bytes
 from ...compiler.ir import Graph, Location, called
-from ..cost import Cost, cost_of
+from ...compiler.text.units import show_bytes
+from ..lowering.cost import Cost, cost_of
 from .cost_table import cost_section
 from .durations import show_seconds
 from .escaped import escaped
@@ -22,7 +22,7 @@ from .stages import Stages, stage_rules, stages_of, stages_section
 from .steady_names import SteadyNames, values_by_name
 
 if TYPE_CHECKING:
-    from ..lowered_program import LoweredProgram
+    from ..lowering.lowered_program import LoweredProgram
 
 _BACKENDS = {"c": "C and NumPy", "numpy": "NumPy", "triton": "Triton"}
 

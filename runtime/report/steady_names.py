@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from ...compiler.ir import Call, Constant, Graph, Value
-from ...compiler.naming import Naming, constant_key
-from ...compiler.text import Statement, statements
+from ...compiler.text.naming import Naming, constant_key
+from ...compiler.text.printer import Statement, statements
 
 
 class SteadyNames:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemill.compiler.affine import (
+from tracemill.compiler.loops.affine import (
     Affine,
     Quotient,
     Variable,

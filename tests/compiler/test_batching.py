@@ -15,9 +15,9 @@ from tracemill.compiler.batching import (
 )
 from tracemill.compiler.builder import Builder, recording
 from tracemill.compiler.dtypes import FLOAT64, Array
-from tracemill.compiler.functions import sum_
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
+from tracemill.compiler.value_ops import sum_
 
 
 def array(*shape: int) -> Value:

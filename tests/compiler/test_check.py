@@ -8,8 +8,8 @@ import pytest
 
 from tracemill.compiler.builder import Builder, bind, recording
 from tracemill.compiler.errors import InvalidGraphError
-from tracemill.compiler.functions import add, cos, sin
 from tracemill.compiler.ir import ArrayType, Call, Constant, Graph, Location, Param, Value
+from tracemill.compiler.value_ops import add, cos, sin
 
 TYPE = ArrayType(np.dtype("f4"), (3,))
 

@@ -13,10 +13,10 @@ from samples.table import SAMPLES
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.passes.jvp import jvp
-from tracemill.passes.linearize import linearize
-from tracemill.passes.transpose import transpose
-from tracemill.passes.vmap import vmap
+from tracemill.passes.transforms.jvp import jvp
+from tracemill.passes.transforms.linearize import linearize
+from tracemill.passes.transforms.transpose import transpose
+from tracemill.passes.transforms.vmap import vmap
 
 COUPLED = [sample for sample in SAMPLES if sample.coupled]
 SMOOTH = [sample for sample in COUPLED if sample.smooth and any(sample.differentiated)]

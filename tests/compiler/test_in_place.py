@@ -7,14 +7,14 @@ import pytest
 
 import tracemill as tm
 from recording import recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
+from tracemill.compiler.analysis.in_place_updates import in_place, kept_places
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.graph import graph_function
-from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.backends.c.module.graph import graph_function
+from tracemill.compiler.backends.c.module.source import print_function
 from tracemill.compiler.builder import bind, bind_all
-from tracemill.compiler.in_place import in_place, kept_places
 from tracemill.compiler.ir import Call, Graph, Value, called
-from tracemill.passes.fuse import fuse, fusion_report
+from tracemill.passes.optimizations.fuse import fuse, fusion_report
 
 EIGHT = "f64[8]"
 

@@ -10,9 +10,9 @@ import pytest
 
 from tracemill.compiler.builder import Builder, bind_all, current_builder, recording
 from tracemill.compiler.errors import ArgumentTypeError, TransformArgumentError, TransformTypeError
-from tracemill.compiler.functions import add, cos, sin
 from tracemill.compiler.interpreter import Interpreter, Transformer, evaluate
 from tracemill.compiler.ir import ArrayType, Call, Graph, Location, Value
+from tracemill.compiler.value_ops import add, cos, sin
 
 F64 = np.dtype("f8")
 LINE = Location("model.py", 3, "return np.sin(x) + 1")

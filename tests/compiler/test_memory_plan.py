@@ -12,11 +12,18 @@ from hypothesis import strategies as st
 
 import tracemill as tm
 from recording import recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
+from tracemill.compiler.analysis.memory_plan import (
+    ALIGNMENT,
+    Block,
+    MemoryPlan,
+    Writing,
+    place_blocks,
+    plan_memory,
+)
 from tracemill.compiler.backends.numpy.form import writing
 from tracemill.compiler.builder import bind_all
 from tracemill.compiler.ir import Call, Graph, Value
-from tracemill.compiler.memory_plan import ALIGNMENT, Block, MemoryPlan, Writing, place_blocks, plan_memory
 from tracemill.compiler.shapes import Observed, answering
 
 SIZES = (1, 3, 40, 1000)

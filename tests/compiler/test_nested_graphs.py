@@ -9,14 +9,14 @@ import pytest
 from samples.control import F64, wave
 from tracemill.compiler.builder import Builder, bind, bind_all, recording
 from tracemill.compiler.errors import CallbackError
-from tracemill.compiler.functions import add, multiply
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Value
-from tracemill.passes.jvp import jvp
-from tracemill.passes.remove_dead_code import remove_dead_code
-from tracemill.passes.transpose import transpose
-from tracemill.passes.vjp import vjp
-from tracemill.passes.vmap import vmap
+from tracemill.compiler.value_ops import add, multiply
+from tracemill.passes.simplification.remove_dead_code import remove_dead_code
+from tracemill.passes.transforms.jvp import jvp
+from tracemill.passes.transforms.transpose import transpose
+from tracemill.passes.transforms.vjp import vjp
+from tracemill.passes.transforms.vmap import vmap
 
 
 def graph_of(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Graph:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 from random_graphs import graphs
 from tracemill.compiler.builder import Builder, bind_all, recording
-from tracemill.compiler.functions import add, constant, multiply, sin, sum_
 from tracemill.compiler.ir import ArrayType, Call, Graph, Location, Value
+from tracemill.compiler.value_ops import add, constant, multiply, sin, sum_
 
 F32 = np.dtype("f4")
 

@@ -12,7 +12,7 @@ from samples.table import SAMPLES
 from samples.thinning import taken
 from tracemill.compiler.dtypes import Array, is_inexact
 from tracemill.compiler.interpreter import evaluate
-from tracemill.passes.vmap import vmap
+from tracemill.passes.transforms.vmap import vmap
 
 SIZE = 2
 PLAIN = [

@@ -15,13 +15,13 @@ from samples.thinning import taken
 from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, DType, dtype_name, is_inexact
 from tracemill.compiler.errors import NotDifferentiableError
-from tracemill.compiler.functions import greater, sqrt, where
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.passes.jvp import jvp
-from tracemill.passes.linearize import linearize
-from tracemill.passes.transpose import transpose
-from tracemill.passes.vjp import vjp
+from tracemill.compiler.value_ops import greater, sqrt, where
+from tracemill.passes.transforms.jvp import jvp
+from tracemill.passes.transforms.linearize import linearize
+from tracemill.passes.transforms.transpose import transpose
+from tracemill.passes.transforms.vjp import vjp
 
 SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.differentiated)]
 NARROW = [sample for sample in SAMPLES if sample.generic and not sample.smooth and any(sample.differentiated)]

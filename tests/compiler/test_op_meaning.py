@@ -11,7 +11,7 @@ from samples.table import FAILURES, SAMPLES
 from tracemill.compiler.builder import as_tuple
 from tracemill.compiler.dtypes import Array, is_inexact
 from tracemill.compiler.op import lookup
-from tracemill.passes.jvp import jvp
+from tracemill.passes.transforms.jvp import jvp
 
 WIDE: dict[str, Any] = {"f": np.longdouble, "V": np.longdouble, "c": np.clongdouble}
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tracemill.compiler.builder import Builder, bind, bind_all, recording
-from tracemill.compiler.functions import constant, gather, scatter
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Value
-from tracemill.passes.jvp import jvp
-from tracemill.passes.vjp import vjp
+from tracemill.compiler.value_ops import constant, gather, scatter
+from tracemill.passes.transforms.jvp import jvp
+from tracemill.passes.transforms.vjp import vjp
 
 NAN, INF = float("nan"), float("inf")
 

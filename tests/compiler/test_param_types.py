@@ -6,7 +6,7 @@ import pytest
 
 from samples.table import SAMPLES
 from tracemill.compiler.op import Op, all_ops
-from tracemill.compiler.param_types import param_problem, param_types
+from tracemill.compiler.text.param_types import param_problem, param_types
 
 HANDS_ON = {"custom_rule", "psum", "pmax", "pmin", "all_gather", "psum_scatter", "ppermute"}
 """Ops whose rules hand parameters on by other names: whole numbers, and rules of the user's."""

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from tracemill.compiler.analysis.peak_memory import peak_memory
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.compiler.peak_memory import peak_memory
-from tracemill.passes.decompose import decompose_composites
+from tracemill.passes.lowering.decompose import decompose_composites
 
 
 def graph_of(f: Callable[..., Any], *args: Any) -> Graph:

@@ -9,8 +9,8 @@ from samples.random import philox
 from tracemill.compiler.builder import Builder, bind, recording
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Value
-from tracemill.passes.jvp import jvp
-from tracemill.passes.vmap import vmap
+from tracemill.passes.transforms.jvp import jvp
+from tracemill.passes.transforms.vmap import vmap
 
 U32, U64 = np.dtype(np.uint32), np.dtype(np.uint64)
 

@@ -9,11 +9,11 @@ import pytest
 
 from tracemill.compiler.builder import Builder, bind, recording
 from tracemill.compiler.dtypes import FLOAT64, dtype_named
-from tracemill.compiler.functions import elementwise
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Value
 from tracemill.compiler.op import lookup
-from tracemill.passes.jvp import jvp
+from tracemill.compiler.value_ops import elementwise
+from tracemill.passes.transforms.jvp import jvp
 
 
 def grid(low: float, high: float, count: int = 41) -> Any:

@@ -15,10 +15,10 @@ from samples.table import SAMPLES
 from tracemill.compiler.builder import Builder, bind, bind_all, recording
 from tracemill.compiler.dtypes import Array, dtype_named, dtype_names
 from tracemill.compiler.errors import ParseError
-from tracemill.compiler.functions import add, constant, cos, dot, exp, multiply, sin, sum_
 from tracemill.compiler.ir import ArrayType, Call, Constant, Graph, Location, Param, Value
-from tracemill.compiler.parse import parse
-from tracemill.compiler.text import graph_constants, graph_functions, to_code, to_text
+from tracemill.compiler.text.parser import parse
+from tracemill.compiler.text.printer import graph_constants, graph_functions, to_code, to_text
+from tracemill.compiler.value_ops import add, constant, cos, dot, exp, multiply, sin, sum_
 
 F32, F64, I64 = np.dtype("f4"), np.dtype("f8"), np.dtype("i8")
 HEADER = "# tracemill ir 1\n"

@@ -12,7 +12,7 @@ import pytest
 import tracemill as tm
 from faults.harness import Place
 from faults.inside import RIGHT, cache_folder, called, forked, killed, outcome, workload
-from tracemill.runtime.cache import DiskCache, cache_key
+from tracemill.runtime.cache.disk_cache import DiskCache, cache_key
 
 pytestmark = pytest.mark.faults
 

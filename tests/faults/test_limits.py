@@ -207,7 +207,7 @@ def clocks_set_back(random: Random, count: int) -> Iterator[str]:
 
 
 def tm_cache_is_whole() -> bool:
-    from tracemill.runtime.cache import default_cache
+    from tracemill.runtime.cache.disk_cache import default_cache
 
     cache = default_cache()
     return cache.verify() == [] and cache.prune(1) >= 1 and cache.info().bytes <= 1

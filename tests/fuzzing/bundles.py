@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 import tracemill as tm
-from tracemill.runtime.artifact.writing import bundle_bytes
+from tracemill.runtime.bundle.writing import bundle_bytes
 
 TABLE: Final = np.sin(np.arange(24.0)).reshape(12, 2)
 

@@ -17,31 +17,36 @@ import tracemill as tm
 from recording import recorded
 from samples.table import SAMPLES
 from stub_gpu import machine_code
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.choice import RULES, Choice
-from tracemill.compiler.backends.triton.kernel_key import kernel_key, kernel_text, key_of_text, known_graph
-from tracemill.compiler.backends.triton.plan_document import arrays_of, document, plan_of
-from tracemill.compiler.backends.triton.program import triton_program
-from tracemill.compiler.check import check
+from tracemill.compiler.backends.triton.kernels.kernel_key import (
+    kernel_key,
+    kernel_text,
+    key_of_text,
+    known_graph,
+)
+from tracemill.compiler.backends.triton.planning.plan_document import arrays_of, document, plan_of
+from tracemill.compiler.backends.triton.planning.program import triton_program
 from tracemill.compiler.dtypes import dtype_name
 from tracemill.compiler.errors import ArtifactError, CubinError, LockFileError, ParseError
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.op import all_ops
-from tracemill.compiler.parse import parse
-from tracemill.compiler.text import graph_constants, graph_functions
-from tracemill.passes.fuse import fuse
+from tracemill.compiler.text.parser import parse
+from tracemill.compiler.text.printer import graph_constants, graph_functions
+from tracemill.compiler.verifier import check
+from tracemill.passes.optimizations.fuse import fuse
 from tracemill.passes.pipeline import run
-from tracemill.passes.remove_dead_code import remove_dead_code
-from tracemill.runtime.artifact.archive import archive_bytes
+from tracemill.passes.simplification.remove_dead_code import remove_dead_code
 from tracemill.runtime.artifact.loading import artifact_of
-from tracemill.runtime.artifact.manifest import GRAPH, MANIFEST, digest_of
-from tracemill.runtime.artifact.writing import bundle_bytes
-from tracemill.runtime.cache_entry import BadEntryError, read_entry, write_entry
-from tracemill.runtime.cubin import kernels_in
-from tracemill.runtime.gpu.lock_entry import LockEntry, Measured
-from tracemill.runtime.gpu.lock_reader import entries_in
-from tracemill.runtime.gpu.lock_text import lock_text
-from tracemill.runtime.gpu.stored_program import KERNELS, PLAN, file_of, program_in
+from tracemill.runtime.bundle.archive import archive_bytes
+from tracemill.runtime.bundle.manifest import GRAPH, MANIFEST, digest_of
+from tracemill.runtime.bundle.writing import bundle_bytes
+from tracemill.runtime.cache.entry import BadEntryError, read_entry, write_entry
+from tracemill.runtime.gpu_choices.lock_entry import LockEntry, Measured
+from tracemill.runtime.gpu_choices.lock_reader import entries_in
+from tracemill.runtime.gpu_choices.lock_text import lock_text
+from tracemill.runtime.gpu_programs.stored_program import KERNELS, PLAN, file_of, program_in
+from tracemill.runtime.machine.cubin import kernels_in
 
 from .bundles import bundles, members_of
 from .mutation import DEEP, ODD, Mutator

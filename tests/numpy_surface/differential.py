@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from tracemill.compiler.interpreter import evaluate
-from tracemill.compiler.program import (
+from tracemill.compiler.frontend.traced_program import (
     Argument,
     argument_names,
     flatten_arguments,
@@ -15,6 +14,7 @@ from tracemill.compiler.program import (
     trace,
     weak_type,
 )
+from tracemill.compiler.interpreter import evaluate
 
 Function = Callable[..., Any]
 

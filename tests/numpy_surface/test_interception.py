@@ -17,7 +17,7 @@ from tracemill.compiler.errors import (
     IndexTypeError,
     RandomStateError,
 )
-from tracemill.compiler.traced_array import is_traced
+from tracemill.compiler.tracing.traced_array import is_traced
 
 ROW = np.arange(4.0)
 ORIGINALS = {

@@ -31,7 +31,7 @@ from numpy_surface.layout_programs import (
     shrunk,
     survey,
 )
-from tracemill.runtime.toolchain import Toolchain
+from tracemill.runtime.machine.toolchain import Toolchain
 
 REFUSED = 0.05
 """The share of programs that may be refused by a named error."""

@@ -14,7 +14,7 @@ from numpy_surface.differential import check, check_both_raise, run_traced
 from samples.grouping import in_groups
 from samples.numpy_math import CHAPTERS, TOLERANCE, Use, X, cases
 from tracemill.compiler.errors import ConcretizationError, UnsupportedFunctionError
-from tracemill.compiler.numpy_surface.registry import FUNCTIONS
+from tracemill.compiler.tracing.registry import FUNCTIONS
 
 GRID = X["f64"]
 OURS = {

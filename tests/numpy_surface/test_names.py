@@ -15,8 +15,8 @@ from samples import numpy_functions, numpy_linalg, numpy_math
 from samples.grouping import Case, in_groups
 from tracemill.compiler.errors import UnsupportedFunctionError
 from tracemill.compiler.numpy_surface import refused
-from tracemill.compiler.numpy_surface.registry import FUNCTIONS, METHODS, REFUSED
-from tracemill.compiler.traced_array import TracedArray
+from tracemill.compiler.tracing.registry import FUNCTIONS, METHODS, REFUSED
+from tracemill.compiler.tracing.traced_array import TracedArray
 
 REASONS = {refused.TEXT, refused.FILES, refused.DATES, refused.MEMORY, refused.OBJECTS}
 ON_DEMAND = {"numpy.char", "numpy.strings", "numpy.polynomial.polynomial"}

@@ -10,7 +10,7 @@ import pytest
 import tracemill as tm
 from numpy_surface.differential import assert_same
 from tracemill.compiler.dtypes import Array
-from tracemill.compiler.numpy_surface import sized
+from tracemill.compiler.numpy_surface.indexing import sized
 
 ROW = np.array([3.0, 0.0, -1.0, 3.0, 0.0, 2.0])
 OTHER = np.array([2.0, 5.0, 0.0, 2.0])

@@ -9,7 +9,7 @@ from scipy import special
 
 from numpy_surface.differential import check, run_traced
 from tracemill.compiler.errors import UnsupportedFunctionError
-from tracemill.compiler.numpy_surface.ufuncs import BY_NAME
+from tracemill.compiler.numpy_surface.ufuncs.ufunc_calls import BY_NAME
 from tracemill.compiler.op import all_ops
 
 REAL = np.array(

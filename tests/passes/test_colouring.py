@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemill.compiler.dtypes import Array
-from tracemill.passes.colouring import colour_columns, colour_neighbours, colour_stars
+from tracemill.passes.sparsity.colouring import colour_columns, colour_neighbours, colour_stars
 
 
 @st.composite

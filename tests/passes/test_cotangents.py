@@ -9,8 +9,8 @@ import pytest
 
 import tracemill as tm
 from samples.differences import pairing, random_like
-from tracemill.passes.remove_dead_code import remove_dead_code
-from tracemill.passes.vjp import vjp
+from tracemill.passes.simplification.remove_dead_code import remove_dead_code
+from tracemill.passes.transforms.vjp import vjp
 
 X = np.random.default_rng(0).normal(size=12)
 

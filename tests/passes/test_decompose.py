@@ -8,18 +8,18 @@ import pytest
 from recording import assert_same, drawn, ops, recorded
 from samples.sample import Sample
 from samples.table import SAMPLES
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind
-from tracemill.compiler.decompositions import decomposable, decomposition, register_decomposition
 from tracemill.compiler.dtypes import Array, is_inexact
 from tracemill.compiler.errors import BackendError, InternalError
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.ops.composite import COMPOSITES
-from tracemill.passes.decompose import decompose, decompose_composites, decompose_without
-from tracemill.passes.jvp import jvp
-from tracemill.passes.linearity import nonlinear_call
-from tracemill.passes.transpose import transpose
+from tracemill.compiler.ops.decompositions import decomposable, decomposition, register_decomposition
+from tracemill.passes.lowering.decompose import decompose, decompose_composites, decompose_without
+from tracemill.passes.transforms.jvp import jvp
+from tracemill.passes.transforms.linearity import nonlinear_call
+from tracemill.passes.transforms.transpose import transpose
 
 ROUNDED = {"exp2", "log2", "log10", "tan", "hypot", "logaddexp", "logaddexp2", "absolute",
            "cumsum", "cumprod", "cumlogsumexp"}  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.interpreter import evaluate
-from tracemill.passes.fix_sizes import fix_sizes
+from tracemill.passes.lowering.fix_sizes import fix_sizes
 
 TEXT = """# tracemill ir 1
 def f(x: f32[B, N]) -> (f32[B*N], i64[], f32[B]):  # B in 2.., N in 2.., N % 2 == 0

@@ -8,12 +8,12 @@ from hypothesis import given
 
 from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import FLOAT64
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Constant, Graph, Value
-from tracemill.passes.fold_constants import LARGEST, fold_constants
+from tracemill.passes.simplification.fold_constants import LARGEST, fold_constants
 
 
 def test_a_chain_of_constants_becomes_one() -> None:

@@ -14,20 +14,18 @@ from recording import assert_same, drawn, ops, recorded
 from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
+from tracemill.compiler.analysis.fusible_ops import is_loop_call
 from tracemill.compiler.backends.c.function import COptions
-from tracemill.compiler.backends.c.library import CLibrary
-from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.backends.c.module.library import CLibrary
+from tracemill.compiler.backends.c.module.source import print_function
 from tracemill.compiler.backends.numpy.printer import print_module
 from tracemill.compiler.builder import bind_all
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, called
-from tracemill.compiler.kernel import is_loop_call
-from tracemill.compiler.naming import Naming
 from tracemill.compiler.op import has_effect
-from tracemill.passes.decompose import decompose_composites
-from tracemill.passes.fuse import fuse, fusion_report
+from tracemill.compiler.text.naming import Naming
 from tracemill.passes.fusion import upstream
 from tracemill.passes.fusion.cost import CPU, LARGEST, SHARED_TURNS, TURNS, Costs, is_view, operations
 from tracemill.passes.fusion.group import Group
@@ -35,7 +33,9 @@ from tracemill.passes.fusion.kernels import CHEAP_NUMBERS
 from tracemill.passes.fusion.plan import Plan, group_calls
 from tracemill.passes.fusion.reasons import Reason
 from tracemill.passes.fusion.traffic import bytes_moved
-from tracemill.passes.share_subexpressions import share_subexpressions
+from tracemill.passes.lowering.decompose import decompose_composites
+from tracemill.passes.optimizations.fuse import fuse, fusion_report
+from tracemill.passes.simplification.share_subexpressions import share_subexpressions
 
 
 def kernels(graph: Graph) -> list[list[str]]:

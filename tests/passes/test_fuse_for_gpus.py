@@ -9,12 +9,12 @@ import tracemill as tm
 from kernel_graphs import spread
 from recording import recorded
 from row_programs import CASES, optimised, softmax
-from tracemill.compiler.backends.triton.kernel import triton_kernel
+from tracemill.compiler.backends.triton.kernels.kernel import triton_kernel
 from tracemill.compiler.ir import called
-from tracemill.passes.fuse import fuse, fusion_report
 from tracemill.passes.fusion.gpu import GPU
 from tracemill.passes.fusion.reasons import Reason
 from tracemill.passes.fusion.traffic import bytes_moved
+from tracemill.passes.optimizations.fuse import fuse, fusion_report
 from tracemill.passes.pipeline import apply
 
 

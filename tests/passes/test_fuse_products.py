@@ -17,12 +17,12 @@ from product_graphs import (
     widened,
 )
 from recording import drawn, ops, recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, called
-from tracemill.passes.fuse import fuse, fusion_report
 from tracemill.passes.fusion.gpu import GPU
 from tracemill.passes.fusion.reasons import Reason
+from tracemill.passes.optimizations.fuse import fuse, fusion_report
 from tracemill.passes.pipeline import apply
 
 MATRICES = "f32[64, 32]", "f32[32, 128]"

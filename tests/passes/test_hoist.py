@@ -3,8 +3,8 @@
 import numpy as np
 
 from tracemill.compiler.interpreter import evaluate
-from tracemill.compiler.parse import parse
-from tracemill.passes.hoist import hoist
+from tracemill.compiler.text.parser import parse
+from tracemill.passes.optimizations.hoist import hoist
 
 GRAPH = parse(
     """# tracemill ir 1

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 import tracemill as tm
 from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind_all
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, called
-from tracemill.passes.fuse import fuse
-from tracemill.passes.inline_calls import SMALL, inline_calls
+from tracemill.passes.lowering.inline_calls import SMALL, inline_calls
+from tracemill.passes.optimizations.fuse import fuse
 
 
 def chain(length: int) -> Graph:

@@ -7,7 +7,7 @@ from samples.custom_rule import DIFFERENTIABLE, clipped, pulled, pushed, wave, w
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.errors import NotDifferentiableError
 from tracemill.compiler.ir import Graph, Value
-from tracemill.passes.inline_rules import inline_rules
+from tracemill.passes.lowering.inline_rules import inline_rules
 
 
 def ruled() -> Graph:

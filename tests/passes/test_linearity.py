@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from recording import recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind
-from tracemill.passes.linearity import nonlinear_call, nonlinear_outputs
+from tracemill.passes.transforms.linearity import nonlinear_call, nonlinear_outputs
 
 LINEAR: dict[str, Callable[..., Any]] = {
     "product with another": lambda x, dx: fn.multiply(fn.sin(x), dx),

@@ -8,13 +8,13 @@ import pytest
 from recording import assert_same, drawn, ops, recorded
 from samples.sample import Sample
 from samples.table import SAMPLES
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind_all
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Call, Graph, Value, called
-from tracemill.passes.fold_constants import fold_constants
-from tracemill.passes.remove_dead_code import remove_dead_code
-from tracemill.passes.simplify import simplify
+from tracemill.passes.simplification.fold_constants import fold_constants
+from tracemill.passes.simplification.remove_dead_code import remove_dead_code
+from tracemill.passes.simplification.simplify import simplify
 
 HOLDING = [
     sample for sample in SAMPLES if any(called(sample.graph().calls)) and len(sample.graph().outputs) > 1

@@ -7,10 +7,10 @@ import pytest
 
 from tracemill.compiler.builder import Builder, recording
 from tracemill.compiler.errors import InvalidGraphError, ShapeError
-from tracemill.compiler.functions import cos, sin
 from tracemill.compiler.ir import ArrayType, Graph, Value
+from tracemill.compiler.value_ops import cos, sin
 from tracemill.passes.pipeline import Pass, run
-from tracemill.passes.remove_dead_code import remove_dead_code
+from tracemill.passes.simplification.remove_dead_code import remove_dead_code
 
 X = Value(ArrayType(np.dtype("f4"), (3,)))
 

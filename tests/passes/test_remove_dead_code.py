@@ -5,12 +5,12 @@ from hypothesis import given
 
 from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import FLOAT64
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.passes.remove_dead_code import remove_dead_code
+from tracemill.passes.simplification.remove_dead_code import remove_dead_code
 
 
 def test_what_nothing_needs_goes_with_what_only_it_needed() -> None:

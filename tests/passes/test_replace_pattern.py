@@ -8,9 +8,9 @@ import pytest
 
 from tracemill.compiler.builder import Builder, bind_all, recording
 from tracemill.compiler.errors import TransformArgumentError
-from tracemill.compiler.functions import add, constant, cos, exp, log, multiply, negative, reshape, sin, sum_
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Location, Value
+from tracemill.compiler.value_ops import add, constant, cos, exp, log, multiply, negative, reshape, sin, sum_
 from tracemill.passes.replace_pattern import replace_pattern
 
 F64 = np.dtype("f8")

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 import tracemill as tm
 from recording import assert_same, ops
-from tracemill.compiler.check import check
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, called
-from tracemill.passes.decompose import decompose_composites
-from tracemill.passes.remove_dead_code import remove_dead_code
-from tracemill.passes.reroll import reroll
-from tracemill.runtime.build import build
-from tracemill.runtime.prepare import final
-from tracemill.runtime.target import NUMPY
+from tracemill.compiler.verifier import check
+from tracemill.passes.lowering.decompose import decompose_composites
+from tracemill.passes.optimizations.reroll import reroll
+from tracemill.passes.simplification.remove_dead_code import remove_dead_code
+from tracemill.runtime.build.build import build
+from tracemill.runtime.machine.target import NUMPY
+from tracemill.runtime.programs.prepare import final
 
 STEPS = 40
 FEWEST_CALLS = 60

@@ -12,11 +12,11 @@ import tracemill as tm
 from recording import ops, recorded
 from samples.grouping import of_each_op
 from samples.table import SAMPLES
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.errors import MaskedNaNWarning
 from tracemill.compiler.interpreter import evaluate
-from tracemill.passes.linearize import linearize
-from tracemill.passes.safe_where import safe_where
+from tracemill.passes.transforms.linearize import linearize
+from tracemill.passes.transforms.safe_where import safe_where
 
 
 def root(x: Any) -> Any:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from recording import assert_same, ops, recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import INT64
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.passes.select_scattered import select_scattered
+from tracemill.passes.optimizations.select_scattered import select_scattered
 
 MODES = ("set", "add", "multiply", "minimum", "maximum")
 

@@ -7,12 +7,12 @@ from hypothesis import given
 
 from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import FLOAT64
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, exact
-from tracemill.passes.share_subexpressions import share_subexpressions
+from tracemill.passes.simplification.share_subexpressions import share_subexpressions
 
 
 def test_equal_calls_become_one_also_when_their_inputs_become_equal_first() -> None:

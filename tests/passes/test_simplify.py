@@ -11,16 +11,16 @@ from hypothesis import given
 from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
 from samples.sample import Domain, Points
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import INT64, dtype_named
 from tracemill.compiler.errors import InternalError
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.passes.remove_dead_code import remove_dead_code
+from tracemill.passes.simplification.remove_dead_code import remove_dead_code
+from tracemill.passes.simplification.simplify import simplify
 from tracemill.passes.simplifications.elementwise import EVERY_ELEMENTWISE
 from tracemill.passes.simplifications.rule import RULES, Site
-from tracemill.passes.simplify import simplify
 
 
 @dataclass(frozen=True)

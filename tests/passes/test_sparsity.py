@@ -13,9 +13,9 @@ from samples.table import SAMPLES
 from samples.thinning import taken
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.interpreter import depends_on, evaluate
-from tracemill.passes.linearize import linearize
-from tracemill.passes.sparsity import Known, sparsity
-from tracemill.passes.vmap import vmap
+from tracemill.passes.sparsity.sparsity import Known, sparsity
+from tracemill.passes.transforms.linearize import linearize
+from tracemill.passes.transforms.vmap import vmap
 
 SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.differentiated)]
 

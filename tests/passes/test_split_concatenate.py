@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from recording import assert_same, ops, recorded
-from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.triton.program import triton_program
+from tracemill.compiler import value_ops as fn
+from tracemill.compiler.backends.triton.planning.program import triton_program
 from tracemill.compiler.interpreter import evaluate
-from tracemill.passes.split_concatenate import split_concatenate
-from tracemill.runtime.optimise import optimised
+from tracemill.passes.optimizations.split_concatenate import split_concatenate
+from tracemill.runtime.programs.optimise import optimised
 
 
 def joined(*xs: Any) -> Any:

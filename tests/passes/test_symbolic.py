@@ -23,20 +23,20 @@ from symbolic.test_tracing import traced
 from symbolic.texts import TEXTS
 from symbolic_graphs import symbolic_graphs
 from tracemill.compiler.dtypes import Array
+from tracemill.compiler.free_sizes import sizes_in_graph
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.shapes.assumptions import Assumptions
-from tracemill.compiler.sizes import sizes_in_graph
-from tracemill.passes.fix_sizes import fix_sizes
-from tracemill.passes.fold_constants import fold_constants
-from tracemill.passes.fuse import fuse, fusion_report
+from tracemill.passes.lowering.fix_sizes import fix_sizes
+from tracemill.passes.optimizations.fuse import fuse, fusion_report
+from tracemill.passes.optimizations.reroll import reroll
+from tracemill.passes.optimizations.tile import tile
 from tracemill.passes.pipeline import run
-from tracemill.passes.reroll import reroll
-from tracemill.passes.tile import tile
-from tracemill.runtime.cost import cost_of
-from tracemill.runtime.optimise import PASSES, costs_for, optimise
-from tracemill.runtime.prepare import final
+from tracemill.passes.simplification.fold_constants import fold_constants
+from tracemill.runtime.lowering.cost import cost_of
+from tracemill.runtime.programs.optimise import PASSES, costs_for, optimise
+from tracemill.runtime.programs.prepare import final
 
 BACKENDS = ("numpy", "c", "triton")
 SMALL_TILES = partial(tile, tile_bytes=256, smallest=64)

@@ -9,12 +9,12 @@ import pytest
 import tracemill as tm
 from kernels import as_kernel, kernel_of
 from recording import ops
+from tracemill.compiler.analysis.fusible_ops import is_loop_call
 from tracemill.compiler.ir import Call, Graph
-from tracemill.compiler.kernel import is_loop_call
+from tracemill.passes.optimizations.tile import tile
 from tracemill.passes.pipeline import run
-from tracemill.passes.tile import tile
-from tracemill.runtime.optimise import PASSES
-from tracemill.runtime.prepare import final
+from tracemill.runtime.programs.optimise import PASSES
+from tracemill.runtime.programs.prepare import final
 
 
 def the_tiles(graph: Graph) -> Any:

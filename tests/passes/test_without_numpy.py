@@ -9,9 +9,9 @@ from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import Array, DType
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.passes import without_numpy as module
-from tracemill.passes.halves import narrowed, widened
-from tracemill.passes.without_numpy import without_numpy
+from tracemill.passes.lowering import without_numpy as module
+from tracemill.passes.lowering.half_precision import narrowed, widened
+from tracemill.passes.lowering.without_numpy import without_numpy
 
 F16, BF16 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 ALL: Array = np.arange(1 << 16, dtype=np.uint16)

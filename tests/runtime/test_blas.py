@@ -15,15 +15,15 @@ from recording import recorded
 from through_c import Run, assert_close, assert_means_the_same_through_c, merged
 from tracemill.compiler.backends.c.blas import blas_text
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.source import functions_text, print_function
+from tracemill.compiler.backends.c.module.source import functions_text, print_function
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.runtime import blas
-from tracemill.runtime.build import build
-from tracemill.runtime.loaded_library import LoadedLibrary
-from tracemill.runtime.target import target_of
-from tracemill.runtime.toolchain import Toolchain
+from tracemill.runtime.build.build import build
+from tracemill.runtime.machine import blas
+from tracemill.runtime.machine.loaded_library import LoadedLibrary
+from tracemill.runtime.machine.target import target_of
+from tracemill.runtime.machine.toolchain import Toolchain
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 

@@ -17,10 +17,10 @@ import pytest
 import tracemill as tm
 from samples.sample import LAYOUTS
 from tracemill.compiler.errors import CompilerError, MissingCompilerError
-from tracemill.runtime.built import statistics
-from tracemill.runtime.cache import CacheWarning, default_cache
-from tracemill.runtime.machine import Machine
-from tracemill.runtime.threads import set_num_threads
+from tracemill.runtime.cache.disk_cache import CacheWarning, default_cache
+from tracemill.runtime.machine.measurements import Machine
+from tracemill.runtime.machine.threads import set_num_threads
+from tracemill.runtime.programs.built import statistics
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 
@@ -158,7 +158,7 @@ def test_a_kernel_says_what_it_moves_and_how_long_that_takes_on_this_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine = Machine("a processor", 2, {}, {1: 10e9, 2: 20e9}, 1e-6, {"f32": 2e11, "f64": 1e11})
-    monkeypatch.setattr("tracemill.runtime.lower.measured_machine", lambda: machine)
+    monkeypatch.setattr("tracemill.runtime.inspection.lowered.measured_machine", lambda: machine)
     lowered = tm.compile(lambda x, y: np.sin(x) * y, backend="c").lower(LARGE, LARGE)
     (kernel,) = lowered.kernels
     assert kernel.source is not None
@@ -308,7 +308,7 @@ def test_short_kernels_between_products_of_numpy_leave_it_the_cores() -> None:
 
 PROGRAM = """
 import numpy as np, tracemill as tm
-from tracemill.runtime.built import statistics
+from tracemill.runtime.programs.built import statistics
 x = np.random.default_rng(0).standard_normal((40, 30))
 f = tm.compile(lambda x: np.cumsum(np.sin(x), axis=0) * 2, backend="c")
 np.testing.assert_allclose(f(x), np.cumsum(np.sin(x), axis=0) * 2, rtol=1e-12, atol=1e-12)
@@ -449,9 +449,9 @@ def test_a_program_on_disk_needs_no_printing_and_no_compiler(
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError("a warm start does this anew")
 
-    monkeypatch.setattr("tracemill.runtime.program_source.print_program", refuse)
-    monkeypatch.setattr("tracemill.runtime.optimise.OTHERS", (refuse,))
-    monkeypatch.setattr("tracemill.runtime.toolchain.compiled", refuse)
+    monkeypatch.setattr("tracemill.runtime.programs.print_program.print_program", refuse)
+    monkeypatch.setattr("tracemill.runtime.programs.optimise.OTHERS", (refuse,))
+    monkeypatch.setattr("tracemill.runtime.machine.toolchain.compiled", refuse)
     np.testing.assert_array_equal(tm.compile(gradient, backend=backend)(X), expected)
 
 

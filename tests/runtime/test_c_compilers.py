@@ -14,10 +14,10 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from through_c import Run, assert_means_the_same_through_c
 from tracemill.compiler.backends.c.function import COptions
-from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.backends.c.module.source import print_function
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.op import lookup
-from tracemill.runtime.toolchain import Toolchain, toolchain
+from tracemill.runtime.machine.toolchain import Toolchain, toolchain
 
 FAMILIES = (
     "conversion",

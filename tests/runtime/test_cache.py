@@ -17,10 +17,11 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tracemill.runtime import cache_eviction, cache_folder
-from tracemill.runtime.cache import CacheWarning, DiskCache, Statistics, cache_key, default_cache
-from tracemill.runtime.cache_entry import BadEntryError, read_entry
-from tracemill.runtime.cache_key import versions_in_use
+from tracemill.runtime.cache import eviction as cache_eviction
+from tracemill.runtime.cache.disk_cache import CacheWarning, DiskCache, Statistics, cache_key, default_cache
+from tracemill.runtime.cache.entry import BadEntryError, read_entry
+from tracemill.runtime.cache.key import versions_in_use
+from tracemill.runtime.files import cache_folder
 
 TREE = Path(__file__).resolve().parent.parent / ".root"
 KEY = cache_key(ir="# tracemill ir 1\ndef f() -> f32[]:", backend="numpy")
@@ -82,7 +83,7 @@ def run_python(program: str, *arguments: str, **environment: str) -> subprocess.
 
 def test_a_key_is_the_same_in_every_process() -> None:
     program = (
-        "from tracemill.runtime.cache import cache_key\n"
+        "from tracemill.runtime.cache.disk_cache import cache_key\n"
         "print(cache_key(ir='x', backend='c', options={'b': 1, 'a': True, 'c': 'é'}))"
     )
     processes = [run_python(program, PYTHONHASHSEED=seed) for seed in ("1", "2")]
@@ -112,7 +113,7 @@ def test_keys_change_with_any_source_of_ours(
     for folder in ("compiler", "passes", "runtime"):
         (tmp_path / folder).mkdir()
     source.parent.mkdir(parents=True, exist_ok=True)
-    monkeypatch.setattr("tracemill.runtime.cache_key._PACKAGE", tmp_path)
+    monkeypatch.setattr("tracemill.runtime.cache.key._PACKAGE", tmp_path)
     found = []
     for text in ("one", "another"):
         source.write_text(text)
@@ -343,7 +344,7 @@ def test_an_entry_that_others_can_write_is_a_miss(cache: DiskCache) -> None:
 @ON_POSIX
 def test_a_member_of_another_user_is_a_miss(cache: DiskCache, monkeypatch: pytest.MonkeyPatch) -> None:
     program = os.stat(stored(cache) / "program.py").st_ino
-    monkeypatch.setattr("tracemill.runtime.cache_entry.is_mine", lambda status: status.st_ino != program)
+    monkeypatch.setattr("tracemill.runtime.cache.entry.is_mine", lambda status: status.st_ino != program)
     with pytest.warns(CacheWarning, match="program.py belongs to another user"):
         assert cache.load(KEY) is None
 
@@ -626,7 +627,7 @@ def test_the_environment_turns_the_cache_off(tmp_path: Path, monkeypatch: pytest
 
 def test_importing_the_cache_brings_no_slow_package() -> None:
     program = (
-        "import sys, tracemill.runtime.cache\n"
+        "import sys, tracemill.runtime.cache.disk_cache\n"
         "print(*{'filelock', 'platformdirs', 'tempfile', 'pickle', 'ctypes'} & (set(sys.modules) - before))"
     )
     process = run_python(f"import sys, numpy; before = set(sys.modules)\n{program}")
@@ -640,7 +641,7 @@ def test_processes_store_the_same_key_at_the_same_time(cache: DiskCache) -> None
     program = (
         "import sys, time\n"
         "from pathlib import Path\n"
-        "from tracemill.runtime.cache import DiskCache\n"
+        "from tracemill.runtime.cache.disk_cache import DiskCache\n"
         "cache = DiskCache(Path(sys.argv[1]))\n"
         "while time.time() < float(sys.argv[2]): pass\n"
         "for key in sys.argv[3:]:\n"

@@ -11,7 +11,7 @@ import pytest
 import tracemill as tm
 from stub_gpu import StubGpu
 from tracemill.compiler.errors import ArgumentTypeError, ArgumentValueError, ExportError, OutOfBoundsError
-from tracemill.runtime.built import statistics
+from tracemill.runtime.programs.built import statistics
 
 TABLE = np.arange(12.0).reshape(3, 4)
 ROW = np.arange(5.0)

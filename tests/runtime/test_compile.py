@@ -21,7 +21,7 @@ from tracemill.compiler.errors import (
     StaticArgumentError,
     TransformTypeError,
 )
-from tracemill.runtime.built import statistics
+from tracemill.runtime.programs.built import statistics
 
 
 class Pair(NamedTuple):
@@ -426,7 +426,7 @@ def test_threads_share_a_compiled_function() -> None:
 PROGRAM = textwrap.dedent(
     """
     import numpy as np, tracemill as tm
-    from tracemill.runtime.built import statistics
+    from tracemill.runtime.programs.built import statistics
     f = tm.compile(tm.grad(lambda x: np.sum(np.tanh(x) * 3)))
     print(f(np.arange(3.0)).tolist(), statistics.compiled, statistics.from_disk)
     """

@@ -15,9 +15,9 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import CompilerError, CompilerWarning
-from tracemill.runtime import toolchain as module
-from tracemill.runtime.remembered import recall
-from tracemill.runtime.toolchain import toolchain
+from tracemill.runtime.machine import toolchain as module
+from tracemill.runtime.machine.machine_facts import recall
+from tracemill.runtime.machine.toolchain import toolchain
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the C backend is for Linux and macOS")
 TREE = Path(__file__).resolve().parent.parent / ".root"
@@ -221,7 +221,7 @@ def test_a_library_that_cannot_be_loaded_lets_numpy_compute(
 
     monkeypatch.setenv("TRACEMILL_CC", f"{c_compiler} -DNO_MAPPINGS")
     toolchain()
-    monkeypatch.setattr("tracemill.runtime.loaded_library._loaded", refuse)
+    monkeypatch.setattr("tracemill.runtime.machine.loaded_library._loaded", refuse)
     assert_numpy_does_without()
 
 
@@ -278,7 +278,7 @@ def test_a_place_that_does_not_let_code_run_teaches_nothing(
 
     monkeypatch.setenv("TRACEMILL_CC", f"{c_compiler} -DNO_EXECUTION")
     with monkeypatch.context() as patch:
-        patch.setattr("tracemill.runtime.loaded_library._loaded", refuse)
+        patch.setattr("tracemill.runtime.machine.loaded_library._loaded", refuse)
         with pytest.raises(
             CompilerError, match=r"cannot be loaded .*Operation not permitted.*backend='numpy'"
         ):

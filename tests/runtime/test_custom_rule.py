@@ -18,7 +18,7 @@ from tracemill.compiler.errors import (
     TransformTypeError,
 )
 from tracemill.compiler.ir import Graph
-from tracemill.runtime.built import statistics
+from tracemill.runtime.programs.built import statistics
 
 # A function f(x, y) = sin(x) * y whose rules say three times its derivative, so that one sees that they are used.
 

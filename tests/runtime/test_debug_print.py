@@ -8,7 +8,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import ArgumentValueError
-from tracemill.runtime.built import statistics
+from tracemill.runtime.programs.built import statistics
 
 
 def noisy(x: Any) -> Any:

@@ -151,7 +151,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_costs_no_result(
         place = tmp_path / "dump"
         make = Path.mkdir
         monkeypatch.setattr(
-            "tracemill.runtime.dump.Path.mkdir",
+            "tracemill.runtime.inspection.dump.Path.mkdir",
             lambda self, *of, **options: (
                 _fail() if place in (self, *self.parents) else make(self, *of, **options)
             ),
@@ -181,7 +181,7 @@ def test_what_is_no_dump_is_not_replaced_by_one(monkeypatch: pytest.MonkeyPatch,
 
 def test_a_fault_while_dumping_costs_no_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TRACEMILL_DUMP", str(tmp_path))
-    monkeypatch.setattr("tracemill.runtime.dump.files_of", lambda *of: 1 / 0)
+    monkeypatch.setattr("tracemill.runtime.inspection.dump.files_of", lambda *of: 1 / 0)
     with pytest.warns(
         tm.errors.SettingWarning, match="cannot show how softmax is compiled: ZeroDivisionError"
     ):
@@ -191,10 +191,10 @@ def test_a_fault_while_dumping_costs_no_result(monkeypatch: pytest.MonkeyPatch, 
 def test_a_dump_of_a_program_for_gpus_has_its_plan_and_its_machine_code(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from tracemill.runtime.dump import files_of
+    from tracemill.runtime.inspection.dump import files_of
     from tracemill.runtime.stage_times import StageTimes
 
-    monkeypatch.setattr("tracemill.runtime.lowered_kernel.Kernel.ptx", "// assembly")
+    monkeypatch.setattr("tracemill.runtime.lowering.lowered_kernel.Kernel.ptx", "// assembly")
     files = dict(files_of(tm.compile(softmax, backend="triton").lower(X), StageTimes()))
     assert "launch " in files["plan.txt"]
     assert files["kernels/softmax_0.ptx"] == "// assembly"

@@ -35,8 +35,8 @@ from tracemill.compiler.errors import (
     UndecidedDimError,
     UndeterminedDimError,
 )
-from tracemill.runtime.built import statistics
-from tracemill.runtime.cache import default_cache
+from tracemill.runtime.cache.disk_cache import default_cache
+from tracemill.runtime.programs.built import statistics
 
 
 @pytest.fixture(autouse=True)
@@ -839,7 +839,7 @@ def test_guards_come_back_from_the_disk_with_the_program(private_cache: Path) ->
     program = textwrap.dedent(
         """
         import numpy as np, tracemill as tm
-        from tracemill.runtime.built import statistics
+        from tracemill.runtime.programs.built import statistics
 
         def clipped(x):
             return x.sum() - 8 if x.shape[0] > 8 else x.sum() * 2
@@ -861,7 +861,7 @@ def test_guards_come_back_from_the_disk_with_the_program(private_cache: Path) ->
 
 
 def test_what_making_a_program_assumed_is_stored_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracemill.runtime import optimise
+    from tracemill.runtime.programs import optimise
 
     optimised = optimise.optimised
     asked: list[bool] = []

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from recording import recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.c.function import COptions
-from tracemill.compiler.backends.c.source import functions_text, print_function
+from tracemill.compiler.backends.c.module.source import functions_text, print_function
 from tracemill.compiler.builder import bind_all
 
 pytestmark = pytest.mark.usefixtures("c_compiler")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.runtime.load import load_module
+from tracemill.runtime.programs.load_module import load_module
 
 SOURCE = '''"""A module."""
 

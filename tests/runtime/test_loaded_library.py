@@ -14,8 +14,8 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import CompilerError
-from tracemill.runtime.loaded_library import LoadedLibrary
-from tracemill.runtime.toolchain import Toolchain
+from tracemill.runtime.machine.loaded_library import LoadedLibrary
+from tracemill.runtime.machine.toolchain import Toolchain
 
 pytestmark = [pytest.mark.usefixtures("c_compiler")]
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows what is mapped")
@@ -189,7 +189,7 @@ def test_where_no_file_without_a_name_can_be_made_a_private_copy_is_loaded(
 ) -> None:
     monkeypatch.delattr(os, "memfd_create", raising=False)
     assert LoadedLibrary(content(4)).library.number() == 4
-    monkeypatch.setattr("tracemill.runtime.loaded_library._HAS_DESCRIPTOR_PATHS", False)
+    monkeypatch.setattr("tracemill.runtime.machine.loaded_library._HAS_DESCRIPTOR_PATHS", False)
     assert LoadedLibrary(content(5)).library.number() == 5
 
 
@@ -197,7 +197,7 @@ def test_a_copy_is_not_loaded_from_a_temporary_folder_that_others_can_exchange(
     content: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found = content(5)
-    monkeypatch.setattr("tracemill.runtime.loaded_library._HAS_DESCRIPTOR_PATHS", False)
+    monkeypatch.setattr("tracemill.runtime.machine.loaded_library._HAS_DESCRIPTOR_PATHS", False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     tmp_path.chmod(0o777)
     with pytest.raises(OSError, match="can be written by other users"):
@@ -209,6 +209,6 @@ def test_what_cannot_be_loaded_is_an_error_with_a_name(monkeypatch: pytest.Monke
     def refuse(*_: Any) -> Any:
         raise OSError("cannot allocate memory")
 
-    monkeypatch.setattr("tracemill.runtime.loaded_library._loaded", refuse)
+    monkeypatch.setattr("tracemill.runtime.machine.loaded_library._loaded", refuse)
     with pytest.raises(CompilerError, match=r"cannot be loaded: cannot allocate memory\. .*backend='numpy'"):
         program(601.25)(X)

@@ -13,7 +13,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.runtime import log as module
-from tracemill.runtime.cache import DiskCache
+from tracemill.runtime.cache.disk_cache import DiskCache
 
 X, LONGER = np.ones(3), np.ones(4)
 
@@ -162,9 +162,9 @@ def test_nothing_is_formatted_if_nobody_asks(
         raise AssertionError("formatted")
 
     monkeypatch.delenv("TRACEMILL_LOG", raising=False)
-    monkeypatch.setattr("tracemill.runtime.signature.Signature.__str__", fail)
+    monkeypatch.setattr("tracemill.runtime.variants.signature.Signature.__str__", fail)
     monkeypatch.setattr("tracemill.runtime.stage_times.StageTimes.__init__", fail)
-    monkeypatch.setattr("tracemill.runtime.cache_log._why", fail)
+    monkeypatch.setattr("tracemill.runtime.cache.log_lines._why", fail)
     function = tm.compile(power)
     function(X)
     function(LONGER)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.runtime.lower import Lowered
+from tracemill.runtime.inspection.lowered import Lowered
 
 X = np.random.default_rng(0).normal(size=(300, 40)).astype(np.float32)
 
@@ -138,7 +138,7 @@ found = {"ptx": kernel.ptx, "sass": kernel.sass, "program": lowered.ptx}
 built, *others = kernel.built("cuda:sm_80")
 found["sm_80"] = built.assembly
 found["registers"] = built.facts.registers
-with patch.dict(os.environ, PATH=""), patch("tracemill.runtime.gpu.machine_code.find_spec", lambda name: None):
+with patch.dict(os.environ, PATH=""), patch("tracemill.runtime.gpu_programs.machine_code.find_spec", lambda name: None):
     try:
         kernel.sass
     except tm.errors.MissingPackageError as error:

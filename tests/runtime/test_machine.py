@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.runtime import machine as module
-from tracemill.runtime.machine import known_machine, measure, measured_machine
-from tracemill.runtime.threads import available_cores
+from tracemill.runtime.machine import measurements as module
+from tracemill.runtime.machine.measurements import known_machine, measure, measured_machine
+from tracemill.runtime.machine.threads import available_cores
 
 
 @pytest.fixture(autouse=True)

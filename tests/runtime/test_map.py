@@ -8,11 +8,7 @@ import pytest
 
 import tracemill as tm
 from comparing import ANY, assert_close, assert_compiled_same, both_dtypes
-from tracemill.compiler.errors import (
-    CarryMismatchError,
-    TransformArgumentError,
-    TransformTypeError,
-)
+from tracemill.compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
 
 
 def scores(x: Any) -> Any:

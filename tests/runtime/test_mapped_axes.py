@@ -7,7 +7,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import TransformArgumentError
-from tracemill.runtime.mapped_axes import mapped_axes, update_in_step
+from tracemill.runtime.eager.mapped_axes import mapped_axes, update_in_step
 
 
 def lane() -> Any:

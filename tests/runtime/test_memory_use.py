@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.runtime.lower import Lowered
+from tracemill.runtime.inspection.lowered import Lowered
 
 N = 256  # so few that no program computes tiles, which each thread has memory for
 BUFFERS = 1 << 17

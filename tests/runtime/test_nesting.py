@@ -16,7 +16,7 @@ import tracemill as tm
 from tracemill.compiler.errors import EscapedTracerError, RandomStateError
 from tracemill.compiler.ir import Value
 from tracemill.compiler.op import all_ops, lookup
-from tracemill.compiler.tracing import current_trace
+from tracemill.compiler.tracing.trace import current_trace
 
 Transform = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.notebook import code_html, folded_html, table_html
-from tracemill.runtime.lower import Lowered
+from tracemill.compiler.text.html import code_html, folded_html, table_html
+from tracemill.runtime.inspection.lowered import Lowered
 from tracemill.tools.inspection import stages_of
 
 VOID = {"br", "rect"}

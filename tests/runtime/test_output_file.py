@@ -11,8 +11,8 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import LockFileError, OutputExistsError, OutputFileError, TransformTypeError
-from tracemill.runtime.gpu.lock_file import add_to_lock
-from tracemill.runtime.output_file import write_output, write_outputs
+from tracemill.runtime.files.output_file import write_output, write_outputs
+from tracemill.runtime.gpu_choices.lock_file import add_to_lock
 
 SPECIAL = ("pipe", "socket", "link to a device", "folder")
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from stub_gpu import ptx
 from tracemill.compiler.errors import ParseError
-from tracemill.runtime.ptx import LARGEST, PtxFacts, kernel_in
+from tracemill.runtime.machine.ptx import LARGEST, PtxFacts, kernel_in
 
 GOOD = ptx("double", 2)
 

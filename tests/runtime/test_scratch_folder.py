@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.runtime import scratch_folder
-from tracemill.runtime.scratch_folder import KEPT_SECONDS, PREFIX, ScratchFolder, reap
+from tracemill.runtime.files import scratch_folder
+from tracemill.runtime.files.scratch_folder import KEPT_SECONDS, PREFIX, ScratchFolder, reap
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the C backend is for Linux and macOS")
 TREE = Path(__file__).resolve().parent.parent / ".root"
@@ -47,7 +47,7 @@ def test_what_a_killed_process_left_is_removed_and_what_is_in_use_is_not(tempora
     program = f"""
 import tempfile, time
 tempfile.tempdir = {str(temporary)!r}
-from tracemill.runtime.scratch_folder import ScratchFolder
+from tracemill.runtime.files.scratch_folder import ScratchFolder
 with ScratchFolder() as folder:
     folder.write("program.c", b"")
     print("ready", flush=True)

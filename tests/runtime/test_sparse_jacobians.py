@@ -43,7 +43,7 @@ def graph_size(u: Any) -> Any:
 def products(f: Callable[..., Any], *args: Any) -> int:
     """How many directions a call sends through a derivative."""
     sizes: list[int] = []
-    chunks = sys.modules["tracemill.runtime.chunking"]
+    chunks = sys.modules["tracemill.runtime.batching.chunk_size"]
     run = chunks.Chunking.run
 
     def counted(self: Any, where: str, mapped: Any, inputs: Any, **options: Any) -> Any:
@@ -196,7 +196,7 @@ def test_a_sparsity_is_found_once_and_used_again() -> None:
     found = tm.sparsity(heat)(X)
     assert isinstance(found, tm.Sparsity)
     assert found.shape == (8, 8)
-    with patch("tracemill.runtime.sparse_derivatives.sparsity", side_effect=AssertionError):
+    with patch("tracemill.runtime.derivatives.coloured_derivatives.sparsity", side_effect=AssertionError):
         for x in (X, X + 1):
             np.testing.assert_allclose(tm.jacobian(heat, sparse=found)(x).toarray(), tm.jacobian(heat)(x))
     of_gradient = tm.sparsity(tm.grad(rosenbrock))(X)

@@ -11,8 +11,8 @@ import pytest
 
 import tracemill as tm
 from tracemill.compiler.errors import TransformArgumentError, TransformTypeError
-from tracemill.runtime import threads
-from tracemill.runtime.threads import available_cores
+from tracemill.runtime.machine import threads
+from tracemill.runtime.machine.threads import available_cores
 
 TREE = Path(__file__).resolve().parent.parent / ".root"
 
@@ -90,7 +90,7 @@ def test_cores_are_those_of_the_affinity() -> None:
     program = (
         "import os\n"
         "if hasattr(os, 'sched_setaffinity'): os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-        "from tracemill.runtime.threads import available_cores\n"
+        "from tracemill.runtime.machine.threads import available_cores\n"
         "print(available_cores() if hasattr(os, 'sched_setaffinity') else 1)"
     )
     assert printed(program) == "1"

@@ -21,8 +21,8 @@ from elementwise_calls import DTYPES
 from kernel_graphs import MANY, POINTWISE
 from test_golden import EXAMPLES
 from tracemill.compiler.dtypes import dtype_name
-from tracemill.runtime.cubin import KernelFacts, kernels_in
-from tracemill.runtime.triton_build import BuiltKernel, target_named
+from tracemill.runtime.machine.cubin import KernelFacts, kernels_in
+from tracemill.runtime.machine.triton_compiler import BuiltKernel, target_named
 from tracemill.tools.gpu_check.rows import ROWS
 
 TESTS = Path(__file__).resolve().parent.parent

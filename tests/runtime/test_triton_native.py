@@ -13,12 +13,17 @@ from recording import drawn
 from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
-from tracemill.compiler.backends.triton import blocks, kernel
-from tracemill.compiler.backends.triton.kernel import Launch, TritonKernel, is_in_triton, triton_kernel
+from tracemill.compiler.backends.triton.kernels import blocks, kernel
+from tracemill.compiler.backends.triton.kernels.kernel import (
+    Launch,
+    TritonKernel,
+    is_in_triton,
+    triton_kernel,
+)
 from tracemill.compiler.dtypes import Array, dtype_name, is_inexact
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph
-from tracemill.runtime.toolchain import Toolchain
+from tracemill.runtime.machine.toolchain import Toolchain
 from triton_elsewhere import Elsewhere, NativeError
 
 pytestmark = [

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.runtime import trusted_path
-from tracemill.runtime.cache import CacheWarning, DiskCache, cache_key
-from tracemill.runtime.remembered import recall, remember
-from tracemill.runtime.trusted_path import exposure_of
+from tracemill.runtime.cache.disk_cache import CacheWarning, DiskCache, cache_key
+from tracemill.runtime.files import trusted_path
+from tracemill.runtime.files.trusted_path import exposure_of
+from tracemill.runtime.machine.machine_facts import recall, remember
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
 AS_ROOT = pytest.mark.skipif(
@@ -148,7 +148,7 @@ def test_a_user_may_use_folders_below_those_of_root_and_below_a_shared_one() -> 
     program = """
 import os, sys
 from pathlib import Path
-from tracemill.runtime.cache_folder import problem_of
+from tracemill.runtime.files.cache_folder import problem_of
 own = Path(sys.argv[1])
 os.setgid(12345); os.setuid(12345)
 (own / "cache").mkdir(mode=0o700)

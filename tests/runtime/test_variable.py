@@ -16,7 +16,7 @@ from samples.grouping import in_groups
 from samples.numpy_functions import CHAPTERS, Use, arguments_of, uses_of
 from tracemill.compiler.errors import NotRecordedError, ReadOnlyError, ShapeError, TransformTypeError
 from tracemill.runtime.autograd import detach, enable_grad, grad, no_grad, set_grad_enabled, variable
-from tracemill.runtime.tape import Recorded
+from tracemill.runtime.eager.tape import Recorded
 
 USES = uses_of(*CHAPTERS)
 

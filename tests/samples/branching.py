@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from samples.sample import Failure, Sample
-from tracemill.compiler import functions
+from tracemill.compiler import value_ops as functions
 from tracemill.compiler.builder import bind_all
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.errors import DTypeError, ShapeError
 from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
-from tracemill.compiler.nested_graphs import graph_of
+from tracemill.compiler.ops.nested_graphs import graph_of
 
 F64, I64 = dtype_named("f64"), dtype_named("i64")
 TYPES = (ArrayType(F64, (3,)), ArrayType(F64, ()), ArrayType(I64, (2,)))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from samples.sample import Failure, Sample
-from tracemill.compiler import functions
+from tracemill.compiler import value_ops as functions
 from tracemill.compiler.builder import Builder, bind, bind_all, recording
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.errors import ShapeError, TransformTypeError

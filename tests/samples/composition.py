@@ -18,7 +18,7 @@ from samples.sample import Sample
 from tracemill.compiler.dtypes import Array, dtype_name, is_inexact
 from tracemill.compiler.errors import NotDifferentiableError, TransformArgumentError
 from tracemill.compiler.ir import ArrayType
-from tracemill.runtime.transform import run
+from tracemill.runtime.eager.run import run
 
 Arrays: TypeAlias = Sequence[Any]
 Function: TypeAlias = Callable[..., list[Any]]

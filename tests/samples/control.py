@@ -7,7 +7,7 @@ import numpy as np
 
 from samples.elementwise import elementwise, misuse
 from samples.sample import Failure, Sample
-from tracemill.compiler import functions
+from tracemill.compiler import value_ops as functions
 from tracemill.compiler.builder import Builder, bind_all, recording
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.errors import NotDifferentiableError, ShapeError

@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 
 from samples.sample import Failure, Sample
-from tracemill.compiler import functions
+from tracemill.compiler import value_ops as functions
 from tracemill.compiler.builder import Builder, recording
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.errors import NotDifferentiableError, ShapeError
 from tracemill.compiler.ir import ArrayType, Graph, Shape, Value
-from tracemill.compiler.ops.custom_rule import Reverse
-from tracemill.passes.jvp import jvp
-from tracemill.passes.transpose import transpose
-from tracemill.passes.vjp import vjp
-from tracemill.passes.vmap import vmap
+from tracemill.compiler.ops.control.custom_rule import Reverse
+from tracemill.passes.transforms.jvp import jvp
+from tracemill.passes.transforms.transpose import transpose
+from tracemill.passes.transforms.vjp import vjp
+from tracemill.passes.transforms.vmap import vmap
 
 SHAPES: tuple[Shape, ...] = ((3,), (), (2,))
 DTYPES = ("f64", "f64", "i64")

@@ -9,7 +9,7 @@ from samples.sample import Failure, Interval, Points, Sample
 from tracemill.compiler.dtypes import dtype_named, dtype_names, kind
 from tracemill.compiler.errors import DTypeError, InternalError, OutOfBoundsError, ShapeError
 from tracemill.compiler.ir import Shape
-from tracemill.compiler.ops.indexing import MODES
+from tracemill.compiler.ops.arrays.indexing import MODES
 
 COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "set": lambda old, new: new,

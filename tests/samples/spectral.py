@@ -7,9 +7,9 @@ import numpy as np
 
 from samples.sample import Failure, Sample
 from tracemill.compiler.errors import DTypeError, MatrixShapeError
-from tracemill.compiler.functions import multiply, reshape
 from tracemill.compiler.ir import Shape, Value
-from tracemill.compiler.matrix_stacks import adjoint
+from tracemill.compiler.ops.linalg.matrix_stacks import adjoint
+from tracemill.compiler.value_ops import multiply, reshape
 
 SQUARES: tuple[Shape, ...] = ((3, 3), (2, 2, 2), (1, 1))
 SHAPES: tuple[Shape, ...] = ((3, 3), (4, 2), (2, 3), (2, 3, 2), (1, 1))

@@ -12,7 +12,7 @@ import tracemill as tm
 from samples.sample import Sample
 from tracemill.compiler.builder import Builder, bind_all, recording
 from tracemill.compiler.ir import ArrayType, Constant, Graph, Shape, Value
-from tracemill.compiler.ops.custom_rule import Reverse
+from tracemill.compiler.ops.control.custom_rule import Reverse
 from tracemill.compiler.shapes import Observed, answering
 from tracemill.compiler.shapes.assumptions import Assumptions
 from tracemill.compiler.shapes.guards import Guards

@@ -19,10 +19,10 @@ from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.op import all_ops
 from tracemill.compiler.shapes import Declared, Observed, answering
-from tracemill.passes.fix_sizes import fix_sizes
-from tracemill.passes.jvp import jvp
-from tracemill.passes.vjp import vjp
-from tracemill.passes.vmap import vmap
+from tracemill.passes.lowering.fix_sizes import fix_sizes
+from tracemill.passes.transforms.jvp import jvp
+from tracemill.passes.transforms.vjp import vjp
+from tracemill.passes.transforms.vmap import vmap
 from tracemill.tools.coverage import SPECIALISES, coverage
 
 PLAIN = [

@@ -14,6 +14,7 @@ import tracemill as tm
 from numpy_surface.differential import assert_same, run_numpy
 from samples.grouping import Case, in_groups
 from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SMALL, SymbolicProgram
+from tracemill.compiler.callers.user_code import user_location
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
     AxisError,
@@ -25,13 +26,12 @@ from tracemill.compiler.errors import (
     TracemillError,
     UndecidedDimError,
 )
+from tracemill.compiler.frontend.traced_program import Argument, Program, flatten_arguments, trace
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph
-from tracemill.compiler.program import Argument, Program, flatten_arguments, trace
 from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.shapes.guards import Guards
-from tracemill.compiler.user_code import user_location
-from tracemill.passes.fix_sizes import fix_sizes
+from tracemill.passes.lowering.fix_sizes import fix_sizes
 
 SIMPLER_FOR_SOME = {
     "indexing:up-to-length-guarded",

@@ -12,13 +12,13 @@ import tracemill as tm
 from symbolic.programs import OBSERVED, OTHERS, SymbolicProgram
 from symbolic.sized_samples import allowed
 from symbolic.transforms import TRANSFORMS
+from tracemill.compiler.callers.user_code import user_location
 from tracemill.compiler.errors import UndecidedDimError
+from tracemill.compiler.frontend.traced_program import Argument, Program, flatten_arguments, trace
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType
-from tracemill.compiler.program import Argument, Program, flatten_arguments, trace
 from tracemill.compiler.shapes import Declared, Observed, answering
-from tracemill.compiler.user_code import user_location
-from tracemill.passes.fix_sizes import fix_sizes
+from tracemill.passes.lowering.fix_sizes import fix_sizes
 
 
 def traced(function: Callable[..., Any], types: list[ArrayType]) -> Program:

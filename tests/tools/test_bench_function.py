@@ -129,7 +129,7 @@ def test_wrong_options_are_refused_in_one_line_before_anything_runs(
 def test_a_peer_that_is_not_installed_says_how_to_get_it(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracemill.tools.bench_function_command.find_spec", lambda name: None)
+    monkeypatch.setattr("tracemill.tools.commands.bench_function_command.find_spec", lambda name: None)
     ran = terminal.run(*LOSS, "--vs", "jax", "--vs", "torch")
     assert (ran.status, ran.err) == (
         1,

@@ -11,7 +11,6 @@ import click
 import numpy as np
 import pytest
 
-from tracemill.tools import bench_suite_command
 from tracemill.tools.bench.suite import races, starts, workloads
 from tracemill.tools.bench.suite.contestant import Contestant, environment
 from tracemill.tools.bench.suite.findings import Case, summaries
@@ -20,6 +19,7 @@ from tracemill.tools.bench.suite.plots import pictures
 from tracemill.tools.bench.suite.rows import CALLS, GROUPS, ROWS, Row
 from tracemill.tools.bench.suite.tables import amount, cells, markdown, problems_of, summary_table, table_of
 from tracemill.tools.bench.suite.worker import Worker
+from tracemill.tools.commands import bench_suite_command
 
 from .terminal import Terminal
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.tools.named_function import find_function
+from tracemill.tools.arguments.named_function import find_function
 
 from .terminal import Terminal
 

@@ -13,14 +13,14 @@ import pytest
 from rich.console import Console
 
 import tracemill as tm
-from tracemill.tools.demo import run_demo
-from tracemill.tools.digit_network import (
+from tracemill.tools.demo.digit_network import (
     initial_parameters,
     loss,
     loss_and_gradients_by_hand,
     targets_of,
 )
-from tracemill.tools.digits import load_digits
+from tracemill.tools.demo.digits import load_digits
+from tracemill.tools.demo.training import run_demo
 
 from .terminal import Ran, Terminal
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.alignment import alignment_of
-from tracemill.tools.differences import compared_in, differences
+from tracemill.tools.comparison.differences import compared_in, differences
+from tracemill.tools.comparison.graph_alignment import alignment_of
 
 from .terminal import Terminal
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tracemill.tools.digits import ARCHIVE, load_digits
+from tracemill.tools.demo.digits import ARCHIVE, load_digits
 
 
 def test_the_archive_is_small_and_holds_no_pickles() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import tracemill as tm
 from stub_gpu import StubGpu
-from tracemill.runtime import machine
 from tracemill.runtime.gpu.driver import driver
+from tracemill.runtime.machine import measurements as machine
 
 from .terminal import Terminal
 
@@ -39,9 +39,11 @@ def test_the_report_names_versions_threads_cache_and_machine(terminal: Terminal,
 
 
 def test_triton_is_shown_or_how_to_get_it(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracemill.tools.doctor.version_of_package", lambda package: f"{package} 3.7")
+    monkeypatch.setattr(
+        "tracemill.tools.commands.doctor.version_of_package", lambda package: f"{package} 3.7"
+    )
     assert findings(terminal)["GPUs", "Triton"]["value"] == "triton 3.7"
-    monkeypatch.setattr("tracemill.tools.doctor.version_of_package", lambda package: "not installed")
+    monkeypatch.setattr("tracemill.tools.commands.doctor.version_of_package", lambda package: "not installed")
     assert findings(terminal)["GPUs", "Triton"]["value"].endswith("pip install 'tracemill[gpu]'")
 
 

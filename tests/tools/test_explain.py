@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from tracemill.compiler import errors
-from tracemill.tools import explain_command
-from tracemill.tools.explain_command import pages
+from tracemill.tools.commands import explain_command
+from tracemill.tools.commands.explain_command import pages
 
 from .terminal import Terminal
 

@@ -130,8 +130,8 @@ def test_all_examples_and_rows_are_right_on_a_gpu_that_is_not_there(card: None, 
 
 def test_without_a_driver_it_says_so(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tracemill.runtime.gpu.driver.import_module", _no_module)
-    monkeypatch.setattr("tracemill.tools.gpu_check_command.find_spec", lambda name: name)
-    monkeypatch.setattr("tracemill.tools.gpu_check_command.driver", _started)
+    monkeypatch.setattr("tracemill.tools.commands.gpu_check_command.find_spec", lambda name: name)
+    monkeypatch.setattr("tracemill.tools.commands.gpu_check_command.driver", _started)
     ran = terminal.run("gpu-check")
     assert (ran.status, ran.out) == (1, "")
     assert ran.err.startswith("tracemill: MissingPackageError: GPUs need cuda-bindings")
@@ -148,14 +148,14 @@ def _started() -> Any:
 
 
 def test_without_triton_it_says_so(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracemill.tools.gpu_check_command.find_spec", lambda name: None)
+    monkeypatch.setattr("tracemill.tools.commands.gpu_check_command.find_spec", lambda name: None)
     ran = terminal.run("gpu-check")
     assert ran.status == 1
     assert ran.err.startswith("tracemill: MissingPackageError: compiling for GPUs needs Triton")
 
 
 def test_a_row_that_is_not_known_is_a_misuse(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracemill.tools.gpu_check_command.find_spec", lambda name: name)
+    monkeypatch.setattr("tracemill.tools.commands.gpu_check_command.find_spec", lambda name: name)
     ran = terminal.run("gpu-check", "--rows", "sofmax")
     assert ran.status == 2
     assert "no row starts with 'sofmax': choose of softmax f32" in ran.err

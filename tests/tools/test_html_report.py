@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from parsed_page import parsed_page
-from tracemill.tools.html_report import write_report
+from tracemill.tools.terminal.html_report import write_report
 
 from .terminal import Terminal
 

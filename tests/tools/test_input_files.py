@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tracemill.tools import differences
+from tracemill.tools.comparison import differences
 
 from .terminal import Terminal
 
@@ -82,7 +82,7 @@ def test_a_text_of_a_graph_is_no_longer_than_that_of_an_artifact(
 def test_arrays_that_unpack_to_much_are_refused_unless_that_is_allowed(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracemill.tools.array_files.USUAL_TOTAL", 100)
+    monkeypatch.setattr("tracemill.tools.arguments.array_files.USUAL_TOTAL", 100)
     assert terminal.run("export", "model.py:loss", "--in", "x: f64[9999]", "-o", "large.tmill").status == 0
     np.savez_compressed("x.npz", x=np.ones(9999))
     ran = terminal.run("run", "large.tmill", "--in", "x.npz")

@@ -9,12 +9,12 @@ import pytest
 
 from product_graphs import LARGE
 from recording import recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.choice import Choice
-from tracemill.compiler.backends.triton.kernel_key import kernel_key, kernel_text, known_graph
+from tracemill.compiler.backends.triton.kernels.kernel_key import kernel_key, kernel_text, known_graph
 from tracemill.compiler.ir import Graph
-from tracemill.runtime.gpu.lock_entry import LockEntry, Measured
-from tracemill.runtime.gpu.lock_text import lock_text
+from tracemill.runtime.gpu_choices.lock_entry import LockEntry, Measured
+from tracemill.runtime.gpu_choices.lock_text import lock_text
 
 from .terminal import Terminal
 

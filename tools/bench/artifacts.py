@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...runtime.artifact.export import export
-from ...runtime.compile import compile
-from ..digit_network import PIXELS, initial_parameters, scores
+from ...runtime.compilation.compile import compile
+from ..demo.digit_network import PIXELS, initial_parameters, scores
 from .compilation import chain
 from .timing import Measurement
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.compile import compile
+from ...runtime.compilation.compile import compile
 from .timing import Measurement
 
 SIZES = (30, 100, 1000, 10_000)  # nodes of the graph

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.compile import compile
+from ...runtime.compilation.compile import compile
 from .timing import Measurement, seconds_in_turn
 
 SIZE = 16

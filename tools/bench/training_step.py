@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from functools import partial
 
-from ...runtime.compile import compile
-from ...runtime.gradient import value_and_grad
-from ..digit_network import initial_parameters, loss, loss_and_gradients_by_hand, targets_of
-from ..digits import load_digits
+from ...runtime.compilation.compile import compile
+from ...runtime.derivatives.grad import value_and_grad
+from ..demo.digit_network import initial_parameters, loss, loss_and_gradients_by_hand, targets_of
+from ..demo.digits import load_digits
 from .timing import Measurement, seconds_in_turn
 
 BATCHES = (64, 1024)

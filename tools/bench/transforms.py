@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.compile import compile
-from ...runtime.gradient import grad
-from ...runtime.jacobians import hessian
-from ...runtime.vectorize import vmap
+from ...runtime.batching.vmap import vmap
+from ...runtime.compilation.compile import compile
+from ...runtime.derivatives.grad import grad
+from ...runtime.derivatives.jacobians import hessian
 from .compilation import chain, seconds_to_compile
 from .timing import Measurement, seconds_in_turn
 

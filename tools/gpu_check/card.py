@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.dtypes import dtype_named
-from ...runtime.compile import compile
+from ...runtime.compilation.compile import compile
 from ...runtime.gpu.device import Device
 from ...runtime.gpu.device_put import device_put
-from ...runtime.gpu.timer import measure
-from ...runtime.package_versions import version_of_package
+from ...runtime.gpu_programs.timer import measure
+from ...runtime.machine.package_versions import version_of_package
 from .rows import ROWS, Unit
 
 _COPIED: Final = 1 << 30

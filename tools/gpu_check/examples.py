@@ -10,14 +10,14 @@ from ...compiler.dtypes import dtype_name, dtype_named, is_inexact
 from ...compiler.nn.attention import attention
 from ...compiler.nn.convolution import conv
 from ...compiler.nn.losses import cross_entropy
-from ...compiler.top_k import top_k
-from ...runtime.branch import cond
-from ...runtime.compile import compile
-from ...runtime.gradient import grad
+from ...compiler.numpy_surface.indexing.top_k import top_k
+from ...runtime.batching.vmap import vmap
+from ...runtime.compilation.compile import compile
+from ...runtime.control_flow.cond import cond
+from ...runtime.control_flow.scan import scan
+from ...runtime.control_flow.while_loop import while_loop
+from ...runtime.derivatives.grad import grad
 from ...runtime.random import default_rng
-from ...runtime.scan import scan
-from ...runtime.vectorize import vmap
-from ...runtime.while_loop import while_loop
 from ..bench.suite import workloads
 from .rows import Array, as_tuple
 

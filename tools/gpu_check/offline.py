@@ -7,10 +7,10 @@ from typing import Final
 
 from rich.table import Table
 
-from ...compiler.backends.triton.program import TritonProgram, triton_program
+from ...compiler.backends.triton.planning.program import TritonProgram, triton_program
 from ...compiler.errors import ArgumentValueError
-from ...runtime.compile import compile
-from ...runtime.triton_build import BuiltKernel, Target, build_program, target_named
+from ...runtime.compilation.compile import compile
+from ...runtime.machine.triton_compiler import BuiltKernel, Target, build_program, target_named
 from .rows import Row
 
 _WIDE_LOADS: Final = re.compile(

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from ...compiler.errors import BackendError
-from ...runtime.gpu.timer import LEAST_SAMPLES, LEAST_SECONDS, MOST_SAMPLES, WARM_UP_SECONDS, Timing
+from ...runtime.gpu_programs.timer import LEAST_SAMPLES, LEAST_SECONDS, MOST_SAMPLES, WARM_UP_SECONDS, Timing
 from . import workloads
 from .rows import Array, Arrays, Row
 
@@ -183,7 +183,7 @@ class Jax:
 
 
 def _timed(once: Callable[[], object], seconds: Callable[[int], list[float]]) -> Timing:
-    """As `tracemill.runtime.gpu.timer.measure` does: so long a warm-up, so many samples."""
+    """As `tracemill.runtime.gpu_programs.timer.measure` does: so long a warm-up, so many samples."""
     started, calls = perf_counter(), 0
     while not calls or perf_counter() - started < WARM_UP_SECONDS:
         once()

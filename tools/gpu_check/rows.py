@@ -8,9 +8,9 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from ...compiler.dtypes import dtype_named
-from ...runtime.differentiate import vjp
-from ...runtime.gradient import grad
-from ...runtime.vectorize import vmap
+from ...runtime.batching.vmap import vmap
+from ...runtime.derivatives.grad import grad
+from ...runtime.derivatives.jvp_vjp import vjp
 from . import workloads
 
 Array: TypeAlias = np.ndarray[Any, Any]

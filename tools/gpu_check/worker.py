@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from ...compiler.errors import GpuError, TracemillError
-from ...runtime.compile import compile
+from ...runtime.compilation.compile import compile
 from ...runtime.gpu.device import gpu
 from ...runtime.gpu.device_array import DeviceArray
 from ...runtime.gpu.device_put import device_put
-from ...runtime.gpu.timer import Timing, measure
+from ...runtime.gpu_programs.timer import Timing, measure
 from .card import card_of, ceilings_of
 from .examples import EXAMPLES
 from .peers import PEERS, Peer, Program

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from ...affine import Affine
+from ...free_sizes import sizes_in_call, sizes_in_graph
 from ...ir import ArrayType, Call, Graph
-from ...sizes import sizes_in_call, sizes_in_graph
+from ...loops.affine import Affine
 from ...symbolic_size import SymbolicSize, quotient
 
 CALL: Final = "tm_size_"
@@ -46,7 +46,7 @@ def size_text(size: Any) -> str:
     """A size as a C expression: a number, or a sum without parentheses."""
     if not isinstance(size, SymbolicSize):
         return str(size)
-    from ...shapes.c_spelling import c_spelled
+    from .size_spelling import c_spelled
 
     return c_spelled(size.terms)  # type: ignore[attr-defined]
 
@@ -78,7 +78,7 @@ def size_parameters(names: Iterable[str]) -> list[str]:
 
 def size_variable(name: str) -> str:
     """The variable that holds a named size."""
-    from ...shapes.c_spelling import c_name
+    from .size_spelling import c_name
 
     return c_name(name)
 

@@ -10,17 +10,17 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ...analysis.fusible_ops import is_elementwise
+from ...analysis.memory_plan import VIEWS, Writing
+from ...analysis.tiling_axes import input_axes
 from ...dtypes import DType
+from ...free_sizes import sizes_in_graph
 from ...identifiers import identifier
 from ...ir import ArrayType, Call, Constant, Dim, Graph, Shape, Value
-from ...kernel import is_elementwise
-from ...memory_plan import VIEWS, Writing
 from ...op import all_ops, lookup
-from ...sizes import sizes_in_graph
 from ...symbolic_size import SymbolicSize, is_known, maximum, typical
-from ...tiling import input_axes
 from ..c.function import CFunction
-from ..c.library import CLibrary
+from ..c.module.library import CLibrary
 from ..python_literals import dtype_text, number_name, number_text
 from ..python_text import WIDTH, Names, call_parts, wrapped
 from .named_sizes import names_of_sizes, size_text

@@ -4,12 +4,12 @@ import sys
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
+from ...analysis.memory_plan import RENAMES, VIEWS, Block, MemoryPlan, plan_memory
+from ...free_sizes import is_symbolic
 from ...ir import ArrayType, Call, Constant, Dim, Graph, Location, Value
-from ...memory_plan import RENAMES, VIEWS, Block, MemoryPlan, plan_memory
 from ...op import has_effect
-from ...sizes import is_symbolic
 from ...symbolic_size import SymbolicSize, typical
-from ...text import location_text
+from ...text.printer import location_text
 from ..c.function import CFunction
 from ..python_text import Names, bare_tuple, wrapped
 from .contraction import returns_rows

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import UndeterminedDimError
+from ...free_sizes import sizes_in_graph
 from ...ir import ArrayType, Graph
-from ...sizes import sizes_in_graph
 from ...symbolic_size import SymbolicSize
 from ..python_text import Names
 

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from ...free_sizes import sizes_in_param
 from ...ir import Call, Graph, Value
 from ...op import has_effect
-from ...sizes import sizes_in_param
 from ..python_text import bare_tuple, wrapped
 from .form import Nested, Scope, form, param_expression, params_text
 

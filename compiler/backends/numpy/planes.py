@@ -2,9 +2,9 @@
 
 import math
 
+from ...analysis.fusible_ops import REDUCTIONS, is_elementwise
+from ...analysis.memory_plan import VIEWS
 from ...ir import ArrayType, Call, Constant, Graph, Value
-from ...kernel import REDUCTIONS, is_elementwise
-from ...memory_plan import VIEWS
 from ...symbolic_size import typical
 
 SHORT = 16

@@ -5,28 +5,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ...analysis.memory_plan import MemoryPlan
 from ...identifiers import identifier
 from ...ir import Constant, Graph, Value
-from ...memory_plan import MemoryPlan
 from ...op import lookup
 from ..c.function import CFunction
-from ..c.interface import C_NAMES, LINK_AT_RUN, library_statements, link_statements
-from ..c.library import CLibrary
+from ..c.module.interface import C_NAMES, LINK_AT_RUN, library_statements, link_statements
+from ..c.module.library import CLibrary
 from ..python_literals import array_text, dtype_text, packed_text, unpacking_text
 from ..python_text import Names, tuple_text, wrapped
 
 # Importing these enters their forms into the table.
-from . import (
-    contraction,
-    elementwise,
-    indexing,
-    layout,
-    linalg,
-    loops,
-    nested,
-    reduction,
-    tiles,
-)
+from . import contraction, elementwise, indexing, layout, linalg, loops, nested, reduction, tiles
 from .form import RESERVED, Module
 from .function import QUIET, Function, definition, has_effects, plain, planned, planned_nested
 from .named_sizes import size_statements, size_variables, sizes_used

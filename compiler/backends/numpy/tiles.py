@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...analysis.memory_plan import VIEWS
 from ...identifiers import identifier
 from ...ir import ArrayType, Call, Dim, Graph, Value
-from ...memory_plan import VIEWS
 from ...symbolic_size import same_shape, typical
 from ..python_literals import dtype_text
 from ..python_text import tuple_text, wrapped

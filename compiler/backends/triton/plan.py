@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from ...byte_counts import show_bytes
 from ...ir import ArrayType, Constant, Graph
 from ...symbolic_size import SymbolicSize
+from ...text.units import show_bytes
 
 ALIGNED: Final = 16
 """Kernels expect every array at a multiple of so many bytes: a thread loads four numbers at once."""

@@ -11,14 +11,14 @@ from recording import assert_same, recorded
 from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.backends.c.module.source import print_function
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.passes.fuse import fuse
-from tracemill.runtime.toolchain import Toolchain
+from tracemill.passes.optimizations.fuse import fuse
+from tracemill.runtime.machine.toolchain import Toolchain
 
 
 def c_functions(graphs: dict[str, Graph]) -> dict[str, CFunction]:

@@ -21,6 +21,7 @@ from elementwise_calls import (
     name_of,
     operands_of,
 )
+from tracemill.compiler.analysis.fusible_ops import is_loop_call
 from tracemill.compiler.backends.c.definitions import HEADERS, source_of
 from tracemill.compiler.backends.c.expression import POWERS, expression
 from tracemill.compiler.backends.c.literals import c_array, c_literal
@@ -29,11 +30,10 @@ from tracemill.compiler.backends.c.types import c_type, element_type
 from tracemill.compiler.builder import Builder, bind, recording
 from tracemill.compiler.dtypes import Array, dtype_named
 from tracemill.compiler.errors import InternalError
-from tracemill.compiler.functions import constant
 from tracemill.compiler.ir import ArrayType, Call, Value
-from tracemill.compiler.kernel import is_loop_call
 from tracemill.compiler.op import all_ops, lookup
-from tracemill.runtime.toolchain import toolchain
+from tracemill.compiler.value_ops import constant
+from tracemill.runtime.machine.toolchain import toolchain
 
 CALLS = [call for op in all_ops().values() if op.spelling is not None for call in calls_of(op)]
 GROUPS = [

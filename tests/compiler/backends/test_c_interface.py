@@ -18,21 +18,21 @@ import pytest
 from recording import array_type, recorded
 from samples.sample import LAYOUTS
 from threading_together import run_in_threads
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.c.function import CFunction
-from tracemill.compiler.backends.c.interface import RELEASING
-from tracemill.compiler.backends.c.library import CLibrary
-from tracemill.compiler.backends.c.source import print_source
+from tracemill.compiler.backends.c.module.interface import RELEASING
+from tracemill.compiler.backends.c.module.library import CLibrary
+from tracemill.compiler.backends.c.module.source import print_source
 from tracemill.compiler.backends.c.types import c_type
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import ArrayType, Call, Graph, Value
-from tracemill.compiler.loops.work import SHARED
-from tracemill.runtime.load import load_module
-from tracemill.runtime.shared_library import link
-from tracemill.runtime.threads import get_num_threads
-from tracemill.runtime.toolchain import Toolchain, compiled
+from tracemill.compiler.loops.loop_costs import SHARED
+from tracemill.runtime.machine.threads import get_num_threads
+from tracemill.runtime.machine.toolchain import Toolchain, compiled
+from tracemill.runtime.programs.load_module import load_module
+from tracemill.runtime.programs.shared_library import link
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 

@@ -16,15 +16,15 @@ from recording import assert_same, drawn, recorded
 from samples.grouping import of_each_op
 from samples.sample import Sample, special_values
 from samples.table import SAMPLES
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
+from tracemill.compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise, is_loop_call
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.kernel import kernel_function
+from tracemill.compiler.backends.c.kernels.kernel import kernel_function
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.kernel import REDUCTIONS, is_elementwise, is_loop_call
-from tracemill.runtime.toolchain import Toolchain
+from tracemill.runtime.machine.toolchain import Toolchain
 
 
 def function_of(graph: Graph, name: str) -> CFunction:

@@ -8,10 +8,10 @@ from recording import recorded
 from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.library import CLibrary
-from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.backends.c.module.library import CLibrary
+from tracemill.compiler.backends.c.module.source import print_function
 from tracemill.compiler.backends.python_text import Names
 from tracemill.compiler.builder import bind_all
 from tracemill.compiler.ir import Call, Graph, Value

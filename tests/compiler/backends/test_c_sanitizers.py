@@ -16,11 +16,11 @@ from sanitizing import SANITIZERS, sanitized
 from symbolic_kernels import KERNELS, OTHER_SIZES, SIZES, STEPS, printed
 from symbolic_kernels import drawn as drawn_for
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.source import print_function
+from tracemill.compiler.backends.c.module.source import print_function
 from tracemill.compiler.backends.c.steps import step_function
 from tracemill.compiler.dtypes import FLOAT64
 from tracemill.compiler.ir import ArrayType
-from tracemill.runtime.toolchain import Toolchain
+from tracemill.runtime.machine.toolchain import Toolchain
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("sanitizer", SANITIZERS)]
 

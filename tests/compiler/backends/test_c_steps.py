@@ -15,7 +15,7 @@ from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.steps import step_function
 from tracemill.compiler.builder import as_tuple
 from tracemill.compiler.op import lookup
-from tracemill.runtime.toolchain import Toolchain
+from tracemill.runtime.machine.toolchain import Toolchain
 
 # Shapes, contracted axes, batch axes.
 PRODUCTS: tuple[Any, ...] = (

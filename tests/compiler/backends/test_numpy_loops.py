@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from recording import assert_same, drawn, recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.runtime.load import load_module
+from tracemill.runtime.programs.load_module import load_module
 
 FOUR = "f64[4]"
 

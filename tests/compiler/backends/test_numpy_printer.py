@@ -21,7 +21,8 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
 from threading_together import run_in_threads
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
+from tracemill.compiler.analysis.memory_plan import VIEWS
 from tracemill.compiler.backends.numpy.printer import callbacks, entry_name, print_module
 from tracemill.compiler.backends.numpy.quoted_meaning import expression
 from tracemill.compiler.backends.python_literals import param_text
@@ -29,11 +30,10 @@ from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.dtypes import FLOAT64, Array, is_inexact
 from tracemill.compiler.interpreter import evaluate, run_call
 from tracemill.compiler.ir import Constant, Graph, Location, Value, called
-from tracemill.compiler.memory_plan import VIEWS
 from tracemill.compiler.ops.composite import COMPOSITES
-from tracemill.passes.decompose import decompose_composites
-from tracemill.passes.simplify import simplify
-from tracemill.runtime.load import load_module
+from tracemill.passes.lowering.decompose import decompose_composites
+from tracemill.passes.simplification.simplify import simplify
+from tracemill.runtime.programs.load_module import load_module
 
 SUMMED = {"dot", "sum"}
 """Ops that may round in another order than their meaning."""
@@ -330,7 +330,7 @@ def test_the_same_graph_gives_the_same_text_in_every_process() -> None:
         "import hashlib, sys; sys.path[:0] = ['tests', 'tests/.root']\n"
         "from samples.table import SAMPLES\n"
         "from tracemill.compiler.backends.numpy.printer import print_module\n"
-        "from tracemill.passes.decompose import decompose_composites\n"
+        "from tracemill.passes.lowering.decompose import decompose_composites\n"
         "graphs = [decompose_composites(sample.graph()) for sample in SAMPLES[::40]]\n"
         "text = ''.join(map(print_module, graphs))\n"
         "print(hashlib.sha256(text.encode()).hexdigest())"

@@ -22,13 +22,13 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
 from threading_together import run_in_threads
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.passes.tile import tile
-from tracemill.runtime.load import load_module
+from tracemill.passes.optimizations.tile import tile
+from tracemill.runtime.programs.load_module import load_module
 
 LOOPS = [sample for sample in SAMPLES if is_kernel_sample(sample.graph().calls)]
 

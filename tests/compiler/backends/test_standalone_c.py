@@ -15,7 +15,7 @@ from exported_c import WARNINGS, Library, loaded, made, program_of, written_to
 from tracemill.compiler.backends.c.literals import c_elements, c_literal
 from tracemill.compiler.backends.c.standalone import constants
 from tracemill.compiler.errors import ExportError
-from tracemill.runtime.c_export import as_c
+from tracemill.runtime.artifact.c_export import as_c
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 

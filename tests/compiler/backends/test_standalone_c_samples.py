@@ -16,7 +16,7 @@ from through_c import Run, assert_close, merged
 from tracemill.compiler.errors import ExportError
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.op import lookup
-from tracemill.runtime.c_export import as_c
+from tracemill.runtime.artifact.c_export import as_c
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("c_compiler")]
 

@@ -23,8 +23,8 @@ from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import ExportError
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.shapes import Observed, answering
-from tracemill.passes.fix_sizes import fix_sizes
-from tracemill.runtime.c_export import as_c
+from tracemill.passes.lowering.fix_sizes import fix_sizes
+from tracemill.runtime.artifact.c_export import as_c
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 

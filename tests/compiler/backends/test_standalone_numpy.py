@@ -22,13 +22,13 @@ from samples.thinning import some_of
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.backends.numpy.standalone.traced_function import TracedFunction
 from tracemill.compiler.errors import ExportError
+from tracemill.compiler.frontend.traced_program import Argument, ArrayOutput, Program
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.op import has_effect
-from tracemill.compiler.program import Argument, ArrayOutput, Program
-from tracemill.runtime.load import load_module
-from tracemill.runtime.optimise import optimise
-from tracemill.runtime.prepare import final
-from tracemill.runtime.python_export import as_python
+from tracemill.runtime.artifact.python_export import as_python
+from tracemill.runtime.programs.load_module import load_module
+from tracemill.runtime.programs.optimise import optimise
+from tracemill.runtime.programs.prepare import final
 
 ALONE = Path(__file__).parents[2] / "alone.py"
 F32 = np.float32

@@ -15,7 +15,7 @@ import pytest
 import tracemill as tm
 from exported_python import closed_function, saved
 from tracemill.compiler.errors import ExportError
-from tracemill.runtime.gpu.python_export import as_triton
+from tracemill.runtime.gpu_programs.python_export import as_triton
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)

@@ -14,22 +14,22 @@ from kernels import as_kernel
 from symbolic.texts import TEXTS, graph_of
 from symbolic_kernels import EMPTY, HINTS, KERNELS, OTHER_SIZES, SIZES, STEPS, drawn, in_c, printed
 from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.library import CLibrary
-from tracemill.compiler.backends.c.source import print_function, print_source
+from tracemill.compiler.backends.c.module.library import CLibrary
+from tracemill.compiler.backends.c.module.source import print_function, print_source
 from tracemill.compiler.backends.numpy.printer import entry_name, print_module
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.compiler.parse import parse
 from tracemill.compiler.shapes import Declared, Observed, answering
-from tracemill.compiler.text import HEADER
-from tracemill.passes.fix_sizes import fix_sizes
-from tracemill.runtime.load import load_module
-from tracemill.runtime.optimise import optimised
-from tracemill.runtime.prepare import prepared
-from tracemill.runtime.shared_library import link
-from tracemill.runtime.toolchain import Toolchain
-from tracemill.runtime.toolchain import compiled as build
+from tracemill.compiler.text.parser import parse
+from tracemill.compiler.text.printer import HEADER
+from tracemill.passes.lowering.fix_sizes import fix_sizes
+from tracemill.runtime.machine.toolchain import Toolchain
+from tracemill.runtime.machine.toolchain import compiled as build
+from tracemill.runtime.programs.load_module import load_module
+from tracemill.runtime.programs.optimise import optimised
+from tracemill.runtime.programs.prepare import prepared
+from tracemill.runtime.programs.shared_library import link
 
 NAMES = (*KERNELS, *STEPS)
 

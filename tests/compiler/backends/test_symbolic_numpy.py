@@ -30,12 +30,12 @@ from tracemill.compiler.dtypes import FLOAT64, Array
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph
 from tracemill.compiler.shapes import Observed, answering
-from tracemill.passes.decompose import decompose_composites
-from tracemill.passes.fix_sizes import fix_sizes
-from tracemill.passes.tile import tile
-from tracemill.runtime.load import load_module
-from tracemill.runtime.optimise import optimise
-from tracemill.runtime.prepare import final
+from tracemill.passes.lowering.decompose import decompose_composites
+from tracemill.passes.lowering.fix_sizes import fix_sizes
+from tracemill.passes.optimizations.tile import tile
+from tracemill.runtime.programs.load_module import load_module
+from tracemill.runtime.programs.optimise import optimise
+from tracemill.runtime.programs.prepare import final
 
 
 def arrays_for(graph: Graph, sizes: Mapping[str, int]) -> list[Array]:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.backends.triton.kernel import TritonKernel
-from tracemill.compiler.backends.triton.module import graph_kernel
+from tracemill.compiler.backends.triton.kernels.kernel import TritonKernel
+from tracemill.compiler.backends.triton.planning.module import graph_kernel
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.shapes import Declared, Observed, answering
-from tracemill.compiler.text import HEADER
-from tracemill.passes.fix_sizes import fix_sizes
+from tracemill.compiler.text.printer import HEADER
+from tracemill.passes.lowering.fix_sizes import fix_sizes
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)

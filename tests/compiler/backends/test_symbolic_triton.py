@@ -16,24 +16,24 @@ from stub_gpu import StubGpu
 from symbolic.texts import TEXTS
 from symbolic_kernels import HINTS, KERNELS
 from symbolic_steps import SORTED, STEPS, WHOLE_HINTS, WHOLE_SIZES
-from tracemill.compiler.backends.triton.plan_document import arrays_of, document, plan_of
-from tracemill.compiler.backends.triton.program import TritonProgram, triton_program
+from tracemill.compiler.backends.triton.planning.plan_document import arrays_of, document, plan_of
+from tracemill.compiler.backends.triton.planning.program import TritonProgram, triton_program
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
 from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.shapes.guards import Guards
-from tracemill.compiler.text import HEADER
-from tracemill.passes.fix_sizes import fix_sizes
-from tracemill.runtime.gpu import build
+from tracemill.compiler.text.printer import HEADER
+from tracemill.passes.lowering.fix_sizes import fix_sizes
+from tracemill.runtime.cache.guard_codec import guards_read, guards_text
 from tracemill.runtime.gpu.device import gpu
 from tracemill.runtime.gpu.fixed_plan import fixed_plan
 from tracemill.runtime.gpu.loading import loaded_kernels
 from tracemill.runtime.gpu.program import MOST, GpuProgram
-from tracemill.runtime.optimise import optimised
-from tracemill.runtime.prepare import prepared
-from tracemill.runtime.stored_guards import guards_read, guards_text
-from tracemill.runtime.triton_build import target_named
+from tracemill.runtime.gpu_programs import build
+from tracemill.runtime.machine.triton_compiler import target_named
+from tracemill.runtime.programs.optimise import optimised
+from tracemill.runtime.programs.prepare import prepared
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)

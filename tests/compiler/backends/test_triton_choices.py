@@ -11,17 +11,17 @@ import pytest
 import product_graphs
 from kernel_graphs import LARGE, POINTWISE, SMALL
 from recording import drawn, recorded
-from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.triton.candidates import candidates, check_choice, fields_of
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.choice import NAMES, RULES, Choice, choice_of
-from tracemill.compiler.backends.triton.kernel_key import kernel_key, kernel_text, known_graph
-from tracemill.compiler.backends.triton.module import call_kernel, graph_kernel
-from tracemill.compiler.backends.triton.program import triton_program
+from tracemill.compiler.backends.triton.kernels.kernel_key import kernel_key, kernel_text, known_graph
+from tracemill.compiler.backends.triton.planning.candidates import candidates, check_choice, fields_of
+from tracemill.compiler.backends.triton.planning.module import call_kernel, graph_kernel
+from tracemill.compiler.backends.triton.planning.program import triton_program
 from tracemill.compiler.builder import bind
 from tracemill.compiler.errors import ArgumentValueError
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.parse import parse
+from tracemill.compiler.text.parser import parse
 
 RELATIVE = {2: 1e-2, 4: 1e-5, 8: 1e-12}
 
@@ -194,8 +194,8 @@ def test_the_text_of_a_kernel_reads_back_with_the_same_key() -> None:
 def test_keys_are_equal_in_other_processes() -> None:
     text = kernel_text(known_graph(SMALL["softmax"]))
     program = (
-        "import sys; from tracemill.compiler.parse import parse;"
-        "from tracemill.compiler.backends.triton.kernel_key import kernel_key;"
+        "import sys; from tracemill.compiler.text.parser import parse;"
+        "from tracemill.compiler.backends.triton.kernels.kernel_key import kernel_key;"
         "print(kernel_key(parse(sys.stdin.read())))"
     )
     ran = subprocess.run(

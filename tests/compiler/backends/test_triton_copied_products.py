@@ -17,10 +17,10 @@ from product_graphs import (
     widened,
 )
 from recording import drawn, recorded
-from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.triton.candidates import candidates, check_choice
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.choice import Choice
-from tracemill.compiler.backends.triton.module import graph_kernel
+from tracemill.compiler.backends.triton.planning.candidates import candidates, check_choice
+from tracemill.compiler.backends.triton.planning.module import graph_kernel
 from tracemill.compiler.errors import ArgumentValueError
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph

@@ -20,7 +20,7 @@ from recording import assert_same as assert_bits
 from recording import recorded
 from samples.sample import special_values
 from tracemill.compiler.backends.triton.choice import Choice
-from tracemill.compiler.backends.triton.kernel import is_in_triton, triton_kernel
+from tracemill.compiler.backends.triton.kernels.kernel import is_in_triton, triton_kernel
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import Array, dtype_named
 from tracemill.compiler.interpreter import evaluate

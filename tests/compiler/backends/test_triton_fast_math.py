@@ -7,10 +7,10 @@ import pytest
 
 from product_graphs import SMALL
 from recording import drawn, recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.choice import Choice
-from tracemill.compiler.backends.triton.kernel_key import kernel_key
-from tracemill.compiler.backends.triton.program import TritonProgram, triton_program
+from tracemill.compiler.backends.triton.kernels.kernel_key import kernel_key
+from tracemill.compiler.backends.triton.planning.program import TritonProgram, triton_program
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate

@@ -14,15 +14,15 @@ from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
-from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.triton.kernel import goes_over_rows_once, is_in_triton, triton_kernel
+from tracemill.compiler import value_ops as fn
+from tracemill.compiler.analysis.fusible_ops import MOVES, REDUCTIONS, is_elementwise
+from tracemill.compiler.backends.triton.kernels.kernel import goes_over_rows_once, is_in_triton, triton_kernel
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import is_complex, is_inexact
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, called
-from tracemill.compiler.kernel import MOVES, REDUCTIONS, is_elementwise
-from tracemill.passes.fuse import fuse
 from tracemill.passes.fusion.gpu import GPU
+from tracemill.passes.optimizations.fuse import fuse
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)

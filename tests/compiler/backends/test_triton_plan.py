@@ -9,14 +9,14 @@ import pytest
 
 import tracemill as tm
 from recording import recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.plan import CopyStep, HostStep, LaunchStep, Plan, Region
-from tracemill.compiler.backends.triton.plan_document import arrays_of, document, plan_of
-from tracemill.compiler.backends.triton.program import triton_program
+from tracemill.compiler.backends.triton.planning.plan_document import arrays_of, document, plan_of
+from tracemill.compiler.backends.triton.planning.program import triton_program
 from tracemill.compiler.ir import Graph
-from tracemill.passes.fuse import fuse
+from tracemill.passes.optimizations.fuse import fuse
 from tracemill.passes.pipeline import run
-from tracemill.passes.remove_dead_code import remove_dead_code
+from tracemill.passes.simplification.remove_dead_code import remove_dead_code
 
 
 def planned(function: Callable[..., Any], *arrays: Any) -> Plan:

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from product_graphs import LARGE, SMALL
 from recording import drawn, recorded
-from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.triton.module import call_kernel, operands
-from tracemill.compiler.backends.triton.steps.products import product_kernel
+from tracemill.compiler import value_ops as fn
+from tracemill.compiler.backends.triton.planning.module import call_kernel, operands
+from tracemill.compiler.backends.triton.steps.products.products import product_kernel
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Call, Constant, Graph, Value
-from tracemill.passes.fuse import fuse
 from tracemill.passes.fusion.gpu import GPU
+from tracemill.passes.optimizations.fuse import fuse
 from tracemill.passes.pipeline import apply
 
 if find_spec("triton") is None:

@@ -11,8 +11,8 @@ from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
 from step_graphs import STEPS, attending
-from tracemill.compiler.backends.triton.kernel import TritonKernel
-from tracemill.compiler.backends.triton.module import Module
+from tracemill.compiler.backends.triton.kernels.kernel import TritonKernel
+from tracemill.compiler.backends.triton.planning.module import Module
 from tracemill.compiler.backends.triton.steps import step_kernel
 from tracemill.compiler.dtypes import dtype_name, is_inexact
 from tracemill.compiler.interpreter import evaluate

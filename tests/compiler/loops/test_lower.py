@@ -13,12 +13,12 @@ from recording import assert_same, drawn, recorded
 from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
+from tracemill.compiler.analysis.fusible_ops import is_elementwise, is_loop_call
 from tracemill.compiler.builder import Builder, bind, recording
 from tracemill.compiler.dtypes import FLOAT64, INT64, is_inexact
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import ArrayType, Graph, Value
-from tracemill.compiler.kernel import is_elementwise, is_loop_call
 from tracemill.compiler.loops.lower import lower
 from tracemill.compiler.loops.nest import Block, Let, Loop, Nest, Row, Statement, Store
 from tracemill.compiler.loops.walk import accumulated, statements, used

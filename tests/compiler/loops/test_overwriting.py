@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from kernel_graphs import softmax
 from loop_interpreter import Run
 from recording import drawn, recorded
-from tracemill.compiler import functions as fn
-from tracemill.compiler.affine import Variable, of
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.loops import building, lower
+from tracemill.compiler.loops.affine import Variable, of
+from tracemill.compiler.loops.in_place_safety import overwritable
+from tracemill.compiler.loops.interchange import on_vectors
 from tracemill.compiler.loops.nest import Buffer, Let, Load, Local, Loop, Nest, Store
-from tracemill.compiler.loops.overwriting import overwritable
-from tracemill.compiler.loops.pairs import on_vectors
 
 
 def nest_of(graph: Graph) -> Nest:

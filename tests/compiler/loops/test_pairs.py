@@ -8,17 +8,17 @@ from kernel_graphs import LARGE, distances, kernel_sums, nearest, scaled_sums
 from loop_interpreter import Run
 from random_graphs import graphs
 from recording import drawn, recorded
-from tracemill.compiler import functions as fn
-from tracemill.compiler.backends.c.loops import runs_on_vectors
+from tracemill.compiler import value_ops as fn
+from tracemill.compiler.analysis.fusible_ops import is_loop_call
+from tracemill.compiler.backends.c.kernels.loops import runs_on_vectors
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.kernel import is_loop_call
-from tracemill.compiler.loops import pairs
+from tracemill.compiler.loops import interchange as pairs
+from tracemill.compiler.loops.interchange import on_vectors
 from tracemill.compiler.loops.lower import lower
 from tracemill.compiler.loops.nest import Copy, Loop, Nest, Row
-from tracemill.compiler.loops.pairs import on_vectors
 from tracemill.compiler.loops.walk import statements, used
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import tracemill as tm
-from tracemill.runtime.artifact.manifest import MANIFEST, digest_of, manifest_id
-from tracemill.runtime.artifact.writing import bundle_bytes
+from tracemill.runtime.bundle.manifest import MANIFEST, digest_of, manifest_id
+from tracemill.runtime.bundle.writing import bundle_bytes
 
 TABLE = np.sin(np.arange(24.0)).reshape(12, 2)
 

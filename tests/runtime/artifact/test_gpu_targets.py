@@ -24,16 +24,16 @@ from tracemill.compiler.errors import (
     MissingPackageError,
 )
 from tracemill.runtime.artifact.loading import artifact_of
-from tracemill.runtime.artifact.manifest import FORMAT
-from tracemill.runtime.artifact.targets import member_of
-from tracemill.runtime.artifact.writing import bundle_bytes
-from tracemill.runtime.built import statistics
-from tracemill.runtime.gpu import build as gpu_build
+from tracemill.runtime.bundle.manifest import FORMAT
+from tracemill.runtime.bundle.targets import member_of
+from tracemill.runtime.bundle.writing import bundle_bytes
 from tracemill.runtime.gpu import device as devices
 from tracemill.runtime.gpu.device import gpu
-from tracemill.runtime.gpu.stored_code import build_of_stored
-from tracemill.runtime.prepare import prepared
-from tracemill.runtime.ptx import kernel_in
+from tracemill.runtime.gpu_programs import build as gpu_build
+from tracemill.runtime.gpu_programs.stored_code import build_of_stored
+from tracemill.runtime.machine.ptx import kernel_in
+from tracemill.runtime.programs.built import statistics
+from tracemill.runtime.programs.prepare import prepared
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
@@ -57,7 +57,9 @@ def card(stub_gpu: StubGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     """A GPU whose kernels Triton's interpreter runs, also those that are built ahead of time."""
     monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path / "cache"))
     with interpreted(stub_gpu):
-        monkeypatch.setattr("tracemill.runtime.gpu.ahead.build_program", vars(gpu_build)["build_program"])
+        monkeypatch.setattr(
+            "tracemill.runtime.gpu_programs.ahead.build_program", vars(gpu_build)["build_program"]
+        )
         yield stub_gpu
 
 
@@ -69,7 +71,7 @@ def without_triton(card: StubGpu) -> Iterator[StubGpu]:
         raise MissingPackageError("compiling for GPUs needs Triton")
 
     with pytest.MonkeyPatch.context() as patch:  # undone before `card` undoes its own
-        patch.setattr("tracemill.runtime.gpu.build.build_program", missing)
+        patch.setattr("tracemill.runtime.gpu_programs.build.build_program", missing)
         yield card
 
 

@@ -23,7 +23,7 @@ from tracemill.compiler.errors import (
     NotDifferentiableError,
     TransformTypeError,
 )
-from tracemill.runtime.built import statistics
+from tracemill.runtime.programs.built import statistics
 
 RNG = np.random.default_rng(0)
 ONES = np.ones(3)

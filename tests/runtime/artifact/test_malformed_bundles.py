@@ -19,8 +19,8 @@ import tracemill as tm
 from tracemill.compiler.errors import ArtifactError, InputFileError
 from tracemill.compiler.ir import Constant
 from tracemill.runtime.artifact.loading import artifact_of, load_artifact
-from tracemill.runtime.artifact.manifest import FORMAT
-from tracemill.runtime.artifact.writing import bundle_bytes
+from tracemill.runtime.bundle.manifest import FORMAT
+from tracemill.runtime.bundle.writing import bundle_bytes
 
 from .bundles import artifact, bundle, members_of, with_graph, with_manifest, zipped
 

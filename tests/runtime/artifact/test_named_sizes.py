@@ -14,9 +14,9 @@ import pytest
 import tracemill as tm
 from tracemill.compiler.dtypes import Array
 from tracemill.runtime.artifact import saving
-from tracemill.runtime.artifact.manifest import MANIFEST, manifest_id
 from tracemill.runtime.artifact.verification import verified
-from tracemill.runtime.built import statistics
+from tracemill.runtime.bundle.manifest import MANIFEST, manifest_id
+from tracemill.runtime.programs.built import statistics
 
 WEIGHTS = np.linspace(-1.0, 1.0, 12).reshape(4, 3)
 

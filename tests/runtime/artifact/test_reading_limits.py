@@ -17,10 +17,10 @@ from tracemill.compiler.errors import (
     TransformArgumentError,
     TransformTypeError,
 )
-from tracemill.runtime.artifact import archive as archives
-from tracemill.runtime.artifact.archive import Archive, archive_bytes
-from tracemill.runtime.artifact.damage import DamageError
-from tracemill.runtime.input_file import read_whole
+from tracemill.runtime.bundle import archive as archives
+from tracemill.runtime.bundle.archive import Archive, archive_bytes
+from tracemill.runtime.bundle.damage import DamageError
+from tracemill.runtime.files.input_file import read_whole
 
 TABLE = np.random.default_rng(0).integers(4, size=1_000_000).astype(float)
 """8 MB, which shrink to a small part."""

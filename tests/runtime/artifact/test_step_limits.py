@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.check import check
 from tracemill.compiler.errors import StepLimitError, TransformArgumentError
 from tracemill.compiler.interpreter import evaluate
-from tracemill.passes.limit_steps import limit_steps
+from tracemill.compiler.verifier import check
+from tracemill.passes.lowering.limit_steps import limit_steps
 
 GOES_ON = "a while loop goes on after max_steps="
 

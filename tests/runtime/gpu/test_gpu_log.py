@@ -63,7 +63,7 @@ def test_a_dump_has_the_plan_and_says_what_could_not_be_shown(
     def refuse(*of: Any) -> Any:
         raise tm.errors.KernelError("Triton does not compile this here")
 
-    monkeypatch.setattr("tracemill.runtime.gpu.machine_code.build_program", refuse)
+    monkeypatch.setattr("tracemill.runtime.gpu_programs.machine_code.build_program", refuse)
     monkeypatch.setenv("TRACEMILL_DUMP", str(tmp_path))
     tm.compile(softmax, backend="triton")(X)
     (folder,) = tmp_path.iterdir()

@@ -13,9 +13,9 @@ from samples.thinning import some_of
 from stub_gpu import StubGpu
 from tracemill.compiler.dtypes import is_inexact, real_dtype
 from tracemill.compiler.interpreter import evaluate
-from tracemill.runtime.gpu.build import build_for_gpu
-from tracemill.runtime.prepare import prepared
-from tracemill.runtime.target import target_of
+from tracemill.runtime.gpu_programs.build import build_for_gpu
+from tracemill.runtime.machine.target import target_of
+from tracemill.runtime.programs.prepare import prepared
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)

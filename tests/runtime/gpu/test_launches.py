@@ -11,7 +11,7 @@ from stub_gpu import StubGpu, machine_code
 from tracemill.runtime.gpu.device import gpu
 from tracemill.runtime.gpu.graph import capture
 from tracemill.runtime.gpu.kernel import LoadedKernel
-from tracemill.runtime.gpu.timer import LEAST_SAMPLES, measure
+from tracemill.runtime.gpu_programs.timer import LEAST_SAMPLES, measure
 
 
 def doubling(stub_gpu: StubGpu, count: int) -> Callable[..., None]:

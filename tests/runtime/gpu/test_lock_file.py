@@ -12,16 +12,21 @@ import pytest
 import tracemill
 from kernel_graphs import SMALL
 from recording import recorded
-from tracemill.compiler import functions as fn
+from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.choice import RULES, Choice
-from tracemill.compiler.backends.triton.kernel_key import kernel_key, kernel_text, key_of_text, known_graph
+from tracemill.compiler.backends.triton.kernels.kernel_key import (
+    kernel_key,
+    kernel_text,
+    key_of_text,
+    known_graph,
+)
 from tracemill.compiler.errors import LockFileError
 from tracemill.compiler.ir import Graph
-from tracemill.runtime.gpu.check_lock import check_lock
-from tracemill.runtime.gpu.lock_entry import Entries, LockEntry, Measured, choices_in
-from tracemill.runtime.gpu.lock_file import add_to_lock, read_lock
-from tracemill.runtime.gpu.lock_reader import entries_in
-from tracemill.runtime.gpu.lock_text import lock_text
+from tracemill.runtime.gpu_choices.check_lock import check_lock
+from tracemill.runtime.gpu_choices.lock_entry import Entries, LockEntry, Measured, choices_in
+from tracemill.runtime.gpu_choices.lock_file import add_to_lock, read_lock
+from tracemill.runtime.gpu_choices.lock_reader import entries_in
+from tracemill.runtime.gpu_choices.lock_text import lock_text
 
 
 def entry_of(graph: Graph, choice: Choice = RULES, target: str = "sm_90") -> LockEntry:

@@ -12,7 +12,7 @@ import pytest
 
 from kernel_graphs import LARGE, SMALL
 from stub_gpu import StubGpu, machine_code
-from tracemill.compiler.backends.triton.kernel import TritonKernel, triton_kernel
+from tracemill.compiler.backends.triton.kernels.kernel import TritonKernel, triton_kernel
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate
 from tracemill.runtime.gpu.device import gpu
@@ -66,10 +66,10 @@ from pathlib import Path
 from stub_gpu import StubGpu
 from kernel_graphs import LARGE
 import tracemill as tm
-from tracemill.compiler.backends.triton.kernel import triton_kernel
+from tracemill.compiler.backends.triton.kernels.kernel import triton_kernel
 from tracemill.runtime.gpu.device import gpu
 from tracemill.runtime.gpu.kernel import LoadedKernel
-from tracemill.runtime.triton_build import build, target_named
+from tracemill.runtime.machine.triton_compiler import build, target_named
 
 stub = StubGpu(Path(sys.argv[1]))
 stub.reset(devices=4)

@@ -14,16 +14,16 @@ import pytest
 import tracemill as tm
 from stub_gpu import StubGpu
 from tracemill.compiler.backends.triton.choice import RULES, Choice
-from tracemill.compiler.backends.triton.program import TritonProgram
+from tracemill.compiler.backends.triton.planning.program import TritonProgram
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.ir import ArrayType
-from tracemill.runtime import package_versions
-from tracemill.runtime.gpu import tune
-from tracemill.runtime.gpu.agreement import agree
-from tracemill.runtime.gpu.lock_entry import LockEntry
-from tracemill.runtime.gpu.lock_file import read_lock
-from tracemill.runtime.gpu.random_inputs import random_inputs
-from tracemill.runtime.gpu.timer import Timing
+from tracemill.runtime.gpu_choices.lock_entry import LockEntry
+from tracemill.runtime.gpu_choices.lock_file import read_lock
+from tracemill.runtime.gpu_programs import tune
+from tracemill.runtime.gpu_programs.agreement import agree
+from tracemill.runtime.gpu_programs.random_inputs import random_inputs
+from tracemill.runtime.gpu_programs.timer import Timing
+from tracemill.runtime.machine import package_versions
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
@@ -231,7 +231,7 @@ def test_what_is_chosen_is_printed_without_a_gpu(
     def none(ordinal: int) -> None:
         raise tm.errors.NoGpuError("there is none")
 
-    monkeypatch.setattr("tracemill.runtime.gpu.known_choices.gpu", none)
+    monkeypatch.setattr("tracemill.runtime.gpu_choices.known_choices.gpu", none)
     assert "tl.arange(0, 128)" in compiled.lower(X).source
     assert "tl.arange(0, 128)" not in tm.compile(wave, backend="triton").lower(X).source
 

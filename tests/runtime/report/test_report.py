@@ -14,7 +14,7 @@ import pytest
 
 import tracemill as tm
 from parsed_page import Element, parsed_page
-from tracemill.runtime.lower import Lowered
+from tracemill.runtime.inspection.lowered import Lowered
 
 SOURCE = """\
 import numpy as np

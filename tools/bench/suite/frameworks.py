@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ....runtime.compile import compile
-from ....runtime.gradient import grad, value_and_grad
-from ....runtime.jacobians import hessian
-from ....runtime.vectorize import vmap
+from ....runtime.batching.vmap import vmap
+from ....runtime.compilation.compile import compile
+from ....runtime.derivatives.grad import grad, value_and_grad
+from ....runtime.derivatives.jacobians import hessian
 from .rows import Arrays, Row
 
 Function = Callable[..., Any]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ....errors import ExportError
 from ....ir import Constant, Graph, Value
-from ....naming import constant_key
+from ....text.naming import constant_key
 from ..literals import c_elements, filled_rows
 from ..types import element_type
 

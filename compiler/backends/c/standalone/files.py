@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from inspect import cleandoc
 
 from ....errors import InternalError
+from ....frontend.traced_program import Program
 from ....ir import Call, Graph
-from ....program import Program
 from ..function import CFunction, COptions
-from ..graph import graph_function
 from ..layout import comment_lines
+from ..module.graph import graph_function
+from ..module.source import print_function
 from ..sizes import size_variable
-from ..source import print_function
 from .comments import paragraph, without_trigraphs
 from .constants import without_large_constants
 from .header import header_text

@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from ....analysis.fusible_ops import is_natural_power
 from ....errors import ExportError
 from ....ir import Call, called
-from ....kernel import is_natural_power
 from ....op import has_effect, lookup
 from ..steps.matrices import MATRIX_STEPS
 

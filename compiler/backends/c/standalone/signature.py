@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ....frontend.traced_program import ArrayOutput, Program, path_names
 from ....identifiers import unique_identifiers
 from ....ir import ArrayType
-from ....program import ArrayOutput, Program, path_names
 from ...python_text import Names
 from ..names import function_name, variable_name
 from ..types import element_type

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ....ir import Graph, Value, called
-from ....shapes.c_magnitude import c_magnitude
-from ....shapes.c_spelling import c_spelled
 from ....shapes.dim import Comparison, Dim, answering
 from ....shapes.guards import Guard, Guards
 from ....shapes.scope import Declared, relations
@@ -14,6 +12,8 @@ from ....shapes.spelling import sides
 from ....shapes.terms import Size, sizes_in
 from ....symbolic_size import SymbolicSize
 from ..layout import folded_lines
+from ..size_magnitude import c_magnitude
+from ..size_spelling import c_spelled
 from ..sizes import size_text, size_variable
 from .signature import CSignature
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ....affine import is_none, same
+from ....analysis.memory_plan import ALIGNMENT, aligned
 from ....ir import Dim
-from ....memory_plan import ALIGNMENT, aligned
+from ....loops.affine import is_none, same
 from ....symbolic_size import is_known
 from ..function import CFunction
-from ..graph import GraphFunction
+from ..module.graph import GraphFunction
+from ..module.source import functions_text
 from ..sizes import factor_text, size_text, size_variable
-from ..source import functions_text
 from ..steps.matrices import FAILED
 from .constants import NamedConstant
 from .header import codes, declared

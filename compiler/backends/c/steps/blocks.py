@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from string import Template
 from typing import Final
 
+from ....analysis.memory_plan import aligned
 from ....ir import Dim
-from ....memory_plan import aligned
 from ....symbolic_size import SymbolicSize, maximum, minimum
 from ..sizes import factor_text, size_parameters, size_variable
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from string import Template
 
 from ....ir import Call
-from ....loops.work import CHUNK, MOST_CHUNKS
+from ....loops.loop_costs import CHUNK, MOST_CHUNKS
 from ....symbolic_size import SymbolicSize, is_known, maximum, minimum, quotient
 from ..function import CFunction
 from ..parameters import parameters

@@ -11,8 +11,8 @@ import optree
 
 from ....dtypes import DType
 from ....errors import ExportError
+from ....frontend.traced_program import Argument, ArrayOutput, Program, Static, order_of_keys
 from ....identifiers import identifier
-from ....program import Argument, ArrayOutput, Program, Static, order_of_keys
 from ....shapes.scope import relations
 from ....shapes.terms import sizes_in
 from ....symbolic_size import SymbolicSize

@@ -6,8 +6,8 @@ from inspect import Signature
 from typing import Any
 
 from ....errors import InternalError
+from ....frontend.traced_program import Argument, Program, Static
 from ....ir import Graph
-from ....program import Argument, Program, Static
 from .parameters import Exported, exported_parameters
 
 

@@ -18,7 +18,7 @@ from ...numpy.standalone.traced_function import TracedFunction
 from ...numpy.standalone.unused_names import with_unused_marked
 from ...python_text import WIDTH, Names, bare_tuple, tuple_text, wrapped
 from ..plan import Plan
-from ..program import triton_program
+from ..planning.program import triton_program
 from .checks import CHECKS
 from .launcher import LAUNCHER
 from .plan_text import PlanTexts, torch_dtype

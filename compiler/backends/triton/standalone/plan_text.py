@@ -9,18 +9,7 @@ from ....errors import ExportError, InternalError
 from ....identifiers import identifier
 from ....ir import Constant
 from ...python_text import Names, wrapped
-from ..plan import (
-    CopyStep,
-    HostStep,
-    LaunchStep,
-    Plan,
-    Region,
-    ScanStep,
-    Slot,
-    Step,
-    SwitchStep,
-    WhileStep,
-)
+from ..plan import CopyStep, HostStep, LaunchStep, Plan, Region, ScanStep, Slot, Step, SwitchStep, WhileStep
 
 _LONG: Final = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
 

@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping
 from ....ir import Call
 from ....symbolic_size import is_known
 from ..choice import RULES, Choice
-from ..kernel import TritonKernel
+from ..kernels.kernel import TritonKernel
 from ..types import has_type
-from .attention import attention
-from .attention_gradient import attention_gradient
-from .cumulative import cumulative
-from .products import multiplied
+from .attention.forward import attention
+from .attention.gradient import attention_gradient
+from .products.products import multiplied
 from .random import random_bits
-from .recurrence import recurrence
-from .scattering import scatter
-from .sorting import sort, top_k
+from .rows.cumulative import cumulative
+from .rows.recurrence import recurrence
+from .rows.scattering import scatter
+from .rows.sorting import sort, top_k
 from .step_writer import nothing
 
 _CHOSEN: Mapping[str, Callable[[Call, str, Choice], TritonKernel | None]] = {

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ....affine import Affine, SizeText, Variable, flattened, of, unflattened
 from ....ir import Shape
+from ....loops.affine import Affine, SizeText, Variable, flattened, of, unflattened
 from ....loops.moves import aligned
 from ....symbolic_size import SymbolicSize, is_known, suppose, typical
-from ..blocks import FAR
+from ..kernels.blocks import FAR
 
 
 def counting(name: str, count: int) -> Affine:

@@ -6,8 +6,8 @@ from typing import Any
 
 from ....ir import Call
 from ....symbolic_size import is_known, is_one, is_symbolic_shape, quotient, suppose
-from ..assumed import pieces
-from ..kernel import TritonKernel
+from ..kernels.assumed import pieces
+from ..kernels.kernel import TritonKernel
 from .places import broadcast_place, counting
 from .step_writer import StepWriter
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from ....affine import Affine
-from ..numbers import Numbers
+from ....loops.affine import Affine
+from ..kernels.numbers import Numbers
 from ..plan import Number
 from .places import place_text
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from ....dtypes import DType
 from ....ir import ArrayType, Call
-from ..expression import functions_in
-from ..kernel import Launch, TritonKernel
-from ..numbers import Numbers
+from ..kernels.expression import functions_in
+from ..kernels.kernel import Launch, TritonKernel
+from ..kernels.numbers import Numbers
 from ..plan import Number
 from .places import is_far
 from .step_sizes import StepSizes

@@ -1,0 +1,1 @@
+"""Facts about a finished graph: where its arrays live, how much memory and arithmetic it needs, what can be tiled."""

@@ -1,0 +1,71 @@
+"""What a kernel may hold: calls whose results are computed element by element, or sums of such elements.
+
+A fused kernel is a call of the op ``kernel`` that holds a graph of these. `passes.optimizations.fuse` makes
+kernels, `loops` turns one into loops, and a backend prints them.
+"""
+
+from typing import Final
+
+from ..dtypes import DType
+from ..ir import Call, Constant, Value
+from ..op import lookup
+
+MOVES: Final = frozenset(
+    {
+        "broadcast_to",
+        "concatenate",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "flip",
+        "gather",
+        "pad",
+        "reshape",
+        "slice",
+        "transpose",
+        "update_slice",
+    }
+)
+"""Ops whose every element is an element of an operand, found by its index."""
+
+REDUCTIONS: Final = frozenset({"all", "any", "argmax", "argmin", "max", "min", "prod", "sum"})
+"""Ops whose every element is made of all elements along some axes of the operand."""
+
+PLACES: Final = frozenset({"iota", "size"})
+"""Ops whose elements are where they stand, or how many there are."""
+
+PRODUCTS: Final = frozenset({"conv", "dot"})
+"""Ops that multiply matrices: on some targets a kernel can hold one, and what is made of each of its elements."""
+
+
+def is_elementwise(call: Call) -> bool:
+    """Whether an element of the result is an expression of the elements of the operands at its own index."""
+    spelling = lookup(call.op).spelling
+    return spelling is not None and "c" in spelling
+
+
+def is_loop_call(call: Call) -> bool:
+    """Whether a loop nest can compute the call: kernels hold nothing else."""
+    if any(_is_half(value.type.dtype) for value in (*call.inputs, *call.outputs)):
+        return call.op in ("bitcast", "broadcast_to")  # C has no such arithmetic: NumPy computes it
+    if not is_natural_power(call):
+        return False
+    return is_elementwise(call) or call.op in MOVES or call.op in REDUCTIONS or call.op in PLACES
+
+
+def is_natural_power(call: Call) -> bool:
+    """Whether a call is no power of integers, or one of which no exponent is negative, as a constant shows.
+
+    NumPy raises an error where one is.
+    """
+    if call.op != "power" or call.inputs[0].dtype.kind != "i":
+        return True
+    return _is_natural(call.inputs[1])
+
+
+def _is_natural(value: Value) -> bool:
+    return isinstance(value, Constant) and bool((value.array >= 0).all())
+
+
+def _is_half(dtype: DType) -> bool:
+    """Whether these are floating-point numbers of two bytes. Their names would take NumPy longer to tell."""
+    return dtype.itemsize == 2 and dtype.kind not in "iu"

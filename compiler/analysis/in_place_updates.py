@@ -1,0 +1,145 @@
+"""Which calls in a loop can write to what it carries, and the order of calls that lets them."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from typing import Any
+
+from ..ir import Call, Graph, Value
+from ..op import has_effect
+from ..symbolic_size import typical
+
+_PLACING = frozenset({"dynamic_update_slice", "update_slice"})
+
+_SAME = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
+
+
+def kept_places(call: Call) -> Mapping[str, Mapping[int, int]]:
+    """For each parameter with graphs that hand something on: which of their outputs can lie where which input lay.
+
+    What a loop carries, and what all branches of a choice change in a few places or leave as it is.
+    """
+    params: Any = call.params
+    match call.op:
+        case "scan":
+            consts, carried = params["counts"]
+            return {"graph": {k: consts + k for k in range(carried)}}
+        case "while_loop":
+            return {"body": {k: params["consts"] + k for k in range(len(call.outputs))}}
+        case "switch":
+            first, *others = params["branches"]
+            found = {k: chain.given for k in range(len(call.outputs)) if (chain := _chain(first, k))}
+            for branch in others:
+                chains = {k: _chain(branch, k) for k in found}
+                found = {k: i for k, i in found.items() if (chain := chains[k]) and chain.given == i}
+            twice = [i for i in found.values() if list(found.values()).count(i) > 1]
+            return {"branches": {k: i for k, i in found.items() if i not in twice}}
+        case _:
+            return {}
+
+
+def updated(call: Call, output: Value) -> Value | None:
+    """The operand that a call changes in a few places to make an output: its memory can become the output's."""
+    if call.op in _SAME or call.op == "scatter":
+        return call.inputs[0]
+    if call.op in _PLACING and 2 * typical(call.inputs[1].type.size) <= typical(output.type.size):
+        return call.inputs[0]
+    k = call.outputs.index(output)
+    params: Any = call.params
+    for name, places in kept_places(call).items():
+        if k not in places:
+            continue
+        if name == "branches":
+            return call.inputs[1 + places[k]]
+        chain = _chain(params[name], k)
+        if chain is not None and chain.given == places[k]:
+            return call.inputs[places[k]]
+    return None
+
+
+def in_place(graph: Graph, kept: Mapping[int, int]) -> tuple[Graph, Mapping[Value, Call]]:
+    """A graph in an order in which calls can overwrite what is handed on, and what is overwritten by which call.
+
+    `kept` says which output may lie where which input lay. All other calls that read what a call overwrites come
+    before it. Where that is impossible, as where one reads what was and what is, nothing is overwritten.
+    """
+    readers: dict[Value, list[Call]] = defaultdict(list)
+    for call in graph.calls:
+        for value in dict.fromkeys(call.inputs):
+            readers[value].append(call)
+    before: dict[Call, set[Call]] = {}
+    found: dict[Value, Call] = {}
+    calls: Sequence[Call] = graph.calls
+    for output, given in kept.items():
+        chain = _chain(graph, output)
+        if chain is None or chain.given != given:
+            continue
+        trial = {call: set(earlier) for call, earlier in before.items()}
+        for value, call in chain.links.items():
+            trial.setdefault(call, set()).update(reader for reader in readers[value] if reader is not call)
+        ordered = _ordered(graph.calls, trial)
+        if ordered is not None:
+            before, calls = trial, ordered
+            found.update({value: call for value, call in chain.links.items() if call.op not in _SAME})
+    if all(ours is theirs for ours, theirs in zip(calls, graph.calls, strict=True)):
+        return graph, found
+    return replace(graph, calls=tuple(calls)), found
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """An input that becomes an output by changes in a few places, or as it is."""
+
+    given: int
+    """Which input."""
+    links: Mapping[Value, Call]
+    """The calls that change it, by what each changes."""
+
+
+def _chain(graph: Graph, output: int) -> _Chain | None:
+    """How an output comes from an input; None if it is made in another way, or if what is changed is given out, too."""
+    maker = {value: call for call in graph.calls for value in call.outputs}
+    links: dict[Value, Call] = {}
+    value = graph.outputs[output]
+    if graph.outputs.count(value) > 1:
+        return None
+    while value in maker:
+        call = maker[value]
+        operand = updated(call, value)
+        if operand is None or call.inputs.count(operand) > 1 or operand in graph.outputs:
+            return None
+        links[operand] = call
+        value = operand
+    if value not in graph.inputs:
+        return None
+    return _Chain(graph.inputs.index(value), links)
+
+
+def _ordered(calls: Sequence[Call], before: Mapping[Call, Set[Call]]) -> Sequence[Call] | None:
+    """The calls in an order near to the given one, what is `before` a call before it; None if there is none.
+
+    Those that have effects, such as to print, stay in their order.
+    """
+    maker = {value: call for call in calls for value in call.outputs}
+    effects = [call for call in calls if has_effect(call)]
+    earlier = dict(zip(effects[1:], effects, strict=False))
+    missing: dict[Call, int] = {}
+    waiting: dict[Call, list[int]] = defaultdict(list)
+    for number, call in enumerate(calls):
+        needed = {maker[value] for value in call.inputs if value in maker} | before.get(call, set())
+        if call in earlier:
+            needed.add(earlier[call])
+        missing[call] = len(needed)
+        for other in needed:
+            waiting[other].append(number)
+    ready = [number for number, call in enumerate(calls) if not missing[call]]
+    ordered: list[Call] = []
+    while ready:
+        call = calls[heappop(ready)]
+        ordered.append(call)
+        for number in waiting[call]:
+            missing[calls[number]] -= 1
+            if not missing[calls[number]]:
+                heappush(ready, number)
+    return ordered if len(ordered) == len(calls) else None

@@ -1,0 +1,36 @@
+"""How much work one element of a call is: what loops, their chunks and fusion weigh against memory."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from ..ir import Call
+from ..op import lookup
+from .fusible_ops import is_elementwise
+
+OPERATION: Final = 0.1
+"""Nanoseconds of an addition of two numbers in a loop that runs on vectors."""
+
+_TRANSCENDENTAL: Final = 15.0
+_SPECIAL: Final = 60.0
+
+_BY_FAMILY: Final[Mapping[str, float]] = {
+    "arithmetic": 1.0,
+    "comparison": 1.0,
+    "conversion": 1.0,
+    "control": 0.0,
+    "elementary": _TRANSCENDENTAL,
+}
+_BY_OP: Final[Mapping[str, float]] = {
+    **dict.fromkeys(("divide", "reciprocal", "sqrt", "hypot"), 4.0),
+    **dict.fromkeys(("floor_divide", "remainder", "fmod"), 8.0),
+    **dict.fromkeys(("power", "cbrt", "gcd", "lcm"), 2 * _TRANSCENDENTAL),
+    "gather": 2.0,
+    "iota": 0.0,
+}
+
+
+def additions(call: Call) -> float:
+    """How many additions in a loop on vectors one element of the result takes as long as, roughly."""
+    if call.op in _BY_OP:
+        return _BY_OP[call.op]
+    return _BY_FAMILY.get(lookup(call.op).family, _SPECIAL) if is_elementwise(call) else 1.0

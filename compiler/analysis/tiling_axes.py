@@ -1,0 +1,311 @@
+"""Along which axis a graph can be cut into tiles, so that one part after the other is computed in the cache."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..ir import Call, Dim, Graph, Param, Shape, Value
+from ..ops.arrays.indexing import other_axes
+from ..symbolic_size import is_known, typical
+from .fusible_ops import REDUCTIONS, is_elementwise
+from .memory_plan import VIEWS
+
+Axes: TypeAlias = tuple[int | None, ...]
+"""For each input of a call the axis that is cut with the output's; None for one that every tile needs as a whole."""
+
+FOLDED = REDUCTIONS - {"argmax", "argmin"}
+"""Reductions whose results over the parts of an axis are reduced to the result in the same way."""
+
+MOST_PIECES = 64
+"""A tile that is a strip of columns lies in as many pieces as there are rows. With more than these, they are so short
+that NumPy spends more time on beginning with one than on what is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """One axis of a graph of loop calls, as each value sees it."""
+
+    length: Dim
+    """Of the axis."""
+    axes: Mapping[Value, int]
+    """What the tiles compute, a part each, and along which of its axes."""
+    folded: Mapping[Value, int]
+    """Reductions over the axis, and the axis of their operand: each tile reduces its own part."""
+    late: frozenset[Value]
+    """What needs such results first: it is computed when all tiles are done. All else is computed before them."""
+    row_bytes: int
+    """The memory of one element of the axis, in the value that has most."""
+    pieces: int
+    """In how many pieces of memory a tile of that value lies."""
+    outside_bytes: int
+    """The memory of the results that are computed before and after the tiles."""
+
+
+def tiling_of(graph: Graph, *, most_row_bytes: int) -> Tiling | None:
+    """The outermost axis along which tiles compute most of the results of a graph of loop calls.
+
+    A tile of one row needs at most `most_row_bytes` per value, in no more than `MOST_PIECES`; less than a quarter of
+    all results may lie outside of the tiles. None if no axis is like that.
+    """
+    made = [call.outputs[0] for call in graph.calls if call.op not in VIEWS]
+    if not made:
+        return None
+    largest = max((*made, *graph.inputs), key=_typical_bytes)
+    total = sum(map(_typical_bytes, made))
+    along = (
+        _along(graph, largest, axis) for axis, length in enumerate(largest.shape) if typical(length) >= 2
+    )
+    tilings = [tiling for tiling in along if tiling is not None]
+    fitting = [
+        tiling
+        for tiling in tilings
+        if 0 < tiling.row_bytes <= most_row_bytes
+        and tiling.pieces <= MOST_PIECES
+        and 4 * tiling.outside_bytes < total
+    ]
+    return min(fitting, key=lambda t: 16 * t.outside_bytes // total, default=None)
+
+
+# ---- one axis of one value decides for all others --------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Cut:
+    """What must be cut so that some values can be computed in tiles."""
+
+    axes: dict[Value, int] = field(default_factory=dict[Value, int])
+    """Results of calls, and the axis along which all need them."""
+    row_bytes: int = 0
+    """The largest of all that is cut and lies in memory, per element of the axis."""
+    pieces: int = 0
+    """How many pieces of its memory have elements of one part of the axis."""
+    operands: set[Value] = field(default_factory=set[Value])
+    """What these calls take a part of."""
+
+
+def _along(graph: Graph, largest: Value, axis: int) -> Tiling | None:
+    """The tiling along an axis of the largest value, if its tiles differ."""
+    length = largest.shape[axis]
+    known = _cut(graph, [(largest, axis)]).axes
+    known[largest] = axis
+    folded: dict[Value, int] = {}
+    late: set[Value] = set()
+    roots: list[tuple[Value, int]] = []
+    for call in graph.calls:
+        (output,) = call.outputs
+        if output in known:
+            continue
+        if any(value in late or value in folded for value in call.inputs):
+            late.add(output)
+        elif any(value in known for value in call.inputs):
+            if (found := _axis_of_output(call, known)) is not None:
+                known[output] = found
+                continue
+            if (reduced := _reduced_axis(call, known)) is not None:
+                folded[output] = reduced
+                roots.append((call.inputs[0], reduced))
+                continue
+            late.add(output)
+        if output in late:
+            roots += [(value, known[value]) for value in call.inputs if value in known]
+    for value in graph.outputs:
+        if value in known:
+            roots.append((value, known[value]))
+        elif value not in late and value not in folded:
+            roots += [(value, at) for at, dim in enumerate(value.shape) if is_known(dim == length)][:1]
+    cut = _cut(graph, roots)
+    operands = {*cut.operands, *(call.inputs[0] for call in graph.calls if call.outputs[0] in folded)}
+    if operands <= cut.axes.keys():
+        return None  # nothing that the tiles are given is cut: all would compute the same
+    inside = {*cut.axes, *folded}
+    outside = sum(_made_bytes(call) for call in graph.calls if call.outputs[0] not in inside)
+    return Tiling(length, cut.axes, folded, _after(graph, inside), cut.row_bytes, cut.pieces, outside)
+
+
+def _after(graph: Graph, inside: Set[Value]) -> frozenset[Value]:
+    """What is computed outside of the tiles from what they make."""
+    after: set[Value] = set()
+    for call in graph.calls:
+        (output,) = call.outputs
+        if output not in inside and any(value in inside or value in after for value in call.inputs):
+            after.add(output)
+    return frozenset(after)
+
+
+def _cut(graph: Graph, roots: Iterable[tuple[Value, int]]) -> _Cut:
+    """What tiles compute so that `roots` are computed a part each, each value along one axis only.
+
+    What they need as a whole, or along two axes, is computed before them.
+    """
+    wanted: dict[Value, set[int | None]] = {}
+    for value, axis in roots:
+        wanted.setdefault(value, set()).add(axis)
+    cut = _Cut()
+    for call in reversed(graph.calls):
+        axes = wanted.get(call.outputs[0])
+        if axes is None:
+            continue
+        (only, *others) = axes
+        inputs: Axes = (None,) * len(call.inputs)
+        if only is not None and not others:
+            found = input_axes(call, only)
+            if found is not None:
+                cut.axes[call.outputs[0]] = only
+                inputs = found
+                cut.operands.update(x for x, at in zip(call.inputs, found, strict=True) if at is not None)
+        for value, at in zip(call.inputs, inputs, strict=True):
+            wanted.setdefault(value, set()).add(at)
+    views = {call.outputs[0] for call in graph.calls if call.op in VIEWS}
+    for value, axes in wanted.items():
+        for at in axes:
+            if at is not None and value not in views:
+                row_bytes = _typical_bytes(value) // max(1, typical(value.shape[at]))
+                pieces = math.prod(map(typical, value.shape[:at]))
+                cut.row_bytes, cut.pieces = max((cut.row_bytes, cut.pieces), (row_bytes, pieces))
+    return cut
+
+
+def _axis_of_output(call: Call, known: Mapping[Value, int]) -> int | None:
+    """The axis of the result that goes along with those of the operands."""
+    for axis in range(call.outputs[0].ndim):
+        inputs = input_axes(call, axis)
+        if inputs is not None and all(
+            known.get(value, at) == at for value, at in zip(call.inputs, inputs, strict=True)
+        ):
+            return axis
+    return None
+
+
+def _reduced_axis(call: Call, known: Mapping[Value, int]) -> int | None:
+    """The axis of the operand that goes along, if the call reduces over it part by part."""
+    axis = known.get(call.inputs[0])
+    return axis if call.op in FOLDED and axis in _tuple(call.params["axes"]) else None
+
+
+def _made_bytes(call: Call) -> int:
+    return 0 if call.op in VIEWS else _typical_bytes(call.outputs[0])
+
+
+def _typical_bytes(value: Value) -> int:
+    return typical(value.type.nbytes)
+
+
+def _tuple(param: Param) -> tuple[int, ...]:
+    assert isinstance(param, tuple)
+    return param
+
+
+# ---- per op: how an axis of the result lies in the operands ----------------------------------------
+
+
+def input_axes(call: Call, axis: int) -> Axes | None:
+    """What an axis of the result of a loop call goes along with; None if parts of it cannot be computed from parts."""
+    if typical(call.outputs[0].shape[axis]) < 2:
+        return None
+    if is_elementwise(call):
+        return _aligned(call, axis)
+    rule = _RULES.get(call.op)
+    return None if rule is None else rule(call, axis)
+
+
+def _aligned(call: Call, axis: int) -> Axes:
+    """By broadcasting."""
+    output = call.outputs[0]
+
+    def aligned(value: Value) -> int | None:
+        at = axis - (output.ndim - value.ndim)
+        return at if at >= 0 and is_known(value.shape[at] == output.shape[axis]) else None
+
+    return tuple(map(aligned, call.inputs))
+
+
+def _reshape(call: Call, axis: int) -> Axes | None:
+    """The axis stays if as many elements lie before it."""
+    (x,), (output,) = call.inputs, call.outputs
+    before = math.prod(output.shape[:axis])
+    for at, length in enumerate(x.shape):
+        if is_known(length == output.shape[axis]) and is_known(math.prod(x.shape[:at]) == before):
+            return (at,)
+    return None
+
+
+def _transpose(call: Call, axis: int) -> Axes:
+    return (_tuple(call.params["axes"])[axis],)
+
+
+def _flip(call: Call, axis: int) -> Axes | None:
+    return None if axis in _tuple(call.params["axes"]) else (axis,)
+
+
+def _same_length(call: Call, axis: int) -> Axes | None:
+    """The windows that are read or written span the axis. Where they begin is the same for all tiles."""
+    length = call.outputs[0].shape[axis]
+    window = [value for value in call.inputs if value.ndim]
+    if not all(is_known(value.shape[axis] == length) for value in window):
+        return None
+    return tuple(axis if value.ndim else None for value in call.inputs)
+
+
+def _concatenate(call: Call, axis: int) -> Axes | None:
+    return None if axis == call.params["axis"] else (axis,) * len(call.inputs)
+
+
+def _gather(call: Call, axis: int) -> Axes:
+    """The axes of the indices come first, then those of the array that are not indexed."""
+    x, *indices = call.inputs
+    ndim = max(index.ndim for index in indices)
+    if axis >= ndim:
+        return (other_axes(x.ndim, _tuple(call.params["axes"]))[axis - ndim], *(None for _ in indices))
+    length = call.outputs[0].shape[axis]
+    at = [axis - (ndim - index.ndim) for index in indices]
+    return None, *(
+        a if a >= 0 and is_known(i.shape[a] == length) else None for a, i in zip(at, indices, strict=True)
+    )
+
+
+def _reduction(call: Call, axis: int) -> Axes:
+    params: Any = call.params
+    reduced = params["axes"] if "axes" in params else (params["axis"],)
+    return (other_axes(call.inputs[0].ndim, reduced)[axis],)
+
+
+_RULES: Mapping[str, Callable[[Call, int], Axes | None]] = {
+    "broadcast_to": _aligned,
+    "concatenate": _concatenate,
+    "dynamic_slice": _same_length,
+    "dynamic_update_slice": _same_length,
+    "flip": _flip,
+    "gather": _gather,
+    "pad": _same_length,
+    "reshape": _reshape,
+    "slice": _same_length,
+    "transpose": _transpose,
+    "update_slice": _same_length,
+    **dict.fromkeys(REDUCTIONS, _reduction),
+}
+
+
+# ---- calls on a part of the axis -------------------------------------------------------------------
+
+_SHAPES = {
+    "broadcast_to": "shape",
+    "dynamic_slice": "sizes",
+    "reshape": "shape",
+    "slice": "stop",
+    "update_slice": "stop",
+}
+"""The parameter that holds lengths of axes of the result."""
+
+
+def with_rows(shape: Shape, axis: int, rows: Dim) -> Shape:
+    """A shape with an axis of another length."""
+    return (*shape[:axis], rows, *shape[axis + 1 :])
+
+
+def params_of_part(call: Call, axis: int, rows: Dim) -> Mapping[str, Param]:
+    """The parameters with which a call computes `rows` of the axis of its result."""
+    name = _SHAPES.get(call.op)
+    if name is None:
+        return call.params
+    return {**call.params, name: with_rows(_tuple(call.params[name]), axis, rows)}

@@ -1,0 +1,1 @@
+"""Kernels as C: loop nests, the chunks that threads share, and reductions."""

@@ -1,0 +1,516 @@
+"""Loop nests as C: statements, loops that run on vectors, and the variables of reductions."""
+
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+
+from ....dtypes import DType, is_inexact, kind, real_dtype
+from ....ir import Call, Location
+from ....loops.affine import Affine, Variable, is_one, of
+from ....loops.building import MOST_COLUMNS, PART
+from ....loops.nest import (
+    Accumulate,
+    Accumulator,
+    Apply,
+    Begin,
+    Between,
+    Block,
+    Choose,
+    Clamped,
+    Condition,
+    Expression,
+    Fold,
+    Let,
+    Literal,
+    Load,
+    Local,
+    Loop,
+    Position,
+    Result,
+    Row,
+    Statement,
+    Store,
+)
+from ....loops.walk import accumulated, at_value, statements, used
+from ....symbolic_size import SymbolicSize, is_known, typical
+from ....text.printer import location_text
+from ..expression import expression as elementwise
+from ..expression import functions_in
+from ..layout import bare, comment_line
+from ..literals import c_literal
+from ..sizes import factor_text, place_text, size_text
+from ..types import c_type, element_type
+from .reductions import (
+    Gathering,
+    added,
+    equals,
+    folded,
+    gathering,
+    is_search,
+    longest,
+    merged,
+    replaces,
+    result,
+)
+
+INDENT = "    "
+
+SHORT = 64
+"""Fewer turns of a loop that runs again and again are computed on narrow vectors, if the widest would leave some over:
+these are computed one by one, and take longer than all others then."""
+
+LANES = 4
+"""The turns that a narrow vector computes at once."""
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes the statements of one function."""
+
+    lines: list[str] = field(default_factory=list[str])
+    needs: set[str] = field(default_factory=set[str])
+    """The C functions that are called."""
+    depth: int = 1
+    shown: Location | None = None
+    blocks: set[Accumulator] = field(default_factory=set[Accumulator])
+    """Those that gather into the variables of a block now."""
+    searched: dict[Accumulator, str] = field(default_factory=dict[Accumulator, str])
+    """Where the numbers of a block lie that are searched for the extreme one."""
+    gathers: dict[Accumulator, Gathering] = field(default_factory=dict[Accumulator, Gathering])
+    """How those gather of which a chunk has a part."""
+    is_repeated: bool = False
+    """Whether what is written now is in a loop."""
+    narrowed: set[str] = field(default_factory=set[str])
+    """The locals that a conversion has rounded to fewer bits."""
+
+    def line(self, text: str) -> None:
+        self.lines.append(f"{INDENT * self.depth}{text}" if text else "")
+
+    @contextmanager
+    def braces(self, head: str) -> Generator[None]:
+        self.line(f"{head} {{".lstrip())
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line("}")
+
+    def rows(self, outermost: Statement) -> None:
+        """Memory for what the loops in an outermost statement leave each other."""
+        for row in rows_in(outermost):
+            size = most(row.size)
+            if size is not None:
+                self.line(f"{c_type(row.dtype)} {row.name}[{size}] __attribute__((aligned(64)));")
+
+    def statements(self, body: Block) -> None:
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, statement: Statement) -> None:
+        match statement:
+            case Let():
+                self.let(statement)
+            case Choose():
+                self.choose(statement)
+            case Store():
+                place = place_text(statement.place)
+                self.line(f"{statement.buffer.name}[{place}] = {bare(self.text(statement.expression))};")
+            case Begin():
+                for accumulator in statement.accumulators:
+                    self.begin(accumulator)
+            case Accumulate():
+                self.accumulate(statement)
+            case Loop():
+                self.loop(statement)
+
+    def comment(self, call: Call | None) -> None:
+        """The user's line, where it changes."""
+        if call is not None and call.location is not None and call.location != self.shown:
+            self.shown = call.location
+            self.line(comment_line(location_text(call.location)))
+
+    # ---- expressions -----------------------------------------------------------------------------------
+
+    def text(self, expression: Expression) -> str:
+        match expression:
+            case Local():
+                return expression.name
+            case Literal():
+                return c_literal(expression.constant.array)
+            case Position():
+                return self.position(expression)
+            case Load():
+                return f"{expression.buffer.name}[{place_text(expression.place)}]"
+            case Apply():
+                found = elementwise(expression.call, [self.text(operand) for operand in expression.operands])
+                self.needs |= found.needs
+                return found.text
+            case Clamped():
+                return self.clamped(expression)
+            case Fold():
+                return self.called(
+                    folded(expression.op, expression.dtype, [self.text(x) for x in expression.operands])
+                )
+            case Result():
+                how = gathering(expression.accumulator)
+                names = variables(expression.accumulator, how, "", expression.place)
+                return self.called(result(expression.accumulator, how, names, expression.dtype))
+
+    def called(self, text: str) -> str:
+        self.needs |= functions_in(text)
+        return text
+
+    def position(self, expression: Position) -> str:
+        place = place_text(expression.place)
+        return f"({c_type(expression.dtype)}){place if place.isidentifier() else f'({place})'}"
+
+    def clamped(self, expression: Clamped) -> str:
+        number, last = self.text(expression.number), size_text(expression.last)
+        if kind(expression.number.dtype) == "u":
+            most = f"(uint64_t)({last})" if isinstance(expression.last, SymbolicSize) else f"{last}u"
+            return f"{number} > {most} ? {last} : (int64_t){number}"
+        return f"{number} < 0 ? 0 : {number} > {last} ? {last} : {number}"
+
+    # ---- numbers with a name ---------------------------------------------------------------------------
+
+    def let(self, let: Let) -> None:
+        self.comment(let.call)
+        name, value = let.local.name, let.expression
+        if isinstance(value, Apply) and value.call.op == "convert":
+            (given,) = value.operands
+            if is_narrower(let.local.dtype, given.dtype):
+                self.narrowed.add(name)
+            elif isinstance(given, Local) and given.name in self.narrowed:
+                value = replace(value, operands=(self.rounded(given, f"{name}_rounded"),))
+        self.line(f"const {c_type(let.local.dtype)} {name} = {bare(self.text(value))};")
+
+    def rounded(self, local: Local, name: str) -> Local:
+        """A copy in memory of what was rounded: GCC 12 drops the rounding of vectors that are widened right after."""
+        self.line(f"const volatile {c_type(local.dtype)} {name} = {local.name};")
+        return Local(name, local.dtype)
+
+    def choose(self, choice: Choose) -> None:
+        conditions = " && ".join(condition_text(condition) for condition in choice.conditions)
+        type, name = c_type(choice.local.dtype), choice.local.name
+        self.comment(choice.call)
+        if not choice.then_body and not choice.else_body:
+            value = f"{conditions} ? {self.text(choice.then)} : {self.text(choice.otherwise)}"
+            self.line(f"const {type} {name} = {value};")
+            return
+        self.line(f"{type} {name};")
+        with self.braces(f"if ({conditions})"):
+            self.statements(choice.then_body)
+            self.line(f"{name} = {bare(self.text(choice.then))};")
+        with self.braces("else"):
+            self.statements(choice.else_body)
+            self.line(f"{name} = {bare(self.text(choice.otherwise))};")
+
+    # ---- reductions ------------------------------------------------------------------------------------
+
+    def begin(self, accumulator: Accumulator) -> None:
+        self.declare(accumulator, gathering(accumulator), "")
+
+    def declare(self, accumulator: Accumulator, how: Gathering, suffix: str) -> None:
+        """Variables that have gathered nothing yet."""
+        for name, part in zip(variables(accumulator, how, suffix), how.parts, strict=True):
+            if accumulator.size is None:
+                self.line(f"{c_type(part.dtype)} {name} = {part.initial};")
+            else:
+                self.line(f"{element_type(part.dtype)} {name}[{most(accumulator.size)}];")
+        self.fill(accumulator, how, suffix)
+
+    def part_begins(self, accumulator: Accumulator, how: Gathering) -> None:
+        """As `declare`, but many results are gathered where the caller says."""
+        if accumulator.size is None:
+            self.declare(accumulator, how, "")
+            return
+        for name, part in zip(variables(accumulator, how), how.parts, strict=True):
+            self.line(f"{element_type(part.dtype)} *restrict {name} = {name}_part;")
+        self.fill(accumulator, how, "")
+
+    def fill(self, accumulator: Accumulator, how: Gathering, suffix: str) -> None:
+        if accumulator.size is None:
+            return
+        with self.each(accumulator):
+            for name, part in zip(variables(accumulator, how, suffix), how.parts, strict=True):
+                self.line(f"{name}[c] = {part.initial};")
+
+    def each(self, accumulator: Accumulator) -> AbstractContextManager[None]:
+        """A loop over the places c of an accumulator that holds many results; nothing for one that holds one."""
+        if accumulator.size is None:
+            return nullcontext()
+        return self.braces(f"for (long c = 0; c < {size_text(accumulator.size)}; c++)")
+
+    def accumulate(self, statement: Accumulate) -> None:
+        accumulator, value = statement.accumulator, self.text(statement.expression)
+        self.comment(accumulator.call)
+        how, suffix = self.now(accumulator)
+        at = "" if statement.at is None else place_text(statement.at)
+        if not isinstance(statement.expression, Local) and how.clause != "+":
+            name = f"{accumulator.name}_next"
+            self.line(f"const {c_type(accumulator.dtype)} {name} = {bare(value)};")
+            value = name
+        if accumulator in self.blocks and accumulator in self.searched:
+            self.line(f"{self.searched[accumulator]} = {value};")
+        for line in added(accumulator, how, variables(accumulator, how, suffix, statement.place), value, at):
+            self.line(self.called(line))
+
+    def now(self, accumulator: Accumulator) -> tuple[Gathering, str]:
+        """How an accumulator gathers at the moment, and what the names of its variables end in."""
+        how = self.gathers.get(accumulator) or gathering(accumulator)
+        if accumulator in self.blocks:
+            assert how.blocks is not None
+            return how.blocks, "_block"
+        return how, ""
+
+    def merge(self, accumulator: Accumulator, how: Gathering, other: Gathering, suffix: str) -> None:
+        """Add what other variables have gathered."""
+        place = None if accumulator.size is None else "c"
+        names = variables(accumulator, how, "", place)
+        with self.each(accumulator):
+            others = variables(accumulator, other, suffix, None if "[" in suffix else place)
+            for line in merged(accumulator, how, names, others):
+                self.line(self.called(line))
+
+    # ---- loops -----------------------------------------------------------------------------------------
+
+    def loop(self, loop: Loop, bounds: tuple[str, str] | None = None) -> None:
+        """A loop over the range of its variable, or from a number up to another that is not in it."""
+        if bounds is None and is_one(loop.variable.extent) and not list(accumulated(loop.body)):
+            self.statements(at_value(loop.body, loop.variable, Affine(loop.variable.low)))
+            return
+        low, end = bounds or (size_text(loop.variable.low), size_text(loop.variable.high + 1))
+        if loop.is_unrolled:
+            self.line(f"#pragma GCC unroll {loop.variable.extent}")
+            self.turns(loop, low, end, None)
+            return
+        vectors = runs_on_vectors(loop)
+        if vectors:
+            gathered = [a for a in accumulated(loop.body) if a.size is None]
+        else:
+            inner = {
+                a
+                for item in loop.body
+                if isinstance(item, Loop) and not runs_on_vectors(item)
+                for a in accumulated((item,))
+            }
+            gathered = [a for a in accumulated(loop.body) if a.size is not None and a not in inner]
+        in_blocks = [a for a in gathered if self.now(a)[0].blocks is not None]
+        if not in_blocks:
+            self.turns(loop, low, end, gathered if vectors else None, is_any=bounds is None)
+        elif bounds is None and is_known(loop.variable.extent <= min(map(longest, in_blocks))):
+            with self.braces(""):
+                self.block(loop, low, end, gathered if vectors else None, in_blocks, is_any=True)
+        elif vectors and bounds is None and isinstance(loop.variable.extent, SymbolicSize):
+            self.blocks_and_rest(loop, low, end, gathered, in_blocks)
+        else:
+            step = min(map(longest, in_blocks))
+            start, stop = f"{loop.variable}_block", f"{loop.variable}_end"
+            with self.braces(f"for (long {start} = {low}; {start} < {end}; {start} += {step})"):
+                whole = bounds is None and is_known(loop.variable.extent % step == 0)
+                if not whole:
+                    self.line(f"const long {stop} = {start} + {step} < {end} ? {start} + {step} : {end};")
+                self.block(
+                    loop,
+                    start,
+                    f"{start} + {step}" if whole else stop,
+                    gathered if vectors else None,
+                    in_blocks,
+                )
+
+    def blocks_and_rest(
+        self,
+        loop: Loop,
+        low: str,
+        end: str,
+        gathered: Sequence[Accumulator],
+        in_blocks: Sequence[Accumulator],
+    ) -> None:
+        """Blocks of a length that the compiler knows, and one of what is left."""
+        step, start = min(map(longest, in_blocks)), f"{loop.variable}_block"
+        with self.braces(""):
+            self.line(f"long {start} = {low};")
+            with self.braces(f"for (; {start} + {step} <= {end}; {start} += {step})"):
+                self.block(loop, start, f"{start} + {step}", gathered, in_blocks)
+            with self.braces(f"if ({start} < {end})"):
+                self.block(loop, start, end, gathered, in_blocks, is_any=True)
+
+    def block(
+        self,
+        loop: Loop,
+        low: str,
+        end: str,
+        gathered: Sequence[Accumulator] | None,
+        in_blocks: Sequence[Accumulator],
+        *,
+        is_any: bool = False,
+    ) -> None:
+        """Turns of a loop whose long sums are gathered in variables of their own first."""
+        for accumulator in in_blocks:
+            blocks = self.now(accumulator)[0].blocks
+            assert blocks is not None
+            self.declare(accumulator, blocks, "_block")
+        searches = [s for s in loop.body if isinstance(s, Accumulate) and is_search(s.accumulator)]
+        searches = [s for s in searches if s.accumulator in in_blocks]
+        for search in searches:
+            self.keep(search, loop, low, min(map(longest, in_blocks)))
+        self.blocks |= set(in_blocks)
+        self.turns(loop, low, end, gathered, is_any=is_any)
+        self.blocks -= set(in_blocks)
+        for accumulator in in_blocks:
+            if is_search(accumulator):
+                continue
+            how, _ = self.now(accumulator)
+            assert how.blocks is not None
+            self.merge(accumulator, how, how.blocks, "_block")
+        for search in searches:
+            self.find(search, loop.variable, low, end)
+
+    def keep(self, search: Accumulate, loop: Loop, low: str, most: int) -> None:
+        """Memory for the numbers of a block that will be searched, unless a second loop can load them again."""
+        accumulator, variable = search.accumulator, loop.variable
+        if can_load_again(search.expression, loop):
+            self.searched.pop(accumulator, None)
+            return
+        extent = variable.extent
+        values = f"{accumulator.name}_values"
+        size = most if isinstance(extent, SymbolicSize) else min(most, extent)
+        self.line(f"{element_type(accumulator.dtype)} {values}[{size}];")
+        self.searched[accumulator] = f"{values}[{variable}{'' if low == '0' else f' - {operand(low)}'}]"
+
+    def find(self, search: Accumulate, variable: Variable, low: str, end: str) -> None:
+        """Look for the extreme number of a block, if it is more extreme than all before it."""
+        accumulator, how = search.accumulator, gathering(search.accumulator)
+        assert how.blocks is not None
+        (name, at), (block,) = variables(accumulator, how), variables(accumulator, how.blocks, "_block")
+        with self.braces(f"if ({replaces(accumulator, block, name)})"):
+            self.line(f"{name} = {block};")
+            first = Variable(f"{accumulator.name}_first", variable.low, variable.high)
+            self.line(f"long {first} = {end};")
+            self.line(f"#pragma omp simd reduction(min : {first})")
+            with self.braces(f"for (long {variable} = {low}; {variable} < {end}; {variable}++)"):
+                value = self.searched.get(accumulator) or self.text(search.expression)
+                self.line(f"const {c_type(accumulator.dtype)} value = {value};")
+                self.line(f"const long place = {equals(accumulator, 'value', name)} ? {variable} : {end};")
+                self.line(f"{first} = place < {first} ? place : {first};")
+            assert search.at is not None
+            self.line(f"{at} = {place_text(search.at.at(variable, of(first)))};")
+
+    def turns(
+        self,
+        loop: Loop,
+        low: str,
+        end: str,
+        gathered: Sequence[Accumulator] | None,
+        *,
+        is_any: bool = False,
+    ) -> None:
+        """The turns from `low` up to `end`: on vectors that gather some sums and the like, or one by one.
+
+        With `is_any` there are as many as the symbolic extent of the loop, or as are left of these.
+        """
+        if gathered is None:
+            self.each_turn(loop, low, end)
+            return
+        if is_any and self.is_repeated and may_be_short(loop):
+            length = operand(end) if low == "0" else f"({end} - {operand(low)})"
+            with self.braces(f"if ({length} < {SHORT} && {length} % {widest(loop)} >= {LANES})"):
+                self.line(f"#pragma omp simd simdlen({LANES}){self.clauses(gathered)}")
+                self.each_turn(loop, low, end)
+            with self.braces("else"):
+                self.turns(loop, low, end, gathered)
+            return
+        self.line(f"#pragma omp simd{self.clauses(gathered)}")
+        self.each_turn(loop, low, end)
+
+    def each_turn(self, loop: Loop, low: str, end: str) -> None:
+        before, self.is_repeated = self.is_repeated, True
+        with self.braces(f"for (long {loop.variable} = {low}; {loop.variable} < {end}; {loop.variable}++)"):
+            self.statements(loop.body)
+        self.is_repeated = before
+
+    def clauses(self, gathered: Sequence[Accumulator]) -> str:
+        clauses: dict[str, list[str]] = {}
+        for accumulator in gathered:
+            how, suffix = self.now(accumulator)
+            assert how.clause is not None
+            clauses.setdefault(how.clause, []).extend(variables(accumulator, how, suffix))
+        return "".join(f" reduction({clause} : {', '.join(names)})" for clause, names in clauses.items())
+
+
+def rows_in(outermost: Statement) -> list[Row]:
+    """What the loops in an outermost statement, a loop or a choice, leave each other."""
+    return [buffer for buffer in used((outermost,)).buffers if isinstance(buffer, Row)]
+
+
+def most(size: int | None) -> int | None:
+    """The entries of an array on the stack, of an unknown size the most; None if it may have too many."""
+    if not isinstance(size, SymbolicSize):
+        return size
+    return next((limit for limit in (PART, MOST_COLUMNS) if is_known(size <= limit)), None)
+
+
+def variables(
+    accumulator: Accumulator, how: Gathering, suffix: str = "", place: Affine | str | None = None
+) -> list[str]:
+    """The names of the variables of an accumulator; the elements at a place of one that holds many results."""
+    at = "" if place is None else f"[{place_text(place) if isinstance(place, Affine) else place}]"
+    return [f"{accumulator.name}{part.suffix}{suffix}{at}" for part in how.parts]
+
+
+def condition_text(condition: Condition) -> str:
+    """A condition as C."""
+    place = place_text(condition.place)
+    if not isinstance(condition, Between):
+        return f"({place}) % {factor_text(condition.step)} == 0"
+    low, high = condition.low, condition.high
+    above = [] if is_known(condition.place.low >= low) else [f"{place} >= {size_text(low)}"]
+    below = [] if is_known(condition.place.high < high) else [f"{place} < {size_text(high)}"]
+    return " && ".join([*above, *below])
+
+
+def operand(text: str) -> str:
+    """An expression behind any operator."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def is_narrower(dtype: DType, other: DType) -> bool:
+    """Whether a conversion from the other dtype rounds."""
+    both = is_inexact(dtype) and is_inexact(other)
+    return both and real_dtype(dtype).itemsize < real_dtype(other).itemsize
+
+
+def can_load_again(expression: Expression, loop: Loop) -> bool:
+    """Whether a number lies in memory, at a place that the body of the loop does not compute."""
+    if not isinstance(expression, Load):
+        return False
+    computed = {s.local.name for s in statements(loop.body) if isinstance(s, Let | Choose)}
+    return not any(variable.name in computed for variable in expression.place.variables)
+
+
+def may_be_short(loop: Loop) -> bool:
+    """Whether a loop has few turns where sizes are typical, and how many is not known."""
+    extent = loop.variable.extent
+    return isinstance(extent, SymbolicSize) and typical(extent) < SHORT
+
+
+def widest(loop: Loop) -> int:
+    """How many turns the widest vectors that processors have compute at once."""
+    inner = list(statements(loop.body))
+    dtypes = [a.dtype for a in accumulated(loop.body)]
+    dtypes += [s.local.dtype for s in inner if isinstance(s, Let | Choose)]
+    dtypes += [s.buffer.dtype for s in inner if isinstance(s, Store)]
+    return max(64 // max(real_dtype(dtype).itemsize for dtype in dtypes), 2 * LANES)
+
+
+def runs_on_vectors(loop: Loop) -> bool:
+    """Whether the turns of a loop may be computed several at once: none waits for another but for sums and the like."""
+    inner = list(statements(loop.body))
+    if is_known(loop.variable.extent <= 2) or any(isinstance(s, Loop) and not s.is_unrolled for s in inner):
+        return False
+    if any(isinstance(s, Begin) and any(a.size is not None for a in s.accumulators) for s in inner):
+        return False
+    for accumulator in accumulated(loop.body):
+        how = gathering(accumulator)
+        if accumulator.size is None and (how.blocks or how).clause is None:
+            return False
+    return True

@@ -1,0 +1,1 @@
+"""A whole program as one C file, and how Python calls it."""

@@ -1,0 +1,301 @@
+"""Loops and choices as C: no Python runs between their steps."""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from ....analysis.in_place_updates import kept_places
+from ....analysis.memory_plan import aligned
+from ....ir import ArrayType, Call, Graph, Value
+from ....loops.affine import is_none, is_one, same
+from ....op import has_effect
+from ....symbolic_size import highest, is_known, maximum, minimum
+from ..function import CFunction, copying
+from ..interruption import ASKING, steps_between, stops
+from ..parameters import WorkingMemory, parameters
+from ..sizes import factor_text, names_in_call, size_text, size_variable
+from ..types import element_type
+from .graph import FunctionOf, GraphFunction, graph_function, scratch_bytes
+from .interface import RELEASING
+
+UNKNOWN_STEPS = 100
+"""How many steps of a `while_loop` are expected. Without a limit it may be very many: other threads run meanwhile."""
+
+
+def control_function(
+    call: Call, name: str, function_of: FunctionOf, *, alone: bool = False
+) -> CFunction | None:
+    """The C function of a call that holds graphs; None if it is no such call, or a call in them has no C function."""
+    if call.op not in _FORMS or has_effect(call):
+        return None
+    return _FORMS[call.op](call, name, function_of, alone)
+
+
+class _Frame:
+    """The text of a function while it is written: its parameters, and the memory that it works in."""
+
+    def __init__(self, call: Call, name: str) -> None:
+        self.name = name
+        self.inputs = tuple(value.type for value in call.inputs)
+        self.outputs = tuple(value.type for value in call.outputs)
+        self.sizes = names_in_call(call)
+        self.used = 0
+        self.lines: list[str] = []
+        self.overwrites: dict[int, int] = {}
+        self.parts: list[CFunction] = []
+
+    def memory(self, nbytes: int, type: str | None = None) -> str:
+        """Memory to work in, as an expression; for numbers of a C type if that is named."""
+        offset = self.used
+        self.used += aligned(maximum(nbytes, 1))
+        return WorkingMemory.at(offset, type)
+
+    def part(self, function: CFunction, outputs: int) -> list[str]:
+        """Use a function: the arguments that it takes behind its `outputs`."""
+        self.parts.append(function)
+        nbytes = scratch_bytes(function, outputs)
+        return [*([] if same(nbytes, 0) else [self.memory(nbytes)]), "threads"]
+
+    def function(self, work: int) -> CFunction:
+        memory = WorkingMemory(self.used)
+        arrays = parameters(
+            self.inputs,
+            self.outputs,
+            aliased_inputs=tuple(self.overwrites.values()),
+            aliased_outputs=tuple(self.overwrites),
+            sizes=self.sizes,
+        )
+        declared = [*arrays, *memory.parameters, "long threads"]
+        text = "\n".join(
+            [
+                *(part.text for part in self.parts),
+                f"static void {self.name}({', '.join(declared)})",
+                "{",
+                *memory.declarations,
+                *self.lines,
+                "}",
+                "",
+            ]
+        )
+        needs = frozenset[str]().union(*(part.needs for part in self.parts))
+        outputs = (*self.outputs, *memory.types)
+        work += sum(copying(self.outputs[output]) for output in self.overwrites)
+        return CFunction(
+            self.name, text, self.inputs, outputs, needs, work, self.overwrites, sizes=self.sizes
+        )
+
+
+# ---- loops -----------------------------------------------------------------------------------------
+
+
+def _scan(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
+    """What is carried alternates between two places, so that the last step writes to the output."""
+    params: Any = call.params
+    consts, carried = params["counts"]
+    length, unroll = params["length"], params.get("unroll", 1)
+    graph: Graph = params["graph"]
+    step = graph_function(
+        graph, f"{name}_step", function_of, kept_places(call)["graph"], in_turns=True, any_constants=alone
+    )
+    if step is None:
+        return None
+    frame = _Frame(call, name)
+    scratch = frame.part(step.function, len(graph.outputs))
+    last = factor_text(length - 1)
+    turn = "0" if is_none(length) else f"({last} - t) & 1"
+    before, after = _carries(frame, call.inputs[consts : consts + carried], consts, step, turn)
+    now = [f"out{k}" if k in step.in_place else f"now{k}" for k in range(carried)]
+    next_ = [f"out{k}" if k in step.in_place else f"turn{k}[{turn}]" for k in range(carried)]
+    row = f"({last} - t)" if params.get("reverse", False) else "t"
+    xs = [_row(f"x{i}", graph.inputs[i].type, row) for i in range(consts + carried, len(call.inputs))]
+    ys = [_row(f"out{i}", graph.outputs[i].type, row) for i in range(carried, len(call.outputs))]
+    sizes = map(size_variable, step.function.sizes)
+    arguments = [*sizes, *(f"x{i}" for i in range(consts)), *now, *xs, *next_, *ys, *scratch]
+    steps = [f"    {step.function.name}({', '.join(arguments)});", *after]
+    work = step.function.work + 5
+    frame.lines += [*before, *_counted(length, work, steps, min(unroll, 64), asks=not alone)]
+    if not is_known(length >= 1):
+        copies = _copies(call.outputs[:carried], [f"x{consts + k}" for k in range(carried)], step)
+        if copies and not is_none(length):
+            copies = [f"    if ({size_text(length)} == 0) {{", *(f"    {line}" for line in copies), "    }"]
+        frame.lines += copies
+    return frame.function(length * work)
+
+
+def _counted(length: int, work: int, step: Sequence[str], unroll: int, *, asks: bool) -> list[str]:
+    """A loop over the numbers ``t`` of steps of `work` nanoseconds each. A long one asks between runs of steps."""
+    hint = [f"#pragma GCC unroll {unroll}"] if unroll > 1 else []
+    inner = [*(f"    {line}" for line in step), "    }"]
+    end = size_text(length)
+    if not asks or highest(length * work) < ASKING:
+        return [*hint, f"    for (long t = 0; t < {end}; t++) {{", *inner]
+    every = steps_between(work)
+    return [
+        f"    for (long first = 0; first < {end}; first += {every}) {{",
+        f"        const long last = first + {every} < {end} ? first + {every} : {end};",
+        *hint,
+        "        for (long t = first; t < last; t++) {",
+        *(f"    {line}" for line in inner),
+        f"        if ({stops(every * work)})",
+        "            break;",
+        "    }",
+    ]
+
+
+def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
+    """What is carried alternates between two places, and is copied at the end if it is not in the output."""
+    params: Any = call.params
+    consts, most = params["consts"], params.get("max_steps")
+    carried = call.inputs[consts:]
+    step = graph_function(
+        params["body"],
+        f"{name}_step",
+        function_of,
+        kept_places(call)["body"],
+        in_turns=True,
+        any_constants=alone,
+    )
+    goes_on = graph_function(params["cond"], f"{name}_goes_on", function_of, any_constants=alone)
+    if step is None or goes_on is None:
+        return None
+    frame = _Frame(call, name)
+    cond_scratch = frame.part(goes_on.function, 1)
+    step_scratch = frame.part(step.function, len(carried))
+    before, after = _carries(frame, carried, consts, step, "steps & 1")
+    work = step.function.work + goes_on.function.work + 5
+    every = steps_between(work)
+    given = [f"x{i}" for i in range(consts)]
+    cond_sizes, step_sizes = (list(map(size_variable, f.function.sizes)) for f in (goes_on, step))
+    now = [f"out{k}" if k in step.in_place else f"now{k}" for k in range(len(carried))]
+    next_ = [f"out{k}" if k in step.in_place else f"turn{k}[steps & 1]" for k in range(len(carried))]
+    frame.lines += [
+        *before,
+        f"    for (long steps = 0;{'' if most is None else f' steps < {size_text(most)}'}; steps++) {{",
+        "        uint8_t goes_on;",
+        f"        {goes_on.function.name}({', '.join([*cond_sizes, *given, *now, '&goes_on', *cond_scratch])});",
+        "        if (!goes_on)",
+        "            break;",
+        f"        {step.function.name}({', '.join([*step_sizes, *given, *now, *next_, *step_scratch])});",
+        *(f"    {line}" for line in after),
+        *(
+            [f"        if ((steps + 1) % {every} == 0 && {stops(every * work)})", "            break;"]
+            if not alone
+            else []
+        ),
+        "    }",
+        *(
+            f"    if (now{k} != out{k})\n        memcpy(out{k}, now{k}, {size_text(value.type.nbytes)});"
+            for k, value in enumerate(carried)
+            if k not in step.in_place and not is_none(value.type.nbytes)
+        ),
+    ]
+    if most is None:
+        return frame.function(maximum(UNKNOWN_STEPS * work, RELEASING))
+    expected = minimum(most, UNKNOWN_STEPS) * work
+    return frame.function(maximum(expected, minimum(most * work, RELEASING)))
+
+
+def _carries(
+    frame: _Frame, carried: Sequence[Value], first: int, step: GraphFunction, turn: str
+) -> tuple[list[str], list[str]]:
+    """Statements before the loop, and after each step, for what is carried: inputs from the `first` on."""
+    frame.overwrites = dict(step.in_place)
+    before = _copied_inputs(frame)
+    after: list[str] = []
+    for k, value in enumerate(carried):
+        if k not in step.in_place:
+            type = element_type(value.dtype)
+            spare = frame.memory(value.type.nbytes, type)
+            before += [
+                f"    const {type} *now{k} = x{first + k};",
+                f"    {type} *const turn{k}[2] = {{out{k}, {spare}}};",
+            ]
+            after.append(f"    now{k} = turn{k}[{turn}];")
+    return before, after
+
+
+def _copies(outputs: Sequence[Value], sources: Sequence[str], step: GraphFunction) -> list[str]:
+    return [
+        f"    memcpy(out{k}, {source}, {size_text(value.type.nbytes)});"
+        for k, (value, source) in enumerate(zip(outputs, sources, strict=True))
+        if k not in step.in_place and not is_none(value.type.nbytes)
+    ]
+
+
+def _row(array: str, type: ArrayType, number: str) -> str:
+    """The row of this number of an array whose rows have this type."""
+    return f"{array} + {number}{'' if is_one(type.size) else f' * {factor_text(type.size)}'}"
+
+
+# ---- choices and calls -----------------------------------------------------------------------------
+
+
+def _switch(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
+    branches = _branches(call, name, function_of, kept_places(call)["branches"], alone)
+    if branches is None:
+        return None
+    frame = _Frame(call, name)
+    index = call.inputs[0]
+    last = len(branches) - 1
+    frame.overwrites = {k: 1 + i for k, i in branches[0].in_place.items()}
+    frame.lines += _copied_inputs(frame)
+    if index.dtype.kind == "b":
+        frame.lines.append(f"    switch (*x0 ? {min(1, last)} : 0) {{")
+    else:
+        frame.lines.append(f"    switch (*x0 <= 0 ? 0 : *x0 >= {last} ? {last} : (int)*x0) {{")
+    memory = {given: f"out{k}" for k, given in frame.overwrites.items()}
+    arguments = [
+        *(memory.get(i, f"x{i}") for i in range(1, len(call.inputs))),
+        *(f"out{i}" for i in range(len(call.outputs))),
+    ]
+    for place, branch in enumerate(branches):
+        scratch = frame.part(branch.function, len(call.outputs))
+        sizes = map(size_variable, branch.function.sizes)
+        frame.lines += [
+            f"    {f'case {place}' if place < last else 'default'}:",
+            f"        {branch.function.name}({', '.join([*sizes, *arguments, *scratch])});",
+            "        break;",
+        ]
+    frame.lines.append("    }")
+    return frame.function(reduce(maximum, (branch.function.work for branch in branches)))
+
+
+def _branches(
+    call: Call, name: str, function_of: FunctionOf, places: Mapping[int, int], alone: bool
+) -> list[GraphFunction] | None:
+    """The functions of all branches, which overwrite the same inputs; None if one has none."""
+    graphs: Any = call.params["branches"]
+    found: list[GraphFunction] = []
+    for number, graph in enumerate(graphs):
+        branch = graph_function(graph, f"{name}_branch_{number}", function_of, places, any_constants=alone)
+        if branch is None:
+            return None
+        found.append(branch)
+    common = {k: i for k, i in places.items() if all(k in branch.in_place for branch in found)}
+    return found if len(common) == len(places) else _branches(call, name, function_of, common, alone)
+
+
+def _copied_inputs(frame: _Frame) -> list[str]:
+    """Statements that put inputs where they are overwritten, unless they lie there."""
+    return [
+        f"    if (out{k} != x{i})\n        memcpy(out{k}, x{i}, {size_text(frame.outputs[k].nbytes)});"
+        for k, i in sorted(frame.overwrites.items())
+        if not is_none(frame.outputs[k].nbytes)
+    ]
+
+
+def _call(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
+    graph: Any = call.params["graph"]
+    found = graph_function(graph, name, function_of, any_constants=alone)
+    return None if found is None else found.function
+
+
+_FORMS = {
+    "call": _call,
+    "checkpoint": _call,
+    "custom_rule": _call,
+    "linear_call": _call,
+    "scan": _scan,
+    "switch": _switch,
+    "while_loop": _while,
+}

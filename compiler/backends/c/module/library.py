@@ -1,0 +1,54 @@
+"""`CLibrary`: the C functions that a generated module calls, collected while its statements are written."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ....ir import Call, Graph
+from ....loops.code_key import call_key
+from ...python_text import Names
+from ..flags import USUAL_FLAGS
+from ..function import CFunction
+
+PrintFunction: TypeAlias = Callable[[Call, str], CFunction | None]
+"""``print_function(call, name)``: the C function that computes a call; None if NumPy's statements do it."""
+
+
+@dataclass(slots=True)
+class CLibrary:
+    """The C functions of one module. Equal calls share one."""
+
+    print_function: PrintFunction
+    flags: Sequence[str] = USUAL_FLAGS
+    """What they are compiled with."""
+    functions: list[CFunction] = field(default_factory=list[CFunction])
+    _of_call: dict[Call, CFunction | None] = field(default_factory=dict["Call", "CFunction | None"])
+    _of_key: dict[Hashable, CFunction | None] = field(default_factory=dict["Hashable", "CFunction | None"])
+    _count: Counter[str] = field(default_factory=Counter[str])
+
+    def function_of(self, call: Call, names: Names) -> CFunction | None:
+        """The C function for a call, with a name like its op or its kernel among `names`; None if there is none."""
+        if call not in self._of_call:
+            key = call_key(call)
+            if key not in self._of_key:
+                self._of_key[key] = self._print(call, names)
+            self._of_call[call] = self._of_key[key]
+        return self._of_call[call]
+
+    @property
+    def function_by_call(self) -> Mapping[Call, CFunction]:
+        """What calls have become, of those that C functions compute."""
+        return {call: function for call, function in self._of_call.items() if function is not None}
+
+    def _print(self, call: Call, names: Names) -> CFunction | None:
+        graph = call.params["graph"] if call.op == "kernel" else None
+        stem = graph.name if isinstance(graph, Graph) and graph.name.isascii() else call.op
+        name = names.free(f"c_{stem}_{1 + self._count[stem]}")
+        function = self.print_function(call, name)
+        if function is None:
+            return None
+        names.claim(name)
+        self._count[stem] += 1
+        self.functions.append(function)
+        return function

@@ -1,0 +1,182 @@
+"""Programs that go over rows in turn, and gather over those that are theirs what registers hold: sums of columns."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ....ir import Call
+from ....loops.affine import Affine, Variable
+from ....loops.nest import Accumulate, Accumulator, Block, Buffer, Loop, Statement, Store
+from ....loops.walk import statements
+from ....symbolic_size import is_known, minimum
+from ..choice import RULES, Choice
+from ..types import triton_type
+from .assumed import pieces
+from .blocks import Rows, rows_of
+from .numbers import Numbers
+from .reductions import combined, gathered_dtype, neutral, reduced
+from .writer import Writer
+
+PROGRAMS: Final = 256
+"""So many programs keep a GPU busy that gather columns: their registers are full."""
+
+BRIEF: Final = 2048
+"""So many that gather single numbers: more hide how long loads take, fewer leave less to be added up behind them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """A loop over rows of which some results are not stored, but gathered over all rows."""
+
+    ahead: Block
+    """What every program computes first."""
+    variables: tuple[Variable, ...]
+    """Of the loops over rows."""
+    body: Block
+    rows: Rows
+    columns: Mapping[Accumulator, Variable | None]
+    """The loop whose turns are gathered side by side; None where each row gives one number."""
+    buffers: Mapping[Buffer, Accumulator]
+    """What is gathered in the place of being stored."""
+    most: int | None = None
+    """How many programs there may be; None where that follows from what is gathered."""
+
+    @staticmethod
+    def of(
+        ahead: Block, loop: Loop, count: int, calls: Mapping[Buffer, Call], choice: Choice = RULES
+    ) -> "Gathering | None":
+        """What a loop over rows stores in these buffers gathered instead, as calls say.
+
+        None if registers do not hold that, or if the loop is over anything but `count` rows.
+        """
+        variables, body = _rows_of(loop, count)
+        if not is_known(math.prod(variable.extent for variable in variables) == count):
+            return None
+        rows = rows_of(variables, body, is_kept=True, choice=choice)
+        stored = {s.buffer: s for s in statements(body) if isinstance(s, Store) and s.buffer in calls}
+        if set(stored) != set(calls):
+            return None
+        loops = {s.buffer: x for x in body if isinstance(x, Loop) for s in x.body if isinstance(s, Store)}
+        columns: dict[Accumulator, Variable | None] = {}
+        buffers: dict[Buffer, Accumulator] = {}
+        for buffer, call in calls.items():
+            place = _in_row(stored[buffer].place, variables)
+            column = loops[buffer].variable if buffer in loops else None
+            if place != (Affine(0) if column is None else Affine(-column.low, ((column, 1),))):
+                return None
+            if column is not None and not is_known(column.extent <= rows.block):
+                return None
+            accumulator = Accumulator(f"{call.op}_of_rows", call.op, buffer.dtype, count, call)
+            buffers[buffer], columns[accumulator] = accumulator, column
+        gathered = _gathered(body, buffers, variables)
+        rows = replace(rows, arrays=1 + len(columns))
+        return Gathering(ahead, variables, gathered, rows, columns, buffers, choice.programs)
+
+    @property
+    def programs(self) -> int:
+        count = math.prod(variable.extent for variable in self.variables)
+        most = BRIEF if all(column is None for column in self.columns.values()) else PROGRAMS
+        return minimum(self.most or most, pieces(count, self.rows.count))  # type: ignore[no-any-return]
+
+    def written(self, parts: Mapping[Buffer, Buffer], numbers: Numbers) -> Writer:
+        """The lines of the function; where what programs gather is left, for each buffer that is not stored."""
+        writer = _Writer(self.rows, numbers=numbers, over=self.columns)
+        writer.statements(self.ahead)
+        program = writer.begin(self)
+        for buffer, accumulator in self.buffers.items():
+            writer.leave(accumulator, parts[buffer], program)
+        return writer
+
+
+def _rows_of(loop: Loop, count: int) -> tuple[tuple[Variable, ...], Block]:
+    """The outermost loops that are over `count` rows together, and what they hold."""
+    variables, body = [loop.variable], loop.body
+    while not is_known(math.prod(variable.extent for variable in variables) >= count) and len(body) == 1:
+        (inner,) = body
+        if not isinstance(inner, Loop):
+            break
+        variables.append(inner.variable)
+        body = inner.body
+    return tuple(variables), body
+
+
+def _in_row(place: Affine, variables: tuple[Variable, ...]) -> Affine:
+    """Where in its row an element lies."""
+    for variable in variables:
+        place = place.at(variable, Affine(variable.low))
+    return place
+
+
+def _gathered(body: Block, buffers: Mapping[Buffer, Accumulator], variables: tuple[Variable, ...]) -> Block:
+    """The same statements, with numbers gathered that were stored."""
+
+    def changed(statement: Statement) -> Statement:
+        match statement:
+            case Store() if statement.buffer in buffers:
+                place = _in_row(statement.place, variables)
+                return Accumulate(buffers[statement.buffer], statement.expression, place, None)
+            case Loop():
+                return replace(statement, body=_gathered(statement.body, buffers, variables))
+            case _:
+                return statement
+
+    return tuple(map(changed, body))
+
+
+@dataclass
+class _Writer(Writer):
+    """Writes functions that gather over rows."""
+
+    over: Mapping[Accumulator, Variable | None] = field(
+        default_factory=dict["Accumulator", "Variable | None"]
+    )
+
+    def begin(self, gathering: Gathering) -> str:
+        """The loop over the rows of a program; gives what the program's number is called."""
+        for accumulator, column in self.over.items():
+            name, size = self.gatherer(accumulator), self.rows.count
+            shape = self.row_shape()
+            if column is not None:
+                shape = f"({self.size(column)},)" if self.rows.is_flat else f"({size}, {self.size(column)})"
+            self.fill(accumulator, name, shape)
+        program, first, size = self.claim("program"), self.claim("first"), self.rows.count
+        self.line(f"{program} = tl.program_id(0){self.wide}")
+        count = math.prod(variable.extent for variable in gathering.variables)
+        start = program if size == 1 else f"{program} * {size}"
+        end, step = map(self.numbers.text, (count, gathering.programs * size))
+        with self.indented(f"for {first} in range({start}, {end}, {step}):"):
+            self.turn(gathering.variables, first)
+            self.statements(gathering.body)
+        return program
+
+    def accumulate(self, statement: Accumulate) -> None:
+        accumulator = statement.accumulator
+        if accumulator not in self.over:
+            super().accumulate(statement)
+            return
+        dtype, name = gathered_dtype(accumulator.dtype), self.gatherer(accumulator)
+        value = self.text(statement.expression)
+        if dtype != accumulator.dtype:
+            value = f"{value}.to({triton_type(dtype)})"
+        if self.row_mask:
+            value = f"tl.where({self.row_mask}, {value}, {neutral(accumulator)})"
+        self.line(f"{name} = {combined(accumulator.op, accumulator.dtype, name, value)}")
+
+    def leave(self, accumulator: Accumulator, buffer: Buffer, program: str) -> None:
+        """Store what a program has gathered."""
+        self.buffers.add(buffer)
+        total, column, rows = self.gatherer(accumulator), self.over[accumulator], self.rows
+        if rows.count > 1:
+            if column is None and not rows.is_flat:
+                total = f"tl.reshape({total}, ({rows.count},))"
+            total = self.called(reduced(accumulator, total, 0, False))
+        if column is None:
+            self.line(f"tl.store({buffer.name}_ptr + {program}, {total})")
+            return
+        size, extent = self.size(column), self.numbers.factor(column.extent)
+        place = self.claim("column")
+        self.line(f"{place} = tl.arange(0, {size})")
+        is_whole = is_known(column.extent >= size)
+        mask = "" if is_whole else f", mask={place} < {self.numbers.text(column.extent)}"
+        self.line(f"tl.store({buffer.name}_ptr + {program} * {extent} + {place}, {total}{mask})")

@@ -1,0 +1,1 @@
+"""Attention and its gradient without the matrix of weights."""

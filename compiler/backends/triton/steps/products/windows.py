@@ -1,0 +1,60 @@
+"""The windows of a convolution as the columns of a matrix, which never lies in memory."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from .....ir import Call, Shape
+from .....loops.affine import Affine, flattened, is_one, same, unflattened
+from .....loops.nest import Between, Buffer, Condition, Load, Multiple
+from .....ops.nn.convolution import LEAD, dilated
+from .....symbolic_size import SymbolicSize
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The matrices ``[groups, channels · taps, examples · places]`` of the entries that each window of a signal has."""
+
+    call: Call
+    number: int
+    """Which input of the kernel the signal is."""
+
+    @property
+    def shape(self) -> Shape:
+        """Groups, channels, taps, examples, places."""
+        (x, w), (out,) = self.call.inputs, self.call.outputs
+        return (x.shape[0], *w.shape[2:], x.shape[1], *out.shape[LEAD:])
+
+    @property
+    def are_points(self) -> bool:
+        """Whether each window is one place of the signal, in the order of these."""
+        params: Any = self.call.params
+        taps = self.call.inputs[1].shape[LEAD:]
+        steps = (*params["strides"], *params["input_dilation"], *taps)
+        return all(is_one(step) for step in steps) and all(
+            same(pad, 0) for pads in params["padding"] for pad in pads
+        )
+
+    def entry(self, place: Affine, signal: Buffer) -> tuple[Load, tuple[Condition, ...]]:
+        """The entry at a place in row-major order, and the conditions without which it is a zero of the padding."""
+        params: Any = self.call.params
+        shape = self.call.inputs[0].shape
+        if self.are_points and isinstance(points := math.prod(shape[LEAD:]), SymbolicSize):
+            groups, examples, channels = shape[:LEAD]
+            group, channel, example, point = unflattened(place, (groups, channels, examples, points))
+            return Load(signal, flattened((group, example, channel, point), (*shape[:LEAD], points))), ()
+        lengths = shape[LEAD:]
+        group, channel, *others = unflattened(place, self.shape)
+        taps, example, places = others[: len(lengths)], others[len(lengths)], others[len(lengths) + 1 :]
+        conditions: list[Condition] = []
+        index = [group, example, channel]
+        for axis, (tap, at, length) in enumerate(zip(taps, places, lengths, strict=True)):
+            low, _ = params["padding"][axis]
+            apart, size = params["input_dilation"][axis], dilated(length, params["input_dilation"][axis])
+            entry = at * params["strides"][axis] + tap * params["kernel_dilation"][axis] - low
+            if not entry.is_below(size):
+                conditions.append(Between(entry, 0, size))
+            if apart > 1:
+                conditions.append(Multiple(entry, apart))
+            index.append(entry // apart)
+        return Load(signal, flattened(index, shape)), tuple(conditions)

@@ -1,0 +1,28 @@
+"""In which dtype entries are joined one after another, and how the result goes back to theirs."""
+
+import numpy as np
+
+from .....dtypes import FLOAT32, INT32, DType, kind
+from ...types import triton_type
+
+
+def joining_dtype(dtype: DType) -> DType:
+    """Entries of two bytes and less are joined in four."""
+    if kind(dtype) == "f":
+        return FLOAT32 if dtype.itemsize == 2 else dtype
+    if kind(dtype) == "b":
+        return INT32
+    return dtype if dtype.itemsize >= 4 else np.dtype(f"{dtype.kind}4")
+
+
+def widened(dtype: DType) -> str:
+    """What follows an entry that is going to be joined."""
+    wide = joining_dtype(dtype)
+    return "" if wide == dtype else f".to({triton_type(wide)})"
+
+
+def narrowed(dtype: DType) -> str:
+    """What follows a name of what entries were joined to."""
+    if joining_dtype(dtype) == dtype:
+        return ""
+    return " != 0" if kind(dtype) == "b" else f".to({triton_type(dtype)})"

@@ -1,0 +1,1 @@
+"""From a call of a user's Python function to a program."""

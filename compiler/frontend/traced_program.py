@@ -1,0 +1,459 @@
+"""Tracing a user's function: from a Python call to a `Program`."""
+
+import inspect
+import operator
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass, replace
+from functools import partial
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+import optree
+
+from ..builder import Builder, inline, recording
+from ..dtypes import Array, is_supported
+from ..errors import ArgumentTypeError, ArgumentValueError, ConcretizationError, DTypeError
+from ..interception.constructors import intercepted
+from ..interpreter import is_idle
+from ..ir import ArrayType, Graph, Value
+from ..nesting import named, refuse_deep
+from ..symbolic_size import SymbolicFact, SymbolicSize, is_symbolic_shape
+from ..tracing.foreign_array import COMPILE_OR_COPY, OutsideArray, as_seen_inside
+from ..tracing.foreign_memory import Outside
+from ..tracing.memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
+from ..tracing.trace import CHECKS_BOUNDS, Known, Lane, Storage, Trace, array_type
+from ..tracing.traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
+from ..value_ops import inverse_permutation, transpose
+
+PythonType: TypeAlias = type[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A leaf of the arguments that becomes an input of the graph."""
+
+    type: ArrayType
+    name: str
+    weak: PythonType | None = None
+    """The Python type of a number."""
+    is_scalar: bool = False
+    known: Known | None = None
+    """Gives the concrete value, if tracing may look at it."""
+    identity: Hashable | None = None
+    """Arguments with the same identity are the same memory."""
+    layout: Layout | None = None
+    """Where NumPy has the elements; None for C order."""
+    flags: LayoutQuestion | None = None
+    """What the function is told of the flags of the array; None for those of a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A leaf of the arguments that the function gets as it is."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOutput:
+    """A leaf of the result that output `index` of the graph holds."""
+
+    index: int
+    is_scalar: bool
+    """NumPy's function would give a scalar rather than an array."""
+    weak: "type[Any] | None" = None
+    """The Python type of a number that was computed from Python numbers alone."""
+    axes: tuple[int, ...] | None = None
+    """Where each axis of the result is in the output, if that holds the elements in another memory order."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A traced function.
+
+    The inputs of `graph` are the traced arguments, then what the function captured. Its outputs are
+    the arrays of the result, then the new values of the inputs that the function wrote to.
+    """
+
+    graph: Graph
+    arguments: tuple[Argument, ...]
+    captured: tuple["Array | Outside | TracedArray | Lane", ...]
+    out_tree: Any
+    out_leaves: tuple["ArrayOutput | Static", ...]
+    mutated: tuple[tuple[int, int], ...]
+    """Pairs of (input, output): the input's memory must hold the output afterwards."""
+    in_step: frozenset[int]
+    """The mutated inputs that all examples of a batch update together."""
+    frozen: tuple[tuple[Array, Array], ...]
+    """Captured arrays that the trace relied on, with a copy of what they held."""
+    orders: tuple[Order, ...] = ()
+    """For each array of the result, the order that its axes have in NumPy's memory; empty if that does not matter."""
+    in_c_order: frozenset[int] = frozenset()
+    """Arguments for which it was decided, as for C order, what is a view and what a copy, in a function that writes."""
+
+    @property
+    def array_outputs(self) -> tuple[ArrayOutput, ...]:
+        return tuple(leaf for leaf in self.out_leaves if isinstance(leaf, ArrayOutput))
+
+    def result(self, arrays: Sequence[Any]) -> Any:
+        """The Python result, given the arrays that stand for its array leaves."""
+        leaves = [
+            _as_returned(arrays[leaf.index], leaf) if isinstance(leaf, ArrayOutput) else leaf.value
+            for leaf in self.out_leaves
+        ]
+        return optree.tree_unflatten(self.out_tree, leaves)
+
+
+def order_of_keys(tree: Any) -> list[int]:
+    """Which child of the structure of a dict stands at each of its places: children are sorted by their keys."""
+    return list(tree.one_level().unflatten(range(tree.num_children)).values())
+
+
+def _as_returned(x: Any, leaf: ArrayOutput) -> Any:
+    """`x`, an array of no axes rather than a scalar if the function returned one."""
+    if leaf.axes is not None:
+        return x.transpose(leaf.axes)
+    if leaf.is_scalar or x.ndim:
+        return x
+    return x.reshape(()) if is_traced(x) else np.asarray(x)
+
+
+def trace(
+    function: Callable[..., Any],
+    tree: Any,
+    leaves: Sequence["Argument | Static"],
+    *,
+    is_kept: bool = False,
+    check_bounds: bool | None = None,
+) -> Program:
+    """Record ``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`.
+
+    A program that is kept for later calls does not rely on the state of random generators. With `check_bounds`, it
+    checks the user's indices when it runs; by default, as the enclosing trace does.
+    """
+    record = Trace(function_name(function), is_kept=is_kept, check_bounds=check_bounds)
+    arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
+    is_symbolic = any(is_symbolic_shape(argument.type.shape) for argument in arguments)
+    checking = CHECKS_BOUNDS.set(record.checks_bounds)
+    with recording(record), intercepted(is_symbolic=is_symbolic):
+        try:
+            filled = _fill(record, leaves, partial(users_name, function))
+            args, kwargs = optree.tree_unflatten(tree, filled)
+            result = function(*args, **kwargs)
+            record.location = (
+                record.calls[-1].location if record.calls else None
+            )  # reading results has no line
+            outputs = _outputs_of(result)
+            orders = _orders_of(result) if is_kept else ()
+            del result  # which holds arrays, and `_finish` asks who does
+            program = _finish(record, arguments, filled, *outputs)
+            return replace(program, orders=orders, in_c_order=_relied_on(program))
+        except ValueError as error:
+            if isinstance(
+                error.__cause__, ConcretizationError
+            ):  # ``w[0] = x``: NumPy wraps our error in its own
+                raise error.__cause__ from None
+            raise
+        finally:
+            CHECKS_BOUNDS.reset(checking)
+            record.close()
+
+
+def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[str], str]) -> list[Any]:
+    """Traced arrays for the arguments; the same memory for arguments that are the same array."""
+    shared: dict[Hashable, Storage] = {}
+    filled: list[Any] = []
+    for leaf in leaves:
+        if isinstance(leaf, Static):
+            filled.append(leaf.value)
+            continue
+        storage = None if leaf.identity is None else shared.get(leaf.identity)
+        if storage is None:
+            storage = record.add_input(Value(leaf.type), name(leaf.name), leaf.known, leaf.layout)
+            storage.argument = leaf.flags
+            if leaf.identity is not None:
+                shared[leaf.identity] = storage
+        else:
+            record.add_input(Value(leaf.type), name(leaf.name), leaf.known)
+        filled.append(TracedArray(storage, leaf.type, is_scalar=leaf.is_scalar, weak=leaf.weak))
+    return filled
+
+
+def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], Any]":
+    """The arrays of the result, its leaves and its tree."""
+    try:
+        found, out_tree = optree.tree_flatten(with_plain_keys(result), namespace=NAMESPACE)
+    except RecursionError:
+        refuse_deep({"the result": result})
+        raise
+    outputs: list[Value] = []
+    leaves: list[ArrayOutput | Static] = []
+    for leaf in found:
+        if isinstance(leaf, SymbolicSize):
+            leaf = leaf.as_number()
+        elif isinstance(leaf, SymbolicFact):
+            leaf = bool(leaf)
+        if isinstance(leaf, (TracedArray, np.ndarray, np.generic, Outside)):
+            scalar = leaf.is_scalar if isinstance(leaf, TracedArray) else isinstance(leaf, np.generic)
+            leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))
+            outputs.append(as_value(leaf))
+        else:
+            _refuse_hidden_arrays(leaf)
+            leaves.append(Static(leaf))
+    return outputs, leaves, out_tree
+
+
+def _orders_of(result: Any) -> tuple[Order, ...]:
+    """The memory orders of the arrays in the result."""
+    leaves = optree.tree_leaves(with_plain_keys(result), namespace=NAMESPACE)
+    arrays = [x for x in leaves if isinstance(x, (TracedArray, np.ndarray, np.generic, Outside))]
+    return tuple(
+        copied_order(x.layout, "K")
+        if isinstance(x, TracedArray)
+        else order_of(x)
+        if is_numpy_array(x)
+        else ()
+        for x in arrays
+    )
+
+
+def _relied_on(program: Program) -> frozenset[int]:
+    """The arguments whose layouts decide what is written to."""
+    layouts = [argument.layout for argument in program.arguments] if program.mutated else []
+    return frozenset(
+        number
+        for number, layout in enumerate(layouts)
+        if layout is not None and any(question.asked_strides for question in layout.questions)
+    )
+
+
+def in_memory_order(program: Program, arguments: Mapping[int, Order]) -> Program:
+    """The program on arrays as they lie in memory, so that nothing is copied to be in C order.
+
+    Arguments by number have their axes in the given order in memory, and enter the graph with these axes in C order.
+    Results that NumPy has in another order leave it likewise, and are transposed afterwards.
+    """
+    arrays = [(place, leaf) for place, leaf in enumerate(program.out_leaves) if isinstance(leaf, ArrayOutput)]
+    moved = [
+        (place, leaf, order)
+        for (place, leaf), order in zip(arrays, program.orders, strict=False)
+        if order != tuple(range(len(order)))
+    ]
+    if not (moved or arguments):
+        return program
+    graph = program.graph
+    inputs = list(graph.inputs)
+    leaves = list(program.out_leaves)
+    calls = Builder()
+    with recording(calls):
+        entering: list[Value] = list(inputs)
+        for number, order in arguments.items():
+            shape = tuple(inputs[number].shape[axis] for axis in order)
+            inputs[number] = Value(ArrayType(inputs[number].dtype, shape))
+            entering[number] = transpose(inputs[number], inverse_permutation(order))
+        outputs = list(inline(graph, entering))
+        for place, leaf, order in moved:
+            outputs[leaf.index] = transpose(outputs[leaf.index], order)
+            leaves[place] = replace(leaf, axes=inverse_permutation(order))
+        for number, output in program.mutated:
+            if number in arguments:
+                outputs[output] = transpose(outputs[output], arguments[number])
+    graph = replace(graph, inputs=tuple(inputs), calls=tuple(calls.calls), outputs=tuple(outputs))
+    return replace(program, graph=graph, out_leaves=tuple(leaves))
+
+
+def _refuse_hidden_arrays(leaf: Any) -> None:
+    """What is returned as it is must hold no traced arrays, which are of no use once the trace is over."""
+    attributes = vars(leaf) if hasattr(leaf, "__dict__") and not isinstance(leaf, (type, ModuleType)) else {}
+    for name, value in attributes.items():
+        if any(map(is_traced, optree.tree_leaves(value, namespace=NAMESPACE))):
+            raise ArgumentTypeError(
+                f"the function returns {type(leaf).__name__}, whose .{name} holds a traced array, which is of no use "
+                f"after the call{remedy_for(leaf)}"
+            )
+
+
+def _finish(
+    record: Trace,
+    arguments: tuple[Argument, ...],
+    filled: Sequence[Any],
+    outputs: list[Value],
+    leaves: "list[ArrayOutput | Static]",
+    out_tree: Any,
+) -> Program:
+    """Add to the outputs what memory was written to that lives on after the call."""
+    _refuse_overlapping_writes(record)
+    record.keep_what_was_captured()
+    storages = [x._storage for x in filled if is_traced(x)]
+    passing = {
+        len(storages) + i
+        for i in range(len(record.captured))
+        if record.storage_behind(i).version and record.is_made_inside(i)
+    }
+    storages += [record.storage_behind(i) for i in range(len(record.captured))]
+    mutated: list[tuple[int, int]] = []
+    written: set[int] = set()
+    for index, storage in enumerate(storages):
+        if storage.version and index not in passing and id(storage) not in written:
+            written.add(id(storage))
+            mutated.append((index, len(outputs)))
+            outputs.append(storage.value)
+    graph = Graph(
+        record.name, tuple(record.inputs), tuple(record.calls), tuple(outputs), tuple(record.input_names)
+    )
+    captured = tuple(array_on(c, c.value.type) if isinstance(c, Storage) else c for c in record.captured)
+    in_step = frozenset(index for index, _ in mutated if storages[index].in_step)
+    frozen = tuple((array, array.copy()) for array in record.frozen)
+    return Program(graph, arguments, captured, out_tree, tuple(leaves), tuple(mutated), in_step, frozen)
+
+
+def _refuse_overlapping_writes(record: Trace) -> None:
+    """Arrays from outside that share memory are inputs of their own: none sees what is written to another."""
+    arrays = [(i, array) for i, array in enumerate(record.captured) if is_numpy_array(array)]
+    for index, array in arrays:
+        is_written = record.storage_behind(index).version > 0
+        if is_written and any(
+            other is not array
+            and other.base is not array  # it was read before, and is a view of this one from then on
+            and np.may_share_memory(array, other)
+            for _, other in arrays
+        ):
+            raise ArgumentValueError(
+                f"the function writes to {array_type(array)}, an array from outside that shares memory with another "
+                "one that it uses: use one of them, and index it inside the function (np.asarray(w)[1:] = …)"
+            )
+
+
+def with_plain_keys(tree: Any) -> Any:
+    """Containers with numbers in the place of sizes that are keys of dicts, as the user has put them there."""
+    if type(tree) in (dict, OrderedDict):
+        return type(tree)((_plain(key), with_plain_keys(item)) for key, item in tree.items())
+    if type(tree) in (tuple, list):
+        return type(tree)(map(with_plain_keys, tree))
+    return tree
+
+
+def _plain(key: Any) -> Any:
+    return operator.index(key) if isinstance(key, SymbolicSize) else key
+
+
+# ---- leaves and paths --------------------------------------------------------------------------------
+
+NAMESPACE = "tracemill"
+
+
+def flatten_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any], is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[Any], Any]:
+    """The leaves and the tree of a call's arguments; `is_leaf` says what is not taken apart."""
+    try:
+        call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
+        leaves, tree = optree.tree_flatten(call, is_leaf=is_leaf, namespace=NAMESPACE)
+    except RecursionError:
+        refuse_deep(named(args, kwargs))
+        raise
+    return list(map(as_seen_inside, leaves)), tree
+
+
+def argument_names(tree: Any) -> list[str]:
+    """How the leaves of a call's arguments are reached: ``args[0]['w']``, ``kwargs['scale']``."""
+    return [name.replace("[0]", "args", 1) if name.startswith("[0]") else name.replace("[1]", "kwargs", 1)
+            for name in path_names(tree, "")]  # fmt: skip
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def users_name(function: Callable[..., Any], name: str) -> str:
+    """An argument's name by the function's own parameters: ``args[0]['w']`` is ``weights['w']``.
+
+    >>> users_name(lambda weights, x: x, "args[0]['w']"), users_name(np.sin, "kwargs['where']")
+    ("weights['w']", 'where')
+    """
+    if keyword := re.match(r"kwargs\['(\w+)'\]", name):
+        return keyword[1] + name[keyword.end() :]
+    if position := re.match(r"args\[(\d+)\]", name):
+        try:
+            parameters = list(inspect.signature(function).parameters.values())[: int(position[1]) + 1]
+        except (TypeError, ValueError):  # written in C, without a signature
+            return name
+        if len(parameters) > int(position[1]) and all(p.kind in _POSITIONAL for p in parameters):
+            return parameters[-1].name + name[position.end() :]
+    return name
+
+
+def path_names(tree: Any, root: str) -> list[str]:
+    """How each leaf of a tree is reached from `root`, in Python's words."""
+    return [accessor.codify(root) for accessor in optree.treespec_accessors(tree)]
+
+
+def leaf_type(leaf: Any, path: str) -> ArrayType:
+    """The type of an array or number; `ArgumentTypeError` naming the path for anything else."""
+    if isinstance(leaf, TracedArray):
+        return leaf.type
+    if isinstance(leaf, np.ndarray):
+        if type(leaf) not in (np.ndarray, np.memmap):
+            raise ArgumentTypeError(
+                f"{path} is a {type(leaf).__name__}, whose rules differ from a plain array's: pass np.asarray of it"
+            )
+        try:
+            return array_type(leaf)
+        except DTypeError as error:
+            raise DTypeError(f"{path}: {error.message}") from None
+    if isinstance(leaf, (np.generic, *PYTHON_NUMBERS)):
+        number = np.asarray(leaf)
+        if not is_supported(number.dtype):
+            raise DTypeError(
+                f"{path}: the {type(leaf).__name__} {leaf!r:.60} fits no dtype that can be traced: pass a float"
+            )
+        return ArrayType(number.dtype, ())
+    raise ArgumentTypeError(f"{path} is {type(leaf).__name__}, not an array or a number{remedy_for(leaf)}")
+
+
+def remedy_for(leaf: Any) -> str:
+    """The end of a message that a leaf is of no use here: what to do about arrays from outside and users' classes."""
+    if isinstance(leaf, OutsideArray):
+        return f": {COMPILE_OR_COPY}"
+    name = type(leaf).__name__
+    if is_dataclass(leaf):
+        return f". Register the class once, tm.register_dataclass({name}), or use a dict"
+    if hasattr(leaf, "__dict__") and not callable(leaf):
+        return (
+            f". Say once which arrays it holds, tm.register_pytree({name}, flatten, unflatten), or use a dict"
+        )
+    return ""
+
+
+def is_array_like(leaf: Any) -> bool:
+    """Arrays and numbers: what can be traced."""
+    return isinstance(leaf, (TracedArray, np.ndarray, np.generic, *PYTHON_NUMBERS))
+
+
+def weak_type(leaf: Any) -> "type[Any] | None":
+    """The Python type of a number that takes the dtype of the array it meets."""
+    if is_traced(leaf):
+        weak: type[Any] | None = leaf.weak
+        return weak
+    is_number = isinstance(leaf, PYTHON_NUMBERS) and not isinstance(leaf, (bool, np.generic))
+    return next(t for t in (int, float, complex) if isinstance(leaf, t)) if is_number else None
+
+
+def function_name(function: Any) -> str:
+    """The name of a function for graphs; a `functools.partial` is named after what it wraps."""
+    name = _plain_name(function)
+    return name if name.isidentifier() else "function"
+
+
+def describe(function: Any) -> str:
+    """A function's name in messages; a `functools.partial` is shown as such."""
+    name = _plain_name(function)
+    return f"partial({name})" if isinstance(function, partial) else name
+
+
+def _plain_name(function: Any) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))

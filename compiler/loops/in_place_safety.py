@@ -1,0 +1,140 @@
+"""`overwritable`: which inputs of a loop nest an output may be written over while they are read.
+
+An element must not be overwritten before it has been read for the last time. Turns of a loop may run in any order, on
+threads and on vectors: what one of them writes, no other may read. Within a turn the order of statements counts.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from math import gcd, inf
+from typing import Final
+
+from ..symbolic_size import SymbolicSize, is_known, maximum, minimum, remainder, typical
+from .affine import Affine, Variable, same
+from .nest import Accumulate, Block, Buffer, Choose, Load, Loop, Nest, Store
+from .walk import expressions
+
+_SEARCHES: Final = frozenset({"argmax", "argmin"})
+"""Reductions that may read a number again, behind the loop, to find its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """An element that is read or written, in the turns of the loops around it."""
+
+    buffer: Buffer
+    place: Affine
+    loops: tuple[tuple[int, Variable], ...]
+    """The loops around it from the outside in, each with the number of its statement."""
+    time: float
+    """The number of its statement: later ones run later in the same turn. What a statement reads, it reads first."""
+
+
+def overwritable(nest: Nest) -> Mapping[int, Sequence[int]]:
+    """For outputs by number, the inputs of their dtype and size that may lie in the same memory, if there are some."""
+    loads, stores = _accesses(nest.body)
+    found: dict[int, Sequence[int]] = {}
+    for number, output in enumerate(nest.outputs):
+        written = [store for store in stores if store.buffer is output]
+        if not written or not all(map(_never_repeats, written)):
+            continue
+        places = [
+            place
+            for place, x in enumerate(nest.inputs)
+            if x.dtype == output.dtype
+            and same(x.size, output.size)
+            and all(_is_safe(load, store) for load in loads if load.buffer is x for store in written)
+        ]
+        if places:
+            found[number] = places
+    return found
+
+
+def _accesses(body: Block) -> tuple[Sequence[_Access], Sequence[_Access]]:
+    """What is read, and what is written."""
+    loads: list[_Access] = []
+    stores: list[_Access] = []
+    numbers = count()
+
+    def walk(body: Block, loops: tuple[tuple[int, Variable], ...]) -> None:
+        for statement in body:
+            number = next(numbers)
+            if isinstance(statement, Loop):
+                walk(statement.body, (*loops, (number, statement.variable)))
+            elif isinstance(statement, Choose):
+                walk(statement.then_body, loops)
+                walk(statement.else_body, loops)
+                number = next(numbers)
+            searches = isinstance(statement, Accumulate) and statement.accumulator.op in _SEARCHES
+            around, time = ((), inf) if searches else (loops, number)
+            found = (x for x in expressions(statement) if isinstance(x, Load))
+            loads.extend(_Access(x.buffer, x.place, around, time) for x in found)
+            if isinstance(statement, Store):
+                stores.append(_Access(statement.buffer, statement.place, loops, number))
+
+    walk(body, ())
+    return loads, stores
+
+
+def _never_repeats(store: _Access) -> bool:
+    """Whether every turn of the loops around a store writes elsewhere."""
+    factors = [
+        (_distance(store.place.factor(v)), v.extent) for _, v in store.loops if not is_known(v.extent <= 1)
+    ]
+    reach = 0
+    for factor, extent in sorted(factors, key=lambda one: tuple(map(typical, one))):
+        if not is_known(factor > reach):
+            return False
+        reach += factor * (extent - 1)
+    return store.place.is_linear
+
+
+def _is_safe(load: _Access, store: _Access) -> bool:
+    """Whether no element is read after it has been written.
+
+    In other turns of the loops around both, other elements are read than are written here: both places are the same
+    sum, which differs from turn to turn by at least its `step`, and a rest in a window that is no longer than that.
+    """
+    both = list(_shared(load, store))
+    is_earlier = load.time <= store.time
+    if not both and is_earlier:
+        return True
+    (terms, rest), (others, other) = _split(load.place, both), _split(store.place, both)
+    if terms != others:
+        return False
+    step = _common([factor for _, factor in terms.terms])
+    window = maximum(rest.high, other.high) - minimum(rest.low, other.low)
+    if not same(step, 0) and not is_known(window < step):
+        return False
+    return is_earlier or is_known(rest.high < other.low) or is_known(other.high < rest.low)
+
+
+def _distance(factor: int | None) -> int:
+    """How far a factor moves; 0 if nobody knows which way."""
+    if factor is None:
+        return 0
+    return factor if is_known(factor >= 0) else -factor if is_known(factor <= 0) else 0
+
+
+def _common(factors: Sequence[int]) -> int:
+    """A number that divides all factors: the greatest, or of sizes one of them, or 1."""
+    if not any(isinstance(factor, SymbolicSize) for factor in factors):
+        return gcd(*factors)
+    steps = sorted(map(_distance, factors), key=typical)
+    return next((s for s in steps if not same(s, 0) and all(same(remainder(f, s), 0) for f in factors)), 1)
+
+
+def _shared(load: _Access, store: _Access) -> Iterator[Variable]:
+    """The variables of the loops around both."""
+    for (number, variable), (other, _) in zip(load.loops, store.loops, strict=False):
+        if number != other:
+            return
+        yield variable
+
+
+def _split(place: Affine, variables: Sequence[Variable]) -> tuple[Affine, Affine]:
+    """The terms of these variables, and the rest."""
+    own = tuple(term for term in place.terms if term[0] in variables)
+    rest = tuple(term for term in place.terms if term[0] not in variables)
+    return Affine(0, own), Affine(place.constant, rest)

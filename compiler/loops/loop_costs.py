@@ -1,0 +1,141 @@
+"""How long loops take, roughly, and how they are cut into chunks that threads can share.
+
+Chunks depend on the work alone, never on the number of threads, so that results do not either. Where sizes have names,
+so has the work: the program computes it, and the chunks, when it runs.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from ..analysis.op_costs import OPERATION, additions
+from ..ir import Call
+from ..symbolic_size import SymbolicSize, highest, lowest, maximum, quotient
+from .nest import Apply, Block, Buffer, Choose, Clamped, Load, Loop, Nest, Statement, Store
+from .walk import accumulated, expressions, statements
+
+BYTE: Final = 0.01
+"""Nanoseconds of a byte that is read or written, in the caches: what lies beyond them is worth sharing anyway."""
+
+ARITHMETIC: Final = 0.02
+"""Nanoseconds of an addition of two numbers, if nothing else keeps a loop on vectors waiting."""
+
+FUNCTION: Final = 8.0
+"""More additions than these take as long as a function."""
+
+ANYWHERE: Final = 1.0
+"""Nanoseconds of an element that lies where another one says."""
+
+SHARED: Final = 50_000
+"""Nanoseconds of work from which on a loop is shared between threads."""
+
+BESIDE_PRODUCTS: Final = 500_000
+"""The same in programs whose matrix products NumPy computes: the threads of its BLAS still wait on the cores then."""
+
+CHUNK: Final = 25_000
+"""Nanoseconds of work that are worth handing to a thread."""
+
+MOST_CHUNKS: Final = 64
+
+ROWS: Final = 256
+"""Rows that are added up side by side in their own precision, which is a chunk then."""
+
+
+PICOSECONDS: Final = 1000
+"""Of a nanosecond: sizes are multiplied with whole numbers."""
+
+
+def nanoseconds(body: Block) -> int:
+    """What statements take on one thread, as an expression of the sizes of their loops."""
+    if not _has_sizes(body):
+        return round(work(body))
+    total: int = quotient(_picoseconds(body), PICOSECONDS)
+    return total
+
+
+def _picoseconds(body: Block) -> int:
+    if not _has_sizes(body):
+        return max(round(PICOSECONDS * work(body)), 1)
+    total = 0
+    for statement in body:
+        match statement:
+            case Loop():
+                total += statement.variable.extent * _picoseconds(statement.body)
+            case Choose():
+                total += _picoseconds(statement.then_body) + _picoseconds(statement.else_body)
+            case _:
+                total += round(PICOSECONDS * work((statement,)))
+    return total
+
+
+def _has_sizes(body: Block) -> bool:
+    return any(isinstance(s, Loop) and isinstance(s.variable.extent, SymbolicSize) for s in statements(body))
+
+
+def work(body: Iterable[Statement]) -> float:
+    """Nanoseconds that statements take on one thread."""
+    total = 0.0
+    read: dict[Buffer, None] = {}
+    for statement in body:
+        match statement:
+            case Loop():
+                total += statement.variable.extent * work(statement.body)
+            case Choose():
+                total += work(statement.then_body) + work(statement.else_body)
+            case Store():
+                total += BYTE * statement.buffer.dtype.itemsize
+            case _:
+                total += ARITHMETIC
+        for expression in expressions(statement):
+            match expression:
+                case Apply():
+                    total += _nanoseconds(expression.call)
+                case Load():
+                    read[expression.buffer] = None
+                case Clamped():
+                    total += ANYWHERE
+                case _:
+                    pass
+    return total + sum(BYTE * buffer.dtype.itemsize for buffer in read)  # its neighbours are near already
+
+
+def _nanoseconds(call: Call) -> float:
+    """Of one element. Functions take longer than their additions where the C library has no vectors for them."""
+    count = additions(call)
+    return count * (OPERATION if count > FUNCTION else ARITHMETIC)
+
+
+def chunked(nest: Nest) -> Nest:
+    """The same nest, its outermost long loops cut into chunks."""
+    body: Block = tuple(
+        replace(item, chunk=_chunk(item)) if isinstance(item, Loop) else item for item in nest.body
+    )
+    return replace(nest, body=body)
+
+
+def _chunk(loop: Loop) -> int | None:
+    if _has_sizes((loop,)):
+        return _symbolic_chunk(loop)
+    total, extent = work((loop,)), loop.variable.extent
+    if total < SHARED or extent < 2:
+        return None
+    if any(accumulator.size is not None for accumulator in accumulated(loop.body)):
+        return ROWS if extent > ROWS else None
+    chunk = max(-(-extent // MOST_CHUNKS), round(CHUNK * extent / total), 1)
+    if chunk > 512:
+        chunk = -(-chunk // 512) * 512
+    return chunk if chunk < extent else None
+
+
+def _symbolic_chunk(loop: Loop) -> int | None:
+    """The same as an expression of sizes. A loop that turns out short is one chunk."""
+    extent, turn = loop.variable.extent, _picoseconds(loop.body)
+    if highest(extent) < 2 or highest(extent * turn) < PICOSECONDS * SHARED:
+        return None
+    if any(accumulator.size is not None for accumulator in accumulated(loop.body)):
+        return None if highest(extent) <= ROWS else ROWS
+    if lowest(turn) < 1:
+        turn = maximum(turn, 1)  # of a loop without turns inside
+    least = quotient(PICOSECONDS * CHUNK - 1, turn) + 1
+    chunk = maximum(quotient(extent + (MOST_CHUNKS - 1), MOST_CHUNKS), least)
+    return None if highest(extent) <= lowest(chunk) else chunk

@@ -1,0 +1,1 @@
+"""Differences, interpolation, convolution, polynomials, and functions that call functions."""

@@ -1,0 +1,329 @@
+"""Array creation: constructors in a traced function, with or without traced arguments."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...builder import bind
+from ...dtypes import FLOAT64, INT64, DType
+from ...errors import ArgumentTypeError, ArgumentValueError, DataDependentShapeError
+from ...interception.constructors import intercepts, place_in_numpy
+from ...ir import Shape, Value
+from ...nesting import shown
+from ...symbolic_size import SymbolicSize, is_symbolic_shape, maximum
+from ...tracing.memory_layout import NOTHING_ASKED, Layout, copied_order, dense, layout_of, order_of
+from ...tracing.registry import FUNCTIONS, implements, method
+from ...tracing.trace import array_type, require_trace
+from ...tracing.traced_array import (
+    TracedArray,
+    array_on,
+    as_size,
+    as_value,
+    check_fits,
+    contains_size,
+    contains_traced,
+    is_numpy_array,
+    is_traced,
+    wrap,
+)
+from ...tracing.views import Reshape
+from ...value_ops import add, broadcast_to, constant, convert, full, multiply
+
+
+def new_array(value: Value, order: Sequence[int] | None = None, like: Layout | None = None) -> TracedArray:
+    """A fresh array; unlike a result of arithmetic it can be written to even if it is 0-d.
+
+    It is row-major, or has its axes in another `order` in memory, which follows from the layout that it is `like`.
+    """
+    if order is None or value.ndim < 2:
+        return wrap(value, is_scalar=False)
+    questions = NOTHING_ASKED if like is None else like.questions
+    return wrap(value, is_scalar=False, layout=dense(value.shape, tuple(order), questions))
+
+
+def check_order(order: Any, allowed: str = "CFAK") -> str:
+    """``order=`` as a letter; `ArgumentValueError` if it is none of NumPy's."""
+    if order is None:
+        return allowed[-1]
+    letter = order.upper() if isinstance(order, str) else order
+    if not isinstance(letter, str) or len(letter) != 1 or letter not in allowed:
+        raise ArgumentValueError(f"order must be one of {', '.join(map(repr, allowed))}, not {order!r:.60}")
+    return letter
+
+
+def copied(value: Value, array: Any, order: Any) -> TracedArray:
+    """A new array that holds `value`, in the memory order that ``np.array(array, order=order)`` has."""
+    layout = _layout_in_memory(array)
+    if layout is None or len(layout.shape) != value.ndim:
+        return new_array(value, range(value.ndim)[::-1] if order == "F" else None)
+    if layout.is_row_major and not layout.questions and order != "F":
+        return new_array(value)
+    return new_array(value, copied_order(layout, order), layout)
+
+
+def as_shape(shape: Any) -> Shape:
+    """A shape from an int or a sequence of ints."""
+    return tuple(map(as_size, shape)) if np.iterable(shape) else (as_size(shape),)
+
+
+def as_dtype(dtype: Any, default: DType = FLOAT64) -> DType:
+    """The dtype that a constructor was asked for; `DTypeError` if it cannot be traced."""
+    chosen = default if dtype is None else np.dtype(dtype)
+    array_type(np.empty((), chosen))
+    return chosen
+
+
+def _filled(name: str, fill: int) -> None:
+    def constructor(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
+        return copied(full(as_shape(shape), fill, as_dtype(dtype)), None, check_order(order, "CF"))
+
+    def like(
+        a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **options: Any
+    ) -> Any:
+        type = as_value(a).type
+        filled = full(type.shape if shape is None else as_shape(shape), fill, as_dtype(dtype, type.dtype))
+        return copied(filled, a, _order_like(a, check_order(order), shape))
+
+    intercepts(name)(constructor)
+    implements(getattr(np, name))(constructor)
+    implements(getattr(np, f"{name}_like"))(like)
+    intercepts(f"{name}_like")(like)
+
+
+_filled("zeros", 0)
+_filled("ones", 1)
+_filled("empty", 0)
+
+
+@intercepts("full")
+@implements(np.full)
+def full_(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
+    wanted = None if dtype is None else as_dtype(dtype)
+    return copied(broadcast_to(_fill(fill_value, wanted), as_shape(shape)), None, check_order(order, "CF"))
+
+
+@intercepts("full_like")
+@implements(np.full_like)
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
+              **options: Any) -> TracedArray:  # fmt: skip
+    type = as_value(a).type
+    chosen = type.shape if shape is None else as_shape(shape)
+    filled = broadcast_to(_fill(fill_value, as_dtype(dtype, type.dtype)), chosen)
+    return copied(filled, a, _order_like(a, check_order(order), shape))
+
+
+def _order_like(a: Any, order: str, shape: Any) -> str:
+    """The order of an array like `a`. In another shape, axes of length 1 in `a` count, too, if it is contiguous."""
+    if shape is None or order != "K":
+        return order
+    layout = _layout_in_memory(a)
+    if layout is None:
+        return order
+    return next((letter for letter in "CF" if layout.is_contiguous(letter)), order)
+
+
+def _layout_in_memory(a: Any) -> Layout | None:
+    """The layout of an array; None of what only becomes one."""
+    return a.layout if is_traced(a) else layout_of(a) if is_numpy_array(a) else None
+
+
+def _fill(fill: Any, dtype: DType | None) -> Value:
+    """What arrays are filled with. As in NumPy, a Python int that the dtype does not hold is an error."""
+    if dtype is None:
+        return as_value(fill)
+    is_weak = isinstance(fill, (int, SymbolicSize)) and dtype.kind != "b"
+    return convert(as_value(fill, dtype if is_weak else None), dtype)
+
+
+_NO_COPY_NEEDED = (None, False, np._CopyMode.NEVER, np._CopyMode.IF_NEEDED)
+
+
+@intercepts("array")
+@implements(np.array)
+def array(object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0,
+          **options: Any) -> TracedArray:  # fmt: skip
+    """A copy of anything array-like, nested sequences of traced arrays included; as it is where no copy is needed."""
+    letter = check_order(order)
+    if isinstance(object, TracedArray) and copy in _NO_COPY_NEEDED and _fits(object, dtype, letter):
+        missing = ndmin - object.ndim
+        return object if missing <= 0 else object.through(Reshape((*(1,) * missing, *object.shape)))
+    if copy is False or copy is np._CopyMode.NEVER:
+        raise ArgumentValueError(
+            "Unable to avoid copy while creating an array as requested: leave out copy=False"
+        )
+    value = as_value(object)
+    chosen = as_dtype(dtype, value.dtype)
+    check_fits(object, chosen)
+    result = copied(convert(value, chosen), object, letter)
+    missing = ndmin - result.ndim
+    return result if missing <= 0 else result.through(Reshape((*(1,) * missing, *result.shape)))
+
+
+def _fits(array: TracedArray, dtype: Any, order: str) -> bool:
+    """Whether it has this dtype and memory order, so that no copy is needed. A NumPy scalar becomes an array."""
+    if array.is_scalar or (dtype is not None and np.dtype(dtype) != array.dtype):
+        return False
+    return order in "KA" or array.layout.is_contiguous(order)
+
+
+def _as_array(name: str, forced: str | None = None) -> None:
+    @intercepts(name)
+    @implements(getattr(np, name))
+    def asarray(
+        a: Any, dtype: Any = None, order: Any = None, *, copy: bool | None = None, **options: Any
+    ) -> Any:
+        """The array itself where it is one of that dtype and memory order, else a copy."""
+        if is_numpy_array(a):
+            a = array_on(require_trace().storage_of_array(a), array_type(a))
+        result = array(a, dtype, copy=copy, order=forced or order)
+        return np.atleast_1d(result) if forced else result
+
+
+_as_array("asarray")
+_as_array("asanyarray")
+_as_array("ascontiguousarray", "C")
+_as_array("asfortranarray", "F")
+_asarray = FUNCTIONS[np.asarray]  # kept, because `np.asarray` is intercepted during a trace
+
+_REQUIREMENTS = {
+    "C": "C", "C_CONTIGUOUS": "C", "CONTIGUOUS": "C",
+    "F": "F", "F_CONTIGUOUS": "F", "FORTRAN": "F",
+    "A": "A", "ALIGNED": "A", "W": "W", "WRITEABLE": "W", "O": "O", "OWNDATA": "O", "E": "E", "ENSUREARRAY": "E",
+}  # fmt: skip
+
+
+@intercepts("require")
+@implements(np.require)
+def require(a: Any, dtype: Any = None, requirements: Any = None, **options: Any) -> Any:
+    """As `numpy.asarray`. A copy is made for another memory order, of a read-only array, and of a view."""
+    wanted = {_REQUIREMENTS[str(one).upper()] for one in requirements or ()}
+    if {"C", "F"} <= wanted:
+        raise ArgumentValueError("Cannot specify both 'C' and 'F' order")
+    result = _asarray(a, dtype, order="C" if "C" in wanted else "F" if "F" in wanted else "A")
+    flags = result.flags
+    if ("W" in wanted and not flags.writeable) or ("O" in wanted and not flags.owndata):
+        return array(result, order="C" if "C" in wanted else "F" if "F" in wanted else "A")
+    return result
+
+
+def constants_of(result: Any) -> Any:
+    """Arrays, alone or in a tuple or list, as traced constants in the same memory order."""
+    if isinstance(result, (tuple, list)):
+        return type(result)(map(constants_of, result))
+    return new_array(constant(result), order_of(result)) if is_numpy_array(result) else result
+
+
+def intercepts_constants(*names: str) -> None:
+    """Constructors whose arguments are usually known: NumPy's own result, as constants.
+
+    With traced arguments the function that is registered for the protocol runs instead, if there is one.
+    """
+    for name in names:
+        module, short = place_in_numpy(name)
+        intercepts(name)(_constant_or_traced(getattr(module, short)))
+
+
+def _constant_or_traced(original: Any) -> Callable[..., Any]:
+    def constructor(*args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        if any(map(contains_traced, given)) or any(map(contains_size, given)):
+            if original in FUNCTIONS:
+                return FUNCTIONS[original](*args, **kwargs)
+            args, kwargs = tuple(map(known_number, args)), {k: known_number(v) for k, v in kwargs.items()}
+        return constants_of(original(*args, **kwargs))
+
+    return constructor
+
+
+def known_number(x: Any) -> Any:
+    """A size that is traced but known, or symbolic, as an int for the call at hand; an error if it is not known."""
+    is_size = isinstance(x, SymbolicSize) or (is_traced(x) and x.dtype.kind in "iu")
+    return operator.index(x) if is_size else x
+
+
+def _known_size(x: Any) -> Any:
+    """A size that is traced but known, as a number; an error if it is not known."""
+    return as_size(x) if is_traced(x) and x.dtype.kind in "iu" else x
+
+
+@intercepts("arange")
+@implements(np.arange)
+def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
+    """Evenly spaced numbers; an op of its own where it counts from 0."""
+    args = tuple(map(_known_size, args))
+    kwargs = {name: _known_size(x) for name, x in kwargs.items() if name not in ("device", "like")}
+    if len(args) == 1 and not kwargs and isinstance(args[0], int):
+        return new_array(bind("iota", length=max(args[0], 0), dtype=as_dtype(dtype, np.dtype(np.intp))))
+    if contains_traced([*args, *kwargs.values()]):
+        raise DataDependentShapeError(
+            "np.arange gives an array whose length depends on values: np.arange(n) * step + start has n of them"
+        )
+    if is_symbolic_shape((*args, *kwargs.values())):
+        return _symbolic_range(*args, dtype=dtype, **kwargs)
+    return new_array(constant(np.arange(*args, dtype=dtype, **kwargs)))
+
+
+def _symbolic_range(start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None) -> TracedArray:
+    """``arange`` where an end is a symbolic size; beside floats it is what it is for the call at hand."""
+    if stop is None:
+        start, stop = 0, start
+    given = (start, stop, step)
+    if not all(isinstance(x, (int, np.integer, SymbolicSize)) for x in given):
+        return _symbolic_range_of_floats(given, dtype)
+    ahead, stride = (stop - start, step) if step > 0 else (start - stop, -step)
+    length = (ahead + stride - 1) // stride if ahead >= 0 else 0
+    positions = bind("iota", length=length, dtype=INT64)
+    if type(step) is not int or step != 1:
+        positions = multiply(positions, step)
+    if type(start) is not int or start != 0:
+        positions = add(positions, start)
+    default = np.result_type(0, *[x for x in given if isinstance(x, np.integer)])
+    chosen = as_dtype(dtype, default)
+    # NumPy makes the others of the first two, and lets them wrap.
+    for count, entry in enumerate((start, start + step)):
+        if isinstance(entry, SymbolicSize) and chosen.kind in "iu" and chosen != INT64 and length > count:
+            check_fits(entry, chosen)
+    return new_array(convert(positions, chosen))
+
+
+def _symbolic_range_of_floats(given: tuple[Any, Any, Any], dtype: Any) -> TracedArray:
+    """As `_symbolic_range`. What is no multiple of 1/256 is rounded, so only this call tells how many there are."""
+    parts = [x * 256 for x in given]
+    are_exact = all(
+        isinstance(x, SymbolicSize | int) or (isinstance(x, float) and x.is_integer()) for x in parts
+    )
+    if not are_exact or as_dtype(dtype) != FLOAT64:
+        known = [operator.index(x) if isinstance(x, SymbolicSize) else x for x in given]
+        return new_array(constant(np.arange(*known, dtype=dtype)))
+    ends: Any = [x if isinstance(x, SymbolicSize) else int(x) for x in parts]
+    first, last, stride = ends
+    positions: Any = _symbolic_range(0, maximum(-((first - last) // stride), 0))
+    return new_array(convert((positions * given[2] + given[0]).value, FLOAT64))
+
+
+@implements(np.copy)
+def copy(a: Any, order: Any = "K", subok: bool = False) -> TracedArray:
+    return copied(as_value(a), a, check_order(order))
+
+
+@method("copy")
+def copy_method(a: TracedArray, order: Any = "C") -> TracedArray:
+    """``x.copy()``, which is row-major by default, unlike ``np.copy(x)``."""
+    return copied(a.value, a, check_order(order))
+
+
+@method("astype")
+@implements(np.astype)
+def astype(x: TracedArray, dtype: Any, order: Any = "K", casting: str = "unsafe", subok: bool = True,
+           copy: bool = True, **options: Any) -> TracedArray:  # fmt: skip
+    if not isinstance(x, TracedArray):
+        raise ArgumentTypeError(f"astype: x must be an array, not {type(x).__name__}: {shown(x)}")
+    chosen, letter = as_dtype(dtype), check_order(order)
+    is_in_order = letter != "A" or x.layout.is_contiguous("C") or x.layout.is_contiguous("F")
+    if not copy and _fits(x, chosen, letter) and is_in_order:
+        return x
+    if x.is_scalar:
+        return x if not copy and chosen == x.dtype else wrap(convert(x.value, chosen))
+    return copied(convert(x.value, chosen), x, letter)

@@ -1,0 +1,230 @@
+"""Adding, removing and replacing elements: insert, delete, resize, trim_zeros, copyto."""
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import INT64, Array
+from ...errors import DataDependentShapeError, DTypeError, OutOfBoundsError, ShapeError
+from ...ir import Value
+from ...symbolic_size import SymbolicSize, is_known, is_symbolic_shape
+from ...tracing.axes import axes_or_all, normalize_axis
+from ...tracing.registry import implements
+from ...tracing.trace import require_trace
+from ...tracing.traced_array import TracedArray, as_value, contains_traced, weak_or_dtype, written_value
+from ...value_ops import (
+    broadcast_to,
+    concatenate,
+    convert,
+    elementwise,
+    full,
+    gather,
+    iota,
+    moveaxis,
+    slice_axis,
+    where,
+)
+from ...value_ops import reshape as reshape_value
+from ..ufuncs.ufunc_calls import as_array, target_of
+from .constructors import as_shape, new_array
+from .known_positions import take_known
+from .reshaping import broadcast_shape, ravel
+
+_MOST_PLACES = 16
+
+
+def known_places(obj: Any, function: str) -> Any:
+    """The places that `insert` or `delete` was asked for, as NumPy takes them; an error if they are not known."""
+    if not contains_traced(obj):
+        return obj
+    known = require_trace().concrete(as_value(obj))
+    if known is None:
+        raise DataDependentShapeError(
+            f"np.{function} needs places that are known while tracing: np.where(keep, x, fill) keeps the shape"
+        )
+    return known if known.ndim else known.item()
+
+
+def _flat_or_axis(arr: Any, axis: int | None) -> tuple[TracedArray, int]:
+    """The array and the axis to edit; without an axis the flattened array."""
+    array = as_array(arr)
+    if axis is None:
+        return (array if array.ndim == 1 else ravel(array)), 0
+    return array, normalize_axis(axis, array.ndim)
+
+
+def _edited(function: Any, length: int, obj: Any, *fill: Any) -> Array:
+    """What NumPy's `function` makes of the positions 0 … length − 1."""
+    try:
+        edited: Array = function(np.arange(length), obj, *fill)
+    except IndexError as error:
+        raise OutOfBoundsError(str(error)) from None
+    except ValueError as error:
+        raise ShapeError(str(error)) from None
+    return edited
+
+
+@implements(np.delete)
+def delete(arr: Any, obj: Any, axis: int | None = None) -> TracedArray:
+    array, place = _flat_or_axis(arr, axis)
+    length, at = array.shape[place], known_places(obj, "delete")
+    if is_symbolic_shape((length, at)) and isinstance(at, int | SymbolicSize):
+        start = _place(at, length - 1, length)
+        return _joined_around(array.value, place, start, start + 1)
+    gone = _few_places(at) if is_symbolic_shape((length,)) else None
+    if gone and not (isinstance(at, slice) and max(gone) >= length):
+        return _without(array.value, place, sorted({_place(one, length - 1, length) for one in gone}))
+    kept = _edited(np.delete, operator.index(length), at)
+    return new_array(take_known(array.value, kept, place))
+
+
+@implements(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> TracedArray:
+    array, place = _flat_or_axis(arr, axis)
+    length, at = array.shape[place], known_places(obj, "insert")
+    new = convert(written_value(values, array.dtype), array.dtype)
+    new = reshape_value(new, (*(1,) * (array.ndim - new.ndim), *new.shape))
+    if not isinstance(at, slice) and np.ndim(at) == 0:  # as many entries as `values` has along its first axis
+        new = moveaxis(new, 0, place)
+    if is_symbolic_shape((length, at)) and isinstance(at, int | SymbolicSize):
+        start = _place(at, length, length)
+        return _joined_around(array.value, place, start, start, _spread(new, array, place, new.shape[place]))
+    several = _few_places(at) if is_symbolic_shape((length,)) else None
+    if several and not (isinstance(at, slice) and max(several) >= length):
+        count = new.shape[place] if len(several) == 1 else len(several)
+        return _with(array.value, place, several, length, _spread(new, array, place, count))
+    length = operator.index(length)
+    places = len(_edited(np.insert, length, at, 0)) - length
+    count = new.shape[place] if places == 1 else places
+    both = concatenate([array.value, _spread(new, array, place, count)], place)
+    order = _edited(np.insert, length, at, np.arange(length, length + count))
+    return new_array(take_known(both, order, place))
+
+
+def _spread(new: Value, array: TracedArray, axis: int, count: int) -> Value:
+    """`new`, with `count` entries along an axis and as many as `array` has along the others."""
+    shape = (*array.shape[:axis], count, *array.shape[axis + 1 :])
+    broadcast_shape(new.shape, shape)
+    return broadcast_to(new, shape)
+
+
+def _few_places(at: Any) -> list[int] | None:
+    """Places that are counted from the front, if there are not too many to join what lies between them."""
+    if isinstance(at, slice):
+        ends = (at.start or 0, at.stop, at.step or 1)
+        at = range(*ends) if all(type(end) is int and end >= 0 for end in ends) else None
+    places = np.asarray([] if at is None else at)
+    is_list = places.ndim == 1 and 0 < places.size <= _MOST_PLACES and places.dtype.kind in "iu"
+    return places.tolist() if is_list and (places >= 0).all() else None
+
+
+def _without(value: Value, axis: int, gone: list[int]) -> TracedArray:
+    """What lies between places in order."""
+    starts = [0, *(place + 1 for place in gone)]
+    parts = [
+        slice_axis(value, start, stop, axis)
+        for start, stop in zip(starts, [*gone, value.shape[axis]], strict=True)
+    ]
+    return new_array(concatenate([part for part in parts if not is_known(part.shape[axis] == 0)], axis))
+
+
+def _with(value: Value, axis: int, places: list[int], length: int, new: Value) -> TracedArray:
+    """The entries of `new`, each before a place; all of them where there is only one."""
+    ends = [_place(place, length, length) for place in places]
+    parts, before = list[Value](), 0
+    for number in sorted(range(len(ends)), key=ends.__getitem__):
+        between = new if len(ends) == 1 else slice_axis(new, number, number + 1, axis)
+        parts += [slice_axis(value, before, ends[number], axis), between]
+        before = ends[number]
+    parts.append(slice_axis(value, before, length, axis))
+    return new_array(concatenate([part for part in parts if not is_known(part.shape[axis] == 0)], axis))
+
+
+def _place(at: Any, last: int, length: int) -> Any:
+    """A place counted from the front; `OutOfBoundsError` if it lies behind the last one or before the first."""
+    if not -length <= at <= last:
+        raise OutOfBoundsError(f"index {at} is out of bounds for an axis of length {length}")
+    return at if at >= 0 else at + length
+
+
+def _joined_around(value: Value, axis: int, stop: int, start: int, *between: Value) -> TracedArray:
+    """What lies before `stop`, then what lies between, then what lies from `start` on."""
+    parts = [slice_axis(value, 0, stop, axis), *between, slice_axis(value, start, value.shape[axis], axis)]
+    return new_array(concatenate(parts, axis))
+
+
+@implements(np.resize)
+def resize(a: Any, new_shape: Any) -> TracedArray:
+    """The elements in another shape, repeated as often as it takes."""
+    shape = as_shape(new_shape)
+    if min(shape, default=0) < 0:
+        raise ShapeError("all lengths of new_shape must be 0 or more")
+    return new_array(recycled(as_value(a), shape))
+
+
+def recycled(value: Value, shape: tuple[int, ...]) -> Value:
+    """``np.resize(value, shape)``; zeros if `value` is empty."""
+    size = math.prod(shape)
+    if is_symbolic_shape((size, value.type.size)):
+        return _recycled_over(value, shape, size)
+    flat = reshape_value(value, (value.type.size,))
+    if not value.type.size:
+        return full(shape, 0, value.dtype)
+    rows = -(-size // value.type.size)
+    tiled = reshape_value(broadcast_to(flat, (rows, value.type.size)), (rows * value.type.size,))
+    return reshape_value(take_known(tiled, np.arange(size), 0), shape)
+
+
+def _recycled_over(value: Value, shape: tuple[int, ...], size: int) -> Value:
+    """As `recycled`, of symbolic sizes."""
+    count = value.type.size
+    if is_known(count == 1):
+        return broadcast_to(reshape_value(value, ()), shape)
+    flat = reshape_value(value, (count,))
+    if not is_known(count == size):
+        flat = gather(flat, [elementwise("remainder", iota(size, INT64), count)], (0,))
+    return reshape_value(flat, shape)
+
+
+@implements(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> TracedArray:
+    """Without leading and trailing zeros; the elements must be known while tracing."""
+    array = as_array(filt)
+    known = array.concrete()
+    if known is None:
+        raise DataDependentShapeError(
+            "np.trim_zeros gives an array whose shape depends on values: keep the zeros, or trim outside of the trace"
+        )
+    found = np.argwhere(known)
+    index = [slice(None)] * array.ndim
+    for i in axes_or_all(axis, array.ndim):
+        low, high = (found[:, i].min(), found[:, i].max() + 1) if len(found) else (0, 0)
+        index[i] = slice(
+            int(low) if "f" in trim.lower() else None,
+            int(high) if "b" in trim.lower() or not len(found) else None,
+        )
+    return array[tuple(index)]  # type: ignore[no-any-return]
+
+
+@implements(np.copyto)
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """``dst[...] = src``, perhaps only where a mask holds."""
+    target = target_of(dst)
+    given = weak_or_dtype(src, as_value(src))
+    if isinstance(given, (np.dtype, np.generic)):
+        fits = np.can_cast(np.result_type(given), target.dtype, casting)  # type: ignore[arg-type]
+    else:
+        fits = casting == "unsafe" or np.result_type(given, target.dtype) == target.dtype
+    if not fits:
+        raise DTypeError(
+            f"cannot cast {np.result_type(given)} to {target.dtype} with casting rule {casting!r}"
+        )
+    new = as_value(src, target.dtype)
+    target[...] = new if where is True else _chosen(as_value(where), new, target)
+
+
+def _chosen(mask: Value, new: Value, target: TracedArray) -> Value:
+    broadcast_shape(mask.shape, target.shape)
+    return where(mask, broadcast_to(convert(new, target.dtype), target.shape), target.value)

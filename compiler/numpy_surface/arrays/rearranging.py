@@ -1,0 +1,188 @@
+"""Rearranging and repeating elements: flips, rotations, rolls, tiles."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import INT64
+from ...errors import DataDependentShapeError, ShapeError
+from ...ir import Value
+from ...symbolic_size import is_known, is_symbolic_shape, maximum
+from ...tracing.axes import axes_or_all, normalize_axes, normalize_axis
+from ...tracing.registry import implements
+from ...tracing.size_values import size_behind
+from ...tracing.trace import require_trace
+from ...tracing.traced_array import TracedArray, as_size, as_value, is_traced
+from ...tracing.views import Flip, Reshape
+from ...value_ops import (
+    broadcast_to,
+    concatenate,
+    convert,
+    elementwise,
+    gather,
+    iota,
+    moveaxis,
+    slice_axis,
+    subtract,
+)
+from ...value_ops import reshape as reshape_value
+from ..ufuncs.ufunc_calls import as_array
+from .constructors import copied, new_array
+from .known_positions import take_known
+from .reshaping import ravel, reshape, swapaxes, view_of
+
+
+@implements(np.flip)
+def flip(m: Any, axis: Any = None) -> TracedArray:
+    array = as_array(m)
+    return view_of(array, Flip(axes_or_all(axis, array.ndim))) if array.ndim else array[()]
+
+
+@implements(np.flipud)
+def flipud(m: Any) -> TracedArray:
+    return flip(m, 0)
+
+
+@implements(np.fliplr)
+def fliplr(m: Any) -> TracedArray:
+    array = as_array(m)
+    if array.ndim < 2:
+        raise ShapeError("fliplr needs an array of 2 or more dimensions")
+    return flip(array, 1)
+
+
+@implements(np.rot90)
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> TracedArray:
+    """A view rotated by k quarter turns in the plane of two axes, from the first towards the second."""
+    array = as_array(m)
+    first, second = _plane(axes, array.ndim)
+    turns = operator.index(k) % 4
+    if turns == 0:
+        return view_of(array)
+    if turns == 2:
+        return flip(array, (first, second))
+    return flip(swapaxes(array, first, second), first if turns == 1 else second)
+
+
+def _plane(axes: Any, ndim: int) -> tuple[int, int]:
+    chosen = normalize_axes(tuple(axes), ndim, "axes")
+    if len(chosen) != 2:
+        raise ShapeError(f"rot90 needs two axes, not {tuple(axes)}")
+    return chosen[0], chosen[1]
+
+
+@implements(np.roll)
+def roll(a: Any, shift: Any, axis: Any = None) -> TracedArray:
+    """The elements moved on along the axes; those pushed off the end come in at the start."""
+    array = as_array(a)
+    if axis is None:
+        return reshape(roll(ravel(array), shift, 0), array.shape)
+    value = array.value
+    axes = [normalize_axis(one, array.ndim) for one in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    shifts = list(shift) if np.ndim(shift) else [shift]
+    if len({len(axes), len(shifts)} - {1}) > 1:
+        raise ShapeError(f"shift and axis do not broadcast: {len(shifts)} shifts, {len(axes)} axes")
+    if len(shifts) == 1:
+        shifts *= len(axes)
+    elif len(axes) == 1:
+        axes *= len(shifts)
+    for one, along in zip(shifts, axes, strict=True):
+        value = _rolled(value, one, along)
+    return new_array(value)
+
+
+def _rolled(value: Value, shift: Any, axis: int) -> Value:
+    length = value.shape[axis]
+    if is_known(length == 0):
+        return value
+    cut = _cut(shift, length)
+    if cut is None:
+        back = subtract(iota(length, INT64), convert(as_value(shift), INT64))
+        return moveaxis(
+            gather(value, [elementwise("remainder", back, length)], (axis,), unique=True), 0, axis
+        )
+    if is_known(cut == 0):
+        return value
+    return concatenate([slice_axis(value, cut, length, axis), slice_axis(value, 0, cut, axis)], axis)
+
+
+def _cut(given: Any, length: Any) -> Any:
+    """Where the elements begin that come in at the start; None if that is not known while tracing."""
+    shift = _size_given(given)
+    if is_symbolic_shape((shift,)):
+        return next(
+            (cut for cut in (length - shift, -shift) if is_known(cut >= 0) and is_known(cut <= length)), None
+        )
+    known = require_trace().concrete(as_value(shift))
+    if known is None:
+        return None
+    total = int(known.sum())
+    if is_known(-length <= total) and is_known(total <= length):  # then there is no need of a remainder
+        return length - total if total > 0 else -total
+    return -total % maximum(length, 1)
+
+
+def _size_given(x: Any) -> Any:
+    """What is given, as the symbolic size that it is or was computed from."""
+    is_number = is_traced(x) and not x.ndim and x.dtype.kind in "iu" and x.concrete() is None
+    found = size_behind(require_trace(), x.value) if is_number else None
+    return x if found is None else found
+
+
+@implements(np.tile)
+def tile(A: Any, reps: Any) -> TracedArray:
+    array = as_array(A)
+    counts = tuple(map(as_size, reps)) if np.iterable(reps) else (as_size(reps),)
+    ndim = max(array.ndim, len(counts))
+    counts = (*(1,) * (ndim - len(counts)), *counts)
+    shape = (*(1,) * (ndim - array.ndim), *array.shape)
+    if any(count < 0 for count in counts):
+        raise ShapeError(f"tile cannot repeat {counts} times")
+    if all(type(count) is int and count == 1 for count in counts):  # NumPy makes a copy
+        return copied(array.value, array, "K").through(Reshape(shape))
+    apart = tuple(dim for pair in zip((1,) * ndim, shape, strict=True) for dim in pair)
+    repeated = tuple(dim for pair in zip(counts, shape, strict=True) for dim in pair)
+    value = broadcast_to(reshape_value(array.value, apart), repeated)
+    return new_array(reshape_value(value, tuple(n * dim for n, dim in zip(counts, shape, strict=True))))
+
+
+@implements(np.repeat)
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> TracedArray:
+    """Each entry several times; the counts must be known while tracing."""
+    array = as_array(a) if axis is not None else ravel(a)
+    place = normalize_axis(0 if axis is None else axis, array.ndim)
+    count = _size_given(repeats)
+    if is_symbolic_shape((count,)):
+        if count < 0:
+            raise ShapeError(f"repeats must not be negative, but is {count}")
+        return new_array(_repeated(array.value, count, place))
+    counts = require_trace().concrete(as_value(repeats))
+    if counts is None:
+        raise DataDependentShapeError(
+            "np.repeat needs counts that are known while tracing, because the length of its result is their sum: "
+            "np.take(x, indices) with as many indices as the result is long"
+        )
+    length = array.shape[place]
+    if (
+        counts.dtype.kind not in "iub"
+        or counts.ndim > 1
+        or counts.size not in (1, length)
+        or (counts < 0).any()
+    ):
+        raise ShapeError(
+            f"repeats must be one count ≥ 0, or one for each of the {length} entries, not {counts}"
+        )
+    if counts.size == 1:
+        return new_array(_repeated(array.value, int(counts.item()), place))
+    positions = np.repeat(np.arange(operator.index(length)), counts)
+    return new_array(take_known(array.value, positions, place))
+
+
+def _repeated(value: Value, count: int, axis: int) -> Value:
+    """Every entry `count` times."""
+    before, length, after = value.shape[:axis], value.shape[axis], value.shape[axis + 1 :]
+    apart = reshape_value(value, (*before, length, 1, *after))
+    return reshape_value(
+        broadcast_to(apart, (*before, length, count, *after)), (*before, length * count, *after)
+    )

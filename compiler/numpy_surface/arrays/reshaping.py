@@ -1,0 +1,331 @@
+"""Changing shape and the order of axes, with a view wherever NumPy gives one."""
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentValueError, ShapeError, UnsupportedFunctionError
+from ...interception.constructors import intercepts
+from ...ir import Shape
+from ...nesting import shown
+from ...symbolic_size import (
+    broadcasts,
+    is_known,
+    is_symbolic_shape,
+    joint_shape,
+    quotient,
+    remainder,
+    same_shape,
+    suppose,
+)
+from ...tracing.axes import normalize_axes, normalize_axis
+from ...tracing.memory_layout import Strides
+from ...tracing.registry import implements, method
+from ...tracing.traced_array import TracedArray, is_numpy_array, wrap
+from ...tracing.views import Broadcast, ReadOnly, Reshape, Transpose, View, Windows
+from ...value_ops import reshape as reshape_value
+from ..ufuncs.ufunc_calls import as_array, target_of
+from .constructors import as_shape, new_array
+
+
+def view_of(array: TracedArray, *views: View) -> TracedArray:
+    """`array` seen through `views`. A scalar has no memory to share: it is copied, to a scalar if 0-d."""
+    if not array.is_scalar:
+        return array.through(*views)
+    value = array.value
+    for step in views:
+        value = step.read(value)
+    return wrap(value)
+
+
+# ---- the order of axes -------------------------------------------------------------------------------
+
+
+@implements(np.transpose)
+def transpose(a: Any, axes: Any = None) -> TracedArray:
+    array = as_array(a)
+    order = tuple(reversed(range(array.ndim))) if axes is None else normalize_axes(axes, array.ndim, "axes")
+    if len(order) != array.ndim:
+        raise ShapeError(f"axes {tuple(order)} do not name each axis of an array of dimension {array.ndim}")
+    return view_of(array, Transpose(order))
+
+
+@method("transpose")
+def transpose_method(a: TracedArray, *axes: Any) -> TracedArray:
+    """``x.transpose(1, 0)``, ``x.transpose((1, 0))`` and ``x.transpose()``."""
+    return transpose(a, (axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes) or None)
+
+
+@implements(np.matrix_transpose)
+def matrix_transpose(x: Any, /) -> TracedArray:
+    array = as_array(x)
+    if array.ndim < 2:
+        raise ShapeError(f"the matrix transpose of an array needs 2 dimensions or more, not {array.ndim}")
+    return swapaxes(array, -1, -2)
+
+
+@implements(np.swapaxes)
+def swapaxes(a: Any, axis1: int, axis2: int) -> TracedArray:
+    array = as_array(a)
+    first, second = (normalize_axis(axis, array.ndim, f"axis{i}") for i, axis in enumerate((axis1, axis2), 1))
+    order = list(range(array.ndim))
+    order[first], order[second] = second, first
+    return view_of(array, Transpose(tuple(order)))
+
+
+@implements(np.moveaxis)
+def moveaxis(a: Any, source: Any, destination: Any) -> TracedArray:
+    array = as_array(a)
+    sources = normalize_axes(source, array.ndim, "source")
+    places = normalize_axes(destination, array.ndim, "destination")
+    if len(sources) != len(places):
+        raise ShapeError("source and destination must have the same number of axes")
+    order = [axis for axis in range(array.ndim) if axis not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
+    return view_of(array, Transpose(tuple(order)))
+
+
+@implements(np.rollaxis)
+def rollaxis(a: Any, axis: int, start: int = 0) -> TracedArray:
+    """Move `axis` back until it lies before `start`."""
+    array = as_array(a)
+    moved = normalize_axis(axis, array.ndim)
+    place = operator.index(start)
+    place += array.ndim if place < 0 else 0
+    if not 0 <= place <= array.ndim:
+        raise ShapeError(f"start={start} is out of bounds for an array of dimension {array.ndim}")
+    order = [one for one in range(array.ndim) if one != moved]
+    order.insert(place - (moved < place), moved)
+    return view_of(array, Transpose(tuple(order)))
+
+
+# ---- another shape -----------------------------------------------------------------------------------
+
+
+@implements(np.reshape)
+def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> TracedArray:
+    """A view if the strides allow one (or an error with ``copy=False``), else a copy."""
+    array = as_array(a)
+    wanted = completed_shape(as_shape(shape), array.shape)
+    if order not in ("C", "F", "A"):
+        raise ArgumentValueError(f"order must be 'C', 'F' or 'A', not {shown(order)}")
+    in_columns = _is_column_major(array, order)
+    views = _column_major(array.ndim, wanted) if in_columns else (Reshape(wanted),)
+    if array.is_scalar:
+        return view_of(array, *views)
+    can_view = _strides_through(array, views) is not None
+    if copy is False and not can_view:
+        raise ShapeError("this reshape needs a copy, which copy=False forbids")
+    if can_view and not copy:
+        return array.through(*views)
+    value = array.value
+    for step in views:
+        value = step.read(value)
+    return new_array(value, range(len(wanted))[::-1] if in_columns else None, array.layout)
+
+
+@method("reshape")
+def reshape_method(a: TracedArray, *shape: Any, order: str = "C", copy: bool | None = None) -> TracedArray:
+    """``x.reshape(2, 3)`` and ``x.reshape((2, 3))``."""
+    return reshape(a, shape[0] if len(shape) == 1 else shape, order, copy=copy)
+
+
+def completed_shape(shape: Shape, given: Shape) -> Shape:
+    """The shape with its −1, if there is one, replaced by what is left of the size of the `given` shape."""
+    if is_symbolic_shape(shape) or is_symbolic_shape(given):
+        return _completed_symbolic(shape, given)
+    size = math.prod(given)
+    known = math.prod(dim for dim in shape if dim != -1)
+    unknown = shape.count(-1)
+    fits = unknown <= 1 and min((dim for dim in shape if dim != -1), default=0) >= 0
+    if unknown == 1 and fits and known:
+        shape = tuple(size // known if dim == -1 else dim for dim in shape)
+    if not fits or -1 in shape or math.prod(shape) != size:
+        raise ShapeError(f"cannot reshape an array of size {size} into shape {tuple(shape)}")
+    return shape
+
+
+def _completed_symbolic(shape: Shape, given: Shape) -> Shape:
+    """As `completed_shape`. Equal lengths are taken out first, so that what is asked is about few sizes."""
+    unknown = [axis for axis, dim in enumerate(shape) if type(dim) is int and dim == -1]
+    left, asked = _without_shared(given, [dim for axis, dim in enumerate(shape) if axis not in unknown])
+    size, known = math.prod(left), math.prod(asked)
+    fits = len(unknown) <= 1 and all(dim >= 0 for dim in asked)
+    if (
+        fits and unknown
+    ):  # beside a length of 0, -1 may be anything: an error, where a call shows such a length
+        fits = suppose(known != 0) or not suppose(known == 0)
+        fits = fits and bool(remainder(size, known) == 0)
+        shape = (*shape[: unknown[0]], quotient(size, known), *shape[unknown[0] + 1 :])
+    elif fits:
+        fits = bool(size == known)
+    if not fits:
+        raise ShapeError(f"cannot reshape an array of shape {given} into shape {tuple(shape)}")
+    return shape
+
+
+def _without_shared(given: Sequence[Any], asked: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Both without the symbolic lengths that stand in both, which are not 0 or leave nothing to do."""
+    left, rest = list(given), []
+    for dim in asked:
+        place = next((i for i, other in enumerate(left) if other is dim and is_known(dim != 0)), None)
+        if place is None:
+            rest.append(dim)
+        else:
+            del left[place]
+    return left, rest
+
+
+def _is_column_major(array: TracedArray, order: str) -> bool:
+    """Order "A" means "F" for column-major arrays, else "C"."""
+    layout = array.layout
+    return order == "F" or (order == "A" and layout.is_contiguous("F") and not layout.is_contiguous("C"))
+
+
+def _column_major(ndim: int, shape: Shape) -> tuple[View, ...]:
+    """The views of a reshape that takes and places the elements with the first axis fastest."""
+    backwards = tuple(reversed(range(ndim)))
+    return Transpose(backwards), Reshape(shape[::-1]), Transpose(tuple(reversed(range(len(shape)))))
+
+
+def _strides_through(array: TracedArray, views: Sequence[View]) -> Strides:
+    """The strides of `array` through `views`, or None if NumPy would have to copy."""
+    layout = array.layout.asked()
+    for view in views:
+        layout = view.layout(layout)
+    return layout.strides
+
+
+@implements(np.ravel)
+def ravel(a: Any, order: str = "C") -> TracedArray:
+    """All elements in a row: a view of a contiguous array, else a copy."""
+    array = as_array(a)
+    if order == "K":
+        array = transpose(array, array.layout.order())
+    elif _is_column_major(array, order):
+        array = transpose(array)
+    return reshape(array, -1) if array.layout.is_contiguous("C") else flatten(array)
+
+
+@method("flatten")
+def flatten(a: TracedArray, order: str = "C") -> TracedArray:
+    """All elements in a row, always as a copy."""
+    if order == "K":
+        a = transpose(a, a.layout.order())
+    elif _is_column_major(a, order):
+        a = transpose(a)
+    value = a.value
+    return new_array(reshape_value(value, (a.size,)))
+
+
+@implements(np.squeeze)
+def squeeze(a: Any, axis: Any = None) -> TracedArray:
+    array = as_array(a)
+    if axis is None:
+        axes = tuple(i for i, dim in enumerate(array.shape) if dim == 1)
+    else:
+        axes = normalize_axes(axis, array.ndim)
+    if any(array.shape[i] != 1 for i in axes):
+        raise ShapeError(f"cannot squeeze axis {axis} of shape {array.shape}: its length is not 1")
+    return view_of(array, Reshape(tuple(dim for i, dim in enumerate(array.shape) if i not in axes)))
+
+
+@implements(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> TracedArray:
+    array = as_array(a)
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    axes = normalize_axes(axis, array.ndim + count)
+    rest = iter(array.shape)
+    return view_of(array, Reshape(tuple(1 if i in axes else next(rest) for i in range(array.ndim + count))))
+
+
+def _at_least(ndim: int, function: Any, new_axes: Any) -> None:
+    """``atleast_nd``: an array that has the dimensions is returned as it is."""
+
+    @implements(function)
+    def atleast(*arrays: Any) -> Any:
+        results = tuple(
+            array if array.ndim >= ndim else view_of(array, Reshape(new_axes(array.shape)))
+            for array in map(as_array, arrays)
+        )
+        return results[0] if len(results) == 1 else results
+
+
+_at_least(1, np.atleast_1d, lambda shape: (1,))
+_at_least(2, np.atleast_2d, lambda shape: (1, *shape) if shape else (1, 1))
+_at_least(3, np.atleast_3d, lambda shape: ((1, 1, 1), (1, *shape, 1), (*shape, 1))[len(shape)])
+
+
+# ---- broadcasting ------------------------------------------------------------------------------------
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TracedArray:
+    """A read-only view."""
+    source = as_array(array)
+    wanted = as_shape(shape)
+    lead = len(wanted) - source.ndim
+    if lead < 0 or not all(broadcasts(a, b) for a, b in zip(source.shape, wanted[lead:], strict=True)):
+        raise ShapeError(f"an array of shape {source.shape} does not broadcast to {wanted}")
+    return source.through(Broadcast(wanted))
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[TracedArray, ...]:
+    arrays = [target_of(x) if is_numpy_array(x) else as_array(x) for x in args]
+    shape = broadcast_shape(*[array.shape for array in arrays])
+    if all(same_shape(array.shape, shape) for array in arrays):
+        return tuple(new_array(array.value) if array.is_scalar else array for array in arrays)
+    return tuple(broadcast_to(array, shape) for array in arrays)
+
+
+def broadcast_shape(*shapes: Shape) -> Shape:
+    """The shape that all broadcast to; `ShapeError` if there is none."""
+    shape = joint_shape(*shapes) if shapes else ()
+    if shape is None:
+        raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+    return shape
+
+
+_numpy_broadcast_shapes = np.broadcast_shapes
+
+
+@intercepts("broadcast_shapes")
+def broadcast_shapes(*args: Any) -> Shape:
+    """The shape that all broadcast to: a tuple, of sizes where these are symbolic."""
+    shapes = [as_shape(shape) for shape in args]
+    return broadcast_shape(*shapes) if any(map(is_symbolic_shape, shapes)) else _numpy_broadcast_shapes(*args)
+
+
+@implements(np.lib.stride_tricks.sliding_window_view)
+def sliding_window_view(
+    x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False, writeable: bool = False
+) -> TracedArray:
+    """All windows of an array: their positions along the axes, then, as last axes, the entries of each."""
+    array = as_array(x)
+    lengths = as_shape(window_shape)
+    axes = (
+        tuple(range(array.ndim))
+        if axis is None
+        else tuple(normalize_axis(i, array.ndim) for i in np.atleast_1d(axis).tolist())
+    )
+    if len(lengths) != len(axes):
+        raise ShapeError(
+            f"sliding_window_view needs one window length for each of the axes {axes}, not {lengths}"
+        )
+    if writeable:
+        raise UnsupportedFunctionError("a sliding_window_view that can be written to cannot be traced")
+    views: list[View] = []
+    shape = list(array.shape)
+    for length, along in zip(lengths, axes, strict=True):
+        shape[along] += 1 - length
+        if length < 0 or shape[along] <= 0:
+            raise ShapeError(
+                f"a window of {length} does not fit into an axis of length {shape[along] + length - 1}"
+            )
+        views.append(Windows(along, length))
+    return view_of(array, *views, ReadOnly())

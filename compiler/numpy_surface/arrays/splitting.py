@@ -1,0 +1,89 @@
+"""Splitting an array into views of its parts."""
+
+import operator
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentValueError, ShapeError
+from ...symbolic_size import minimum
+from ...tracing.axes import normalize_axis
+from ...tracing.registry import implements
+from ...tracing.traced_array import TracedArray, as_size
+from ..ufuncs.ufunc_calls import as_array
+from .reshaping import moveaxis
+
+
+@implements(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[TracedArray]:
+    """Parts whose lengths differ by at most one, or parts between given places."""
+    array = as_array(ary)
+    place = normalize_axis(axis, array.ndim)
+    length = array.shape[place]
+    if np.ndim(indices_or_sections):
+        bounds: Sequence[int] = [0, *map(as_size, indices_or_sections), length]
+    else:
+        bounds = _equal_bounds(length, operator.index(indices_or_sections))
+    return _between(array, bounds, place)
+
+
+def _between(array: TracedArray, bounds: Sequence[int], axis: int) -> list[TracedArray]:
+    before = (slice(None),) * axis
+    return [array[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
+
+
+def _equal_bounds(length: int, sections: int) -> Sequence[int]:
+    if sections <= 0:
+        raise ArgumentValueError(f"the number of sections must be larger than 0, not {sections}")
+    each, longer = divmod(length, sections)
+    return [i * each + (minimum(i, longer)) for i in range(sections + 1)]
+
+
+@implements(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[TracedArray]:
+    """As `array_split`, but a number of sections must divide the length."""
+    array = as_array(ary)
+    if np.ndim(indices_or_sections):
+        return array_split(array, indices_or_sections, axis)
+    place, sections = normalize_axis(axis, array.ndim), operator.index(indices_or_sections)
+    length = array.shape[place]
+    if sections <= 0 or length % sections:
+        raise ShapeError(
+            f"an axis of length {length} cannot be split into {sections} equal parts: np.array_split can"
+        )
+    return _between(array, [i * (length // sections) for i in range(sections + 1)], place)
+
+
+@implements(np.hsplit)
+def hsplit(ary: Any, indices_or_sections: Any) -> list[TracedArray]:
+    array = _with_axes(ary, 1, "hsplit")
+    return split(array, indices_or_sections, 1 if array.ndim > 1 else 0)
+
+
+@implements(np.vsplit)
+def vsplit(ary: Any, indices_or_sections: Any) -> list[TracedArray]:
+    return split(_with_axes(ary, 2, "vsplit"), indices_or_sections, 0)
+
+
+@implements(np.dsplit)
+def dsplit(ary: Any, indices_or_sections: Any) -> list[TracedArray]:
+    return split(_with_axes(ary, 3, "dsplit"), indices_or_sections, 2)
+
+
+def _with_axes(ary: Any, ndim: int, name: str) -> TracedArray:
+    array = as_array(ary)
+    if array.ndim < ndim:
+        raise ShapeError(f"{name} only works on arrays of {ndim} or more dimensions")
+    return array
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[TracedArray, ...]:
+    """The slices along an axis, which disappears."""
+    array = _with_axes(x, 1, "unstack")
+    return tuple(moveaxis(array, axis, 0))
+
+
+if hasattr(np, "unstack"):  # NumPy 2.1
+    implements(np.unstack)(unstack)

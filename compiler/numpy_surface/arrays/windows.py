@@ -1,0 +1,47 @@
+"""Window functions: constants of a known length, formulas of a symbolic one; Kaiser's shape parameter may be traced."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...interception.constructors import intercepts
+from ...symbolic_size import is_symbolic_shape
+from ...tracing.registry import implements
+from ...tracing.traced_array import as_size, is_traced
+from ...value_ops import constant
+from ..ufuncs.mathematics import bessel_i
+from ..ufuncs.ufunc_calls import as_array
+from .constructors import arange, intercepts_constants, new_array
+
+intercepts_constants("bartlett", "blackman", "hamming", "hanning")
+_numpy_kaiser = np.kaiser
+
+
+def _window(name: str, formula: Callable[[Any], Any]) -> None:
+    """A window of `M` points, by its formula of the positions from −1 to 1."""
+    original = getattr(np, name)
+
+    @implements(original)
+    def window(M: Any) -> Any:
+        length: Any = as_size(M) if is_traced(M) else M
+        if length <= 1 or not is_symbolic_shape((length,)):
+            return new_array(constant(original(length)))
+        return formula(arange(1 - length, length, 2) / (length - 1))
+
+
+_window("bartlett", lambda x: 1 - abs(x))
+_window("blackman", lambda x: 0.42 + 0.5 * np.cos(np.pi * x) + 0.08 * np.cos(2.0 * np.pi * x))
+_window("hamming", lambda x: 0.54 + 0.46 * np.cos(np.pi * x))
+_window("hanning", lambda x: 0.5 + 0.5 * np.cos(np.pi * x))
+
+
+@intercepts("kaiser")
+def kaiser(M: Any, beta: Any) -> Any:
+    length: Any = as_size(M) if is_traced(M) else M
+    if length <= 1 or not (is_traced(beta) or is_symbolic_shape((length,))):
+        return new_array(constant(_numpy_kaiser(length, 0.0 if is_traced(beta) else beta)))
+    half: Any = (length - 1) / 2.0
+    bend = np.sqrt(1 - ((arange(length) - half) / half) ** 2.0)
+    shape: Any = as_array(beta).astype(float)
+    return bessel_i(shape * bend, 0) / bessel_i(shape, 0)

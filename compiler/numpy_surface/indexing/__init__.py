@@ -1,0 +1,1 @@
+"""Taking, putting, sorting and searching; sets."""

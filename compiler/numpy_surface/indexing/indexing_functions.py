@@ -1,0 +1,363 @@
+"""Indexing routines: taking, putting and choosing entries; positions of entries."""
+
+import math
+from contextlib import nullcontext
+from functools import reduce
+from itertools import accumulate
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import INT64, Array
+from ...errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    DataDependentShapeError,
+    DTypeError,
+    OutOfBoundsError,
+    ReadOnlyError,
+    ShapeError,
+)
+from ...ir import Shape, Value
+from ...symbolic_size import is_symbolic_shape, maximum, minimum
+from ...tracing.axes import normalize_axis
+from ...tracing.index_checks import check_index, unchecked
+from ...tracing.registry import implements, method
+from ...tracing.trace import require_trace
+from ...tracing.traced_array import TracedArray, as_value, weak_or_dtype, wrap, written_value
+from ...tracing.views import Reshape
+from ...value_ops import (
+    add,
+    broadcast_to,
+    constant,
+    convert,
+    elementwise,
+    equal,
+    iota,
+    multiply,
+    nonzero_mask,
+    reshape,
+    where,
+)
+from ..arrays.constructors import as_shape, constants_of, intercepts_constants, new_array
+from ..arrays.editing import recycled
+from ..arrays.reshaping import broadcast_shape, ravel, view_of
+from ..ufuncs.ufunc_calls import as_array, target_of, write_out
+
+intercepts_constants("mask_indices", "ix_")
+
+
+def as_positions(indices: Any) -> Value:
+    """Indices as int64; `DTypeError` unless they are integers or bools (0 and 1)."""
+    value = as_value(
+        np.asarray(indices, np.intp) if isinstance(indices, (list, tuple)) and not indices else indices
+    )
+    if value.dtype.kind not in "iub":
+        raise DTypeError(f"indices must be integers, not {value.type}")
+    return convert(value, INT64)
+
+
+def in_mode(places: Value, length: int, mode: str) -> Value:
+    """Positions made to lie in the axis: "wrap" counts around, "clip" takes the nearest, "raise" leaves them."""
+    if mode == "raise":
+        return places
+    if mode == "wrap":
+        return elementwise("remainder", places, maximum(length, 1))
+    if mode == "clip":
+        return elementwise("clip", places, 0, maximum(length - 1, 0))
+    raise ArgumentValueError(f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}")
+
+
+# ---- taking ------------------------------------------------------------------------------------------
+
+
+@implements(np.take)
+def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> TracedArray:
+    array = as_array(a)
+    if axis is None:
+        array, axis = ravel(array), 0
+    place = normalize_axis(axis, array.ndim)
+    index = in_mode(as_positions(indices), array.shape[place], mode)
+    with nullcontext() if mode == "raise" else unchecked():
+        found: TracedArray = array[(*(slice(None),) * place, wrap(index))]
+    result = found if found.ndim == 0 else new_array(found.value)
+    if out is None:
+        return result
+    if not np.can_cast(target_of(out).dtype, result.dtype):
+        raise DTypeError(
+            f"take: cannot cast out= from {target_of(out).dtype} to {result.dtype}, as NumPy does first"
+        )
+    return write_out(out, result, casting="unsafe")
+
+
+def _along_axis(shape: Shape, indices: Any, axis: int) -> tuple[Any, ...]:
+    """The index expression of `take_along_axis`: positions along the other axes, `indices` along this one."""
+    places = as_value(indices)
+    if places.dtype.kind not in "iu":
+        raise ArgumentTypeError("`indices` must be an integer array")
+    if places.ndim != len(shape):
+        raise ShapeError("`indices` and `arr` must have the same number of dimensions")
+    grids = [
+        reshape(iota(dim, INT64), tuple(dim if i == j else 1 for j in range(len(shape))))
+        for i, dim in enumerate(shape)
+    ]
+    return tuple(wrap(places if i == axis else grid, is_scalar=False) for i, grid in enumerate(grids))
+
+
+@implements(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> TracedArray:
+    array = as_array(arr)
+    if axis is None:
+        array, axis = ravel(array), 0
+    return array[_along_axis(array.shape, indices, normalize_axis(axis, array.ndim))]  # type: ignore[no-any-return]
+
+
+@implements(np.put_along_axis)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+    array = target_of(arr)
+    if axis is None:
+        places = as_value(indices)
+        if places.ndim != 1:
+            raise ShapeError("when axis=None, `indices` must have a single dimension")
+        if not array.layout.is_contiguous("C"):
+            raise ReadOnlyError(
+                "put_along_axis(axis=None) is read-only for arrays that are not in C order, as in NumPy: write to "
+                "x.flat[indices] instead"
+            )
+        array.flat[wrap(places)] = values
+        return
+    array[_along_axis(array.shape, indices, normalize_axis(axis, array.ndim))] = values
+
+
+@implements(np.compress)
+def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> TracedArray:
+    """The entries along an axis where a known condition holds."""
+    mask = as_value(condition)
+    if mask.ndim != 1:
+        raise ShapeError("condition must be a 1-d array")
+    (places,) = known_nonzero(mask, "compress")
+    return take(a, places, axis, out)
+
+
+@method("compress")
+def compress_method(a: TracedArray, condition: Any, axis: int | None = None, out: Any = None) -> TracedArray:
+    """`compress` with the array in front."""
+    return compress(condition, a, axis, out)
+
+
+@implements(np.extract)
+def extract(condition: Any, arr: Any) -> TracedArray:
+    (places,) = known_nonzero(ravel(condition).value, "extract")
+    return take(ravel(arr), places, 0)
+
+
+# ---- choosing ----------------------------------------------------------------------------------------
+
+
+@implements(np.where)
+def where_(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    """``x`` where the condition holds, else ``y``; with the condition alone, the positions where it holds."""
+    mask = nonzero_mask(as_value(condition))
+    if x is None and y is None:
+        return nonzero(condition)
+    if x is None or y is None:
+        raise ArgumentTypeError("np.where takes both x and y, or neither")
+    dtype = np.result_type(*[weak_or_dtype(choice, as_value(choice)) for choice in (x, y)])
+    yes, no = (convert(as_value(choice), dtype) for choice in (x, y))  # ints of Python's may wrap there
+    return new_array(where(mask, yes, no))
+
+
+@implements(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> TracedArray:
+    """For each entry the choice of the first condition that holds."""
+    conditions = [as_value(c) for c in condlist]
+    if len(conditions) != len(choicelist) or not conditions:
+        raise ShapeError("select needs as many conditions as choices, and at least one")
+    if any(c.dtype.kind != "b" for c in conditions):
+        raise ArgumentTypeError("the conditions of np.select must be boolean arrays")
+    items = [*choicelist, default]
+    dtype = np.result_type(*[weak_or_dtype(x, as_value(x)) for x in items])
+    *choices, result = (convert(as_value(x), dtype) for x in items)
+    shape = broadcast_shape(*[v.shape for v in (*conditions, *choices, result)])
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        result = where(condition, choice, result)
+    return new_array(broadcast_to(result, shape))
+
+
+@implements(np.choose)
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> TracedArray:
+    """``choices[a[i]][i]`` for each position; an unknown index outside takes the nearest choice."""
+    given = list(choices)
+    options = [as_value(c) for c in given]
+    which = as_positions(a)
+    known = require_trace().concrete(which)
+    if mode == "raise" and known is not None and ((known < 0) | (known >= len(options))).any():
+        raise ArgumentValueError("invalid entry in choice array")
+    if mode == "raise" and known is None:
+        check_index(which, len(options), 0, "choose")
+    which = in_mode(which, len(options), "clip" if mode == "raise" else mode)
+    dtype = np.result_type(*map(weak_or_dtype, given, options))
+    shape = broadcast_shape(which.shape, *[option.shape for option in options])
+    result = convert(options[-1], dtype)
+    for number, option in reversed(list(enumerate(options[:-1]))):
+        result = where(equal(which, number), convert(option, dtype), result)
+    chosen = wrap(broadcast_to(result, shape))
+    return chosen if out is None else write_out(out, chosen)
+
+
+# ---- putting -----------------------------------------------------------------------------------------
+
+
+@implements(np.put)
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """``a.flat[ind] = v``, with `v` repeated or cut to the number of indices."""
+    array = target_of(a)
+    places = in_mode(ravel(wrap(as_positions(ind))).value, array.size, mode)
+    new = written_value(v, array.dtype)
+    if not new.type.size or not places.type.size:
+        return
+    with nullcontext() if mode == "raise" else unchecked():
+        array.flat[wrap(places)] = wrap(recycled(new, places.shape))
+
+
+@implements(np.putmask)
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """``a.flat[n] = values.flat[n % len(values)]`` where the mask holds."""
+    array = target_of(a)
+    chosen, new = nonzero_mask(as_value(mask)), written_value(values, array.dtype)
+    if chosen.type.size != array.size:
+        raise ShapeError(f"putmask: the mask has shape {chosen.shape}, the array {array.shape}")
+    if new.type.size:
+        spread = recycled(convert(new, array.dtype), array.shape)
+        array[...] = where(reshape(chosen, array.shape), spread, array.value)
+
+
+@implements(np.place)
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """The n-th place where the mask holds gets the n-th of `vals`, which start again when they are used up."""
+    array = target_of(arr)
+    chosen, new = nonzero_mask(as_value(mask)), written_value(vals, array.dtype)
+    count = new.type.size
+    if chosen.type.size != array.size:
+        raise ShapeError(f"place: the mask has shape {chosen.shape}, the array {array.shape}")
+    if not count:
+        raise ShapeError("place cannot insert from an empty array")
+    flat, line = reshape(chosen, (array.size,)), reshape(convert(new, array.dtype), (count,))
+    if count > 1:
+        rank = as_value(np.cumsum(wrap(convert(flat, INT64))))
+        line = take(wrap(line), wrap(add(rank, -1)), mode="wrap").value
+    spread = broadcast_to(line, (array.size,))
+    array[...] = reshape(where(flat, spread, ravel(array).value), array.shape)
+
+
+@implements(np.fill_diagonal)
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """Write to the main diagonal, which starts again below a tall matrix with ``wrap=True``."""
+    array = target_of(a)
+    if array.ndim < 2:
+        raise ShapeError("array must be at least 2-d")
+    if array.ndim == 2 and not wrap and is_symbolic_shape(array.shape) and not np.ndim(val):
+        places = new_array(iota(minimum(*array.shape), INT64))
+        array[places, places] = val
+        return
+    end = array.size
+    if array.ndim == 2:
+        step = array.shape[1] + 1
+        end = end if wrap else min(array.shape[1] ** 2, end)
+    elif len(set(array.shape)) > 1:
+        raise ShapeError("All dimensions of input must be of equal length")
+    else:
+        step = 1 + sum(math.prod(array.shape[:i]) for i in range(1, array.ndim))
+    array.flat[:end:step] = val
+
+
+# ---- positions ---------------------------------------------------------------------------------------
+
+
+def known_nonzero(value: Value, function: str) -> tuple[Array, ...]:
+    """Where a known array is not zero; `DataDependentShapeError` if it is not known while tracing."""
+    known = require_trace().concrete(value)
+    if known is None:
+        raise DataDependentShapeError(
+            f"np.{function} gives an array whose shape depends on values: np.where(mask, x, fill) keeps the shape, and "
+            f"tracemill.numpy.{function}(…, size=) has a fixed one"
+        )
+    return np.nonzero(known)
+
+
+@implements(np.nonzero)
+def nonzero(a: Any) -> Any:
+    array = as_array(a)
+    if array.ndim == 0:
+        raise ShapeError("nonzero of a 0-d array: use np.atleast_1d first")
+    return constants_of(known_nonzero(array.value, "nonzero"))
+
+
+@implements(np.flatnonzero)
+def flatnonzero(a: Any) -> Any:
+    return constants_of(known_nonzero(ravel(a).value, "flatnonzero")[0])
+
+
+@implements(np.argwhere)
+def argwhere(a: Any) -> Any:
+    array = as_array(a)
+    if array.ndim == 0:
+        (found,) = known_nonzero(reshape(array.value, (1,)), "argwhere")
+        return constants_of(np.empty((len(found), 0), np.int64))
+    table = constant(np.stack(known_nonzero(array.value, "argwhere"), 1))
+    return new_array(table, (1, 0))  # NumPy transposes a table with a row for each axis
+
+
+@implements(np.ix_)
+def ix_(*args: Any) -> tuple[TracedArray, ...]:
+    """Index arrays that select the product of several sequences."""
+    grids = []
+    for place, arg in enumerate(args):
+        line = as_array(np.asarray(arg, np.intp) if isinstance(arg, (list, tuple)) and not arg else arg)
+        if line.ndim != 1:
+            raise ShapeError("Cross index must be 1 dimensional")
+        if line.dtype.kind == "b":
+            line = new_array(constant(known_nonzero(line.value, "ix_")[0]))
+        grids.append(view_of(line, Reshape(tuple(line.size if i == place else 1 for i in range(len(args))))))
+    return tuple(grids)
+
+
+@implements(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[TracedArray, ...]:
+    """Flat positions as one position per axis."""
+    dims = as_shape(shape)
+    places = as_positions(indices)
+    _check_positions(places, math.prod(dims), 0, "unravel_index")
+    result: list[TracedArray] = []
+    for dim in reversed(dims) if order == "C" else dims:
+        result.append(wrap(elementwise("remainder", places, maximum(dim, 1))))
+        places = elementwise("floor_divide", places, maximum(dim, 1))
+    return tuple(reversed(result) if order == "C" else result)
+
+
+@implements(np.ravel_multi_index)
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> TracedArray:
+    """One position per axis as flat positions."""
+    shape = as_shape(dims)
+    columns = [as_positions(column) for column in multi_index]
+    if len(columns) != len(shape):
+        raise ShapeError(f"ravel_multi_index needs one index array for each of the {len(shape)} axes")
+    modes = (mode,) * len(shape) if isinstance(mode, str) else mode
+    flat: list[Value] = []
+    strides = list(accumulate((1, *(shape[:0:-1] if order == "C" else shape[:-1])), mul))
+    for axis, (column, dim, how, stride) in enumerate(
+        zip(columns, shape, modes, strides[::-1] if order == "C" else strides, strict=True)
+    ):
+        if how == "raise":
+            _check_positions(column, dim, axis, "ravel_multi_index")
+        flat.append(multiply(in_mode(column, dim, how), stride))
+    return wrap(reduce(add, flat))
+
+
+def _check_positions(places: Value, length: int, axis: int, function: str) -> None:
+    known = require_trace().concrete(places)
+    if known is None:
+        check_index(places, length, axis, function)
+    elif known.size and (int(known.min()) < 0 or int(known.max()) >= length):
+        raise OutOfBoundsError(f"{function}: an index is out of bounds for {length} entries")

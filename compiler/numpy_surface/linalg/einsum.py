@@ -1,0 +1,356 @@
+"""Einstein summation: NumPy's syntax, contracted pair by pair in the order of `numpy.einsum_path`."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import INT64
+from ...errors import ArgumentValueError, DTypeError, ShapeError
+from ...ir import Value
+from ...symbolic_size import SymbolicSize, is_known, joint_shape, typical
+from ...tracing.indexing import Gather
+from ...tracing.memory_layout import (
+    Layout,
+    dense,
+    elementwise_layout,
+    elementwise_order,
+    joint_questions,
+    row_major,
+)
+from ...tracing.registry import implements
+from ...tracing.trace import require_trace
+from ...tracing.traced_array import TracedArray, as_value, wrap
+from ...tracing.views import Strided, Transpose
+from ...value_ops import constant, convert, gather, iota, multiply, reshape, transpose
+from ..ufuncs.reductions import deliver, fold_all
+from ..ufuncs.ufunc_calls import as_array, ufunc_layout
+from .products import in_common_dtype, sum_of_products
+
+Labels = tuple[Any, ...]
+"""One label per axis: a letter, or a number for an axis that the ellipsis stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """An operand and the labels of its axes."""
+
+    value: Value
+    labels: Labels
+
+
+# ---- reading the subscripts --------------------------------------------------------------------------
+
+
+def _letters(sublist: Sequence[Any]) -> str:
+    """A list of labels as a string: 0 is A, 26 is a."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    return "".join("..." if label is Ellipsis else alphabet[int(label)] for label in sublist)
+
+
+def _as_string(operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    """Subscripts and arrays, from ``einsum("ij,jk", x, y)`` or ``einsum(x, [0, 1], y, [1, 2], [0, 2])``."""
+    if not operands:
+        raise ArgumentValueError("must specify the einstein sum subscripts string and at least one operand")
+    if isinstance(operands[0], str):
+        return operands[0].replace(" ", ""), list(operands[1:])
+    pairs = len(operands) // 2
+    arrays = list(operands[: 2 * pairs : 2])
+    subscripts = ",".join(_letters(sublist) for sublist in operands[1 : 2 * pairs : 2])
+    if len(operands) % 2:
+        subscripts += "->" + _letters(operands[-1])
+    return subscripts, arrays
+
+
+def _labels(term: str, extra: int) -> Labels:
+    """The labels of a term whose ellipsis stands for `extra` axes, numbered so that the last is −1."""
+    before, dots, after = term.partition("...")
+    if "." in before + after or not all(c.isalpha() and c.isascii() for c in before + after):
+        raise ArgumentValueError(f"einsum: {term!r} is not made of letters and at most one ellipsis")
+    return (*before, *(range(-extra, 0) if dots else ()), *after)
+
+
+def parsed(subscripts: str, ndims: Sequence[int]) -> tuple[list[Labels], Labels]:
+    """The labels of each operand and of the result."""
+    left, arrow, right = subscripts.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ndims):
+        raise ArgumentValueError(f"einsum: {len(terms)} terms in {subscripts!r} for {len(ndims)} operands")
+    extras = [ndim - len(term.replace("...", "")) for term, ndim in zip(terms, ndims, strict=True)]
+    for term, extra, ndim in zip(terms, extras, ndims, strict=True):
+        if extra < 0 or (extra and "..." not in term):
+            raise ShapeError(f"einsum: an operand with {ndim} axes does not fit the term {term!r}")
+    inputs = [_labels(term, extra) for term, extra in zip(terms, extras, strict=True)]
+    dots = max((extra for term, extra in zip(terms, extras, strict=True) if "..." in term), default=0)
+    if arrow:
+        output = _labels(right, dots)
+    else:  # labels that occur once, in alphabetical order, after the axes of the ellipsis
+        counts = Counter(label for labels in inputs for label in labels if isinstance(label, str))
+        output = (*range(-dots, 0), *sorted(label for label, count in counts.items() if count == 1))
+    known = {label for labels in inputs for label in labels}
+    if len(set(output)) != len(output) or not set(output) <= known:
+        raise ArgumentValueError(
+            f"einsum: the result {right!r} repeats a label or has one that no operand has"
+        )
+    return inputs, output
+
+
+# ---- contracting -------------------------------------------------------------------------------------
+
+
+def _sizes(terms: Sequence[_Term]) -> dict[Any, int]:
+    """The length of each label's axes; an axis of length 1 is repeated."""
+    sizes: dict[Any, int] = {}
+    for term in terms:
+        for label, dim in zip(term.labels, term.value.shape, strict=True):
+            known = sizes.setdefault(label, dim)
+            joint = joint_shape((known,), (dim,))
+            if joint is None:
+                raise ShapeError(f"einsum: the axes labelled {label!r} have lengths {known} and {dim}")
+            sizes[label] = joint[0]
+    return sizes
+
+
+def _every(length: int) -> Value:
+    """All positions along an axis."""
+    return iota(length, INT64) if isinstance(length, SymbolicSize) else constant(np.arange(length))
+
+
+def _diagonal(term: _Term) -> _Term:
+    """The entries where axes of the same label have the same index: one axis per label."""
+    value, labels = term.value, term.labels
+    for label in [label for label, count in Counter(labels).items() if count > 1]:
+        axes = tuple(axis for axis, one in enumerate(labels) if one == label)
+        length, *others = (value.shape[axis] for axis in axes)
+        if any(other != length for other in others):
+            lengths = [length, *others]
+            raise ShapeError(f"einsum: the axes of one operand labelled {label!r} have lengths {lengths}")
+        index = _every(length)
+        value = gather(value, [index] * len(axes), axes)
+        labels = (label, *(one for axis, one in enumerate(labels) if axis not in axes))
+    return _Term(value, labels)
+
+
+def _without_repeated(term: _Term, sizes: dict[Any, int]) -> _Term:
+    """The operand without axes of length 1 that other operands have longer."""
+    kept = [
+        axis for axis, label in enumerate(term.labels) if is_known(term.value.shape[axis] == sizes[label])
+    ]
+    shape = tuple(term.value.shape[axis] for axis in kept)
+    return _Term(reshape(term.value, shape), tuple(term.labels[axis] for axis in kept))
+
+
+def _sum_over(term: _Term, needed: set[Any]) -> _Term:
+    """The operand summed over the axes whose labels nothing else needs."""
+    gone = tuple(axis for axis, label in enumerate(term.labels) if label not in needed)
+    return _Term(fold_all("sum", term.value, gone), tuple(label for label in term.labels if label in needed))
+
+
+def _contract(x: _Term, y: _Term, needed: set[Any]) -> _Term:
+    """The two operands as one, summed over the labels that are needed no more."""
+    x = _sum_over(x, needed | set(y.labels))
+    y = _sum_over(y, needed | set(x.labels))
+    both = [label for label in x.labels if label in y.labels]
+    batch = [label for label in both if label in needed]
+    over = [label for label in both if label not in needed]
+
+    def axes(term: _Term, labels: list[Any]) -> tuple[int, ...]:
+        return tuple(term.labels.index(label) for label in labels)
+
+    if not over and len(batch) == len(x.labels) == len(y.labels):  # nothing is summed: a plain product
+        return _Term(multiply(x.value, transpose(y.value, axes(y, list(x.labels)))), x.labels)
+    value = sum_of_products(
+        x.value, y.value, (axes(x, over), axes(y, over)), (axes(x, batch), axes(y, batch))
+    )
+    free = [label for term in (x, y) for label in term.labels if label not in both]
+    return _Term(value, (*batch, *free))
+
+
+def _path(terms: Sequence[_Term], output: Labels, optimize: Any) -> list[tuple[int, ...]]:
+    """Which operands to contract, step by step."""
+    if isinstance(optimize, (list, tuple)) and optimize and optimize[0] == "einsum_path":
+        return [tuple(step) for step in optimize[1:]]
+    if len(terms) < 3:
+        return [tuple(range(len(terms)))]
+    numbers = {label: number for number, label in enumerate({x for term in terms for x in term.labels})}
+    args: list[Any] = []
+    for term in terms:
+        args += [_stand_in(term.value.shape), [numbers[label] for label in term.labels]]
+    strategy = "greedy" if optimize is False or optimize is True else optimize
+    path, _ = np.einsum_path(*args, [numbers[label] for label in output], optimize=strategy)
+    return [tuple(step) for step in path[1:]]
+
+
+def _stand_in(shape: Sequence[int]) -> Any:
+    """An array of that shape that takes no memory."""
+    return np.broadcast_to(np.zeros((), np.int8), tuple(map(typical, shape)))
+
+
+@implements(np.einsum)
+def einsum(
+    *operands: Any,
+    out: Any = None,
+    optimize: Any = False,
+    dtype: Any = None,
+    order: str = "K",
+    casting: str = "safe",
+) -> TracedArray:
+    subscripts, given = _as_string(operands)
+    arrays = [as_array(x) for x in given]
+    inputs, output = parsed(subscripts, [x.ndim for x in arrays])
+    if (
+        len(arrays) == 1
+        and out is None
+        and dtype is None
+        and sorted(map(str, set(inputs[0]))) == sorted(map(str, output))
+    ):
+        return _view(arrays[0], inputs[0], output)
+    values = in_common_dtype(*given) if dtype is None else [x.value for x in arrays]
+    if dtype is not None:
+        for value in values:
+            if not np.can_cast(value.dtype, dtype, casting):  # type: ignore[arg-type]
+                raise DTypeError(
+                    f"einsum: cannot cast {value.dtype} to {dtype} with casting rule {casting!r}"
+                )
+        values = [convert(value, np.dtype(dtype)) for value in values]
+    terms = [_diagonal(_Term(v, labels)) for v, labels in zip(values, inputs, strict=True)]
+    sizes = _sizes(terms)
+    terms = [_without_repeated(term, sizes) for term in terms]
+    path = _path(terms, output, optimize)
+    for step in path:
+        chosen = [terms[i] for i in sorted(step)]
+        terms = [term for i, term in enumerate(terms) if i not in step]
+        joined = chosen[0]
+        for index, other in enumerate(chosen[1:], 1):
+            later = [*terms, *chosen[index + 1 :]]
+            joined = _contract(joined, other, set(output).union(*[term.labels for term in later]))
+        terms.append(joined)
+    (last,) = terms
+    last = _sum_over(last, set(output))
+    delivered = deliver(_in_order(last, output, sizes), out, casting=casting)
+    if out is not None or delivered.ndim < 2:
+        return delivered
+    given = [_Seen(array.layout, labels) for array, labels in zip(arrays, inputs, strict=True)]
+    if optimize is False:
+        layout = _layout_of_sum(given, output, sizes, order)
+    else:
+        layout = _layout_after(path, given, output, sizes, order)
+    return wrap(delivered.value, layout=layout)
+
+
+def _in_order(term: _Term, output: Labels, sizes: dict[Any, int]) -> Value:
+    """The axes in the order of the result, with those of length 1 that no operand has any more."""
+    present = [label for label in output if label in term.labels]
+    value = transpose(term.value, [term.labels.index(label) for label in present])
+    return reshape(value, tuple(sizes[label] for label in output))
+
+
+def _view(x: TracedArray, labels: Labels, output: Labels) -> TracedArray:
+    """A diagonal or transpose of one operand: in NumPy a view, which can be written through."""
+    if x.is_scalar:
+        return x
+    steps: list[Any] = []
+    given = labels
+    repeated = [label for label, count in Counter(labels).items() if count > 1]
+    for label in repeated:
+        axes = tuple(axis for axis, one in enumerate(labels) if one == label)
+        length, *others = (x.shape[axis] for axis in axes)
+        if any(other != length for other in others) or len(repeated) > 1:
+            return wrap(
+                _in_order(_diagonal(_Term(x.value, labels)), output, _sizes([_Term(x.value, labels)]))
+            )
+        index = require_trace().new_storage(_every(length))
+        steps.append(Gather((index,) * len(axes), axes, 0))
+        labels = (label, *(one for axis, one in enumerate(labels) if axis not in axes))
+    steps.append(Transpose(tuple(labels.index(label) for label in output)))
+    along = tuple(tuple(axis for axis, one in enumerate(given) if one == label) for label in output)
+    return x.through(Strided(tuple(steps), tuple(x.shape[axes[0]] for axes in along), along))
+
+
+@implements(np.einsum_path)
+def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> Any:
+    """NumPy's own, which needs the shapes only."""
+    subscripts, given = _as_string(operands)
+    shapes = [as_value(x).shape for x in given]
+    return np.einsum_path(subscripts, *map(_stand_in, shapes), optimize=optimize)
+
+
+# ---- memory order ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Where NumPy has an operand, or what it makes of some, and the labels of its axes."""
+
+    layout: Layout
+    labels: Labels
+
+
+def _layout_after(
+    path: Sequence[Sequence[int]], given: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str
+) -> Layout:
+    """The layout of the result where NumPy contracts operands in these steps, most of which take two."""
+    terms = list(given)
+    for number, step in enumerate(path, 1):
+        chosen = [terms.pop(place) for place in sorted(step, reverse=True)]
+        labels = output
+        if number < len(path):
+            needed = set(output).union(*[term.labels for term in terms])
+            found = needed.intersection(chain(*(term.labels for term in chosen)))
+            labels = tuple(sorted(found, key=lambda label: (typical(sizes[label]), str(label))))
+        rule = _layout_of_pair if len(chosen) == 2 else _layout_of_sum
+        terms.append(_Seen(rule(chosen, labels, sizes, order), labels))
+    return terms[0].layout
+
+
+def _layout_of_pair(terms: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str) -> Layout:
+    """As of a product of matrices whose axes are then permuted; without a sum, as of a ufunc."""
+    shape = tuple(sizes[label] for label in output)
+    layouts = [term.layout for term in terms]
+    if order in ("A", "a"):
+        order = "F" if all(layout.is_contiguous("F") for layout in layouts) else "C"
+    if order not in ("K", "k"):
+        return ufunc_layout(shape, (), order) or row_major(shape)
+    left, right = (
+        [label for label in dict.fromkeys(term.labels) if not is_known(sizes[label] == 1)] for term in terms
+    )
+    if not any(label in right and label not in output for label in left):
+        kept = [_summed(term, output, sizes) for term in terms]
+        return elementwise_layout(shape, [_spread(term, output) for term in kept]) or row_major(shape)
+    rows, columns = (
+        [label for label in own if label in output and label not in other]
+        for own, other in ((left, right), (right, left))
+    )
+    stacks = [label for label in left if label in right and label in output]
+    single = [label for label in output if label not in (*left, *right)]
+    in_memory = tuple(output.index(label) for label in (*single, *stacks, *rows, *columns))
+    return dense(shape, in_memory, joint_questions(layouts))
+
+
+def _summed(term: _Seen, output: Labels, sizes: dict[Any, int]) -> _Seen:
+    """The operand without the axes that the result does not have."""
+    kept = tuple(label for label in output if label in term.labels)
+    return term if len(kept) == len(term.labels) else _Seen(_layout_of_sum([term], kept, sizes, "K"), kept)
+
+
+def _layout_of_sum(terms: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str) -> Layout:
+    """As of a ufunc of operands that have all labels as axes."""
+    shape = tuple(sizes[label] for label in output)
+    layouts = [term.layout for term in terms]
+    if order not in ("K", "k"):
+        return ufunc_layout(shape, layouts, order) or row_major(shape)
+    labels = [*output, *(label for label in sizes if label not in output)]
+    axes = elementwise_order(len(labels), [_spread(term, labels) for term in terms])
+    return dense(shape, tuple(axis for axis in axes if axis < len(output)), joint_questions(layouts))
+
+
+def _spread(term: _Seen, labels: Sequence[Any]) -> Layout:
+    """The operand with an axis for each label."""
+    strides = term.layout.strides or (0,) * len(term.labels)
+    axes = list(zip(term.labels, term.layout.shape, strides, strict=True))
+    shape = tuple(next((dim for own, dim, _ in axes if own == label), 1) for label in labels)
+    steps = tuple(sum(step for own, _, step in axes if own == label) for label in labels)
+    return Layout(shape, steps, term.layout.questions)

@@ -1,0 +1,145 @@
+"""`numpy.linalg`: decompositions, eigenvalues and singular values.
+
+What is differentiated is NumPy's function. `cholesky`, `eigh` and `eigvalsh` read one triangle of their argument, so
+the gradient lies in that triangle: an entry beside the diagonal has the derivative of both entries of the Hermitian
+matrix. To move both, differentiate a function that makes the matrix Hermitian first, ``(x + x.T) / 2``.
+
+Eigenvectors and singular vectors may be multiplied by a phase. The derivative is that of one choice of phases (see
+`ops.linalg.spectral`), so it is meaningful for functions that do not depend on them. It needs distinct eigenvalues
+or singular values, and is infinite or NaN where two are equal; so is the second derivative of the values. Their first
+derivative, that of the nuclear norm to second order, and those of `inv`, `pinv` and `lstsq` do not need that. Where
+LAPACK would choose vectors freely (``full_matrices=True`` of a matrix that is not square, ``mode="complete"`` of a
+tall one) there is no derivative, which the error says.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...builder import bind, bind_all
+from ...dtypes import FLOAT64, is_inexact
+from ...errors import ArgumentValueError
+from ...ir import Value
+from ...ops.linalg.matrix_stacks import adjoint
+from ...tracing.memory_layout import copied_order, dense, elementwise_layout, layout_of_stacks, row_major
+from ...tracing.registry import implements
+from ...tracing.traced_array import TracedArray, as_value, wrap
+from ...value_ops import convert, real
+from ..ufuncs.ufunc_calls import as_array
+
+EigResult: Any = type(np.linalg.eig(np.eye(1)))
+EighResult: Any = type(np.linalg.eigh(np.eye(1)))
+QRResult: Any = type(np.linalg.qr(np.eye(1)))
+SVDResult: Any = type(np.linalg.svd(np.eye(1)))
+
+
+def in_lapack_dtype(*operands: Any) -> list[Value]:
+    """The operands in the dtype that NumPy's linear algebra gives them: integers and booleans count as f64."""
+    values = [as_value(x) for x in operands]
+    values = [value if is_inexact(value.dtype) else convert(value, FLOAT64) for value in values]
+    dtype = np.dtype(np.result_type(*[value.dtype for value in values]))
+    return [convert(value, dtype) for value in values]
+
+
+def _reads_lower(UPLO: str) -> bool:
+    if UPLO not in ("L", "l", "U", "u"):
+        raise ArgumentValueError("UPLO argument must be 'L' or 'U'")
+    return UPLO.upper() == "L"
+
+
+@implements(np.linalg.cholesky)
+def cholesky(a: Any, /, *, upper: bool = False) -> TracedArray:
+    """L with a = L Lᴴ, or its adjoint; reads the triangle in which the result lies."""
+    (x,) = in_lapack_dtype(a)
+    if upper:
+        return wrap(adjoint(bind("cholesky", adjoint(x))) if x.ndim > 1 else bind("cholesky", x))
+    return wrap(bind("cholesky", x))
+
+
+@implements(np.linalg.qr)
+def qr(a: Any, mode: str = "reduced") -> Any:
+    (x,) = in_lapack_dtype(a)
+    if mode not in ("reduced", "complete", "r", "raw"):
+        raise ArgumentValueError(f"Unrecognized mode {mode!r}: qr has 'reduced', 'complete', 'r' and 'raw'")
+    first, second = bind_all("qr", x, mode="reduced" if mode == "r" else mode)
+    # LAPACK gets a copy in the order of `a`: "raw" transposes it, and R is the triangle of it.
+    given = as_array(a).layout
+    copy = copied_order(given, "K")
+    if mode == "raw":
+        transposed = (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
+        reflectors = dense(first.shape, tuple(transposed[axis] for axis in copy), given.questions)
+        return wrap(first, layout=reflectors), wrap(second, layout=layout_of_stacks(second.shape, [given]))
+    triangle = [row_major(second.shape[-2:]), dense(second.shape, copy, given.questions)]
+    r = wrap(second, layout=elementwise_layout(second.shape, triangle))
+    return r if mode == "r" else QRResult(wrap(first, layout=layout_of_stacks(first.shape, [given])), r)
+
+
+# ---- eigenvalues -------------------------------------------------------------------------------------
+
+
+def _real_if_known(x: Value, values: Value, *others: Value) -> list[TracedArray]:
+    """NumPy returns real arrays where all eigenvalues of a real matrix are real. That is known under an uncompiled
+    `grad` or `jvp`; elsewhere they are complex."""
+    results = [wrap(value) for value in (values, *others)]
+    known = results[0].concrete() if values.type.size else np.zeros(0)
+    if x.dtype.kind == "c" or known is None or np.any(np.imag(known)):
+        return results
+    return [wrap(real(value)) for value in (values, *others)]
+
+
+@implements(np.linalg.eig)
+def eig(a: Any) -> Any:
+    (x,) = in_lapack_dtype(a)
+    return EigResult(*_real_if_known(x, *bind_all("eig", x)))
+
+
+@implements(np.linalg.eigvals)
+def eigvals(a: Any) -> TracedArray:
+    (x,) = in_lapack_dtype(a)
+    return _real_if_known(x, bind("eigvals", x))[0]
+
+
+@implements(np.linalg.eigh)
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    (x,) = in_lapack_dtype(a)
+    return EighResult(*map(wrap, bind_all("eigh", x, lower=_reads_lower(UPLO))))
+
+
+@implements(np.linalg.eigvalsh)
+def eigvalsh(a: Any, UPLO: str = "L") -> TracedArray:
+    (x,) = in_lapack_dtype(a)
+    return wrap(bind("eigvalsh", x, lower=_reads_lower(UPLO)))
+
+
+# ---- singular values ---------------------------------------------------------------------------------
+
+
+@implements(np.linalg.svd)
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    """Singular values, falling, with their vectors unless told otherwise."""
+    if hermitian:
+        return _hermitian_svd(a) if compute_uv else _sizes_of_eigenvalues(a)
+    (x,) = in_lapack_dtype(a)
+    values = bind_all("svd", x, full_matrices=bool(full_matrices)) if compute_uv else [bind("svdvals", x)]
+    given = as_array(a).layout
+    results = [wrap(value, layout=layout_of_stacks(value.shape, [given])) for value in values]
+    return SVDResult(*results) if compute_uv else results[0]
+
+
+def _sizes_of_eigenvalues(a: Any) -> Any:
+    return np.sort(np.abs(np.linalg.eigvalsh(a)))[..., ::-1]
+
+
+def _hermitian_svd(a: Any) -> Any:
+    """The eigenvalues' sizes; their signs turn the right vectors."""
+    values, vectors = np.linalg.eigh(a)
+    order = np.argsort(np.abs(values))[..., ::-1]
+    values = np.take_along_axis(values, order, axis=-1)
+    u = np.take_along_axis(vectors, order[..., None, :], axis=-1)
+    vh = np.conjugate(np.swapaxes(u * np.sign(values)[..., None, :], -1, -2))
+    return SVDResult(u, np.abs(values), vh)
+
+
+@implements(np.linalg.svdvals)
+def svdvals(x: Any, /) -> Any:
+    return np.linalg.svd(x, compute_uv=False)

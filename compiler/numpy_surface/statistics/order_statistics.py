@@ -1,0 +1,304 @@
+"""Medians, quantiles and percentiles: of all entries, of those that are not NaN, and weighted.
+
+Methods as in R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages" (1996), and NumPy's
+discrete ones.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...builder import bind_all
+from ...dtypes import is_inexact
+from ...errors import ArgumentTypeError, ArgumentValueError
+from ...ir import Value
+from ...tracing.axes import axes_or_all
+from ...tracing.registry import implements
+from ...tracing.traced_array import TracedArray, as_value, is_traced, wrap
+from ...value_ops import gather
+from ..arrays.constructors import new_array
+from ..ufuncs.reductions import Axes, deliver, in_one_axis, keeps_axes
+from ..ufuncs.ufunc_calls import as_array
+from .averages import matching_weights
+
+# Where the quantile q of n sorted entries lies, counted from 0, as a fraction or as an integer.
+_PLACES: dict[str, Callable[[Any, Any], Any]] = {
+    "inverted_cdf": lambda n, q: _boundary(n * q - 1, lambda gamma, index: gamma == 0),
+    "averaged_inverted_cdf": lambda n, q: n * q - 1,
+    "closest_observation": lambda n, q: _boundary(
+        n * q - 1.5, lambda gamma, index: (gamma == 0) & (np.floor(index) % 2 == 1)
+    ),
+    "interpolated_inverted_cdf": lambda n, q: _hyndman_fan(n, q, 0, 1),
+    "hazen": lambda n, q: _hyndman_fan(n, q, 0.5, 0.5),
+    "weibull": lambda n, q: _hyndman_fan(n, q, 0, 0),
+    "linear": lambda n, q: (n - 1) * q,
+    "median_unbiased": lambda n, q: _hyndman_fan(n, q, 1 / 3.0, 1 / 3.0),
+    "normal_unbiased": lambda n, q: _hyndman_fan(n, q, 3 / 8.0, 3 / 8.0),
+    "lower": lambda n, q: np.floor((n - 1) * q).astype(np.intp),
+    "higher": lambda n, q: np.ceil((n - 1) * q).astype(np.intp),
+    "midpoint": lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
+    "nearest": lambda n, q: np.rint((n - 1) * q).astype(np.intp),
+}
+_SHARES: dict[str, Callable[[Any, Any], Any]] = {
+    "averaged_inverted_cdf": lambda gamma, index: np.where(gamma == 0, 0.5, 1.0),
+    "midpoint": lambda gamma, index: np.where(index % 1 == 0, 0.0, 0.5),
+}
+"""How much of the upper neighbour counts, where that is not the fraction of the place."""
+
+_EXACT_PLACES = frozenset({"inverted_cdf", "closest_observation", "lower", "higher", "nearest", "linear"})
+"""Methods that take an entry as it is where its place is an integer."""
+
+
+def _hyndman_fan(n: Any, q: Any, alpha: float, beta: float) -> Any:
+    return n * q + (alpha + q * (1 - alpha - beta)) - 1
+
+
+def _boundary(index: Any, stays: Callable[[Any, Any], Any]) -> Any:
+    """The entry below the place where `stays` says so, else the one above."""
+    below = np.floor(index)
+    chosen = np.where(stays(index - below, index), below, below + 1).astype(np.intp)
+    return np.maximum(chosen, 0)
+
+
+# ---- lines: the entries of the last axis -------------------------------------------------------------
+
+
+def sorted_lines(x: Value) -> Value:
+    """The entries of the last axis in rising order, NaN last."""
+    (ordered,) = bind_all("sort", x, axis=x.ndim - 1, num_keys=1, descending=False)
+    return ordered
+
+
+def _entries(ordered: Value, place: Any) -> Any:
+    """Entries of the last axis; the axes of `place`, the same for all lines, come first."""
+    return wrap(gather(ordered, [as_value(place)], (ordered.ndim - 1,)))
+
+
+def _entries_of_each(ordered: Value, place: Any) -> Any:
+    """Entries of the last axis at places that differ between lines: the last axes of `place` are the lines."""
+    lines = ordered.shape[:-1]
+    extra = place.shape[: place.ndim - len(lines)]
+    flat = np.moveaxis(np.reshape(place, (math.prod(extra), *lines)), 0, -1)
+    lines_of_entries: Any = wrap(ordered)
+    taken: Any = np.take_along_axis(lines_of_entries, np.maximum(flat, 0), axis=-1)
+    return np.reshape(np.moveaxis(taken, -1, 0), (*extra, *lines))
+
+
+def _present(x: Value) -> Any:
+    """How many entries of each line are not NaN."""
+    return np.sum(~np.isnan(wrap(x)), axis=-1)
+
+
+def _or_nan(result: Any, ordered: Value) -> Any:
+    """NaN for the lines that have one."""
+    if not is_inexact(ordered.dtype):
+        return result
+    last = wrap(ordered)[..., -1]
+    return np.where(np.isnan(last), last, result)
+
+
+# ---- quantiles ---------------------------------------------------------------------------------------
+
+
+def _interpolated(line: Value, q: Any, method: str, weak: bool) -> Any:
+    """Quantiles along the last axis, which disappears; the axes of q come first."""
+    length = line.shape[-1]
+    ordered = sorted_lines(line)
+    place = as_known_or_traced(_PLACES[method](length, q))
+    if _is_integer(method, place):
+        return _or_nan(_entries(ordered, place), ordered)
+    below, above = _neighbours(place, length - 1)
+    share = as_known_or_traced(_share(method, place, below))
+    if not weak:
+        share = np.reshape(share, (*np.shape(share), *(1,) * (line.ndim - 1)))
+    return _or_nan(_lerp(_entries(ordered, below), _entries(ordered, above), share, weak), ordered)
+
+
+def _interpolated_present(line: Value, q: Any, method: str, weak: bool) -> Any:
+    """As `_interpolated` over the entries that are not NaN, whose number differs between lines."""
+    ordered = sorted_lines(line)
+    count = _present(line)
+    q = np.reshape(as_array(q), (*np.shape(q), *(1,) * (line.ndim - 1)))
+    wide_count = count.astype(q.dtype) if q.dtype.kind == "f" else count
+    place = _PLACES[method](wide_count, q)
+    if _is_integer(method, place):
+        result = _entries_of_each(ordered, place)
+    else:
+        below, above = _neighbours(place, count - 1)
+        values = _entries_of_each(ordered, below), _entries_of_each(ordered, above)
+        result = _lerp(*values, _share(method, place, below), weak)
+    return np.where(count == 0, np.asarray(np.nan, result.dtype), result)
+
+
+def as_known_or_traced(x: Any) -> Any:
+    return x if is_traced(x) else np.asarray(x)
+
+
+def _is_integer(method: str, place: Any) -> bool:
+    return place.dtype.kind in "iu" and method in _EXACT_PLACES
+
+
+def _neighbours(place: Any, top: Any) -> tuple[Any, Any]:
+    """The entries below and above a place, both the last or the first one outside."""
+    below = np.floor(place)
+
+    def clipped(index: Any) -> Any:
+        return np.where(place >= top, top, np.where(place < 0, 0, index)).astype(np.intp)
+
+    return clipped(below), clipped(below + 1)
+
+
+def _share(method: str, place: Any, below: Any) -> Any:
+    share = _SHARES.get(method, lambda gamma, index: gamma)(place - below, place)
+    return share.astype(place.dtype)
+
+
+def _lerp(a: Any, b: Any, share: Any, weak: bool) -> Any:
+    """Linear interpolation, from the nearer end. A share that came from a Python number keeps the dtype of a and b."""
+    if weak:
+        share = share.astype(a.dtype if a.dtype.kind == "f" else np.float64)
+    gap = b - a
+    return np.where(share >= 0.5, b - gap * (1 - share), a + gap * share)
+
+
+def _weighted(line: Value, weights: Value, q: Any, ignore_nan: bool) -> Any:
+    """The first entry at which the cumulative weight reaches q of the total."""
+    x: Any = wrap(line)
+    w: Any = wrap(weights)
+    if ignore_nan and is_inexact(line.dtype):
+        w = np.where(np.isnan(x), 0, w)
+    order = np.argsort(x, axis=-1)
+    x, w = np.take_along_axis(x, order, -1), np.take_along_axis(w, order, -1)
+    cumulated = np.cumsum(w, axis=-1, dtype=np.float64)
+    share = cumulated / cumulated[..., -1:]
+    q = as_array(q)
+    if q.dtype.kind == "f":
+        share = share.astype(q.dtype)
+    share = np.where(share == 0, -1, share)
+    wanted = np.reshape(q, (*q.shape, *(1,) * line.ndim))
+    place = np.minimum(np.sum(share < wanted, axis=-1), line.shape[-1] - 1)
+    result = _entries_of_each(x.value, place)
+    if ignore_nan:
+        return (
+            np.where(_present(line) == 0, np.asarray(np.nan, x.dtype), result)
+            if is_inexact(line.dtype)
+            else result
+        )
+    return _or_nan(result, x.value)
+
+
+def _fractions(q: Any, scale: int) -> Any:
+    """The quantiles as fractions, checked if they are known while tracing."""
+    fractions = as_known_or_traced(q)
+    known = fractions.concrete() if is_traced(fractions) else fractions
+    if fractions.ndim > 2:
+        raise ArgumentValueError("q must be a scalar or 1d")
+    if known is not None and not (np.all(known >= 0) and np.all(known <= scale)):
+        name = "Quantiles" if scale == 1 else "Percentiles"
+        raise ArgumentValueError(f"{name} must be in the range [0, {scale}]")
+    return fractions if scale == 1 else np.true_divide(fractions, scale)
+
+
+def _quantile(name: str, scale: int, *, ignore_nan: bool) -> None:
+    @implements(getattr(np, name))
+    def quantile(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: Any = False,
+        *,
+        weights: Any = None,
+    ) -> TracedArray:
+        x = as_value(a)
+        if x.dtype.kind == "c":
+            raise ArgumentTypeError("a must be an array of real numbers")
+        if method not in _PLACES:
+            raise ArgumentValueError(f"{method!r} is not a valid method. Use one of: {', '.join(_PLACES)}")
+        weak = type(q) in (int, float) or (is_traced(q) and q.weak is not None)
+        fractions = _fractions(q, scale)
+        axes = axes_or_all(axis, x.ndim)
+        line = in_one_axis(x, axes)
+        if weights is not None:
+            if method != "inverted_cdf":
+                raise ArgumentValueError(f"only method 'inverted_cdf' supports weights, not {method!r}")
+            w: Any = np.broadcast_to(matching_weights(wrap(x), as_array(weights), axis), x.shape)
+            result = _weighted(line, in_one_axis(w.value, axes), fractions, ignore_nan)
+        elif not line.shape[-1]:
+            dtype = line.dtype if is_inexact(line.dtype) else np.dtype(np.float64)
+            result = as_array(np.full((*np.shape(q), *line.shape[:-1]), np.nan, dtype))
+        elif ignore_nan and is_inexact(x.dtype):
+            result = _interpolated_present(line, fractions, method, weak)
+        else:
+            result = _interpolated(line, fractions, method, weak)
+        delivered = _with_kept_axes(result, np.ndim(q), x, axes, out, keepdims)
+        if out is None and ignore_nan and weights is None and axis is not None:
+            return _quantiles_last(delivered, np.ndim(q))
+        return delivered
+
+
+def _quantiles_last(result: TracedArray, quantile_axes: int) -> TracedArray:
+    """In the memory order of NumPy, which computes all quantiles of a line together and then moves their axes."""
+    return new_array(result.value, [*range(quantile_axes, result.ndim), *range(quantile_axes)])
+
+
+def _with_kept_axes(
+    result: Any, quantile_axes: int, x: Value, axes: Axes, out: Any, keepdims: Any
+) -> TracedArray:
+    """Axes of the quantiles in front, then those of x that are left, or all with length 1."""
+    if keeps_axes(keepdims):
+        kept = (1 if axis in axes else dim for axis, dim in enumerate(x.shape))
+        result = np.reshape(result, (*result.shape[:quantile_axes], *kept))
+    return deliver(as_value(result), out)
+
+
+for _name, _scale in (("quantile", 1), ("percentile", 100)):
+    _quantile(_name, _scale, ignore_nan=False)
+    _quantile(f"nan{_name}", _scale, ignore_nan=True)
+
+
+# ---- medians -----------------------------------------------------------------------------------------
+
+
+@implements(np.median)
+def median(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> TracedArray:
+    """The mean of the middle entry, or of the two."""
+    x = as_value(a)
+    axes = axes_or_all(axis, x.ndim)
+    line = in_one_axis(x, axes)
+    length = line.shape[-1]
+    ordered = sorted_lines(line)
+    middle = wrap(ordered)[..., max((length - 1) // 2, 0) : length // 2 + 1]
+    result: Any = np.mean(middle, axis=-1)
+    if length:
+        result = _or_nan(result, ordered)
+    return _with_kept_axes(result, 0, x, axes, out, keepdims)
+
+
+@implements(np.nanmedian)
+def nanmedian(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> TracedArray:
+    x = as_value(a)
+    if not is_inexact(x.dtype):
+        return median(a, axis, out, overwrite_input, keepdims)
+    axes = axes_or_all(axis, x.ndim)
+    line = in_one_axis(x, axes)
+    count = _present(line)
+    if not line.shape[-1]:
+        with np.errstate(invalid="ignore"):
+            nothing = wrap(line)[..., :0].sum(-1) / 0
+        return _with_kept_axes(nothing, 0, x, axes, out, keepdims)
+    ordered = sorted_lines(line)
+    lower = _entries_of_each(ordered, (count - 1) // 2)
+    upper = _entries_of_each(ordered, np.minimum(count // 2, line.shape[-1] - 1))
+    both: Any = np.mean(np.stack([lower, upper]), axis=0)
+    result = np.where(count % 2 == 1, lower, both)
+    result = np.where(count == 0, np.asarray(np.nan, result.dtype), result)
+    return _with_kept_axes(result, 0, x, axes, out, keepdims)

@@ -1,0 +1,1 @@
+"""ufuncs and their methods, reductions, operators, and the functions made of them."""

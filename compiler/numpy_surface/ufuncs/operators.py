@@ -1,0 +1,129 @@
+"""Python's operators on traced arrays: each is the ufunc of its meaning, in place where written so."""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...callers.user_code import user_location
+from ...dtypes import BOOL
+from ...errors import ArgumentTypeError
+from ...symbolic_size import SymbolicSize
+from ...tracing.foreign_memory import Outside
+from ...tracing.traced_array import PYTHON_NUMBERS, TracedArray, wrap
+from .ufunc_calls import is_weak
+
+_OPERATORS = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "truediv": np.true_divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "matmul": np.matmul,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+    "divmod": np.divmod,
+}
+_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+_COMPARISONS = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+_SUPPORTED_OPERANDS = (
+    TracedArray,
+    Outside,
+    np.ndarray,
+    np.generic,
+    *PYTHON_NUMBERS,
+    list,
+    tuple,
+    SymbolicSize,
+)
+
+
+def operate(ufunc: Any, x: Any, y: Any) -> Any:
+    """A binary operator. Python numbers among themselves stay weak, as they would outside."""
+    if not all(isinstance(operand, _SUPPORTED_OPERANDS) for operand in (x, y)):
+        return NotImplemented
+    if (
+        ufunc is np.power
+        and isinstance(x, TracedArray)
+        and (type(y) is int or type(y) is float)
+        and not is_weak(x)
+    ):
+        fast = _fast_power(x, y)
+        if fast is not None:
+            return fast
+    if ufunc is np.multiply:
+        for sequence, count in ((x, y), (y, x)):
+            if isinstance(sequence, (list, tuple)) and isinstance(count, TracedArray) and count.is_scalar:
+                return _repeated(sequence, count)
+    result = ufunc(x, y)
+    if not (is_weak(x) and is_weak(y)):
+        return result
+    return tuple(map(_as_weak, result)) if isinstance(result, tuple) else _as_weak(result)
+
+
+def _as_weak(x: TracedArray) -> TracedArray:
+    """The number as a Python number; what is bool stays as it is."""
+    kinds: dict[str, type] = {"i": int, "f": float, "c": complex}
+    return x if x.dtype == BOOL else wrap(x.value, weak=kinds[x.dtype.kind])
+
+
+def _repeated(sequence: Any, count: TracedArray) -> Any:
+    """``[x, y] * n``, which repeats the list where `n` is a scalar of NumPy's, too."""
+    if count.dtype.kind not in "iu":
+        raise ArgumentTypeError(
+            f"a {type(sequence).__name__} times a scalar repeats it, and {count.type} is no integer. "
+            "To multiply the entries, write np.asarray(entries) * x",
+            user_location(),
+        )
+    return sequence * operator.index(count)
+
+
+def _fast_power(x: TracedArray, exponent: float) -> Any:
+    """ndarray's own shortcuts for ``x ** 2`` and the like, whose rounding, or dtype, is not that of `np.power`."""
+    if x.dtype.kind in "fc":
+        shortcuts = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
+        function = shortcuts.get(exponent)
+        return None if function is None else function(x)
+    is_square = type(exponent) is int and exponent == 2
+    return np.square(x) if is_square and not (x.dtype == BOOL and x.is_scalar) else None
+
+
+def _install_operators() -> None:
+    for name, ufunc in _OPERATORS.items():
+        setattr(TracedArray, f"__{name}__", lambda self, other, u=ufunc: operate(u, self, other))
+        setattr(TracedArray, f"__r{name}__", lambda self, other, u=ufunc: operate(u, other, self))
+        setattr(TracedArray, f"__i{name}__", lambda self, other, u=ufunc: _in_place(u, self, other))
+    for name, ufunc in _COMPARISONS.items():
+        setattr(TracedArray, f"__{name}__", lambda self, other, u=ufunc: operate(u, self, other))
+    for name, ufunc in _UNARY.items():
+        setattr(TracedArray, f"__{name}__", lambda self, u=ufunc: _unary(u, self))
+    setattr(TracedArray, "__contains__", lambda self, item: bool(np.any(self == item)))  # noqa: B010
+
+
+def _unary(ufunc: Any, x: TracedArray) -> TracedArray:
+    result: TracedArray = ufunc(x)
+    return wrap(result.value, weak=x.weak) if x.weak is not None else result
+
+
+def _in_place(ufunc: Any, x: TracedArray, other: Any) -> Any:
+    """``x += y`` writes through the views of x; a scalar is rebound instead, as NumPy's are."""
+    if x.is_scalar:
+        return operate(ufunc, x, other)
+    if not isinstance(other, _SUPPORTED_OPERANDS):
+        return NotImplemented
+    return ufunc(x, other, out=(x,))
+
+
+_install_operators()

@@ -1,0 +1,386 @@
+"""ufuncs on traced arrays: NumPy's choice of a loop, ``out=``, ``where=``, ``dtype=``, ``casting=``, ``signature=``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...builder import bind
+from ...dtypes import BOOL, DType, is_supported
+from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
+from ...interception.adoption import adopt
+from ...ir import Shape, Value
+from ...nesting import shown
+from ...op import all_ops
+from ...symbolic_size import SymbolicSize, is_known, joint_shape
+from ...tracing.foreign_memory import Outside
+from ...tracing.memory_layout import Layout, dense, elementwise_layout, layout_of
+from ...tracing.registry import REFUSED, UFUNCS
+from ...tracing.trace import require_trace
+from ...tracing.traced_array import (
+    PYTHON_NUMBERS,
+    TracedArray,
+    array_on,
+    as_value,
+    is_numpy_array,
+    is_traced,
+    wrap,
+)
+from ...value_ops import broadcast_to, convert, full, reshape, where
+
+_OP_OF = {"fabs": "absolute", "true_divide": "divide", "float_power": "power"}
+"""ufuncs that are an op of another name, once their operands have the loop's dtype."""
+
+_COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+
+METHODS_OF_UFUNCS: dict[str, Callable[..., Any]] = {}
+"""Name of a ufunc's method (``reduce``, ``at`` …) -> what it does."""
+
+BY_NAME: dict[str, Callable[..., Any]] = {}
+"""Functions for ufuncs of other packages, which are not imported for it, by the ufunc's name."""
+
+
+def call_ufunc(ufunc: Any, method_name: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``__array_ufunc__`` of traced arrays."""
+    if ufunc.__name__ in REFUSED:
+        raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: {REFUSED[ufunc.__name__]}")
+    if method_name == "__call__":
+        return apply(ufunc, *inputs, **kwargs)
+    return METHODS_OF_UFUNCS[method_name](ufunc, *inputs, **kwargs)
+
+
+UFUNCS["call"] = call_ufunc
+
+
+def apply(
+    ufunc: Any,
+    *inputs: Any,
+    out: Any = None,
+    where: Any = True,
+    dtype: Any = None,
+    casting: str = "same_kind",
+    order: str = "K",
+    subok: bool = True,
+    signature: Any = None,
+    **gufunc_options: Any,
+) -> Any:
+    """``ufunc(*inputs)``: one op of the ufunc's name, or the function registered for it."""
+    if ufunc.types and all(set(loop) <= set("O->") for loop in ufunc.types):
+        raise UnsupportedFunctionError(
+            f"{ufunc_name(ufunc)} cannot be traced: it calls Python for every element; "
+            "write it with NumPy functions of whole arrays"
+        )
+    operands, dtypes = resolve(ufunc, inputs, loop_signature(ufunc, dtype, signature), casting)
+    outs = out if isinstance(out, tuple) else (out,) * ufunc.nout
+    for target, found in zip(outs, dtypes[ufunc.nin :], strict=True):
+        if target is not None:
+            is_array = is_traced(target) or isinstance(target, (np.ndarray, Outside))
+            _refuse_cast(found, (target if is_array else target_of(target)).dtype, casting)
+    result: Any
+    if ufunc.signature is not None:
+        result = _generalized(ufunc, operands, **gufunc_options)
+    elif ufunc in UFUNCS:
+        result = UFUNCS[ufunc](*map(wrap, operands))
+    elif ufunc.__name__ in BY_NAME and not _is_numpys(ufunc):
+        result = BY_NAME[ufunc.__name__](*map(wrap, operands))
+    else:
+        result = wrap(_one_op(ufunc, operands))
+    results: tuple[Any, ...] = result if ufunc.nout > 1 else (result,)
+    if ufunc.signature is not None and "?" in ufunc.signature and outs[0] is not None:
+        results = (_without_leading_axes(as_array(result), target_of(outs[0]).ndim),)
+    if ufunc.signature is None or order in ("A", "a"):
+        layouts = layouts_of(inputs)
+    else:
+        layouts = _layouts_of_stacks(ufunc, inputs, gufunc_options)
+    done = tuple(
+        _delivered(as_array(r).value, d, o, where, casting, layouts, order)
+        for r, d, o in zip(results, dtypes[ufunc.nin :], outs, strict=True)
+    )
+    return done if ufunc.nout > 1 else done[0]
+
+
+def _one_op(ufunc: Any, operands: Sequence[Value]) -> Value:
+    name: str = ufunc.__name__
+    op = _OP_OF.get(name, name)
+    if op in _COMPARISONS:
+        return compared(op, *operands)
+    if op not in all_ops():
+        raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: Tracemill does not know it")
+    if op == "power":
+        _refuse_negative_power(*operands)
+    return bind(op, *operands)
+
+
+def ufunc_name(ufunc: Any) -> str:
+    """How the user spells the ufunc, as far as it can be told."""
+    return f"np.{ufunc.__name__}" if _is_numpys(ufunc) else f"the ufunc {ufunc.__name__}"
+
+
+def _is_numpys(ufunc: Any) -> bool:
+    return getattr(np, ufunc.__name__, None) is ufunc
+
+
+def _refuse_negative_power(x: Value, y: Value) -> None:
+    if x.dtype.kind != "i":
+        return
+    known = require_trace().concrete(y)
+    if known is not None and (known < 0).any():
+        raise ArgumentValueError("integers to negative integer powers are not allowed: use a floating base")
+
+
+def compared(op: str, x: Value, y: Value) -> Value:
+    """A comparison. Between int64 and uint64 it is exact, as NumPy's: a negative number is less than all others."""
+    if x.dtype == y.dtype:
+        return bind(op, x, y)
+    if x.dtype.kind == "u":
+        mirrored = {
+            "less": "greater",
+            "greater": "less",
+            "less_equal": "greater_equal",
+            "greater_equal": "less_equal",
+        }
+        return compared(mirrored.get(op, op), y, x)
+    negative = bind("less", x, full((), 0, x.dtype))
+    outcome = op in ("less", "less_equal", "not_equal")
+    return where(negative, full((), outcome, BOOL), bind(op, convert(x, y.dtype), y))
+
+
+# ---- operands ----------------------------------------------------------------------------------------
+
+
+def as_array(x: Any) -> TracedArray:
+    """Anything array-like as a traced array."""
+    if is_traced(x):
+        return x  # type: ignore[no-any-return]
+    is_row_major = not is_numpy_array(x) or x.flags.c_contiguous
+    return wrap(as_value(x), layout=None if is_row_major else layout_of(x))
+
+
+def resolve(
+    ufunc: Any, inputs: Sequence[Any], signature: tuple[Any, ...] | None, casting: str
+) -> tuple[list[Value], tuple[DType, ...]]:
+    """The operands in the dtypes of NumPy's loop, and all dtypes of the loop, results included."""
+    if ufunc.__name__ in _COMPARISONS:
+        inputs = _widened_for_comparison(inputs)
+    values = [None if is_weak(x) else as_value(x) for x in inputs]
+    given = tuple(_weak_type(x) if v is None else v.dtype for x, v in zip(inputs, values, strict=True))
+    dtypes = loop_dtypes(ufunc, given, signature, casting)
+    with np.errstate(all="ignore"):  # a number that is too large for f32 is infinite there
+        pairs = zip(inputs, values, dtypes, strict=False)
+        return [as_value(x, d) if v is None else convert(v, d) for x, v, d in pairs], dtypes
+
+
+def _widened_for_comparison(inputs: Sequence[Any]) -> Sequence[Any]:
+    """Comparisons are exact between integers of any size, also with Python numbers that the dtype cannot hold."""
+    if len(inputs) != 2 or not any(map(is_weak, inputs)):
+        return inputs
+    return [_as_wide_integer(x, inputs[1 - place]) for place, x in enumerate(inputs)]
+
+
+def _as_wide_integer(x: Any, other: Any) -> Any:
+    if not is_weak(x) or _weak_type(x) is not int or is_weak(other):
+        return x
+    dtype = as_value(other).dtype
+    if dtype.kind not in "iu":
+        return x
+    if is_traced(x) or isinstance(x, SymbolicSize):
+        return wrap(as_value(x))
+    limits = np.iinfo(dtype)
+    if limits.min <= x <= limits.max:
+        return x
+    if np.iinfo(np.int64).min <= x <= np.iinfo(np.int64).max:
+        return np.int64(x)
+    return np.uint64(x) if 0 < x <= np.iinfo(np.uint64).max else np.float64(x)
+
+
+def is_weak(x: Any) -> bool:
+    """Whether an operand is a Python number, which takes the dtype of the array it meets."""
+    if is_traced(x):
+        return x.weak is not None
+    if isinstance(x, SymbolicSize):
+        return True
+    return isinstance(x, PYTHON_NUMBERS) and not isinstance(x, (bool, np.generic))
+
+
+def _weak_type(x: Any) -> Any:
+    if is_traced(x):
+        return x.weak
+    if isinstance(x, SymbolicSize):
+        return int
+    return next(kind for kind in (int, float, complex) if isinstance(x, kind))
+
+
+def loop_signature(ufunc: Any, dtype: Any, signature: Any) -> tuple[Any, ...] | None:
+    """``dtype=`` and ``signature=`` as a tuple with one entry per operand and result; None leaves it open."""
+    if signature is None and dtype is None:
+        return None
+    if signature is not None and dtype is not None:
+        raise ArgumentTypeError("cannot specify both 'signature' and 'dtype'")
+    count = ufunc.nin + ufunc.nout
+    if isinstance(signature, str):
+        letters = signature.replace("->", "")
+        signature = tuple(letters) if len(letters) == count else signature
+    if signature is None or isinstance(signature, (str, np.dtype, type)):
+        single = np.dtype(signature if dtype is None else dtype)
+        return (*(None,) * ufunc.nin, *(single,) * ufunc.nout)
+    if len(signature) != count:
+        raise ArgumentValueError(
+            f"signature= of {ufunc.__name__} must name {count} dtypes, not {len(signature)}"
+        )
+    return tuple(None if one is None else np.dtype(one) for one in signature)
+
+
+@lru_cache(maxsize=4096)
+def loop_dtypes(
+    ufunc: Any, given: tuple[Any, ...], signature: tuple[Any, ...] | None, casting: str
+) -> tuple[DType, ...]:
+    """The dtypes of inputs and outputs by NumPy's own rules; a Python type stands for a weak number."""
+    if all(
+        isinstance(d, type) for d in given
+    ):  # all weak: NumPy has its default integer, float64, complex128
+        given = tuple(np.dtype(d) for d in given)
+    wanted = {} if signature is None else {"signature": signature}
+    names = ", ".join(d.__name__ if isinstance(d, type) else str(d) for d in given)
+    try:
+        dtypes = ufunc.resolve_dtypes((*given, *(None,) * ufunc.nout), casting=casting, **wanted)
+    except TypeError as error:
+        raise DTypeError(f"{ufunc.__name__} is not defined for ({names}): {error}") from None
+    if not all(map(is_supported, dtypes)):
+        raise DTypeError(
+            f"{ufunc.__name__} of ({names}) needs {dtypes[-1]}, which cannot be traced: convert first"
+        )
+    return tuple(dtypes)
+
+
+# ---- results -----------------------------------------------------------------------------------------
+
+
+def _delivered(
+    value: Value, dtype: DType, out: Any, mask: Any, casting: str, operands: Sequence[Layout], order: str
+) -> TracedArray:
+    """A result in the loop's dtype, written into ``out=`` where the mask of ``where=`` holds."""
+    value = convert(value, dtype)
+    if out is not None:
+        return write_out(out, wrap(value), mask, casting)
+    if mask is not True:
+        value = where(as_mask(mask), value, full((), 0, dtype))
+    return wrap(value, layout=ufunc_layout(value.shape, operands, order))
+
+
+def ufunc_layout(shape: Shape, operands: Sequence[Layout], order: str) -> Layout | None:
+    """The layout of a ufunc's result for ``order=``."""
+    if order in ("K", "k"):
+        return elementwise_layout(shape, operands)
+    if order in ("A", "a"):
+        order = "F" if operands and all(x.is_contiguous("F") for x in operands) else "C"
+    return dense(shape, tuple(range(len(shape)))[:: -1 if order in ("F", "f") else 1])
+
+
+def _layouts_of_stacks(ufunc: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> list[Layout]:
+    """What orders the axes of stacks in the result of a generalized ufunc, whose other axes are the last ones."""
+    if options:
+        return []
+    inner, outer = _core_axes(ufunc.signature)
+    return [
+        layout.front(len(layout.shape) - count, outer)
+        for x, count in zip(inputs, inner, strict=False)
+        for layout in layouts_of([x])
+    ]
+
+
+def layouts_of(arrays: Sequence[Any]) -> list[Layout]:
+    """The layouts of those that may decide on the memory order of a result: arrays with two axes or more."""
+    traced = [x.layout for x in arrays if is_traced(x) and len(x.type.shape) > 1]
+    return traced + [layout_of(x) for x in arrays if is_numpy_array(x) and x.ndim > 1]
+
+
+def as_mask(mask: Any) -> Value:
+    """The boolean array of ``where=``."""
+    value = as_value(mask)
+    if value.dtype != BOOL:
+        raise DTypeError(f"where= must be boolean, not {value.dtype}")
+    return value
+
+
+def write_out(out: Any, result: TracedArray, mask: Any = True, casting: str = "same_kind") -> TracedArray:
+    """``out[...] = result`` with a check of the cast; returns `out` as a traced array."""
+    if isinstance(out, tuple):
+        (out,) = out
+    target = target_of(out)
+    _refuse_cast(result.dtype, target.dtype, casting)
+    value = result.value
+    joint = joint_shape(value.shape, target.shape)
+    if len(value.shape) > target.ndim or joint is None or joint != target.shape:
+        raise ShapeError(
+            f"out= has shape {target.shape}, which the result of shape {value.shape} does not fit"
+        )
+    value = broadcast_to(convert(value, target.dtype), target.shape)
+    if mask is not True:
+        value = where(as_mask(mask), value, target.value)
+    target.write(value)
+    return target
+
+
+def _refuse_cast(found: DType, target: DType, casting: str) -> None:
+    if not np.can_cast(found, target, casting):  # type: ignore[arg-type]
+        raise DTypeError(f"cannot cast the result from {found} to {target} with casting rule {casting!r}")
+
+
+def target_of(x: Any) -> TracedArray:
+    """What is written to: a traced array, or a NumPy array that the function closes over, sharing its memory."""
+    if is_traced(x):
+        return x  # type: ignore[no-any-return]
+    if not isinstance(x, (np.ndarray, Outside)):
+        raise ArgumentTypeError(f"what is written to must be an array, not {type(x).__name__}: {shown(x)}")
+    if is_numpy_array(x):
+        return adopt(x)
+    storage = require_trace().storage_of_array(x)
+    return array_on(storage, storage.value.type)
+
+
+# ---- generalized ufuncs ------------------------------------------------------------------------------
+
+
+def _generalized(
+    ufunc: Any, operands: Sequence[Value], axes: Any = None, axis: Any = None, keepdims: bool = False
+) -> Any:
+    """A ufunc of vectors and matrices, such as matmul: its function expects them in the last axes."""
+    function = UFUNCS.get(ufunc)
+    if function is None:
+        raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: Tracemill does not know it")
+    inner, outer = _core_axes(ufunc.signature)
+    arrays: list[Any] = list(map(wrap, operands))
+    if axes is None and axis is None:
+        result = function(*arrays)
+        return np.expand_dims(result, -1) if keepdims else result
+    if axes is None:
+        axes = [axis] * len(inner)
+    axes = [one if isinstance(one, tuple) else (one,) for one in axes]
+    if len(axes) == len(inner):
+        axes.append(axes[0] if keepdims else (-1,) * outer)
+    for place, count in enumerate(inner):
+        if len(axes[place]) != count:
+            raise ArgumentValueError(
+                f"axes= of {ufunc.__name__}: operand {place} needs {count} axes, not {axes[place]}"
+            )
+        arrays[place] = np.moveaxis(arrays[place], axes[place], tuple(range(-count, 0)))
+    result = function(*arrays)
+    if keepdims:
+        return np.moveaxis(np.expand_dims(result, -1), -1, axes[-1][0])
+    return np.moveaxis(result, tuple(range(-outer, 0)), axes[-1]) if outer else result
+
+
+def _without_leading_axes(result: TracedArray, ndim: int) -> TracedArray:
+    """The result as `out=` of `ndim` axes takes it, which may lack axes of length 1 in front."""
+    value = result.value
+    while value.ndim > ndim and is_known(value.shape[0] == 1):
+        value = reshape(value, value.shape[1:])
+    return wrap(value)
+
+
+def _core_axes(signature: str) -> tuple[list[int], int]:
+    """How many axes each operand and the result of a gufunc has: ``(n,k),(k,m)->(n,m)`` is [2, 2] and 2."""
+    left, right = signature.split("->")
+    operands = [part.strip("()") for part in left.split("),")]
+    return [len(part.split(",")) for part in operands], len([n for n in right.strip("()").split(",") if n])

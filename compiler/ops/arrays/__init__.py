@@ -1,0 +1,1 @@
+"""Ops that make, move, index, order and combine elements."""

@@ -1,0 +1,55 @@
+"""`check_index`: the program's promise to raise if an index that was computed lies outside its axis."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...builder import bind_all
+from ...dtypes import is_integer
+from ...errors import DTypeError, ShapeError
+from ...ir import ArrayType, Value
+from ...op import CHECKS_INDICES, Op, not_linear, register, zero_derivative
+from ...symbolic_size import is_known
+
+FAMILY = "index_check"
+
+
+def _type(index: ArrayType, *, length: int, axis: int, function: str = "") -> tuple[ArrayType, ...]:
+    if not is_integer(index.dtype):
+        raise DTypeError(f"check_index: an index must have an integer dtype, not {index}")
+    if is_known(length < 0) or axis < 0:
+        raise ShapeError(f"check_index: an axis {axis} of size {length} cannot be")
+    return ()
+
+
+def _check(index: Any, length: Any, axis: Any, function: Any = "") -> Any:
+    """Raise for the largest index beyond the end, else for the smallest before the beginning, in NumPy's words."""
+    if index.size:
+        low, high = int(index.min()), int(index.max())
+        least = 0 if function else -length
+        if high >= length or low < least:
+            where = f"{function}: " if function else ""
+            wrong = high if high >= length else low
+            raise IndexError(f"{where}index {wrong} is out of bounds for axis {axis} with size {length}")
+    return ()
+
+
+def _batch(inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any) -> tuple[Value, ...]:
+    """The indices of all examples at once."""
+    return bind_all("check_index", *inputs, **params)
+
+
+register(
+    Op(
+        "check_index",
+        FAMILY,
+        _type,
+        _check,
+        zero_derivative,
+        not_linear,
+        _batch,
+        spelling=None,
+        effect=CHECKS_INDICES,
+        doc="Nothing. Raises unless every entry lies in [-length, length), or for a `function` whose indices do not "
+        "count from the end in [0, length). `axis` is for the message.",
+    )
+)

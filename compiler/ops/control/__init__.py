@@ -1,0 +1,1 @@
+"""Ops that hold graphs or have effects: loops, branches, calls, custom rules, printing."""

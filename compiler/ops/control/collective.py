@@ -1,0 +1,203 @@
+"""What the examples of a batch compute together: sums, extremes and exchanges over a mapped axis.
+
+The first input of each is the *lane*, the number of the example, an i64[]. Mapping the lane's axis is what makes the
+examples known to each other: then the batch rule computes with all of them, and the call is gone. Mapping any other
+axis leaves the call as it is, on more entries. So no pass knows of names: a name stands for a lane while a function
+is traced. On its own, without the batch, a call means what it gives where all examples are alike.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ...batching import Unmapped, leading
+from ...builder import bind
+from ...dtypes import INT64, kind
+from ...errors import DTypeError, ShapeError
+from ...ir import ArrayType, Shape, Value
+from ...op import JvpRule, Meaning, Op, TransposeRule, not_linear, register
+from ...value_ops import (
+    constant,
+    convert,
+    divide,
+    equal,
+    gather,
+    greater_equal,
+    moveaxis,
+    multiply,
+    reshape,
+    sum_,
+    where,
+)
+
+FAMILY = "collective"
+
+WithAll: TypeAlias = Callable[..., "Value | Unmapped"]
+"""``with_all(x, **params)`` for the x of all examples, in front; `Unmapped` if the result is one for all."""
+
+
+def _type_of(name: str, kinds: str, result: Callable[..., Shape]) -> Callable[..., ArrayType]:
+    def type_rule(lane: ArrayType, x: ArrayType, *, axis: str, count: int, **params: Any) -> ArrayType:
+        if lane.dtype != INT64 or lane.shape or kind(x.dtype) not in kinds:
+            raise DTypeError(f"{name} over {axis!r} is not defined for ({lane}, {x})")
+        return ArrayType(x.dtype, result(x, axis=axis, count=count, **params))
+
+    return type_rule
+
+
+def _batch_of(name: str, with_all: WithAll, in_place: tuple[int, int]) -> Callable[..., "Value | Unmapped"]:
+    """The batch rule; `in_place` are the axes of x and of the result that another batch axis goes behind."""
+
+    def batch(
+        inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, **params: Any
+    ) -> "Value | Unmapped":
+        lane, x = inputs
+        if mapped[0]:
+            return with_all(leading(x, mapped[1], size), **params)
+        moved = bind(name, lane, moveaxis(x, 0, in_place[0]), **params)
+        return moveaxis(moved, in_place[1], 0)
+
+    return batch
+
+
+def _collective(
+    name: str,
+    meaning: Meaning,
+    jvp: JvpRule,
+    transpose: TransposeRule,
+    with_all: WithAll,
+    *,
+    kinds: str,
+    doc: str,
+    result: Callable[..., Shape] = lambda x, **params: x.shape,
+    in_place: tuple[int, int] = (0, 0),
+) -> None:
+    register(
+        Op(
+            name,
+            FAMILY,
+            _type_of(name, kinds, result),
+            meaning,
+            jvp,
+            transpose,
+            _batch_of(name, with_all, in_place),
+            spelling=None,
+            effect=None,
+            doc=doc,
+        )
+    )
+
+
+def _linear(name: str) -> JvpRule:
+    return lambda inputs, tangents, outputs, **params: bind(name, inputs[0], tangents[1], **params)
+
+
+# ---- sums and extremes -----------------------------------------------------------------------------
+
+_collective(
+    "psum",
+    lambda lane, x, axis, count: np.multiply(x, x.dtype.type(count)),
+    _linear("psum"),
+    lambda cotangents, inputs, **params: (None, bind("psum", inputs[0], cotangents[0], **params)),
+    lambda x, axis, count: Unmapped(sum_(x, (0,))),
+    kinds="iufc",
+    doc="The sum over the examples of a mapped axis.",
+)
+
+
+def _extreme_tangent(
+    inputs: tuple[Value, ...], tangents: tuple[Value | None, ...], outputs: tuple[Value, ...], **params: Any
+) -> Value | None:
+    """Examples that share the extreme share the derivative."""
+    (lane, x), tangent = inputs, tangents[1]
+    assert tangent is not None
+    is_there = convert(equal(x, outputs[0]), x.dtype)
+    sharing = bind("psum", lane, is_there, **params)
+    return divide(bind("psum", lane, multiply(is_there, tangent), **params), sharing)
+
+
+for _name, _reduction in (("pmax", "max"), ("pmin", "min")):
+    _collective(
+        _name,
+        lambda lane, x, axis, count: np.array(x),
+        _extreme_tangent,
+        not_linear,
+        lambda x, axis, count, reduction=_reduction: Unmapped(bind(reduction, x, axes=(0,))),
+        kinds="biuf",
+        doc=f"The {_reduction}imum over the examples of a mapped axis; NaN wins.",
+    )
+
+
+# ---- exchanges -------------------------------------------------------------------------------------
+
+_collective(
+    "all_gather",
+    lambda lane, x, axis, count: np.broadcast_to(x, (count, *x.shape)).copy(),
+    _linear("all_gather"),
+    lambda cotangents, inputs, **params: (None, bind("psum_scatter", inputs[0], cotangents[0], **params)),
+    lambda x, axis, count: Unmapped(x),
+    kinds="biufc",
+    result=lambda x, axis, count: (count, *x.shape),
+    in_place=(0, 1),
+    doc="The values of all examples of a mapped axis, stacked.",
+)
+
+
+def _scattered_shape(x: ArrayType, axis: str, count: int) -> Shape:
+    if x.shape[:1] != (count,):
+        raise ShapeError(
+            f"psum_scatter over {axis!r} of {count} examples needs an entry for each in front, not {x}"
+        )
+    return x.shape[1:]
+
+
+_collective(
+    "psum_scatter",
+    lambda lane, x, axis, count: np.multiply(x[int(lane) % count], x.dtype.type(count)),
+    _linear("psum_scatter"),
+    lambda cotangents, inputs, **params: (None, bind("all_gather", inputs[0], cotangents[0], **params)),
+    lambda x, axis, count: sum_(x, (0,)),
+    kinds="iufc",
+    result=_scattered_shape,
+    in_place=(1, 0),
+    doc="Of the sum over the examples of a mapped axis, the entry that has the number of the example.",
+)
+
+Sources: TypeAlias = tuple[int, ...]
+
+
+def _permuted_shape(x: ArrayType, axis: str, count: int, sources: Sources) -> Shape:
+    given = [source for source in sources if source >= 0]
+    if len(sources) != count or len(set(given)) != len(given) or any(source >= count for source in given):
+        raise ShapeError(f"ppermute over {axis!r} of {count} examples: {sources} are not different examples")
+    return x.shape
+
+
+def _permuted(x: Value, axis: str, count: int, sources: Sources) -> Value:
+    if not count:
+        return x
+    moved = gather(x, [constant(np.maximum(sources, 0), INT64)], (0,))
+    if min(sources) >= 0:
+        return moved
+    is_sent = greater_equal(constant(sources, INT64), 0)
+    return where(reshape(is_sent, (count, *(1,) * (x.ndim - 1))), moved, 0)
+
+
+def _permute_back(
+    cotangents: tuple[Value, ...], inputs: tuple[Any, ...], axis: str, count: int, sources: Sources
+) -> tuple[None, Value]:
+    back = tuple(sources.index(example) if example in sources else -1 for example in range(count))
+    return None, bind("ppermute", inputs[0], cotangents[0], axis=axis, count=count, sources=back)
+
+
+_collective(
+    "ppermute",
+    lambda lane, x, axis, count, sources: x.copy() if sources[int(lane) % count] >= 0 else np.zeros_like(x),
+    _linear("ppermute"),
+    _permute_back,
+    _permuted,
+    kinds="biufc",
+    result=_permuted_shape,
+    doc="The value of example ``sources[i]`` of a mapped axis in example i; zeros where that is −1.",
+)

@@ -1,0 +1,85 @@
+"""`debug_print`: what a program says while it runs."""
+
+import re
+from collections.abc import Sequence
+from string import Formatter
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from ...builder import bind_all
+from ...errors import ArgumentValueError, ShapeError
+from ...ir import ArrayType, Value
+from ...op import PRINTS, Op, not_linear, register, zero_derivative
+
+FAMILY = "printing"
+
+_SPEC: Final = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?[0-9]{0,3}[,_]?(?:\.[0-9]{1,3})?[a-zA-Z%]?", re.DOTALL)
+
+Loops: TypeAlias = tuple[tuple[int, tuple[bool, ...]], ...]
+"""Per loop around the call, outermost first: its length, and which inputs it runs over."""
+
+
+def _type(*inputs: ArrayType, text: str, loops: Loops = ()) -> tuple[ArrayType, ...]:
+    examples = []
+    for place, x in enumerate(inputs):
+        over = tuple(length for length, mapped in loops if mapped[place])
+        if x.shape[: len(over)] != over:
+            raise ShapeError(f"debug_print: input {place} is {x}, the loops run over {over}")
+        has_axes = len(x.shape) > len(over)
+        examples.append(np.ones((1,) * has_axes, x.dtype)[()])  # a large array would take long to print
+    try:
+        _check_fields(text)
+        text.format(*examples)
+    except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
+        given = ", ".join(map(str, inputs)) or "no array"
+        raise ArgumentValueError(
+            f"debug_print: {text!r} cannot be filled with {given}: {error}. Numbers take a format, such as "
+            "{:.3f}; arrays take none"
+        ) from None
+    return ()
+
+
+def _check_fields(text: str) -> None:
+    """A field is the number of an input with a short format: an array's attributes are nothing that is printed."""
+    for _, field, spec, conversion in Formatter().parse(text):
+        if field is None:
+            continue
+        if not (field.isascii() and field.isdigit()) or conversion not in (None, "r", "s", "a"):
+            raise ValueError(f"{{{field}}} is not the number of an input")
+        if not _SPEC.fullmatch(spec or ""):
+            raise ValueError(f"{spec!r:.40} is no format, or a width or precision of more than three digits")
+
+
+def _print(*inputs: Any, text: str, loops: Any = ()) -> Any:
+    for index in np.ndindex(*[length for length, _ in loops]):
+        own = [
+            x[tuple(at for at, (_, mapped) in zip(index, loops, strict=True) if mapped[place])]
+            for place, x in enumerate(inputs)
+        ]
+        print(text.format(*own))
+    return ()
+
+
+def _batch(
+    inputs: tuple[Value, ...], mapped: Sequence[bool], size: int, *, text: str, loops: Loops = ()
+) -> tuple[Value, ...]:
+    """One line per example."""
+    return bind_all("debug_print", *inputs, text=text, loops=((size, tuple(mapped)), *loops))
+
+
+register(
+    Op(
+        "debug_print",
+        FAMILY,
+        _type,
+        _print,
+        zero_derivative,
+        not_linear,
+        _batch,
+        spelling=None,
+        effect=PRINTS,
+        doc="Nothing. Prints ``text.format(*inputs)``, once per entry of each of `loops` (length, which inputs have it "
+        "as an axis in front).",
+    )
+)

@@ -1,0 +1,1 @@
+"""Contractions, factorisations, and functions of matrices."""

@@ -1,0 +1,1 @@
+"""Special functions, with their derivatives and the sources of their formulas."""

@@ -1,0 +1,1 @@
+"""Graphs as text that reads back, and as tables, HTML and FX nodes."""

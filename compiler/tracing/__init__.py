@@ -1,0 +1,1 @@
+"""Traced arrays: the recording of NumPy calls, views, writes and memory layout."""

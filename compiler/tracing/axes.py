@@ -1,0 +1,28 @@
+"""Axis arguments by NumPy's rules: negative axes count from the end, none may repeat."""
+
+from typing import Any
+
+from ..errors import AxisError, ShapeError
+from .option_checks import whole
+
+
+def normalize_axis(axis: Any, ndim: int, name: str = "axis") -> int:
+    """An axis in [−ndim, ndim) as one in [0, ndim)."""
+    chosen = whole(name, axis)
+    if not -ndim <= chosen < ndim:
+        raise AxisError(f"{name} {chosen} is out of bounds for an array of dimension {ndim}")
+    return chosen % ndim
+
+
+def normalize_axes(axis: Any, ndim: int, name: str = "axis") -> tuple[int, ...]:
+    """One axis or several different ones, in the order given."""
+    given = tuple(axis) if isinstance(axis, (tuple, list, range)) else (axis,)
+    axes = tuple(normalize_axis(one, ndim, name) for one in given)
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"repeated axis in {name}: {tuple(given)}")
+    return axes
+
+
+def axes_or_all(axis: Any, ndim: int) -> tuple[int, ...]:
+    """As `normalize_axes`; None stands for every axis."""
+    return tuple(range(ndim)) if axis is None else normalize_axes(axis, ndim)

@@ -1,0 +1,38 @@
+"""One op on arrays, traced or not: what functions need that NumPy has no name for."""
+
+from typing import Any
+
+import numpy as np
+
+from ..builder import as_tuple, bind_all
+from ..callers.user_code import user_location
+from ..dtypes import is_supported
+from ..errors import DTypeError
+from ..op import lookup
+from .trace import array_type
+from .traced_array import array_from, as_value, is_traced, wrap
+
+
+def as_numbers(x: Any) -> Any:
+    """The array that `x` is or makes; `DTypeError` if it holds no numbers."""
+    array = x if is_traced(x) or isinstance(x, np.ndarray) else array_from(x)
+    if not is_supported(array.dtype):
+        raise DTypeError(
+            f"expected an array of numbers, not {type(x).__name__} of dtype {array.dtype}: {x!r:.60}",
+            user_location(),
+        )
+    return array
+
+
+def apply_op(name: str, *arrays: Any, **params: Any) -> tuple[Any, ...]:
+    """The outputs of an op on arrays: recorded if one of them is traced, else computed by its NumPy meaning."""
+    traced = next(filter(is_traced, arrays), None)
+    if traced is not None:
+        return traced._located(_recorded, name, arrays, params)  # type: ignore[no-any-return]
+    op = lookup(name)
+    op.type(*map(array_type, arrays), **params)
+    return as_tuple(op.numpy(*arrays, **params))
+
+
+def _recorded(name: str, arrays: Any, params: Any) -> tuple[Any, ...]:
+    return tuple(map(wrap, bind_all(name, *map(as_value, arrays), **params)))

@@ -1,0 +1,136 @@
+"""`OutsideArray`: arrays in other memory than NumPy's, with which a traced function computes as with NumPy's."""
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import optree
+
+from ..callers.user_code import user_location
+from ..errors import ArgumentTypeError, ConcretizationError, UnsupportedAttributeError
+from .foreign_memory import Outside
+from .trace import Trace, current_trace
+from .traced_array import TracedArray, array_on
+
+COMPILE_OR_COPY = (
+    "only compiled functions compute where such arrays lie: compile the whole, as in tm.compile(tm.grad(f))(x), or "
+    "copy the array first, x.numpy()"
+)
+
+
+class OutsideArray(Outside):
+    """In a traced function, what is done to such an array is recorded, and the array is an input of the program.
+
+    Elsewhere NumPy's functions get a copy. Operators and methods, which look as if they computed where the array
+    lies, are errors there.
+    """
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]  # as NumPy's arrays have none
+
+    def inside(self, what: str) -> TracedArray:
+        """The array as the function that is being traced sees it.
+
+        Raises:
+            ArgumentTypeError: none is, so that there is no `what`.
+        """
+        trace = trace_of_a_function()
+        if trace is None:
+            raise ArgumentTypeError(
+                f"{what} of a {type(self).__name__} of {self.type}: {COMPILE_OR_COPY}", user_location()
+            )
+        return array_on(trace.storage_of_array(self), self.type)
+
+    def refuse_to_look(self, what: str) -> None:
+        """ConcretizationError in a traced function: later calls would rely on the elements of now."""
+        if trace_of_a_function() is not None:
+            raise ConcretizationError(
+                f"{what} needs the values of a {type(self).__name__} of {self.type}, which are not known while "
+                "tracing, as each call reads them anew. Use np.where or tm.cond instead of `if`, tm.while_loop "
+                "instead of `while`, or keep what is needed here in a NumPy array",
+                user_location(),
+            )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return _called(getattr(ufunc, method), inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _called(function, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+        if trace_of_a_function() is None:
+            raise UnsupportedAttributeError(
+                f"x.{name} of a {type(self).__name__} of {self.type}: {COMPILE_OR_COPY}", user_location()
+            )
+        return getattr(self.inside(name), name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.inside("x[…]")[index]
+
+    def __setitem__(self, index: Any, new: Any) -> None:
+        self.inside("x[…] = …")[index] = new
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.inside("an iteration"))
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self.inside("`in`")
+
+
+def trace_of_a_function() -> Trace | None:
+    """The trace of the function that is being traced in this thread; None if none is."""
+    trace = current_trace()
+    return None if trace is None or trace.is_open_ended else trace
+
+
+def as_seen_inside(leaf: Any) -> Any:
+    """What a traced function hands on: an array from outside as a traced one."""
+    if isinstance(leaf, OutsideArray) and trace_of_a_function() is not None:
+        return leaf.inside("a call")
+    return leaf
+
+
+def _called(function: Any, args: Any, kwargs: Any) -> Any:
+    """A function of NumPy's, recorded on arrays of a traced function, or computed on copies."""
+    convert = np.asarray if trace_of_a_function() is None else as_seen_inside
+    given: Any = args, kwargs
+    args, kwargs = optree.tree_map(lambda x: convert(x) if isinstance(x, OutsideArray) else x, given)
+    return function(*args, **kwargs)
+
+
+# ---- operators -----------------------------------------------------------------------------------------
+
+_BINARY = "add sub mul truediv floordiv mod pow matmul lshift rshift and_ or_ xor".split()
+_OTHERS = "eq ne lt le gt ge neg pos abs invert".split()
+
+
+def _install_operators() -> None:
+    for name in (*_BINARY, *_OTHERS):
+        _install(name.rstrip("_"), getattr(operator, name))
+    _install("divmod", divmod)
+    for name in (*_BINARY, "divmod"):
+        function = divmod if name == "divmod" else getattr(operator, name)
+        _install(f"r{name.rstrip('_')}", lambda x, y, function=function: function(y, x))
+    for name in _BINARY:
+        _install_in_place(f"i{name.rstrip('_')}")
+
+
+def _install(name: str, function: Any) -> None:
+    def operate(self: OutsideArray, *others: Any) -> Any:
+        return function(self.inside(name), *others)
+
+    setattr(OutsideArray, f"__{name}__", operate)
+
+
+def _install_in_place(name: str) -> None:
+    def operate(self: OutsideArray, other: Any) -> OutsideArray:
+        getattr(operator, name)(self.inside(name), other)
+        return self
+
+    setattr(OutsideArray, f"__{name}__", operate)
+
+
+_install_operators()

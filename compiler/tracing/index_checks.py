@@ -1,0 +1,71 @@
+"""Which indices a program checks when it runs: those that the user's code computes, where bounds are to be checked."""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from os.path import join
+from types import FrameType
+from typing import Any, Final
+
+from ..builder import bind_all
+from ..callers.user_code import PACKAGE, is_library
+from ..ir import Constant, Value
+from ..symbolic_size import is_empty
+from .trace import require_trace
+
+_DOORS: Final = (
+    __file__,
+    *(
+        join(PACKAGE, *path.split("/"))
+        for path in (
+            "compiler/interception/constructors.py",
+            "compiler/numpy_surface/arrays/flat.py",
+            "compiler/numpy_surface/indexing/indexing_functions.py",
+            "compiler/numpy_surface/result_order.py",
+            "compiler/numpy_surface/ufuncs/ufunc_calls.py",
+            "compiler/numpy_surface/ufuncs/ufunc_methods.py",
+            "compiler/tracing/indexing.py",
+            "compiler/tracing/traced_array.py",
+            "runtime/autograd/variable.py",
+            "runtime/interception/range_loop/",
+        )
+    ),
+    "<__array_function__",
+)
+"""Code through which an index of the user's comes: ``x[i]``, ``np.take(x, i)``. It has no indices of its own."""
+
+
+def check_index(index: Value, length: Any, axis: int, function: str = "") -> None:
+    """Record that an index of the user's is checked when the program runs, if the trace checks bounds.
+
+    Indices in [−length, length) are right, and for a `function` that does not count from the end those in [0, length).
+    """
+    trace = require_trace()
+    if not trace.checks_bounds or is_empty(index.shape) or isinstance(index, Constant):
+        return
+    key = index, str(length), axis, function
+    if key in trace.checked or not _is_users():
+        return
+    trace.checked.add(key)
+    function_of = {"function": function} if function else {}
+    bind_all("check_index", index, length=length, axis=axis, **function_of)
+
+
+@contextmanager
+def unchecked() -> Generator[None]:
+    """Within the block, indices are right by construction: a mode of NumPy's has brought them into the axis."""
+    trace = require_trace()
+    before = trace.checks_bounds
+    trace.checks_bounds = False
+    try:
+        yield
+    finally:
+        trace.checks_bounds = before
+
+
+def _is_users() -> bool:
+    """Whether the user's own code asks for an entry here, rather than a function of Tracemill's or NumPy's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_DOORS):
+        frame = frame.f_back
+    return frame is None or not is_library(frame.f_code.co_filename)

@@ -1,0 +1,83 @@
+"""`range_behind`: index arrays that are a range of a symbolic length, or follow from one: ``n - 1 - np.arange(n)``."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ..dtypes import INT64
+from ..ir import Call, Value
+from ..symbolic_size import is_known
+from .size_values import size_behind
+from .trace import Trace
+
+_SAME_ENTRIES: Final = frozenset({"broadcast_to", "transpose"})
+"""They may repeat all entries, or put them in another order."""
+_SAME_ORDER: Final = frozenset({"expand_dims", "reshape"})
+
+
+@dataclass(frozen=True, slots=True)
+class RangeBehind:
+    """``first + step * k`` for k in ``range(count)``."""
+
+    first: Any
+    step: Any
+    count: Any
+    is_in_order: bool = True
+    """They are all entries, one behind the other; else only those that occur are known."""
+
+    @property
+    def ends(self) -> tuple[Any, Any] | None:
+        """The least and the greatest, if there is any; None if which is which depends on sizes."""
+        last = self.first + self.step * (self.count - 1)
+        if is_known(self.step >= 0):
+            return self.first, last
+        return (last, self.first) if is_known(self.step <= 0) else None
+
+    def plus(self, number: Any) -> "RangeBehind":
+        """With a number added to each."""
+        return replace(self, first=self.first + number)
+
+    def times(self, number: Any) -> "RangeBehind":
+        """Multiplied by a number."""
+        return replace(self, first=self.first * number, step=self.step * number)
+
+
+def range_behind(trace: Trace, value: Value) -> RangeBehind | None:
+    """What an array of the program is computed from; None if it is no range and a number with operators."""
+    call = trace.producer(value)
+    if call is None or value.dtype != INT64:
+        return None
+    if call.op == "iota":
+        return RangeBehind(0, 1, call.params["length"])
+    if call.op in ("add", "subtract", "multiply"):
+        return _computed(trace, call)
+    found = range_behind(trace, call.inputs[0]) if call.inputs else None
+    if found is None or call.op in _SAME_ORDER:
+        return found
+    if call.op in _SAME_ENTRIES:
+        return replace(found, is_in_order=False)
+    return _part(call, found) if value.ndim == 1 and found.is_in_order else None
+
+
+def _computed(trace: Trace, call: Call) -> RangeBehind | None:
+    of, number = call.inputs[0], size_behind(trace, call.inputs[1])
+    is_taken_off = call.op == "subtract" and number is None
+    if number is None:
+        of, number = call.inputs[1], size_behind(trace, call.inputs[0])
+    elif call.op == "subtract":
+        number = -number
+    found = None if number is None else range_behind(trace, of)
+    if found is None:
+        return None
+    found = found.times(-1) if is_taken_off else found
+    return found.times(number) if call.op == "multiply" else found.plus(number)
+
+
+def _part(call: Call, of: RangeBehind) -> RangeBehind | None:
+    """A slice of a range, or a range from its other end."""
+    if call.op == "flip":
+        return replace(of, first=of.first + of.step * (of.count - 1), step=of.step * -1)
+    if call.op != "slice":
+        return None
+    params: Any = call.params
+    (start,), (stop,), (step,) = params["start"], params["stop"], params["step"]
+    return RangeBehind(of.first + of.step * start, of.step * step, (stop - start + step - 1) // step)

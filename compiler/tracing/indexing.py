@@ -1,0 +1,431 @@
+"""NumPy's indexing, from an index expression to views and at most one `Gather`."""
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..builder import bind
+from ..callers.user_code import user_location
+from ..dtypes import INT64, Array
+from ..errors import ArgumentValueError, DataDependentShapeError, OutOfBoundsError
+from ..ir import Constant, Shape, Value
+from ..symbolic_size import (
+    SymbolicSize,
+    greatest,
+    is_empty,
+    is_known,
+    joint_shape,
+    least,
+    maximum,
+    same_shape,
+    suppose,
+    where_all,
+)
+from ..value_ops import (
+    add,
+    broadcast_to,
+    constant,
+    convert,
+    inverse_permutation,
+    less,
+    number,
+    reshape,
+    transpose,
+    where,
+)
+from .index_checks import check_index
+from .index_progressions import range_behind
+from .memory_layout import Layout, copied_order, dense
+from .trace import Storage, require_trace
+from .value_ranges import interval_behind
+from .views import Flip, Reshape, Slice, View
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """``x[i, j, …]`` with integer arrays along some axes; the axes of the result that they span start at `place`."""
+
+    indices: tuple[Storage, ...]
+    axes: tuple[int, ...]
+    place: int
+
+    def values(self) -> tuple[Value, ...]:
+        trace = require_trace()
+        return tuple(trace.shadow(index).value for index in self.indices)
+
+    def index_ndim(self) -> int:
+        return max(index.value.ndim for index in self.indices)
+
+    def read(self, of: Value) -> Value:
+        found = bind("gather", of, *self.values(), axes=self.axes)
+        return transpose(found, self._order(found.ndim))
+
+    def write(self, of: Value, new: Value) -> Value:
+        return self.combine(of, new, "set")
+
+    def combine(self, of: Value, new: Value, mode: str) -> Value:
+        """`of` with `new` set, added, … at these places."""
+        updates = transpose(new, inverse_permutation(self._order(new.ndim)))
+        return bind("scatter", of, updates, *self.values(), axes=self.axes, mode=mode)
+
+    def layout(self, of: Layout) -> Layout:
+        """Unknown: to NumPy this is a copy."""
+        return Layout((), None, of.questions)
+
+    def copied(self, of: Layout, shape: Shape) -> Layout | None:
+        """The layout of the copy: the axes of the index arrays vary slowest, the others are in their own order."""
+        count = self.index_ndim()
+        if not count or (of.is_row_major and not of.questions and self.place == 0):
+            return None
+        rest = [axis for axis in copied_order(of, "K") if axis not in self.axes]
+        kept = sorted(rest)
+        behind = self._order(len(shape))
+        order = (*range(count), *(count + kept.index(axis) for axis in rest))
+        return dense(shape, tuple(behind.index(axis) for axis in order), of.questions)
+
+    def _order(self, ndim: int) -> list[int]:
+        """Where each axis of the result comes from, given index axes first."""
+        count = self.index_ndim()
+        rest = list(range(count, ndim))
+        return [*rest[: self.place], *range(count), *rest[self.place :]]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What an index selects: views to apply in order, then perhaps a gather, then perhaps a mask."""
+
+    views: tuple[View, ...]
+    gather: Gather | None = None
+    is_copy: bool = False
+    """Integer arrays and masks select copies; integers and slices select views."""
+    is_element: bool = False
+    """Every axis has an integer: NumPy gives a scalar."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """The parts of a selection while walking over the index."""
+
+    start: list[int] = field(default_factory=list)
+    stop: list[int] = field(default_factory=list)
+    step: list[int] = field(default_factory=list)
+    flips: list[int] = field(default_factory=list)
+    kept: list[int] = field(default_factory=list)
+    """Lengths of the axes after slicing, dropping integers and inserting new axes."""
+    arrays: list[Value] = field(default_factory=list)
+    array_axes: list[int] = field(default_factory=list)
+    """Which of the kept axes an integer array selects from."""
+    array_places: list[int] = field(default_factory=list)
+    """Where in the index expression each integer array stands."""
+
+    def take_slice(self, dim: int, index: slice) -> None:
+        if isinstance(dim, SymbolicSize) or any(
+            isinstance(end, SymbolicSize) for end in (index.start, index.stop, index.step)
+        ):
+            self._take_symbolic(dim, index)
+            return
+        start, stop, step = index.indices(dim)
+        count = len(range(start, stop, step))
+        if count == 0:
+            start, stop, step = 0, 0, 1
+        elif step < 0:
+            start, stop, step = start + (count - 1) * step, start + 1, -step
+            self.flips.append(len(self.start))
+        else:
+            stop = start + (count - 1) * step + 1
+        self._take(start, stop, step)
+        self.kept.append(count)
+
+    def _take_symbolic(self, dim: Any, index: slice) -> None:
+        """As `take_slice`, asking what decides where the slice begins and ends."""
+        step = 1 if index.step is None else operator.index(index.step)
+        if step == 0:
+            raise ArgumentValueError("slice step cannot be zero", user_location())
+        if _is_always_empty(index, step):
+            self._take(0, 0, 1)
+            self.kept.append(0)
+            return
+        if step > 0:
+            start, stop = _within(index.start, 0, dim, 0, dim), _within(index.stop, dim, dim, 0, dim)
+            if not suppose(start <= stop):
+                start, stop, step = (
+                    (0, 0, 1) if suppose(stop < start) else (start, maximum(start, stop), step)
+                )
+        else:
+            last = _within(index.start, dim - 1, dim, -1, dim - 1)
+            before = _within(index.stop, -1, dim, -1, dim - 1)
+            step = -step
+            count = (last - before + step - 1) // step
+            start, stop = last - (count - 1) * step, last + 1
+            if not (before <= last if step == 1 else before < last):
+                start, stop, step = 0, 0, 1
+            self.flips.append(len(self.start))
+        self._take(start, stop, step)
+        self.kept.append((stop - start + step - 1) // step)
+
+    def take_integer(self, index: int) -> None:
+        self._take(index, index + 1, 1)
+
+    def take_array(self, dim: int, index: Value, place: int) -> None:
+        self._take(0, dim, 1)
+        self.index_next(dim, index, place)
+
+    def index_next(self, dim: int, index: Value, place: int) -> None:
+        """The next kept axis, of length `dim`, is indexed by an array."""
+        self.arrays.append(index)
+        self.array_axes.append(len(self.kept))
+        self.array_places.append(place)
+        self.kept.append(dim)
+
+    def _take(self, start: int, stop: int, step: int) -> None:
+        self.start.append(start)
+        self.stop.append(stop)
+        self.step.append(step)
+
+    def views(self, shape: Shape) -> tuple[View, ...]:
+        views: list[View] = []
+        sliced = tuple((b - a + s - 1) // s for a, b, s in zip(self.start, self.stop, self.step, strict=True))
+        if not same_shape(sliced, shape):
+            views.append(Slice(tuple(self.start), tuple(self.stop), tuple(self.step)))
+        if self.flips:
+            views.append(Flip(tuple(self.flips)))
+        if not same_shape(self.kept, sliced):
+            views.append(Reshape(tuple(self.kept)))
+        return tuple(views)
+
+    def gather(self) -> Gather | None:
+        if not self.arrays:
+            return None
+        shapes = [index.shape for index in self.arrays]
+        if joint_shape(*shapes) is None:
+            raise OutOfBoundsError(
+                f"index arrays of shapes {', '.join(map(str, shapes))} do not broadcast", user_location()
+            )
+        adjacent = self.array_places[-1] - self.array_places[0] == len(self.array_places) - 1
+        trace = require_trace()
+        storages = tuple(trace.new_storage(index) for index in self.arrays)
+        return Gather(storages, tuple(self.array_axes), self.array_axes[0] if adjacent else 0)
+
+
+def select(shape: Shape, index: Sequence[Any]) -> Selection:
+    """What ``x[index]`` means for an array of `shape`.
+
+    `index` holds ints, slices, None, Ellipsis and values of integer or bool dtype.
+    """
+    items = _expand_masks(shape, _expand_ellipsis(shape, index))
+    selects_nothing = any(isinstance(item, Value) and is_empty(item.shape) for item in items)
+    has_array = any(isinstance(item, Value) and (item.ndim or item.dtype.kind == "b") for item in items)
+    plan = _Plan()
+    axis = 0
+    for place, item in enumerate(items):
+        if item is None:
+            plan.kept.append(1)
+            continue
+        if item is Ellipsis:
+            continue
+        if isinstance(item, Value) and item.dtype.kind == "b":  # of no axes: a new axis of length 0 or 1
+            plan.index_next(1, constant(np.zeros(int(known_mask(item)), np.int64)), place)
+            continue
+        dim = shape[axis]
+        if isinstance(item, slice):
+            plan.take_slice(dim, item)
+        elif isinstance(item, Value):
+            plan.take_array(dim, wrap_index(item, dim, axis, is_checked=not selects_nothing), place)
+        elif has_array:
+            plan.take_array(dim, number(_in_range(item, dim, axis), INT64), place)
+        else:
+            plan.take_integer(_in_range(item, dim, axis))
+        axis += 1
+    element = (bool(index) or not shape) and all(
+        isinstance(i, (int, SymbolicSize)) or (isinstance(i, Value) and i.ndim == 0) for i in items
+    )
+    written = any(item is Ellipsis for item in index)
+    return Selection(plan.views(shape), plan.gather(), has_array, element and not written)
+
+
+def wrap_index(index: Value, dim: int, axis: int, *, is_checked: bool = True) -> Value:
+    """Indices in [−dim, dim) as indices in [0, dim); out-of-range ones that are known are an error.
+
+    Those of the user's that are not known are checked when the program runs, where it `is_checked` for bounds.
+    """
+    if index.dtype == np.uint64:
+        index = convert_index(index)  # as NumPy does: 2**64 - 1 is the last entry
+    known = require_trace().concrete(index)
+    if known is not None and known.size:
+        least, most = int(known.min()), int(known.max())
+        _in_range(least, dim, axis)
+        _in_range(most, dim, axis)
+        if isinstance(index, Constant) and least >= 0:
+            return convert_index(index)
+        if isinstance(index, Constant) and type(dim) is int:
+            return constant(np.where(known < 0, known.astype(np.int64) + dim, known), INT64)
+    elif known is None and not _is_in_range(index, dim, axis) and is_checked:
+        check_index(index, dim, axis)
+    if index.dtype.kind == "u" or (isinstance(index, Constant) and type(dim) is int):
+        return convert_index(index)
+    index = convert_index(index)
+    return where(less(index, 0), add(index, dim), index)
+
+
+def _is_in_range(index: Value, dim: Any, axis: int) -> bool:
+    """Refuse what follows from sizes and is out of range. Where that depends on sizes, the program is for the answer.
+
+    Of numbers that are computed from arguments as well, nothing is asked, and whether they are in range is not known.
+    """
+    if is_empty(index.shape):
+        return True
+    trace = require_trace()
+    while trace.parent is not None and (outer := trace.outer_value(index)) is not None:
+        trace, index = trace.parent, outer
+    if trace.depends_on_arguments(index):
+        return False
+    with where_all(dim >= 1 for dim in index.shape):  # without entries, nothing is out of range
+        found = interval_behind(trace, index)
+        facts: list[Any] = []
+        if found is not None:
+            (low, high), facts = found[0], [*found[1]]
+            if all(map(is_known, facts)):
+                trace.ends[index] = low, high  # other indices may be computed from this one
+            facts += low >= -dim, high < dim
+            if all(map(is_known, facts)):
+                return True
+    progression = range_behind(trace, index)
+    if progression is not None and progression.ends is not None:
+        for entry in progression.ends:
+            if not -dim <= entry < dim and progression.count >= 1:
+                raise OutOfBoundsError(
+                    f"index {entry} is out of bounds for axis {axis} with size {dim}", user_location()
+                )
+        return True
+    if facts and all(facts):
+        return True
+    known = trace.at_these_sizes(index, "whether an index is out of bounds is not known for other sizes")
+    if known is not None and known.size:
+        _in_range(int(known.min()), dim, axis)
+        _in_range(int(known.max()), dim, axis)
+    return known is not None
+
+
+def convert_index(index: Value) -> Value:
+    return constant(index.array, INT64) if isinstance(index, Constant) else convert(index, INT64)
+
+
+def _in_range(index: int, dim: int, axis: int) -> int:
+    if not -dim <= index < dim:
+        raise OutOfBoundsError(
+            f"index {index} is out of bounds for axis {axis} with size {dim}", user_location()
+        )
+    return index if index >= 0 else index + dim
+
+
+def _is_always_empty(index: slice, step: int) -> bool:
+    """Whether nothing lies between the ends, however long the axis: both are counted from one side of it."""
+    low, high = (index.start, index.stop) if step > 0 else (index.stop, index.start)
+    if step > 0 and high is not None and is_known(high == 0):
+        return True
+    if low is None or high is None or not is_known(high <= low):
+        return False
+    return is_known(high >= 0) or is_known(low < 0)
+
+
+def _within(end: Any, default: Any, dim: Any, low: Any, high: Any) -> Any:
+    """An end of a slice, counted from the front, moved into [low, high]."""
+    if end is None:
+        return default
+    if not end >= 0:
+        return greatest(end + dim, low)
+    return least(end, high)
+
+
+def _consumed(item: Any) -> int:
+    """How many axes of the array an item of the index stands for."""
+    if item is None or item is Ellipsis:
+        return 0
+    return item.ndim if isinstance(item, Value) and item.dtype.kind == "b" else 1
+
+
+def _expand_ellipsis(shape: Shape, index: Sequence[Any]) -> list[Any]:
+    """The index with full slices for the ellipsis or at the end, so that every axis is named."""
+    items = list(index)
+    missing = len(shape) - sum(map(_consumed, items))
+    if missing < 0:
+        raise OutOfBoundsError(
+            f"too many indices: the array has {len(shape)} axes, {len(shape) - missing} were indexed",
+            user_location(),
+        )
+    dots = [place for place, item in enumerate(items) if item is Ellipsis]
+    if len(dots) > 1:
+        raise OutOfBoundsError("an index can have only one ellipsis ('...')", user_location())
+    if dots and not missing:
+        return items  # the ellipsis stays: it stands for no axis, but keeps the arrays beside it apart
+    at = dots[0] if dots else len(items)
+    return [*items[:at], *[slice(None)] * missing, *items[at + len(dots) :]]
+
+
+def _expand_masks(shape: Shape, items: Sequence[Any]) -> list[Any]:
+    """Masks whose values are known become integer arrays, as NumPy has it."""
+    expanded: list[Any] = []
+    axis = 0
+    for item in items:
+        if isinstance(item, Value) and item.dtype.kind == "b" and item.ndim:
+            expected = shape[axis : axis + item.ndim]
+            if item.shape != expected:
+                raise OutOfBoundsError(
+                    f"a mask of shape {item.shape} does not match the axes {expected} that it indexes",
+                    user_location(),
+                )
+            expanded += [constant(positions, INT64) for positions in known_mask(item).nonzero()]
+        else:
+            expanded.append(item)
+        axis += _consumed(item)
+    return expanded
+
+
+def known_mask(mask: Value) -> Array:
+    """The mask as an array; `DataDependentShapeError` if it is not known while tracing."""
+    known = require_trace().concrete(mask)
+    if known is None:
+        raise DataDependentShapeError(
+            "reading through a boolean mask gives an array whose shape depends on values: "
+            "use np.where(mask, x, fill), which keeps the shape, or tracemill.numpy.extract(mask, x, size=)",
+            user_location(),
+        )
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedPart:
+    """A part of an array that a mask selects from: ``x[0, mask]``. The mask need not be known to write to it."""
+
+    views: tuple[View, ...]
+    mask: Value
+    rows: int
+    """How many axes of the part lie behind those of the mask."""
+
+    def written(self, part: Value, update: Value) -> Value:
+        """The part with `update`, which has the shape of one row, in each row where the mask holds."""
+        row = part.shape[part.ndim - self.rows :]
+        while update.ndim > self.rows:
+            update = reshape(update, update.shape[1:])
+        aligned = reshape(self.mask, (*self.mask.shape, *(1,) * self.rows))
+        return where(aligned, broadcast_to(broadcast_to(update, row), part.shape), part)
+
+
+def masked_part(shape: Shape, index: Sequence[Any], update: Value) -> MaskedPart | None:
+    """What ``x[index] = update`` writes to, if one mask is the only array of the index and `update` fits every row."""
+    arrays = [i for i in index if isinstance(i, Value) and (i.ndim or i.dtype.kind == "b")]
+    if len(arrays) != 1 or arrays[0].dtype.kind != "b":
+        return None
+    (mask,) = arrays
+    items = _expand_ellipsis(shape, index)
+    place = next(i for i, item in enumerate(items) if item is mask)
+    axis = sum(map(_consumed, items[:place]))
+    rows = sum(1 for item in items[place + 1 :] if item is None or isinstance(item, slice))
+    same_for_all = all(dim == 1 for dim in update.shape[: max(update.ndim - rows, 0)])
+    if mask.shape != shape[axis : axis + mask.ndim] or not same_for_all:
+        return None
+    slices = (slice(None),) * mask.ndim
+    return MaskedPart(select(shape, [*items[:place], *slices, *items[place + 1 :]]).views, mask, rows)

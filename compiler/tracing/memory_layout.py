@@ -1,0 +1,481 @@
+"""`Layout`: where NumPy would put the elements of an array, which decides what is a view and what is a copy."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from ..dtypes import Array
+from ..ir import Shape
+from ..symbolic_size import SymbolicSize, is_known, typical
+
+Strides: TypeAlias = tuple[int, ...] | None
+"""Distances between neighbours along each axis, counted in elements; None where they are not regular."""
+
+Order: TypeAlias = tuple[int, ...]
+"""The axes of an array from the one with the largest strides to the one whose neighbours lie closest."""
+
+
+class LayoutQuestion:
+    """Records how much a program asked about the layout of one argument, and so what later calls must share with it."""
+
+    __slots__ = (
+        "asked_order", "asked_owndata", "asked_strides", "asked_writeable", "name", "owndata", "writeable",
+    )  # fmt: skip
+
+    def __init__(self, name: str = "", *, owndata: bool = True, writeable: bool = True) -> None:
+        self.name = name
+        """How errors call the argument."""
+        self.owndata = owndata
+        """The argument is no view of another array."""
+        self.writeable = writeable
+        """It may be written to."""
+        self.asked_owndata = False
+        self.asked_writeable = False
+        """The program depends on these."""
+        self.asked_order = False
+        """The program depends on the order of the axes."""
+        self.asked_strides = False
+        """It depends on whether neighbouring axes join without a gap."""
+
+
+NOTHING_ASKED: frozenset[LayoutQuestion] = frozenset()
+
+
+class Layout:
+    """Shape and strides of an array in NumPy's memory, and the arguments whose layouts they follow from.
+
+    >>> columns = Layout((2, 3), (1, 2))
+    >>> columns.is_contiguous("F"), columns.order()
+    (True, (1, 0))
+    """
+
+    __slots__ = ("_strides", "axes", "is_row_major", "questions", "shape")
+
+    def __init__(
+        self,
+        shape: Shape,
+        strides: Strides = None,
+        questions: frozenset[LayoutQuestion] = NOTHING_ASKED,
+        *,
+        axes: Order | None = None,
+        is_row_major: bool = False,
+    ) -> None:
+        self.shape = shape
+        self._strides = strides
+        self.axes = axes
+        """Their order in memory where that is known without the strides, which may be equal for some named sizes."""
+        self.is_row_major = is_row_major
+        """The elements follow each other without gaps, the last axis fastest. Strides are then computed if needed."""
+        self.questions = questions
+
+    @property
+    def strides(self) -> Strides:
+        if self._strides is None and self.is_row_major:
+            self._strides = contiguous_strides(self.shape)
+        return self._strides
+
+    @property
+    def known_axes(self) -> Order | None:
+        """The order of the axes in memory, if it is known without the strides."""
+        return tuple(range(len(self.shape))) if self.is_row_major else self.axes
+
+    def order(self) -> Order:
+        """The axes as NumPy's ``order="K"`` would lay out a copy."""
+        for question in self.questions:
+            question.asked_order = True
+        axes = tuple(range(len(self.shape)))
+        if self.is_row_major or self.strides is None:
+            return axes
+        return elementwise_order(len(self.shape), [self])
+
+    def asked(self) -> "Layout":
+        """The same layout, for a caller that depends on its strides."""
+        for question in self.questions:
+            question.asked_order = question.asked_strides = True
+        return self
+
+    def is_contiguous(self, order: str) -> bool:
+        """Whether the elements follow each other with the last ("C") or the first ("F") axis fastest."""
+        strides = self.asked().strides
+        if strides is None:
+            return False
+        step = 1
+        pairs = list(zip(self.shape, strides, strict=True))
+        for dim, stride in reversed(pairs) if order == "C" else pairs:
+            if is_known(dim == 0):
+                return True
+            if not (is_known(dim == 1) or is_known(stride == step)):
+                return any(is_known(d == 0) for d in self.shape)
+            step *= dim
+        return True
+
+    def without(self, axis: int) -> "Layout":
+        """The layout of ``x[i]`` along an axis."""
+        if self.is_row_major and axis == 0:
+            return row_major(self.shape[1:], self.questions)
+        shape = self.shape[:axis] + self.shape[axis + 1 :]
+        strides = self.strides
+        return Layout(shape, strides and strides[:axis] + strides[axis + 1 :], self.questions)
+
+    def with_length(self, axis: int, length: int) -> "Layout":
+        """The same strides for an axis of another length, in which the order of 1 does not count."""
+        if self.is_row_major:
+            return self
+        shape = (*self.shape[:axis], length, *self.shape[axis + 1 :])
+        return Layout(shape, self.strides, self.questions)
+
+    def front(self, count: int, behind: int) -> "Layout":
+        """The layout of the first axes, with axes `behind` them that have no order."""
+        shape = (*self.shape[:count], *(1,) * behind)
+        if self.is_row_major:
+            return row_major(shape, self.questions)
+        return Layout(shape, self.strides and (*self.strides[:count], *(0,) * behind), self.questions)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the elements fill their memory without gaps, in any order of the axes."""
+        if self.is_row_major or self.strides is None:
+            return self.is_row_major
+        whole = dense_strides(self.shape, elementwise_order(len(self.shape), [self]))
+        pairs = zip(self.shape, self.strides, whole, strict=True)
+        return all(is_known(stride == wanted) or is_known(dim == 1) for dim, stride, wanted in pairs)
+
+
+def row_major(shape: Shape, questions: frozenset[LayoutQuestion] = NOTHING_ASKED) -> Layout:
+    """The layout of a new array in C order."""
+    return Layout(shape, None, questions, is_row_major=True)
+
+
+def dense(shape: Shape, order: Order, questions: frozenset[LayoutQuestion] = NOTHING_ASKED) -> Layout:
+    """The layout of a new array whose axes have this order in memory."""
+    if order == tuple(range(len(shape))):
+        return row_major(shape, questions)
+    return Layout(shape, dense_strides(shape, order), questions, axes=order)
+
+
+def layout_of(array: Array) -> Layout:
+    """The layout of a NumPy array."""
+    if array.flags.c_contiguous:
+        return row_major(array.shape)
+    return Layout(array.shape, element_strides(array))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOrder:
+    """How an array lies in memory, whatever its sizes are."""
+
+    axes: Order
+    strides: Strides = None
+    """In elements, where there are gaps between these; None where they follow each other."""
+    repeated: Order = ()
+    """The axes along which a broadcast array repeats itself: ufuncs ignore their order, and copies put them last."""
+
+    def layout(self, shape: Shape, questions: frozenset[LayoutQuestion]) -> Layout:
+        """The layout of an array of this shape."""
+        if self.strides is not None:
+            return Layout(shape, self.strides, questions)
+        return dense(shape, self.axes, questions)
+
+    def __str__(self) -> str:
+        ascending = tuple(range(len(self.axes)))
+        names = {ascending: "row-major (C order)", ascending[::-1]: "column-major (F order)"}
+        text = names.get(self.axes, f"in the order of axes {self.axes}")
+        return text if self.strides is None else f"{text} with gaps, strides {self.strides}"
+
+
+def memory_order(array: Array) -> MemoryOrder | None:
+    """How an array lies in memory; None for the usual C order."""
+    if array.flags.c_contiguous:
+        return None
+    layout = layout_of(array)
+    if layout.is_dense:
+        return MemoryOrder(layout.order())
+    pairs = list(zip(array.shape, element_strides(array), strict=True))
+    repeated = tuple(axis for axis, (dim, stride) in enumerate(pairs) if dim > 1 and stride == 0)
+    return MemoryOrder(layout.order(), tuple(0 if dim == 1 else stride for dim, stride in pairs), repeated)
+
+
+def element_strides(array: Array) -> tuple[int, ...]:
+    """NumPy's strides in elements."""
+    return tuple(stride // array.itemsize for stride in array.strides)
+
+
+def order_of(array: Array) -> Order:
+    """The order of the axes of a NumPy array, as a copy would have it."""
+    return tuple(range(array.ndim)) if array.flags.c_contiguous else copied_order(layout_of(array), "K")
+
+
+# ---- the layout of results -----------------------------------------------------------------------------
+
+
+def elementwise_order(ndim: int, operands: Sequence[Layout]) -> Order:
+    """The order of the axes of a result of broadcast operands, by the rule of ``numpy.nditer``.
+
+    Axes are compared in pairs. One goes before another if any operand has it so; where operands disagree, and where
+    none tells, the axes stay in order.
+    """
+    rows = [_aligned(layout, ndim) for layout in operands]
+    inner_first: list[int] = []
+    for axis in reversed(range(ndim)):
+        place = len(inner_first)
+        for other in reversed(range(len(inner_first))):
+            verdict = _goes_inside(axis, inner_first[other], rows)
+            if verdict is False:
+                break
+            if verdict:
+                place = other
+        inner_first.insert(place, axis)
+    return tuple(reversed(inner_first))
+
+
+def joined_order(ndim: int, operands: Sequence[Layout]) -> Order:
+    """The order of the axes of ``np.concatenate``: as of a ufunc, but an axis without an order stays in front."""
+    rows = [
+        [None if is_known(dim == 1) else stride for dim, stride in zip(x.shape, magnitudes(x), strict=True)]
+        for x in operands
+    ]
+    outer_first: list[int] = []
+    for axis in range(ndim):
+        place = len(outer_first)
+        for other in reversed(range(len(outer_first))):
+            verdict = _goes_inside(outer_first[other], axis, rows)
+            if verdict is False:
+                break
+            if verdict:
+                place = other
+        outer_first.insert(place, axis)
+    return tuple(outer_first)
+
+
+def magnitudes(layout: Layout) -> list[int]:
+    """Numbers that are larger the larger the strides of an axis are; 0 where these are 0, or not regular.
+
+    NumPy's strides of an array without elements are 0.
+    """
+    if any(type(dim) is int and dim == 0 for dim in layout.shape):
+        return [0] * len(layout.shape)
+    order = layout.known_axes
+    if order is not None:
+        return [len(order) - order.index(axis) for axis in range(len(order))]
+    strides = layout.strides or (0,) * len(layout.shape)
+    return [-stride if is_known(stride < 0) else stride for stride in strides]
+
+
+def _at_most(stride: int, other: int) -> bool:
+    """Whether a stride is no larger than another, for all sizes if that is known, else for usual ones."""
+    if not (isinstance(stride, SymbolicSize) or isinstance(other, SymbolicSize)):
+        return stride <= other
+    if is_known(stride <= other):
+        return True
+    return not is_known(stride > other) and typical(stride) <= typical(other)
+
+
+def _aligned(layout: Layout, ndim: int) -> list[int | None]:
+    """The size of the strides along each axis of the result; None along axes that an operand lacks or repeats."""
+    known = [
+        None if is_known(stride == 0) or is_known(dim == 1) else stride
+        for dim, stride in zip(layout.shape, magnitudes(layout), strict=True)
+    ]
+    return [None] * (ndim - len(known)) + known
+
+
+def _goes_inside(axis: int, later: int, rows: Sequence[Sequence[int | None]]) -> bool | None:
+    """Whether an axis has smaller strides than a later one; None if no operand tells."""
+    verdict: bool | None = None
+    for row in rows:
+        ours, theirs = row[axis], row[later]
+        if ours is not None and theirs is not None:
+            if _at_most(theirs, ours):
+                return False
+            verdict = True
+    return verdict
+
+
+def elementwise_layout(shape: Shape, operands: Iterable[Layout]) -> Layout | None:
+    """The layout of a new result of broadcast operands; None if it is row-major whatever the arguments are."""
+    if len(shape) < 2:
+        return None
+    layouts = [layout for layout in operands if len(layout.shape) > 1]
+    if not layouts:
+        return None
+    questions = joint_questions(layouts)
+    if all(layout.is_row_major for layout in layouts):
+        return row_major(shape, questions) if questions else None
+    return dense(shape, elementwise_order(len(shape), layouts), questions)
+
+
+def layout_of_stacks(shape: Shape, operands: Sequence[Layout]) -> Layout | None:
+    """The layout of a result of matrices: the axes of stacks as a ufunc has them, then those of each in C order."""
+    stacks = [len(layout.shape) - 2 for layout in operands]
+    behind = len(shape) - max(stacks, default=0)
+    pairs = zip(operands, stacks, strict=True)
+    return elementwise_layout(shape, [layout.front(stack, behind) for layout, stack in pairs])
+
+
+def joint_questions(layouts: Sequence[Layout]) -> frozenset[LayoutQuestion]:
+    """The arguments on whose layouts those of several arrays depend."""
+    first = layouts[0].questions
+    if all(layout.questions is first for layout in layouts):
+        return first
+    return first.union(*(layout.questions for layout in layouts))
+
+
+def copied_order(layout: Layout, order: Literal["C", "F", "A", "K"]) -> Order:
+    """The order of the axes of ``np.array(x, order=order)``."""
+    axes = tuple(range(len(layout.shape)))
+    if order == "K":
+        layout.order()  # which asks about the arguments
+        if layout.is_dense:
+            return layout.order()
+        strides = magnitudes(layout)  # unlike in a ufunc, axes that are repeated count: they come last
+        inner_last: list[int] = []
+        for axis in axes:
+            place = sum(_at_most(strides[axis], strides[other]) for other in inner_last)
+            inner_last.insert(place, axis)
+        return tuple(inner_last)
+    if order == "A":
+        order = "F" if layout.is_contiguous("F") and not layout.is_contiguous("C") else "C"
+    return axes[::-1] if order == "F" else axes
+
+
+# ---- strides -------------------------------------------------------------------------------------------
+
+
+def contiguous_strides(shape: Shape) -> tuple[int, ...]:
+    """The strides of a new row-major array. Those of one without elements, some of which are 0, do not matter."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
+    return tuple(strides)
+
+
+def dense_strides(shape: Shape, order: Order) -> tuple[int, ...]:
+    """The strides of a new array whose axes have this order in memory."""
+    strides = [0] * len(shape)
+    in_memory = contiguous_strides(tuple(shape[axis] for axis in order))
+    for axis, stride in zip(order, in_memory, strict=True):
+        strides[axis] = stride
+    return tuple(strides)
+
+
+def reshaped_strides(shape: Shape, strides: Sequence[int], new: Shape) -> Strides:
+    """The strides of a reshape without a copy, or None if NumPy must copy.
+
+    Axes of the old and the new shape are matched in groups of equal size; within a group the old axes
+    must follow each other in memory.
+    """
+    if any(is_known(dim == 0) for dim in new):
+        return contiguous_strides(new)
+    old = [(dim, stride) for dim, stride in zip(shape, strides, strict=True) if not is_known(dim == 1)]
+    result: list[int] = []
+    at = 0
+    group_new: list[int] = []
+    pending = list(new)
+    while at < len(old) or pending:
+        group_old = [old[at]] if at < len(old) else []
+        at += len(group_old)
+        group_new = [pending.pop(0)] if pending else []
+        size_old = group_old[0][0] if group_old else 1
+        size_new = group_new[0] if group_new else 1
+        while not is_known(size_old == size_new) and (at < len(old) or pending):
+            if not pending or (at < len(old) and typical(size_old) < typical(size_new)):
+                group_old.append(old[at])
+                size_old *= old[at][0]
+                at += 1
+            else:
+                size_new *= pending[0]
+                group_new.append(pending.pop(0))
+        if not all(_follows(outer[1], inner[1] * inner[0]) for outer, inner in pairwise(group_old)):
+            return None
+        last = group_old[-1][1] if group_old else 1
+        result += [last * s for s in contiguous_strides(tuple(group_new))]
+    return tuple(result)
+
+
+def _follows(stride: int, extent: int) -> bool:
+    """Whether an axis continues where the next one ends. Beside a gap of known width, that may need a guard."""
+    if isinstance(extent, SymbolicSize) and not isinstance(stride, SymbolicSize):
+        return bool(extent == stride)
+    return is_known(stride == extent)
+
+
+# ---- what x.flags shows --------------------------------------------------------------------------------
+
+
+class Flags:
+    """``x.flags`` of a traced array, by attribute and by NumPy's names: ``x.flags["C_CONTIGUOUS"]``."""
+
+    __slots__ = ("_layout", "owndata", "writeable")
+
+    aligned = True
+    writebackifcopy = False
+
+    def __init__(self, layout: Layout, *, owndata: bool, writeable: bool) -> None:
+        self._layout = layout
+        self.owndata = owndata
+        self.writeable = writeable
+
+    @property
+    def c_contiguous(self) -> bool:
+        return self._layout.is_contiguous("C")
+
+    @property
+    def f_contiguous(self) -> bool:
+        return self._layout.is_contiguous("F")
+
+    contiguous = c_contiguous
+    fortran = f_contiguous
+
+    @property
+    def fnc(self) -> bool:
+        """Fortran order, and not C order."""
+        return self.f_contiguous and not self.c_contiguous
+
+    @property
+    def forc(self) -> bool:
+        """Fortran order or C order."""
+        return self.f_contiguous or self.c_contiguous
+
+    @property
+    def behaved(self) -> bool:
+        return self.writeable
+
+    @property
+    def carray(self) -> bool:
+        return self.writeable and self.c_contiguous
+
+    @property
+    def farray(self) -> bool:
+        return self.writeable and self.fnc
+
+    def __getitem__(self, name: str) -> bool:
+        short = _SHORT_NAMES.get(name, name.lower() if name.isupper() else "")
+        if short not in _FLAGS:
+            raise KeyError("Unknown flag")
+        return bool(getattr(self, short))
+
+    def __repr__(self) -> str:
+        names = ("C_CONTIGUOUS", "F_CONTIGUOUS", "OWNDATA", "WRITEABLE", "ALIGNED", "WRITEBACKIFCOPY")
+        return "".join(f"  {name} : {self[name]}\n" for name in names)
+
+
+_SHORT_NAMES = {
+    "C": "c_contiguous",
+    "F": "f_contiguous",
+    "O": "owndata",
+    "W": "writeable",
+    "A": "aligned",
+    "X": "writebackifcopy",
+    "B": "behaved",
+    "CA": "carray",
+    "FA": "farray",
+    "CONTIGUOUS": "c_contiguous",
+    "FORTRAN": "f_contiguous",
+}
+_FLAGS = frozenset(
+    """
+    aligned behaved c_contiguous carray contiguous f_contiguous farray fnc forc fortran owndata writeable
+    writebackifcopy
+    """.split()
+)

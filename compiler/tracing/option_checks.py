@@ -1,0 +1,62 @@
+"""Options of functions that are no arrays: numbers, whole numbers and flags, which an error calls by their name."""
+
+import operator
+from typing import Any, cast
+
+import numpy as np
+
+from ..callers.user_code import user_location
+from ..errors import ArgumentTypeError, ArgumentValueError, ConcretizationError
+from ..nesting import shown
+from ..symbolic_size import SymbolicSize
+
+
+def number(name: str, given: Any) -> float:
+    """A real number that is known, also while tracing."""
+    if isinstance(given, (str, bytes)):
+        raise _wrong(name, "a number", given)
+    try:
+        return float(given)
+    except ConcretizationError:
+        raise _unknown(name) from None
+    except (TypeError, ValueError, OverflowError):
+        raise _wrong(name, "a number", given) from None
+
+
+def whole(name: str, given: Any, wanted: str = "an integer") -> int:
+    """An integer that is known, also while tracing."""
+    try:
+        found = operator.index(given)
+    except ConcretizationError:
+        raise _unknown(name) from None
+    except TypeError:
+        raise _wrong(name, wanted, given) from None
+    if not -(2**63) <= found < 2**63:
+        raise ArgumentValueError(f"{name} must fit into 64 bits, but is {found:.4g}", user_location())
+    return found
+
+
+def size(name: str, given: Any, wanted: str = "an integer") -> int:
+    """A length or a count: an integer as `whole` has it, or a symbolic size."""
+    return cast("int", given) if isinstance(given, SymbolicSize) else whole(name, given, wanted)
+
+
+def flag(name: str, given: Any) -> bool:
+    """True or False, or 1 or 0."""
+    if not isinstance(given, (bool, np.bool_)) and not (isinstance(given, int) and given in (0, 1)):
+        raise _wrong(name, "True or False", given)
+    return bool(given)
+
+
+def _unknown(name: str) -> ConcretizationError:
+    return ConcretizationError(
+        f"{name} must be known while tracing, but is computed from what is traced: give it a Python number, or make "
+        "the argument that it comes from static",
+        user_location(),
+    )
+
+
+def _wrong(name: str, wanted: str, given: Any) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"{name} must be {wanted}, not {type(given).__name__}: {shown(given)}", user_location()
+    )

@@ -1,0 +1,139 @@
+"""Which symbolic size an integer of the program is: ``np.prod(x.shape)`` is one again where a length is needed."""
+
+import operator
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import FLOAT64, INT64, DType
+from ..ir import Call, Constant, Value
+from ..op import lookup
+from ..symbolic_size import SymbolicSize, maximum, minimum, suppose
+from .trace import Trace
+
+MOST_ENTRIES = 64
+"""No list of sizes is longer."""
+_MOST_PARTS = 1 << 16
+
+# What computes with sizes as ints do, or moves them. Nothing here compares them.
+_EXACT = frozenset(
+    """
+    absolute add broadcast_to concatenate expand_dims flip floor_divide multiply negative prod remainder reshape slice
+    subtract sum
+    """.split()
+)
+_EXTREMES = {"maximum": np.frompyfunc(maximum, 2, 1), "minimum": np.frompyfunc(minimum, 2, 1)}
+"""NumPy's own would compare objects."""
+_COMPARISONS = {
+    "equal": operator.eq,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "not_equal": operator.ne,
+}
+
+
+def size_behind(trace: Trace, value: Value) -> Any:
+    """The symbolic size or int that a number without axes is; None if it is computed from anything but sizes."""
+    found = None if value.ndim else _entries(trace, value)
+    return None if found is None else found.item()
+
+
+def comparison_behind(trace: Trace, value: Value) -> Any:
+    """What compares two sizes or ints, for a truth without axes; None if it is anything else."""
+    call = None if value.ndim else trace.producer(value)
+    compare = None if call is None else _COMPARISONS.get(call.op)
+    if call is None or compare is None:
+        return None
+    left, right = (size_behind(trace, one) for one in call.inputs)
+    return None if left is None or right is None else compare(left, right)
+
+
+def ratio_behind(trace: Trace, value: Value) -> tuple[Any, int] | None:
+    """Two sizes or ints of which a float without axes is the quotient; None if it is not one for sure.
+
+    It is a float of 64 bits, and the whole numbers next to it are those next to the quotient itself.
+    """
+    call = None if value.ndim or value.dtype != FLOAT64 else trace.producer(value)
+    if call is None or call.op not in ("divide", "multiply"):
+        return None
+    left, right = (_fraction(trace, one) for one in call.inputs)
+    if left is None or right is None:
+        return None
+    (top, below), (by, by_below) = left, right
+    if call.op == "divide":
+        by, by_below = by_below, by
+    elif isinstance(by, SymbolicSize):
+        top, by = by, top
+    whole, part = top * by, below * by_below
+    is_exact = (
+        isinstance(part, int) and 0 < part <= _MOST_PARTS and type(by) is int and abs(by) <= _MOST_PARTS
+    )
+    return (whole, part) if is_exact else None
+
+
+def rounded_quotient(top: Any, below: int) -> Any:
+    """The whole number next to the quotient, the even one of two: a size where `top` is one.
+
+    >>> [rounded_quotient(top, 4) for top in (5, 6, 7, 9, 10, 11)] == [round(top / 4) for top in (5, 6, 7, 9, 10, 11)]
+    True
+    """
+    if below % 2:
+        return (2 * top + below) // (2 * below)
+    rest, half = top % (2 * below), below // 2  # the quotient of the rest is below 2
+    up = minimum(maximum(rest - half, 0), 1) + minimum(maximum(rest - 3 * half + 1, 0), 1)
+    return top // (2 * below) * 2 + up
+
+
+def _fraction(trace: Trace, value: Value) -> tuple[Any, Any] | None:
+    if isinstance(value, Constant):
+        number = value.array.item()
+        return number.as_integer_ratio() if isinstance(number, (int, float)) and isfinite(number) else None
+    call = trace.producer(value)
+    size = None if call is None or call.op != "convert" else size_behind(trace, call.inputs[0])
+    return None if size is None else (size, 1)
+
+
+def _entries(trace: Trace, value: Value) -> Any:
+    """Sizes and ints in an array of objects."""
+    if value.dtype.kind not in "iu":
+        return None
+    if isinstance(value, Constant):
+        return value.array.astype(object) if value.array.size <= MOST_ENTRIES else None
+    call = trace.producer(value)
+    if call is None:
+        return None
+    if call.op == "size":
+        return _as_objects(call.params["of"])
+    if call.op == "convert":
+        return _fitting(_entries(trace, call.inputs[0]), value.dtype)
+    found = _computed(trace, call) if call.op in _EXACT or call.op in _EXTREMES else None
+    return _fitting(found, value.dtype)
+
+
+def _fitting(entries: Any, dtype: DType) -> Any:
+    """The entries, if none wraps in a dtype of few bits, for the call at hand at least."""
+    if entries is None or dtype == INT64:
+        return entries
+    limits = np.iinfo(dtype)
+    fits = all(suppose(one >= int(limits.min)) and suppose(one <= int(limits.max)) for one in entries.flat)
+    return entries if fits else None
+
+
+def _computed(trace: Trace, call: Call) -> Any:
+    inputs = [_entries(trace, value) for value in call.inputs]
+    if any(entries is None for entries in inputs) or _is_long(call):
+        return None
+    compute = _EXTREMES.get(call.op) or lookup(call.op).numpy
+    return _as_objects(compute(*inputs, **call.params))
+
+
+def _is_long(call: Call) -> bool:
+    shape = call.outputs[0].shape
+    return any(isinstance(dim, SymbolicSize) for dim in shape) or call.outputs[0].type.size > MOST_ENTRIES
+
+
+def _as_objects(entries: Any) -> Any:
+    return entries if isinstance(entries, np.ndarray) else np.array(entries, object)

@@ -1,0 +1,469 @@
+"""`Trace`: the recording of one call of a user's function; `Storage`: the memory that an array and its views share."""
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ..builder import Builder, current_builder, not_recording
+from ..callers.user_code import user_location
+from ..dtypes import INT64, Array, is_supported
+from ..error_state import error_state, state_in_force, strict_part
+from ..errors import ArgumentValueError, DTypeError, ErrorStateError, EscapedTracerError
+from ..free_sizes import is_symbolic
+from ..interpreter import run_call
+from ..ir import ArrayType, Call, Constant, Location, Param, Value
+from ..symbolic_size import SymbolicSize
+from .foreign_memory import Outside
+from .memory_layout import Layout, LayoutQuestion, layout_of
+
+CHECKS_BOUNDS: ContextVar[bool] = ContextVar("checks_bounds", default=False)
+"""Whether the function that is being traced checks bounds: so do the rules that a transform of it asks for."""
+
+LARGEST_CONTENT = 1 << 16
+"""How many bytes a captured array may have of which the trace remembers what it held."""
+_COMPARED: Final = 512
+"""How many entries of larger ones, about, are compared with what they were."""
+
+Known = Callable[[], "Array | None"]
+"""Gives the concrete value of an input, or None where it has none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lane:
+    """The number of the example that a mapped function is called for: an input of its graph if it is asked for."""
+
+    size: int
+    """The number of examples."""
+
+    type: ClassVar[ArrayType] = ArrayType(INT64, ())
+
+
+_numbers = count()
+
+
+def next_number() -> int:
+    """A number between those of the memory that is there and of that to come."""
+    return next(_numbers)
+
+
+class Storage:
+    """The memory that an array and its views share. A write makes a new value and a new version."""
+
+    __slots__ = ("argument", "in_step", "layout", "number", "trace", "value", "version")
+
+    def __init__(self, trace: "Trace", value: Value, layout: Layout | None = None) -> None:
+        self.number = next_number()
+        """Larger than that of all memory that was there before."""
+        self.trace = trace
+        self.value = value
+        self.layout = layout
+        """Where NumPy would have put the elements; None if that is row-major whatever the arguments are."""
+        self.argument: LayoutQuestion | None = None
+        """What is known of the flags of the argument whose memory this is."""
+        self.version = 0
+        self.in_step = False
+        """The counter of a random generator: no value to rely on, and all examples of a batch update it together."""
+
+    def write(self, value: Value) -> None:
+        self.value = value
+        self.version += 1
+
+
+class Trace(Builder):
+    """Records what a user's function does to its arguments.
+
+    Arrays that the function reaches without being given them become inputs too: NumPy arrays by
+    reference, arrays of an enclosing trace through a `Storage` of this trace that shadows theirs.
+    """
+
+    array_class: ClassVar[Callable[..., Any] | None] = None
+    """What the arrays of this trace are, if more than traced arrays."""
+    is_open_ended: ClassVar[bool] = False
+    """Whether the trace outlives every function, so that each may use its arrays."""
+
+    def __init__(self, name: str, *, is_kept: bool = False, check_bounds: bool | None = None) -> None:
+        super().__init__()
+        self.name = name
+        self.is_kept = is_kept
+        """The program serves later calls, too: what it relies on now must still hold then."""
+        self.parent = current_trace()
+        if check_bounds is None:
+            check_bounds = CHECKS_BOUNDS.get() if self.parent is None else self.parent.checks_bounds
+        self.checks_bounds: bool = check_bounds
+        """Whether indices of the user's that are not known yet are checked when the program runs."""
+        self.checked: set[tuple[Value, str, int, str]] = set()
+        """Indices with the axes for which they have been checked, so that ``x[i] += 1`` does so once."""
+        self.thread = threading.get_ident()
+        self.inputs: list[Value] = []
+        self.input_names: list[str] = []
+        self.captured: list[Storage | Array | Outside | Lane] = []
+        """What lies behind the inputs that come after the arguments."""
+        self.ends: dict[Value, tuple[Any, Any]] = {}
+        """Between which sizes, both included, the entries of values lie, where what computes them does not tell, or
+        where it was asked before."""
+        self.frozen: list[Array] = []
+        """Captured arrays whose values the trace has relied on."""
+        self._storages: dict[int, Storage] = {}  # by id of what is captured, which `captured` keeps alive
+        self._contents: dict[int, tuple[int, bytes]] = {}
+        """By id of a captured array: its number, and what `_content` was when it was captured."""
+        self.adopted: dict[int, Callable[[Array], Any]] = {}
+        """By id of a captured array that was written to: what views of its memory are from then on."""
+        self._began = len(self.outermost().captured)
+        self._error_state, self._errors = error_state(), state_in_force()
+        self._producer: dict[Value, Call] = {}
+        self._known: dict[Value, Array | Known | None] = {}
+
+    # ---- recording -----------------------------------------------------------------------------
+
+    def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
+        outputs = super().emit(op, inputs, params)
+        call = self.calls[-1]
+        for output in outputs:
+            self._producer[output] = call
+        return outputs
+
+    def where(self) -> Location | None:
+        location = self.location or user_location()
+        if error_state() is self._error_state or location is None:
+            return location
+        return self._with_error_state(location)
+
+    def _with_error_state(self, location: Location) -> Location:
+        """A line in a block of the function's own that changes NumPy's error state."""
+        before = dict(self._errors)
+        changed = tuple((name, kind) for name, kind in state_in_force() if kind != before[name])
+        if strict := strict_part(changed):
+            asked = ", ".join(f"{name}={kind!r}" for name, kind in strict)
+            raise ErrorStateError(
+                f"{self.name} sets np.errstate({asked}), which a traced function cannot keep: its operations run "
+                "later, in a program that ignores floating-point errors. Put `with np.errstate(...)` around the call "
+                "of the function",
+                location,
+            )
+        return replace(location, errors=tuple((dict(changed) | dict(location.errors)).items()))
+
+    def add_input(
+        self, value: Value, name: str, known: Known | None = None, layout: Layout | None = None
+    ) -> Storage:
+        """A new input of the graph, and the memory that it stands for."""
+        self.inputs.append(value)
+        self.input_names.append(name)
+        self._known[value] = known
+        return Storage(self, value, layout)
+
+    def close(self) -> None:
+        """Let go of all arrays once the function has returned: what escapes from the trace keeps nothing alive."""
+        self._storages.clear()
+        self._known.clear()
+        self._producer.clear()
+        self.ends.clear()
+        self.checked.clear()
+        self._contents.clear()
+        self.adopted.clear()
+        self.frozen.clear()
+
+    def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
+        """Memory of its own that holds `value`; row-major, unless another layout is given."""
+        return Storage(self, value, layout)
+
+    def producer(self, value: Value) -> Call | None:
+        """The call that made `value`; None for inputs and constants."""
+        return self._producer.get(value)
+
+    # ---- capturing -----------------------------------------------------------------------------
+
+    def storage_of_array(self, array: Array | Outside) -> Storage:
+        """The memory of an array from outside that the function closes over, by reference."""
+        if self.parent is not None:
+            return self.shadow(self.parent.storage_of_array(array))
+        found = self._storages.get(id(array))
+        if found is not None and (found.version or not self._has_changed(array)):
+            return found
+        if found is not None:  # ``row *= 2`` of NumPy's: what was recorded before is about what it held then
+            self._keep_as_it_was(array)
+
+        type_ = array.type if isinstance(array, Outside) else array_type(array)
+        number = len(self.captured)
+
+        def known() -> Array | None:  # `captured` alone holds the array: `is_made_inside` counts
+            array = self.captured[number]
+            if not isinstance(array, np.ndarray) or (self.is_kept and self.storage_behind(number).in_step):
+                return None
+            if not any(array is one for one in self.frozen):
+                self.frozen.append(array)
+            return self._as_it_was(array)
+
+        if isinstance(array, np.ndarray):
+            self._contents[id(array)] = number, _content(array)
+        layout = None if isinstance(array, Outside) else layout_of(array)
+        return self._capture(array, Value(type_), known, layout)
+
+    def _has_changed(self, array: Any) -> bool:
+        """Whether NumPy has written to a captured array, which the trace does not see."""
+        content = self._contents.get(id(array))
+        return content is not None and content[1] != _content(array)
+
+    def _as_it_was(self, array: Array) -> Array:
+        """A captured array as it was when it was captured."""
+        if not self._has_changed(array):
+            return array
+        if array.nbytes > LARGEST_CONTENT:
+            raise ArgumentValueError(
+                f"the function uses {array_type(array)}, and writes to it by NumPy alone, which later uses see and "
+                "earlier ones must not: make a new array (w = w * 0.5), or write to a traced one (w = np.asarray(w))",
+                user_location(),
+            )
+        return np.frombuffer(bytearray(self._contents[id(array)][1]), array.dtype).reshape(array.shape)
+
+    def _keep_as_it_was(self, array: Any) -> None:
+        """Let what was captured be what the array held, not what it will hold."""
+        before = self._as_it_was(array)
+        number, _ = self._contents.pop(id(array))
+        self.captured[number] = before
+        self._storages[id(before)] = self._storages.pop(id(array))
+
+    def keep_what_was_captured(self) -> None:
+        """At the end, see to it that what NumPy wrote to an array after its last use changes nothing.
+
+        Arrays from outside that later calls of the program read are left: they may change at any time.
+        """
+        for number, _ in list(self._contents.values()):
+            if self.storage_behind(number).version or not self._has_changed(self.captured[number]):
+                continue
+            if not self.is_kept or self.is_made_inside(number):
+                self._keep_as_it_was(self.captured[number])
+
+    def shadow(self, outer: Storage) -> Storage:
+        """This trace's memory for an array of the trace it belongs to, which must enclose this one or be open-ended."""
+        if outer.trace is self:
+            return outer
+        if self.parent is not None:
+            above, owner = self.parent.shadow(outer), self.parent
+        elif outer.trace.is_open_ended:
+            above, owner = outer, outer.trace
+        else:
+            raise EscapedTracerError(_ESCAPED)
+        storage = self._storages.get(id(above))
+        if storage is None:
+            value = above.value
+            storage = self._capture(above, Value(value.type), lambda: owner.concrete(value), above.layout)
+        return storage
+
+    def is_within(self, other: "Trace") -> bool:
+        """Whether this is the other trace, or one that it encloses."""
+        trace: Trace | None = self
+        while trace is not None and trace is not other:
+            trace = trace.parent
+        return trace is other
+
+    def storage_of_lane(self, lane: Lane) -> Storage:
+        """The memory of the number of the example, in the trace of the mapped function."""
+        return self._storages.get(id(lane)) or self._capture(lane, Value(Lane.type), lambda: None)
+
+    def _capture(
+        self,
+        what: "Storage | Array | Outside | Lane",
+        value: Value,
+        known: Known,
+        layout: Layout | None = None,
+    ) -> Storage:
+        storage = self.add_input(value, f"captured{len(self.captured)}", known, layout)
+        self.captured.append(what)
+        self._storages[id(what)] = storage
+        return storage
+
+    def captured_behind(self, value: Value) -> "Storage | Array | Outside | Lane | None":
+        """What an input stands for that is no argument; None for arguments."""
+        index = self.inputs.index(value) - (len(self.inputs) - len(self.captured))
+        return self.captured[index] if index >= 0 else None
+
+    def outer_value(self, value: Value) -> Value | None:
+        """What the enclosing trace has where an input stands for an array of its; None for all else."""
+        behind = self.captured_behind(value) if value in self.inputs else None
+        return behind.value if isinstance(behind, Storage) and behind.trace is self.parent else None
+
+    def is_captured(self, storage: Storage) -> bool:
+        """Whether it stands for memory from outside of this trace."""
+        return any(storage is one for one in self._storages.values())
+
+    def storage_behind(self, index: int) -> Storage:
+        """This trace's memory for the captured array of that number."""
+        return self._storages[id(self.captured[index])]
+
+    def is_made_inside(self, index: int) -> bool:
+        """Whether the function itself has made the captured array of that number, as in ``row = table.copy()``.
+
+        It has returned, and only traces hold the array: nobody else could see what is written to it.
+        """
+        if _holders(self._storages, id(self.captured[index])) > _HELD_ONCE:
+            return False
+        trace, number = self._origin(index)
+        if number < self._began or _holders(trace.captured, number) > _HELD_ONCE:
+            return False
+        array = trace.captured[number]
+        if not isinstance(array, np.ndarray):
+            return False
+        if array.base is None:
+            return True
+        base: list[Any] = [array.base]
+        is_memory = isinstance(base[0], np.ndarray) and base[0].base is None
+        return is_memory and _holders(base, 0) == _HELD_ONCE + 1
+
+    def _origin(self, index: int) -> "tuple[Trace, int]":
+        """The outermost trace that captured what this one has at `index`, and its index there."""
+        storage, parent = self.captured[index], self.parent
+        if parent is None or not isinstance(storage, Storage):
+            return self, index
+        behind = [i for i in range(len(parent.captured)) if parent.storage_behind(i) is storage]
+        return parent._origin(behind[0]) if behind else (self, index)
+
+    def outermost(self) -> "Trace":
+        """The trace that encloses this one, and is enclosed by none."""
+        return self if self.parent is None else self.parent.outermost()
+
+    @property
+    def depth(self) -> int:
+        """The number of traces that are active, this one included."""
+        return 1 if self.parent is None else 1 + self.parent.depth
+
+    # ---- knowing -------------------------------------------------------------------------------
+
+    def concrete(self, value: Value) -> "Array | None":
+        """The value as an array if it follows from constants and known inputs, else None."""
+        if isinstance(value, Constant):
+            return value.array
+        stack = [value]
+        while stack:
+            top = stack[-1]
+            if top in self._known or isinstance(top, Constant):
+                self._look_up(top)
+                stack.pop()
+                continue
+            call = self._producer[top]
+            missing = [v for v in call.inputs if not isinstance(v, Constant) and v not in self._known]
+            if missing:
+                stack += missing
+                continue
+            inputs = [self._look_up(v) for v in call.inputs]
+            if any(x is None for x in inputs) or is_symbolic(call):
+                self._known.update(dict.fromkeys(call.outputs))
+            else:
+                with not_recording(), np.errstate(all="ignore"):
+                    self._known.update(
+                        zip(call.outputs, map(np.asarray, run_call(call, inputs)), strict=True)
+                    )
+            stack.pop()
+        return self._look_up(value)
+
+    def at_these_sizes(self, value: Value, because: str = "") -> "Array | None":
+        """As `concrete`, also if it follows from symbolic sizes, which then are what they are for the call at hand."""
+        found = self.concrete(value)
+        return self._computed_at_these_sizes(value, because) if found is None else found
+
+    def _computed_at_these_sizes(self, value: Value, because: str) -> "Array | None":
+        calls: list[Call] = []
+        seen: set[Value] = set()
+        stack = [value]
+        while stack:
+            top = stack.pop()
+            if top in seen or self._is_known(top):
+                continue
+            seen.add(top)
+            if top not in self._producer:
+                return None
+            calls.append(self._producer[top])
+            stack += calls[-1].inputs
+        order = {call: number for number, call in enumerate(self.calls)}
+        found: dict[Value, Array] = {}
+        for call in sorted(dict.fromkeys(calls), key=order.__getitem__):
+            inputs = [found[v] if v in found else self._look_up(v) for v in call.inputs]
+            fixed = replace(
+                call, params={name: _fixed(param, because) for name, param in call.params.items()}
+            )
+            with not_recording(), np.errstate(all="ignore"):
+                found.update(zip(call.outputs, map(np.asarray, run_call(fixed, inputs)), strict=True))
+        return found[value]
+
+    def _is_known(self, value: Value) -> bool:
+        return isinstance(value, Constant) or (value in self._known and self._look_up(value) is not None)
+
+    def depends_on_arguments(self, value: Value) -> bool:
+        """Whether a value is computed from an input of this trace rather than from constants alone."""
+        seen: set[Value] = set()
+        stack = [value]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, Constant) or top in seen:
+                continue
+            seen.add(top)
+            if top not in self._producer:
+                return True
+            stack += self._producer[top].inputs
+        return False
+
+    def _look_up(self, value: Value) -> "Array | None":
+        if isinstance(value, Constant):
+            return value.array
+        known = self._known[value]
+        if callable(known):
+            known = self._known[value] = known()
+        return known
+
+
+def _holders(container: Any, key: int) -> int:
+    """How many hold what is in a container, where `_HELD_ONCE` stands for the container alone."""
+    return sys.getrefcount(container[key])
+
+
+_HELD_ONCE = _holders([object()], 0)
+
+
+def _content(array: Array) -> bytes:
+    """All bytes of a small array; of a larger one some of its entries, which tell that it has been written to."""
+    if array.nbytes <= LARGEST_CONTENT:
+        return array.tobytes()
+    return array.flat[:: array.size // _COMPARED | 1].tobytes()
+
+
+_ESCAPED = (
+    "a traced array is used outside of the trace that made it: it was kept in a global, an attribute or a list "
+    "after its function returned, or handed to another thread. Return it from the function instead"
+)
+
+
+def _fixed(param: Any, because: str) -> Any:
+    """A parameter with ints for symbolic sizes, as they are for the call at hand."""
+    if isinstance(param, SymbolicSize):
+        return param.whole(because)
+    return tuple(_fixed(one, because) for one in param) if isinstance(param, tuple) else param
+
+
+def array_type(array: Array) -> ArrayType:
+    """The type of a NumPy array; `DTypeError` if the IR has no such dtype."""
+    if not is_supported(array.dtype):
+        raise DTypeError(
+            f"arrays of dtype {array.dtype} cannot be traced: use bool, integers, float16 to float64, bfloat16, "
+            "complex64 or complex128 in native byte order",
+            user_location(),
+        )
+    return ArrayType(array.dtype, array.shape)
+
+
+def current_trace() -> Trace | None:
+    """The innermost trace of a user's function in this thread, or None."""
+    builder = current_builder()
+    return builder if isinstance(builder, Trace) else None
+
+
+def require_trace() -> Trace:
+    """The current trace; `EscapedTracerError` if there is none."""
+    trace = current_trace()
+    if trace is None:
+        raise EscapedTracerError(_ESCAPED)
+    return trace

@@ -1,0 +1,850 @@
+"""`TracedArray`: what a user's function gets instead of an array while it is traced."""
+
+import math
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NoReturn, TypeGuard
+
+import numpy as np
+
+from ..builder import bind
+from ..callers.subscripts import subscript_at_work
+from ..callers.user_code import is_library, user_location
+from ..dtypes import INT64, Array, DType, is_inexact
+from ..errors import (
+    ArgumentTypeError,
+    ConcretizationError,
+    ImmutableScalarError,
+    IndexTypeError,
+    ReadOnlyError,
+    ShapeError,
+    TracemillError,
+    UndecidedDimError,
+    UnsupportedAttributeError,
+    UnsupportedFunctionError,
+)
+from ..ir import ArrayType, Constant, Shape, Value
+from ..nesting import MOST_AXES, named, refuse_deep, shown
+from ..symbolic_size import SymbolicFact, SymbolicSize
+from ..value_ops import broadcast_to, concatenate, convert, expand_dims, full, reshape
+from .foreign_memory import Outside
+from .indexing import Gather, Selection, masked_part, select
+from .memory_layout import Flags, Layout, elementwise_layout, row_major
+from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
+from .size_values import comparison_behind, ratio_behind, rounded_quotient, size_behind
+from .trace import Storage, Trace, array_type, current_trace, require_trace
+from .views import Bits, Broadcast, ImaginaryPart, ReadOnly, RealPart, Transpose, View, Windows
+
+PYTHON_NUMBERS = (bool, int, float, complex)
+
+
+class TracedArray:
+    """Stands for an array that is not there yet. Does what a NumPy array does, and is recorded.
+
+    ``shape``, ``dtype``, ``ndim`` and ``size`` are known; the elements are not. Reading gives the
+    current value of the memory that this array shares with its views; writing replaces it.
+    """
+
+    __slots__ = ("_known_value", "_layout", "_storage", "_version", "_views", "is_scalar", "type", "weak")
+    __array_priority__ = 1000.0
+
+    def __init__(
+        self,
+        storage: Storage,
+        type: ArrayType,
+        views: tuple[View, ...] = (),
+        *,
+        is_scalar: bool = False,
+        weak: "type[Any] | None" = None,
+    ) -> None:
+        self._storage = storage
+        self._views = views
+        self.type = type
+        self.is_scalar = is_scalar
+        """NumPy would give a scalar here, which cannot be written to."""
+        self.weak = weak
+        """The Python type (int, float, complex) of a number that takes the dtype of the array it meets."""
+        self._version = -1
+        self._known_value: Value | None = None
+        self._layout: Layout | None = None
+
+    # ---- reading and writing -----------------------------------------------------------------------
+
+    @property
+    def _trace(self) -> Trace:
+        """The trace in which this array can be used now."""
+        return require_trace()
+
+    def _located(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function of the surface on this array; an error of ours gets the user's line."""
+        return located(function, *args, **kwargs)
+
+    @property
+    def value(self) -> Value:
+        """The current value, in the current trace."""
+        trace = self._trace
+        storage = trace.shadow(self._storage)
+        if storage is self._storage and self._version == storage.version and self._known_value is not None:
+            return self._known_value
+        value = storage.value
+        for view in self._views:
+            value = view.read(value)
+        if storage is self._storage:
+            self._known_value, self._version = value, storage.version
+        return value
+
+    def write(self, new: Value) -> None:
+        """Replace the elements: through all views down to the memory that they share."""
+        if self.is_scalar:
+            raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
+        argument = self._storage.argument
+        if argument is not None:
+            argument.asked_writeable = True
+            if not argument.writeable:
+                raise ReadOnlyError(
+                    f"{argument.name} is read-only, and is written to: pass a copy, or write to x.copy()",
+                    user_location(),
+                )
+        storage = self._trace.shadow(self._storage)
+        bases = [storage.value]
+        for view in self._views:
+            bases.append(view.read(bases[-1]))
+        new = broadcast_to(convert(new, self.dtype), self.shape)
+        for view, base in zip(reversed(self._views), reversed(bases[:-1]), strict=True):
+            new = view.write(base, new)
+        storage.write(new)
+
+    def through(self, *views: View, is_scalar: bool = False) -> "TracedArray":
+        """An array that shares this one's memory, seen through `views`. Without any it is still a view, as ``x[:]``."""
+        views = views or (Bits(self.dtype),)
+        value = self.value
+        for step in views:
+            value = step.read(value)
+        return array_on(self._storage, value.type, (*self._views, *views), is_scalar=is_scalar)
+
+    @property
+    def layout(self) -> Layout:
+        """Where NumPy would have the elements of this array."""
+        layout = self._storage.layout
+        if not self._views:
+            return layout or row_major(self.type.shape)
+        if self._layout is None:
+            layout = layout or row_major(self._storage.value.shape)
+            for view in self._views:
+                layout = view.layout(layout)
+            self._layout = layout
+        return self._layout
+
+    @property  # type: ignore[misc]  # object's can be assigned to, which nothing here needs
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Functions that ask ``isinstance(x, np.ndarray)`` take the same branch as without tracing."""
+        return TracedArray if self.is_scalar else np.ndarray
+
+    # ---- attributes --------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        return self.type.shape
+
+    @shape.setter
+    def shape(self, new: Any) -> None:
+        """The same memory in another shape, where that needs no copy."""
+        reshaped = np.reshape(self, new, copy=False)
+        self._views, self.type, self._version = reshaped._views, reshaped.type, -1  # type: ignore[attr-defined]
+        self._layout = None
+
+    @property
+    def flat(self) -> Any:
+        return METHODS["flat"](self)
+
+    @flat.setter
+    def flat(self, new: Any) -> None:
+        self.flat[...] = new
+
+    @property
+    def dtype(self) -> DType:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+    @property
+    def size(self) -> int:
+        return self.type.size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """NumPy's, in bytes."""
+        found = self.layout.asked()
+        if found.strides is None:
+            raise UnsupportedAttributeError("x.strides of this array is not known", user_location())
+        return tuple(stride * self.itemsize for stride in found.strides)
+
+    @property
+    def flags(self) -> Flags:
+        """NumPy's: contiguity, and whether the array may be written to."""
+        is_read_only = any(isinstance(view, (Broadcast, ReadOnly, Windows)) for view in self._views)
+        owndata, writeable = not self._views, not (self.is_scalar or is_read_only)
+        argument = self._storage.argument
+        if argument is not None:
+            argument.asked_owndata = argument.asked_writeable = True
+            owndata, writeable = owndata and argument.owndata, writeable and argument.writeable
+        return Flags(self.layout, owndata=owndata, writeable=writeable)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.type.nbytes
+
+    @property
+    def T(self) -> "TracedArray":
+        return self.through(Transpose(tuple(reversed(range(self.ndim)))), is_scalar=self.is_scalar)
+
+    @property
+    def mT(self) -> "TracedArray":
+        if self.ndim < 2:
+            raise ShapeError(f"x.mT needs at least 2 axes, not {self.type}", user_location())
+        *front, rows, columns = range(self.ndim)
+        return self.through(Transpose((*front, columns, rows)))
+
+    @property
+    def real(self) -> "TracedArray":
+        return self.through(RealPart()) if self.dtype.kind == "c" else self
+
+    @real.setter
+    def real(self, new: Any) -> None:
+        self.real[...] = new
+
+    @property
+    def imag(self) -> "TracedArray":
+        if self.dtype.kind == "c":
+            return self.through(ImaginaryPart())
+        layout = elementwise_layout(self.shape, [self.layout])
+        zeros = wrap(full(self.shape, 0, self.dtype), is_scalar=self.is_scalar, layout=layout)
+        return zeros if self.is_scalar else zeros.through(ReadOnly())
+
+    @imag.setter
+    def imag(self, new: Any) -> None:
+        if self.dtype.kind != "c":
+            raise ArgumentTypeError("only complex arrays have an imaginary part to set", user_location())
+        self.imag[...] = new
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise ArgumentTypeError("len() of a 0-d array", user_location())
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise ArgumentTypeError("iteration over a 0-d array", user_location())
+        length: Any = self.shape[0]
+        if isinstance(length, SymbolicSize):
+            frame, why = sys._getframe(1), ""
+            if SymbolicSize.looped is not None and not is_library(frame.f_code.co_filename):
+                found = SymbolicSize.looped(length, frame, self)
+                if not isinstance(found, str):
+                    return iter(())
+                why = found
+            length = length.whole(why)
+        return (self[i] for i in range(length))
+
+    def __repr__(self) -> str:
+        return f"TracedArray({self.type})"
+
+    def __getattr__(self, name: str) -> Any:
+        function = METHODS.get(name)
+        if function is None:
+            function = _numpy_function_for_method(name)
+        if function is None:
+            if name in _NO_MEMORY:
+                raise UnsupportedAttributeError(
+                    f"x.{name} cannot be traced: a traced array has no memory of its own", user_location()
+                )
+            raise AttributeError(f"a traced array has no attribute {name!r}")
+        return _bound(function, self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *METHODS, *_SAME_AS_FUNCTION})
+
+    # ---- indexing ----------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._located(self._get, index)
+
+    def __setitem__(self, index: Any, new: Any) -> None:
+        self._located(self._set, index, new)
+
+    def _get(self, index: Any) -> Any:
+        selection = select(self.shape, index_items(index))
+        views: tuple[View, ...] = selection.views
+        if selection.gather is not None:
+            views = (*views, selection.gather)
+        if not (selection.is_copy or selection.is_element or _has_0d_array(index)):
+            return self.through(*views)
+        value = self.value
+        for step in views:
+            value = step.read(value)
+        copy = wrap(
+            value, is_scalar=selection.is_element, layout=self._layout_of_copy(selection, value.shape)
+        )
+        is_transposed = selection.gather is not None and selection.gather.place > 0
+        return copy.through() if is_transposed else copy
+
+    def _layout_of_copy(self, selection: Selection, shape: Shape) -> Layout | None:
+        """Where NumPy puts what integer arrays select: the axes of the arrays first, the others as they lie."""
+        if selection.gather is None or len(shape) < 2:
+            return None
+        layout = self.layout
+        for view in selection.views:
+            layout = view.layout(layout)
+        return selection.gather.copied(layout, shape)
+
+    def _set(self, index: Any, new: Any) -> None:
+        if self.is_scalar:
+            raise ImmutableScalarError("a NumPy scalar does not support item assignment", user_location())
+        items = index_items(index)
+        is_basic = not any(isinstance(item, Value) for item in items)
+        update = written_value(plain_number(new, self.dtype) if is_basic else new, self.dtype)
+        masked = masked_part(self.shape, items, update)
+        if masked is None:
+            self.at_index(items, update, "set")
+        else:
+            part = self.through(*masked.views)
+            part.write(masked.written(part.value, convert(update, self.dtype)))
+
+    def at_index(self, items: list[Any], update: Value, mode: str) -> None:
+        """Combine `update` into the elements that an index selects: "set", "add", "multiply" …"""
+        selection = select(self.shape, items)
+        target = self.through(*selection.views)
+        if selection.gather is None and mode == "set":
+            target.write(_fitted(convert(update, self.dtype), target.shape))
+            return
+        gather = selection.gather or Gather((), (), 0)
+        current = target.value
+        shape = gather.read(current).shape
+        target.write(gather.combine(current, _fitted(convert(update, self.dtype), shape), mode))
+
+    # ---- Python's questions ------------------------------------------------------------------------
+
+    def concrete(self) -> Any:
+        """The elements if they follow from what is known while tracing, else None."""
+        return self._trace.concrete(self.value)
+
+    def _known_here(self) -> Any:
+        """The elements if they are known, where symbolic sizes are what they are for the call at hand, else None."""
+        known = self.concrete()
+        if known is None and (size := size_behind(self._trace, self.value)) is not None:
+            known = np.asarray(operator.index(size))
+        if known is None and (comparison := comparison_behind(self._trace, self.value)) is not None:
+            known = np.asarray(bool(comparison))
+        return self._trace.at_these_sizes(self.value) if known is None else known
+
+    def _need(self, what: str, hint: str = "") -> Any:
+        """The elements for Python."""
+        known = self._known_here()
+        if known is None:
+            raise ConcretizationError(
+                f"{what} needs the value of a traced {self.type}, which is not known while tracing. Use np.where or "
+                "tm.cond instead of `if`, tm.while_loop instead of `while`, a NumPy function instead of one of `math`, "
+                f"or make the argument static{hint}",
+                user_location(),
+            )
+        return known
+
+    def __bool__(self) -> bool:
+        return bool(self._need("bool(x), as in `if` or `while`,"))
+
+    def __int__(self) -> int:
+        self._check_place(_WHERE_NUMBERS_ARE_STORED)
+        return int(self._need("int(x)"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.ndim:
+            raise ArgumentTypeError(
+                f"only integer scalar arrays can be used as an index or a size, not {self.type}. "
+                "A list takes no others: np.asarray(entries)[i]",
+                user_location(),
+            )
+        self._check_place(_WHERE_INTS_ARE_PLACES)
+        return int(
+            self._need("an index or a size", ". tm.fori_loop(0, n, …) stands for a loop over range(n)")
+        )
+
+    def __float__(self) -> float:
+        self._check_place(_WHERE_NUMBERS_ARE_STORED)
+        self._refuse_to_detach("float(x)")
+        return float(self._need("float(x)"))
+
+    def __complex__(self) -> complex:
+        self._check_place(_WHERE_NUMBERS_ARE_STORED)
+        self._refuse_to_detach("complex(x)")
+        return complex(self._need("complex(x)"))
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        """As of NumPy's scalars: an int without `ndigits`, a size where it is of sizes. Arrays have no such method."""
+        if not self.is_scalar:
+            raise ArgumentTypeError("round(x) takes no arrays: use np.round", user_location())
+        if ndigits is not None:
+            return np.round(self, ndigits)
+        ratio = ratio_behind(self._trace, self.value)
+        return int(np.rint(self)) if ratio is None else rounded_quotient(*ratio)
+
+    def __trunc__(self) -> int:
+        return int(self)
+
+    def __floor__(self) -> Any:
+        """``math.floor(n / 2)``, a size where `n` is one."""
+        ratio = ratio_behind(self._trace, self.value)
+        return math.floor(float(self)) if ratio is None else ratio[0] // ratio[1]
+
+    def __ceil__(self) -> Any:
+        """``math.ceil(n / 2)``, a size where `n` is one."""
+        ratio = ratio_behind(self._trace, self.value)
+        return math.ceil(float(self)) if ratio is None else -(-ratio[0] // ratio[1])
+
+    def __format__(self, spec: str) -> str:
+        """A scalar's number if it is known, as under grad; else what print shows."""
+        if not spec or not self.is_scalar:
+            return super().__format__(spec)
+        known = self._trace.at_these_sizes(self.value)
+        return str(self) if known is None else format(known[()], spec)
+
+    def item(self, *index: int) -> Any:
+        self._refuse_to_detach("x.item()")
+        return self._need("x.item()").item(*index)
+
+    def tolist(self) -> Any:
+        self._refuse_to_detach("x.tolist()")
+        return self._need("x.tolist()").tolist()
+
+    def _check_place(self, fixes: Mapping[str, tuple[str, str]]) -> None:
+        """An error for what is in brackets, and not known, says what to write instead."""
+        if self.concrete() is not None:  # so that to look at the user's code costs nothing where it works
+            return
+        place: str | None = subscript_at_work()
+        if place is None or place not in fixes or self._known_here() is not None:
+            return
+        if place == "entry" and "mask" in fixes:
+            if self.dtype.kind not in "iub":
+                raise _index_type_error(str(self.type))
+            place = "mask" if self.dtype.kind == "b" else place
+        what, fix = fixes[place]
+        raise ConcretizationError(
+            f"{what} a traced {self.type}, whose value is not known while tracing: {fix}", user_location()
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self._check_place(_WHERE_ARRAYS_ARE_PLACES)
+        self._refuse_to_detach("turning a traced array into a NumPy array", _IN_A_LIST)
+        return np.array(self._need("turning it into a NumPy array", _IN_A_LIST), dtype)
+
+    def _refuse_to_detach(self, what: str, hint: str = "") -> None:
+        """A Python number has no derivative: taking one from a traced argument would lose it silently."""
+        if is_inexact(self.dtype) and self._trace.depends_on_arguments(self.value):
+            raise ConcretizationError(
+                f"{what} of a traced {self.type} leaves the trace, and with it the derivative. Use a NumPy function "
+                "instead of one of `math`, np.where instead of `if`, and to store it in, arrays made inside the "
+                "function (np.zeros, …), or np.asarray(w) for an array w from outside" + hint,
+                user_location(),
+            )
+
+    def __reduce__(self) -> NoReturn:
+        raise ArgumentTypeError(
+            "a traced array cannot be pickled: return it from the function instead", user_location()
+        )
+
+    def __hash__(self) -> int:
+        self._check_place(_LOOKED_UP)
+        raise ArgumentTypeError(
+            f"a traced {self.type} cannot be hashed, as NumPy's arrays cannot: keep it in a list or as a value of a "
+            "dict, not as a key or in a set",
+            user_location(),
+        )
+
+    def __copy__(self) -> "TracedArray":
+        return wrap(self.value, is_scalar=self.is_scalar)
+
+    def __deepcopy__(self, memo: Any) -> "TracedArray":
+        return self.__copy__()
+
+    # ---- NumPy's protocols -------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return self._located(UFUNCS["call"], ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        implementation = FUNCTIONS.get(function)
+        if implementation is None:
+            name = getattr(function, "__name__", str(function))
+            reason = REFUSED.get(name, "Tracemill does not know it")
+            raise UnsupportedFunctionError(f"np.{name} cannot be traced: {reason}", user_location())
+        return self._located(implementation, *args, **kwargs)
+
+
+def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function of the surface; an error of ours gets the user's line."""
+    try:
+        try:
+            return function(*args, **kwargs)
+        except RecursionError:
+            refuse_deep(named(args, kwargs))
+            raise
+    except TracemillError as error:
+        if error.location is None:
+            error.locate(user_location())
+        raise
+
+
+def _fitted(value: Value, shape: Shape) -> Value:
+    """`value` broadcast for an assignment, where NumPy also drops leading axes of length 1."""
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = reshape(value, value.shape[1:])
+    return broadcast_to(value, shape)
+
+
+def _has_0d_array(index: Any) -> bool:
+    """Whether an index holds an array without axes: NumPy takes it for an integer, but makes a copy."""
+    items = index if isinstance(index, tuple) else (index,)
+    return any(
+        isinstance(i, (np.ndarray, TracedArray, Outside)) and not (i.shape or getattr(i, "is_scalar", False))
+        for i in items
+    )
+
+
+def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., Any]:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return array._located(function, array, *args, **kwargs)
+
+    return method
+
+
+_IN_A_LIST = (
+    ". Ufuncs and their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
+    "np.logical_and.reduce([x, y])"
+)
+_ASARRAY = "np.asarray(table)[i] = … writes to a NumPy array in a traced function"
+_WHERE_INTS_ARE_PLACES = {
+    "entry": (
+        "a list or a tuple is indexed by",
+        "np.asarray(entries)[i] takes one of several numbers, or arrays of one shape, and tm.switch(i, functions) "
+        "calls one of several functions",
+    ),
+    "slice": (
+        "a slice begins or ends at",
+        "its length must be known. np.take(x, i + np.arange(3)) are 3 entries from `i` on, and "
+        "np.where(np.arange(len(x)) < i, x, 0) keeps the shape",
+    ),
+    "write": (
+        "a list or a slice is written to at",
+        f"{_ASARRAY}, and np.asarray(table)[i + np.arange(3)] = … to several entries. Lists keep what is known alone",
+    ),
+}
+_WHERE_ARRAYS_ARE_PLACES = {
+    "entry": (
+        "a NumPy array is indexed by",
+        "np.take(table, i) instead of table[i], or np.asarray(table)[i]",
+    ),
+    "mask": (
+        "a NumPy array is indexed by",
+        "np.where(mask, table, fill) keeps the shape, and tracemill.numpy.extract(mask, table, size=) has a known one",
+    ),
+    "write": ("a NumPy array is written to by, or at,", _ASARRAY),
+}
+_WHERE_NUMBERS_ARE_STORED = {"write": _WHERE_ARRAYS_ARE_PLACES["write"]}
+_LOOKED_UP = {
+    "entry": ("a dict is looked up by", "np.take(table, i) of an array, or tm.switch(i, functions)"),
+    "write": ("a dict is written to at", f"an array can be the table: {_ASARRAY}"),
+}
+_NO_MEMORY = frozenset(("base", "ctypes", "data"))
+_SAME_AS_FUNCTION = frozenset(
+    """
+    all any argmax argmin argpartition argsort choose clip conj conjugate cumprod cumsum diagonal dot
+    max mean min nonzero prod ptp put ravel repeat reshape round searchsorted squeeze std sum swapaxes
+    take trace transpose var
+    """.split()
+)
+
+
+def _numpy_function_for_method(name: str) -> Callable[..., Any] | None:
+    """NumPy's function of the same name and argument order, which dispatches back to us."""
+    return getattr(np, name) if name in _SAME_AS_FUNCTION else None
+
+
+# ---- between traced arrays and values ----------------------------------------------------------------
+
+
+def wrap(
+    value: Value,
+    *,
+    is_scalar: bool | None = None,
+    weak: "type[Any] | None" = None,
+    layout: Layout | None = None,
+) -> TracedArray:
+    """A new array holding `value`. By default a 0-d result is a scalar, as NumPy's functions return.
+
+    It is row-major, unless another `layout` is given.
+    """
+    scalar = value.ndim == 0 if is_scalar is None else is_scalar
+    return array_on(require_trace().new_storage(value, layout), value.type, is_scalar=scalar, weak=weak)
+
+
+def array_on(
+    storage: Storage,
+    type: ArrayType,
+    views: tuple[View, ...] = (),
+    *,
+    is_scalar: bool = False,
+    weak: "type[Any] | None" = None,
+) -> TracedArray:
+    """An array on `storage`, of the class that its trace has for them."""
+    array_class = storage.trace.array_class or TracedArray
+    array: TracedArray = array_class(storage, type, views, is_scalar=is_scalar, weak=weak)
+    return array
+
+
+def is_traced(x: Any) -> bool:
+    return isinstance(x, TracedArray)
+
+
+def is_numpy_array(x: Any) -> TypeGuard[Array]:
+    """Whether `x` is memory of NumPy's; a traced array passes for an ``ndarray`` with `isinstance` only."""
+    return isinstance(x, np.ndarray) and not is_traced(x)
+
+
+def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
+    """What the user passed where NumPy takes an array: traced and NumPy arrays, numbers, nested sequences.
+
+    Python numbers and weak scalars become `weak_dtype` if it is given.
+    """
+    if isinstance(x, TracedArray):
+        return _weak_value(x, weak_dtype) if x.weak and weak_dtype is not None else x.value
+    if isinstance(x, Value):
+        return x
+    if isinstance(x, np.generic):
+        array_type(np.asarray(x))
+        return Constant(x)
+    if isinstance(x, (np.ndarray, Outside)):
+        return _value_of_array(x)
+    if isinstance(x, PYTHON_NUMBERS):
+        if weak_dtype is not None and not isinstance(x, bool):
+            return Constant(_number_of(x, weak_dtype))
+        if isinstance(x, int) and not -(2**63) <= x < 2**64:
+            raise ArgumentTypeError(f"no integer dtype holds {shown(x)}: give a float", user_location())
+        return Constant(x)
+    if isinstance(x, (list, tuple)):
+        return stack_nested(x)
+    return _symbolic_value(x, weak_dtype)
+
+
+def _value_of_array(x: Array | Outside) -> Value:
+    """A captured array; a view of one that was written to shows what was written."""
+    trace = require_trace()
+    adopted = trace.outermost().adopted.get(id(getattr(x, "base", None)))
+    if adopted is None or isinstance(x, Outside):
+        return trace.storage_of_array(x).value
+    view: TracedArray = adopted(x)
+    return view.value
+
+
+def _number_of(x: Any, dtype: DType) -> Array:
+    """A number of Python's in the dtype of the array that it meets."""
+    if dtype.kind == "b":
+        return np.asarray(x).astype(dtype)
+    try:
+        return np.asarray(x, dtype)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"{dtype} cannot hold the complex number {x!r}: give its real part", user_location()
+        ) from None
+
+
+def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
+    """A symbolic size, or what Python's ``if`` would take a comparison of sizes for."""
+    if isinstance(x, SymbolicSize):
+        return size_value(x, weak_dtype) if _fits(x) else as_value(operator.index(x), weak_dtype)
+    if isinstance(x, SymbolicFact):
+        return Constant(bool(x))
+    raise ArgumentTypeError(f"expected an array, not {type(x).__name__}: {shown(x, 80)}", user_location())
+
+
+def _weak_value(x: TracedArray, dtype: DType) -> Value:
+    """A number of Python's in the dtype of what it meets."""
+    check_fits(x, dtype)
+    return convert(x.value, dtype)
+
+
+def size_value(size: Any, dtype: DType | None = None) -> Value:
+    """A symbolic size as a number."""
+    if dtype is None:
+        return bind("size", of=size)
+    check_fits(size, dtype)
+    return convert(bind("size", of=size), dtype)
+
+
+def written_value(x: Any, dtype: DType) -> Value:
+    """What is written to an array of this dtype, which must hold the numbers of Python's in it, also those in lists."""
+    check_fits(x, dtype)
+    return as_value(x, dtype)
+
+
+def plain_number(x: Any, dtype: DType) -> Any:
+    """A real NumPy scalar as a Python number where it is written to signed integers, which must then hold it.
+
+    NumPy checks both alike there, but lets its own scalars wrap around in unsigned integers.
+    """
+    return x.item() if dtype.kind == "i" and isinstance(x, (np.integer, np.floating)) else x
+
+
+def check_fits(x: Any, dtype: DType) -> None:
+    """Refuse, as NumPy does, numbers of Python's that an integer dtype cannot hold, sizes among them, also in lists."""
+    if dtype.kind not in "iu":
+        return
+    if isinstance(x, (list, tuple)):
+        for one in x:
+            check_fits(plain_number(one, dtype), dtype)
+    elif type(x) in (int, float):
+        np.asarray(x, dtype)
+    elif isinstance(x, SymbolicSize):
+        _check_size_fits(x, dtype)
+    elif isinstance(x, TracedArray) and x.weak is int and dtype != INT64:
+        trace, value = x._trace, x.value
+        size = size_behind(trace, value)
+        if size is None and not trace.depends_on_arguments(value):  # such as a power
+            size = int(trace.at_these_sizes(value))  # type: ignore[arg-type]
+        check_fits(size, dtype)
+
+
+def _check_size_fits(size: Any, dtype: DType) -> None:
+    if dtype == INT64:
+        return  # sizes are no larger
+    limits = np.iinfo(dtype)
+    is_above = dtype.itemsize < INT64.itemsize and not size <= int(limits.max)
+    if is_above or not size >= int(limits.min):
+        with suppress(UndecidedDimError):  # where none of all declared sizes fits
+            size = operator.index(size)
+        raise OverflowError(f"Python integer {size!r} out of bounds for {dtype}")
+
+
+def _fits(size: SymbolicSize) -> bool:
+    """Whether 64 bits hold a size, as which a program computes it."""
+    return not size.may_overflow or (size >= -(2**63) and size <= 2**63 - 1)  # type: ignore[operator]
+
+
+def as_size(x: Any) -> Any:
+    """A length, an index or a count: an int, or a symbolic size, also if it became a number of the program."""
+    if type(x) is int or isinstance(x, SymbolicSize):
+        return x
+    if isinstance(x, TracedArray):
+        found = size_behind(x._trace, x.value)
+        if found is not None:
+            return found
+    return operator.index(x)
+
+
+def _recorded(size: SymbolicSize) -> "TracedArray | int | None":
+    """A symbolic size as the Python int that it stands for, in the function that is traced."""
+    if current_trace() is None:
+        return None
+    return wrap(size_value(size), weak=int) if _fits(size) else operator.index(size)
+
+
+SymbolicSize.recorded = _recorded
+
+
+def contains_traced(x: Any) -> bool:
+    """Whether a nested sequence holds a traced array."""
+    return _holds(x, TracedArray)
+
+
+def contains_size(x: Any) -> bool:
+    """Whether a nested sequence holds a symbolic size."""
+    return _holds(x, SymbolicSize)
+
+
+def _holds(x: Any, kind: type, depth: int = 0) -> bool:
+    if isinstance(x, (list, tuple)):
+        if depth > MOST_AXES:
+            raise ShapeError(
+                f"a {type(x).__name__} nests more than {MOST_AXES} deep, or holds itself: arrays have at most "
+                f"{MOST_AXES} axes. Give an array, or lists of equal lengths",
+                user_location(),
+            )
+        return any(_holds(one, kind, depth + 1) for one in x)
+    return isinstance(x, kind)
+
+
+def array_from(x: Any) -> Any:
+    """``np.array(x)`` of what is not traced."""
+    try:
+        return np.array(x)
+    except ValueError:
+        raise ShapeError(
+            f"expected an array, or lists of equal lengths that make one, not {shown(x)}", user_location()
+        ) from None
+
+
+def stack_nested(items: Any) -> Value:
+    """``np.array`` of a nested sequence that may hold traced arrays."""
+    if not (contains_traced(items) or contains_size(items)):
+        array = array_from(items)
+        if array.dtype == object:
+            raise ArgumentTypeError("arrays of Python objects cannot be traced", user_location())
+        array_type(array)
+        return Constant(array)
+    parts = [as_value(item) for item in items]
+    dtype = np.result_type(*[part.dtype for part in parts])
+    return concatenate([expand_dims(convert(part, dtype), 0) for part in parts], 0)
+
+
+def weak_or_dtype(x: Any, value: Value) -> Any:
+    """What takes part in NumPy's promotion for this operand: a Python number if it is weak, else a dtype."""
+    if isinstance(x, TracedArray) and x.weak:
+        return x.weak(0)
+    if isinstance(x, SymbolicSize):
+        return 0
+    return x if isinstance(x, PYTHON_NUMBERS) and not isinstance(x, bool) else value.dtype
+
+
+def index_items(index: Any) -> list[Any]:
+    """An index expression as a list of ints, slices, None, Ellipsis and integer or bool values."""
+    return [_index_item(item) for item in (index if isinstance(index, tuple) else (index,))]
+
+
+def _index_item(item: Any) -> Any:
+    if item is None or item is Ellipsis:
+        return item
+    if isinstance(item, slice):
+        ends = (item.start, item.stop, item.step)
+        traced = any(isinstance(end, TracedArray) for end in ends)
+        return slice(*(None if end is None else as_size(end) for end in ends)) if traced else item
+    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+        return int(item)
+    if isinstance(item, SymbolicSize):
+        return item
+    if not isinstance(item, _INDEX_ARRAYS):
+        raise _index_type_error(type(item).__name__)
+    value = as_value(np.asarray(item, np.intp) if isinstance(item, (list, tuple)) and not item else item)
+    if value.dtype.kind not in "iub":
+        raise _index_type_error(str(value.type))
+    if value.ndim == 0 and value.dtype.kind != "b":
+        trace = require_trace()
+        known = trace.concrete(value)
+        return (size_behind(trace, value) or value) if known is None else int(known)
+    return value
+
+
+_INDEX_ARRAYS = (TracedArray, Value, np.ndarray, np.generic, Outside, bool, list, tuple)
+
+
+def _index_type_error(what: str) -> IndexTypeError:
+    return IndexTypeError(
+        "only integers, slices (`:`), ellipsis (`...`), None and integer or boolean arrays are valid indices, "
+        f"not {what}",
+        user_location(),
+    )

@@ -1,0 +1,272 @@
+"""Views as functions of the array that they show: how to read one, how to write through it, and its layout."""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from ..builder import bind
+from ..dtypes import INT64, DType
+from ..errors import ReadOnlyError
+from ..ir import Shape, Value
+from ..symbolic_size import is_symbolic_shape, same_shape
+from ..value_ops import (
+    add,
+    broadcast_to,
+    constant,
+    flip,
+    gather,
+    imag,
+    inverse_permutation,
+    iota,
+    make_complex,
+    real,
+    reshape,
+    slice_,
+    transpose,
+)
+from .memory_layout import Layout, Strides, reshaped_strides
+
+_READ_ONLY = "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"
+
+WRITTEN_OUT: Final = 1 << 16
+"""Up to this number of entries, the positions of windows are a constant; beyond, they are computed."""
+
+
+class View(Protocol):
+    """One step from an array to a view of it."""
+
+    def read(self, of: Value) -> Value:
+        """The view's value, given the array's."""
+        ...
+
+    def write(self, of: Value, new: Value) -> Value:
+        """The array's value after `new` was written to the view."""
+        ...
+
+    def layout(self, of: Layout) -> Layout:
+        """The layout of the view, given the array's."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """``x[start:stop:step]`` along every axis, with positive steps."""
+
+    start: Shape
+    stop: Shape
+    step: Shape
+
+    def read(self, of: Value) -> Value:
+        return slice_(of, self.start, self.stop, self.step)
+
+    def write(self, of: Value, new: Value) -> Value:
+        if same_shape(new.shape, of.shape):
+            return new
+        return bind("update_slice", of, new, start=self.start, stop=self.stop, step=self.step)
+
+    def layout(self, of: Layout) -> Layout:
+        ends = zip(self.start, self.stop, self.step, strict=True)
+        shape = tuple((stop - start + step - 1) // step for start, stop, step in ends)
+        strides = of.strides and tuple(a * b for a, b in zip(of.strides, self.step, strict=True))
+        return Layout(shape, strides, of.questions, axes=of.known_axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """The array backwards along some axes."""
+
+    axes: tuple[int, ...]
+
+    def read(self, of: Value) -> Value:
+        return flip(of, self.axes)
+
+    def write(self, of: Value, new: Value) -> Value:
+        return flip(new, self.axes)
+
+    def layout(self, of: Layout) -> Layout:
+        strides = of.strides and tuple(-s if i in self.axes else s for i, s in enumerate(of.strides))
+        return Layout(of.shape, strides, of.questions, axes=of.known_axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """The axes in another order."""
+
+    axes: tuple[int, ...]
+
+    def read(self, of: Value) -> Value:
+        return transpose(of, self.axes)
+
+    def write(self, of: Value, new: Value) -> Value:
+        return transpose(new, inverse_permutation(self.axes))
+
+    def layout(self, of: Layout) -> Layout:
+        shape = tuple(of.shape[axis] for axis in self.axes)
+        order = of.known_axes and tuple(self.axes.index(axis) for axis in of.known_axes)
+        return Layout(shape, of.strides and tuple(of.strides[i] for i in self.axes), of.questions, axes=order)
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The elements in another shape; only where NumPy can do so without a copy."""
+
+    shape: Shape
+
+    def read(self, of: Value) -> Value:
+        return reshape(of, self.shape)
+
+    def write(self, of: Value, new: Value) -> Value:
+        return reshape(new, of.shape)
+
+    def layout(self, of: Layout) -> Layout:
+        strides = of.strides
+        return _seen(
+            of, self.shape, None if strides is None else reshaped_strides(of.shape, strides, self.shape)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """A read-only view that repeats the array."""
+
+    shape: Shape
+
+    def read(self, of: Value) -> Value:
+        return broadcast_to(of, self.shape)
+
+    def write(self, of: Value, new: Value) -> Value:
+        raise ReadOnlyError("a broadcast array is read-only: copy it before writing to it")
+
+    def layout(self, of: Layout) -> Layout:
+        if of.strides is None:
+            return _seen(of, self.shape, None)
+        lead = (0,) * (len(self.shape) - len(of.shape))
+        kept = zip(self.shape[len(lead) :], of.shape, of.strides, strict=True)
+        strides = (*lead, *(s if same_shape((new,), (dim,)) else 0 for new, dim, s in kept))
+        return _seen(of, self.shape, strides)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnly:
+    """The array itself, which may not be written to through this view."""
+
+    def read(self, of: Value) -> Value:
+        return of
+
+    def write(self, of: Value, new: Value) -> Value:
+        raise ReadOnlyError(_READ_ONLY)
+
+    def layout(self, of: Layout) -> Layout:
+        return of
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """Views whose strides NumPy knows although no step between has any, such as a diagonal.
+
+    Each axis of the result advances along one or several axes of the array at once.
+    """
+
+    steps: tuple[View, ...]
+    shape: Shape
+    along: tuple[tuple[int, ...], ...]
+
+    def read(self, of: Value) -> Value:
+        for step in self.steps:
+            of = step.read(of)
+        return of
+
+    def write(self, of: Value, new: Value) -> Value:
+        bases = [of]
+        for step in self.steps[:-1]:
+            bases.append(step.read(bases[-1]))
+        for step, base in zip(reversed(self.steps), reversed(bases), strict=True):
+            new = step.write(base, new)
+        return new
+
+    def layout(self, of: Layout) -> Layout:
+        strides = of.strides
+        return _seen(
+            of, self.shape, strides and tuple(sum(strides[axis] for axis in axes) for axes in self.along)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Every window of `length` neighbours along an axis: their positions there, their entries in a new last axis."""
+
+    axis: int
+    length: int
+
+    def read(self, of: Value) -> Value:
+        count = of.shape[self.axis] - self.length + 1
+        windows = gather(
+            of, [_starts_and_entries(count, self.length)], (self.axis,)
+        )  # positions and entries first, then the other axes
+        front = range(2, 2 + self.axis)
+        return transpose(windows, [*front, 0, *range(2 + self.axis, windows.ndim), 1])
+
+    def write(self, of: Value, new: Value) -> Value:
+        raise ReadOnlyError(_READ_ONLY)
+
+    def layout(self, of: Layout) -> Layout:
+        shape = list(of.shape)
+        shape[self.axis] += 1 - self.length
+        return _seen(of, (*shape, self.length), of.strides and (*of.strides, of.strides[self.axis]))
+
+
+def _starts_and_entries(count: int, length: int) -> Value:
+    """The positions of the entries of each window: i64[count, length]."""
+    if not is_symbolic_shape((count, length)) and count * length <= WRITTEN_OUT:
+        return constant(np.arange(count)[:, None] + np.arange(length))
+    return add(reshape(iota(count, INT64), (count, 1)), iota(length, INT64))
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """``x.view(dtype)`` for a dtype of the same size."""
+
+    dtype: DType
+
+    def read(self, of: Value) -> Value:
+        return of if of.dtype == self.dtype else bind("bitcast", of, dtype=self.dtype)
+
+    def write(self, of: Value, new: Value) -> Value:
+        return new if of.dtype == self.dtype else bind("bitcast", new, dtype=of.dtype)
+
+    def layout(self, of: Layout) -> Layout:
+        return of
+
+
+@dataclass(frozen=True, slots=True)
+class RealPart:
+    """``x.real`` of a complex array."""
+
+    def read(self, of: Value) -> Value:
+        return real(of)
+
+    def write(self, of: Value, new: Value) -> Value:
+        return make_complex(new, imag(of))
+
+    def layout(self, of: Layout) -> Layout:
+        return _seen(of, of.shape, of.strides and tuple(2 * s for s in of.strides))
+
+
+@dataclass(frozen=True, slots=True)
+class ImaginaryPart:
+    """``x.imag`` of a complex array."""
+
+    def read(self, of: Value) -> Value:
+        return imag(of)
+
+    def write(self, of: Value, new: Value) -> Value:
+        return make_complex(real(of), new)
+
+    def layout(self, of: Layout) -> Layout:
+        return _seen(of, of.shape, of.strides and tuple(2 * s for s in of.strides))
+
+
+def _seen(of: Layout, shape: Shape, strides: Strides) -> Layout:
+    """The layout of a view of an array."""
+    return Layout(shape, strides, of.questions)

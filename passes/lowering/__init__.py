@@ -1,0 +1,1 @@
+"""Passes that express a graph in what a target has."""

@@ -1,0 +1,22 @@
+"""Give the named sizes of a graph their values: what it is for arrays of one size."""
+
+from collections.abc import Mapping
+
+from ...compiler.ir import Graph
+from ...compiler.substitution import Fixing
+
+
+def fix_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
+    """The graph with ints in the place of all dims, in types and parameters, which is what tracing gives for these.
+
+    Before, and with ``{"B": 8}``::
+
+        def f(x: f32[B, 3]) -> f32[3*B]:
+            reshape_1: f32[3*B] = reshape(x, shape=(3*B,))
+
+        def f(x: f32[8, 3]) -> f32[24]:
+            reshape_1: f32[24] = reshape(x, shape=(24,))
+
+    `KeyError` names a size without a value.
+    """
+    return Fixing(lambda size: size.at(sizes)).graph(graph)

@@ -1,0 +1,37 @@
+"""Put functions with custom rules in the place of their calls, once all transforms are done."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...compiler.builder import inline
+from ...compiler.ir import Graph, Param, Value, holds_graphs
+from ...compiler.ops.control.custom_rule import pushing
+from ..rewrite import Rewriter
+
+
+def inline_rules(graph: Graph) -> Graph:
+    """Replace calls of `custom_rule` and `linear_call` by what they compute: the rules have been used.
+
+    Before ``custom_rule_1: f64[] = custom_rule(x, graph=f, differentiable=(True,), jvp=callable("…"))``, where
+    ``def f(x): sin_1 = sin(x); return sin_1``, after::
+
+        sin_1: f64[] = sin(x)
+    """
+    if not holds_graphs(graph):  # as calls with rules do
+        return graph
+    return _Inliner(graph).run()
+
+
+class _Inliner(Rewriter):
+    def nested(self, graph: Graph) -> Graph:
+        return inline_rules(graph)
+
+    def replace(
+        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
+    ) -> tuple[Value, ...] | None:
+        given: Mapping[str, Any] = params
+        if op == "custom_rule":
+            return inline(given["graph"], inputs)
+        if op == "linear_call":
+            return inline(pushing(given["graph"], given["transposed"]), inputs)
+        return None

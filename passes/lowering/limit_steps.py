@@ -1,0 +1,265 @@
+"""Bound how many steps the while loops of a graph take, for programs that nobody vouches for."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.builder import Builder, bind, bind_all, current_builder, inline, recording
+from ...compiler.errors import StepLimitError
+from ...compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called
+from ...compiler.ops.nested_graphs import graph_of
+from ...compiler.symbolic_size import SymbolicSize
+
+_COUNT: Final = Constant(np.int64(0)).type
+"""The type of a counter."""
+
+
+def limit_steps(graph: Graph, most: int) -> Graph:
+    """The graph, which raises `StepLimitError` where a while loop goes on after `most` steps in one call of the graph.
+
+    Each loop carries how many steps it has left, from one run to the next if it stands in another loop::
+
+        n: i64[] = while_loop(x, cond=goes_on, body=step, consts=0)
+
+        n: i64[], left: i64[] = while_loop(x, i64(most), cond=goes_on_and_left, body=step_and_count, consts=0)
+        callback(left, function=StepLimit(most=...), types=())
+
+    A loop that has no steps left ends, and what comes after it sees that in the counter's sign. Scans end by
+    themselves: `StepLimitError` is raised here if one takes more steps.
+    """
+    longest = _Scans().longest(graph)
+    if longest > most:
+        raise StepLimitError(f"{graph.name}: a loop of {longest} steps has more than max_steps={most}")
+    return _Limiting(most).checked(graph)
+
+
+@dataclass(frozen=True, slots=True)
+class StepLimit:
+    """Called with what the loops have left, which is negative where one wanted to go on."""
+
+    name: str
+    most: int
+
+    def __call__(self, *left: Any) -> tuple[()]:
+        if any(np.any(np.asarray(count) < 0) for count in left):
+            raise StepLimitError(f"{self.name}: a while loop goes on after max_steps={self.most} steps")
+        return ()
+
+
+class _Scans:
+    """How many steps the longest scans of graphs take, each graph looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+
+    def longest(self, graph: Graph) -> int:
+        """The product of the lengths of scans in one another; those of named sizes count as 1."""
+        if id(graph) not in self._known:
+            self._known[id(graph)] = max(map(self._of_call, graph.calls), default=0)
+        return self._known[id(graph)]
+
+    def _of_call(self, call: Call) -> int:
+        inner = max(map(self.longest, called((call,))), default=0)
+        if call.op != "scan":
+            return inner
+        length: Any = call.params["length"]
+        return max(inner, 1) * (1 if isinstance(length, SymbolicSize) else length)
+
+
+class _Limiting:
+    """Rewrites graphs so that they take and give the counters of the loops in them, each graph once."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._loops: dict[int, tuple[int, ...]] = {}
+        self._counted: dict[int, Graph] = {}
+
+    def checked(self, graph: Graph) -> Graph:
+        """The graph with the same inputs and outputs, which counts from the start and raises."""
+        loops = self.loops(graph)
+        nested = self.counted(graph)
+        if nested is graph:
+            return graph
+        start = [Constant(np.int64(self.most))] * len(loops)
+        count = len(graph.outputs)
+
+        def run(*values: Value) -> Sequence[Value]:
+            found = inline(nested, (*values, *start))
+            if loops:
+                limit = StepLimit(graph.name, self.most)
+                bind_all("callback", *found[count:], function=limit, types=(), method="broadcast_all")
+            return found[:count]
+
+        return graph_of(graph.name, [value.type for value in graph.inputs], run, graph.input_names)
+
+    def loops(self, graph: Graph) -> tuple[int, ...]:
+        """The while loops in a graph whose counters go in and out, by the identity of their calls."""
+        if id(graph) not in self._loops:
+            found: dict[int, None] = {}
+            for call in graph.calls:
+                if call.op in _FORMS:
+                    found |= dict.fromkeys(self.loops_of(call))
+            self._loops[id(graph)] = tuple(found)
+        return self._loops[id(graph)]
+
+    def loops_of(self, call: Call) -> tuple[int, ...]:
+        """Those of a call: its own first, if it is one."""
+        own = [id(call)] if call.op == "while_loop" else []
+        inner = [loop for graph in called((call,)) for loop in self.loops(graph)]
+        return tuple(dict.fromkeys([*own, *inner]))
+
+    def counted(self, graph: Graph) -> Graph:
+        """The graph with counters behind its inputs and outputs; itself if there is nothing to count."""
+        if id(graph) not in self._counted:
+            self._counted[id(graph)] = self._rewritten(graph)
+        return self._counted[id(graph)]
+
+    def _rewritten(self, graph: Graph) -> Graph:
+        loops = self.loops(graph)
+        if not loops and not any(True for _ in called(graph.calls)):
+            return graph
+        types = [*(value.type for value in graph.inputs), *[_COUNT] * len(loops)]
+        names = [*graph.input_names, *(f"steps_left_{number}" for number in range(len(loops)))]
+
+        def run(*values: Value) -> Sequence[Value]:
+            env = dict(zip(graph.inputs, values, strict=False))
+            left = dict(zip(loops, values[len(graph.inputs) :], strict=True))
+            builder = current_builder()
+            assert builder is not None
+            for call in graph.calls:
+                builder.location = call.location
+                inputs = tuple(env.get(value, value) for value in call.inputs)
+                env.update(zip(call.outputs, self._call(call, inputs, left), strict=True))
+            return [*(env.get(value, value) for value in graph.outputs), *left.values()]
+
+        with recording(Builder()):  # lines are those of the graph alone
+            return graph_of(graph.name, types, run, names)
+
+    def _call(self, call: Call, inputs: tuple[Value, ...], left: dict[int, Value]) -> Sequence[Value]:
+        """Record a call; `left` has the counters before it, and afterwards those behind it."""
+        if call.op not in _FORMS:
+            params = {name: self._each_checked(param) for name, param in call.params.items()}
+            return bind_all(call.op, *inputs, **params)
+        loops = self.loops_of(call)
+        if not loops:
+            return bind_all(call.op, *inputs, **call.params)
+        found = _FORMS[call.op](self, call, inputs, [left[loop] for loop in loops])
+        count = len(call.outputs)
+        left.update(zip(loops, found[count:], strict=True))
+        return found[:count]
+
+    def _each_checked(self, param: Param) -> Param:
+        """The graphs of a call through which counters are not handed: such as rules for derivatives."""
+        if isinstance(param, Graph):
+            return self.checked(param)
+        return tuple(map(self._each_checked, param)) if isinstance(param, tuple) else param
+
+    def with_counters(
+        self, graph: Graph, loops: Sequence[int], values: Sequence[Value], counters: Sequence[Value]
+    ) -> tuple[Sequence[Value], list[Value]]:
+        """Record a graph on values, where counters of more `loops` than its own are known: its outputs, and these."""
+        own = self.loops(graph)
+        left = dict(zip(loops, counters, strict=True))
+        found = inline(self.counted(graph), (*values, *(left[loop] for loop in own)))
+        count = len(graph.outputs)
+        left.update(zip(own, found[count:], strict=True))
+        return found[:count], [left[loop] for loop in loops]
+
+
+def _types(values: Iterable[Value]) -> list[ArrayType]:
+    return [value.type for value in values]
+
+
+def _call(limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequence[Value]) -> Sequence[Value]:
+    graph: Any = call.params["graph"]
+    params = {**call.params, "graph": limiting.counted(graph)}
+    return bind_all(call.op, *inputs, *left, **params)
+
+
+def _switch(
+    limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequence[Value]
+) -> Sequence[Value]:
+    branches: Any = call.params["branches"]
+    loops, count = limiting.loops_of(call), len(inputs) - 1
+
+    def branch(graph: Graph) -> Graph:
+        def run(*values: Value) -> Sequence[Value]:
+            found, after = limiting.with_counters(graph, loops, values[:count], values[count:])
+            return [*found, *after]
+
+        return graph_of(graph.name, _types([*inputs[1:], *left]), run)
+
+    return bind_all("switch", *inputs, *left, branches=tuple(map(branch, branches)))
+
+
+def _scan(limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequence[Value]) -> Sequence[Value]:
+    """The counters are carried behind all else that is."""
+    params: Any = call.params
+    graph: Graph = params["graph"]
+    consts, carried = params["counts"]
+    loops = limiting.loops_of(call)
+    before, end = consts + carried, consts + carried + len(loops)
+
+    def step(*values: Value) -> Sequence[Value]:
+        given = (*values[:before], *values[end:])
+        found, after = limiting.with_counters(graph, loops, given, values[before:end])
+        return [*found[:carried], *after, *found[carried:]]
+
+    types = [*_types(graph.inputs[:before]), *_types(left), *_types(graph.inputs[before:])]
+    counted = {**params, "graph": graph_of(graph.name, types, step), "counts": (consts, carried + len(loops))}
+    found = bind_all("scan", *inputs[:before], *left, *inputs[before:], **counted)
+    behind = carried + len(loops)
+    return [*found[:carried], *found[behind:], *found[carried:behind]]
+
+
+def _while(
+    limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequence[Value]
+) -> Sequence[Value]:
+    """It carries whether it goes on, its own counter, and those of the loops in it, in front of all else."""
+    params: Any = call.params
+    cond, body = params["cond"], params["body"]
+    consts: int = params["consts"]
+    loops = limiting.loops_of(call)
+    zero = Constant(np.int64(0))
+    start = consts + 1 + len(loops)
+
+    def asked(values: Sequence[Value], counters: Sequence[Value]) -> list[Value]:
+        (goes_on,), after = limiting.with_counters(cond, loops, values, counters)
+        own = bind("subtract", after[0], bind("convert", goes_on, dtype=_COUNT.dtype))
+        enough = bind("greater_equal", own, zero)
+        return [bind("logical_and", goes_on, enough), own, *after[1:]]
+
+    def step(*values: Value) -> Sequence[Value]:
+        given = values[:consts]
+        found, after = limiting.with_counters(
+            body, loops, (*given, *values[start:]), values[consts + 1 : start]
+        )
+        return [*asked((*given, *found), after), *found]
+
+    first = asked(inputs, left)
+    carry = [*first, *inputs[consts:]]
+    types = _types([*inputs[:consts], *carry])
+    found = bind_all(
+        "while_loop",
+        *inputs[:consts],
+        *carry,
+        **{
+            **params,
+            "cond": graph_of(cond.name, types, lambda *values: [values[consts]]),
+            "body": graph_of(body.name, types, step),
+        },
+    )
+    behind = 1 + len(loops)
+    return [*found[behind:], *found[1:behind]]
+
+
+_FORMS: Final[dict[str, Callable[[_Limiting, Call, Sequence[Value], Sequence[Value]], Sequence[Value]]]] = {
+    "call": _call,
+    "checkpoint": _call,
+    "scan": _scan,
+    "switch": _switch,
+    "while_loop": _while,
+}
+"""Calls through which counters go: those of others hold loops that count for themselves."""

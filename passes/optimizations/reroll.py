@@ -1,0 +1,84 @@
+"""Make a loop again of what a Python loop was traced to: many repetitions of the same calls."""
+
+from collections.abc import Mapping
+
+from ...compiler.ir import Graph, Param, Value, holds_graphs
+from ..rerolling.loop import Loop, Numbering, explained
+from ..rerolling.repetition import FEWEST_CALLS, candidates
+from ..rerolling.writing import with_loops
+from ..rewrite import Rewriter
+from ..simplification.remove_dead_code import remove_dead_code
+
+
+def reroll(graph: Graph, *, fewest_calls: int = FEWEST_CALLS) -> Graph:
+    """Replace calls that repeat by a `scan` over one repetition, which compiles in the time of one.
+
+    Repetitions are equal up to what follows a rule: a value of an earlier repetition is carried; entries of an array
+    one after another, and constants, are what the scan runs over; a slice, an update or a pad whose place moves begins
+    at a number of such an array. What is the same in each repetition is computed once, before. What is used later
+    is stacked, unless it is the last one. The first and last repetitions, if they differ, stay as they are.
+    The numbers are those of the calls, bit for bit.
+
+    Before, from ``for i in range(1000): x = np.sin(x) * w[i]``::
+
+        sin_1: f64[3] = sin(x)
+        slice_1: f64[1, 3] = slice(w, start=(0, 0), stop=(1, 3), step=(1, 1))
+        reshape_1: f64[3] = reshape(slice_1, shape=(3,))
+        multiply_1: f64[3] = multiply(sin_1, reshape_1)
+        sin_2: f64[3] = sin(multiply_1)
+        slice_2: f64[1, 3] = slice(w, start=(1, 0), stop=(2, 3), step=(1, 1))
+        ...
+        multiply_1000: f64[3] = multiply(sin_1000, reshape_1000)
+
+    after::
+
+        def f_step(carried0: f64[3], entry0: f64[3]) -> f64[3]:
+            sin_1: f64[3] = sin(carried0)
+            reshape_1: f64[1, 3] = reshape(entry0, shape=(1, 3))
+            reshape_2: f64[3] = reshape(reshape_1, shape=(3,))
+            multiply_1: f64[3] = multiply(sin_1, reshape_2)
+            return multiply_1
+        scan_1: f64[3] = scan(x, w, graph=f_step, counts=(0, 1), length=1000)
+
+    Loops in loops come one after the other: once the inner ones are written, they are repetitions of the outer one.
+    Repetitions of fewer than `fewest_calls` calls together stay: see `passes.rerolling.repetition.FEWEST_CALLS`.
+    """
+    if holds_graphs(graph):
+        graph = _Nested(graph, fewest_calls).run()
+    while True:
+        rolled = _rolled(graph, fewest_calls)
+        if rolled is graph:
+            return graph
+        graph = remove_dead_code(rolled)
+
+
+def _rolled(graph: Graph, fewest_calls: int) -> Graph:
+    """The graph with the loops that can be seen now; others may come to light once these are written."""
+    numbering: Numbering | None = None
+    loops: list[Loop] = []
+    for place in candidates(graph.calls, fewest_calls):
+        if any(place.start < loop.place.stop and loop.place.start < place.stop for loop in loops):
+            continue
+        numbering = numbering or Numbering(graph)
+        loop = explained(place, numbering, fewest_calls)
+        if loop is not None:
+            loops.append(loop)
+    if numbering is None or not loops:
+        return graph
+    return with_loops(graph, numbering, sorted(loops, key=lambda loop: loop.place.start))
+
+
+class _Nested(Rewriter):
+    """Rewrites the graphs that calls hold."""
+
+    def __init__(self, graph: Graph, fewest_calls: int) -> None:
+        super().__init__(graph)
+        self.fewest_calls = fewest_calls
+
+    def nested(self, graph: Graph) -> Graph:
+        return reroll(graph, fewest_calls=self.fewest_calls)
+
+    def replace(
+        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
+    ) -> tuple[Value, ...] | None:
+        return None

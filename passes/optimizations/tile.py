@@ -1,0 +1,262 @@
+"""Compute large arrays in tiles that stay in the cache, from the first call that they meet to the last."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from typing import Any
+
+from ...compiler.analysis.fusible_ops import REDUCTIONS
+from ...compiler.analysis.memory_plan import VIEWS
+from ...compiler.analysis.tiling_axes import Tiling, input_axes, params_of_part, tiling_of, with_rows
+from ...compiler.builder import Builder, bind, inline, recording
+from ...compiler.free_sizes import is_symbolic, sizes_in_graph
+from ...compiler.ir import ArrayType, Call, Constant, Dim, Graph, Param, Value, called
+from ...compiler.symbolic_size import SymbolicSize, imagining, maximum, typical
+from ...compiler.value_ops import reshape
+from ..fusion.cost import operations
+from ..rewrite import Rewriter
+from ..simplification.remove_dead_code import remove_dead_code
+from ..simplification.share_subexpressions import share_subexpressions
+from .fuse import fuse
+
+TILE_BYTES = 1 << 18
+"""What the largest value of a tile takes: a few of these lie in the cache of a core, and yet its statements run for
+so long that calling them costs little, and that other threads need not wait for Python."""
+
+SMALLEST = 1 << 20
+"""Kernels whose largest value has fewer bytes stay in the cache anyway."""
+
+WORTH = 8
+"""Tiles, and the threads that share them, pay off for so many times the smallest value, read or written as often as
+the kernel does. Once does not count, since tiles cannot save it."""
+
+PLENTY = 4
+"""Arrays of sizes that are called large have so many times the smallest bytes."""
+
+FACTORS = (1 << 8, 1 << 16, 1 << 24)
+"""How many times the typical sizes others may well be."""
+
+COSTLY = 4
+"""So many operations on an element take as long as to read or write it."""
+
+
+def tile(graph: Graph, *, tile_bytes: int = TILE_BYTES, smallest: int = SMALLEST) -> Graph:
+    """Compute what `fuse` would make one kernel in tiles along its outermost axis, where that pays.
+
+    Before, for ``x: f32[4096, 1024]``::
+
+        exp_1: f32[4096, 1024] = exp(x)
+        sin_1: f32[4096, 1024] = sin(exp_1)
+
+    after::
+
+        def kernel_exp_sin(x: f32[64, 1024]) -> f32[64, 1024]:
+            exp_1: f32[64, 1024] = exp(x)
+            sin_1: f32[64, 1024] = sin(exp_1)
+            return sin_1
+        tiled_1: f32[4096, 1024] = tiled(x, graph=kernel_exp_sin, cuts=(0,), joins=(0,), count=64)
+
+    What a tile cannot compute, such as the end of a sum over the axis, is done by calls before or after. The tiles
+    depend on the shapes alone, and where these are symbolic on what is typical of them: along such an axis they have so
+    many rows whatever its length, and a rest that may be all. Whether all is so small that it is better computed
+    without tiles is then seen when the program runs, and the same where what is typical is small. Calls that are not
+    worth it stay as they are; kernels among them are dissolved.
+    """
+    holds_kernels = any(call.op == "kernel" for call in _all_calls(graph))
+    is_large = _largest(graph) >= smallest
+    larger = None if is_large else _larger_sizes(graph, smallest)
+    if not (holds_kernels or is_large or larger):
+        return graph
+    with imagining(larger) if larger else nullcontext():
+        tiled = _Tiler(fuse(graph), tile_bytes, smallest, only_larger=larger is not None).run()
+    if not holds_kernels and not any(call.op == "tiled" for call in _all_calls(tiled)):
+        return graph
+    return remove_dead_code(share_subexpressions(tiled))
+
+
+def _largest(graph: Graph) -> int:
+    """The bytes of the largest result, typically."""
+    return max(
+        (typical(value.type.nbytes) for call in _all_calls(graph) for value in call.outputs), default=0
+    )
+
+
+def _larger_sizes(graph: Graph, smallest: int) -> Mapping[str, int] | None:
+    """Sizes of about the same proportions for which tiles may pay; None if arrays are never so large."""
+    named = dict.fromkeys(one for size in sizes_in_graph(graph) for one in size.sizes)
+    usual = {str(size): typical(size) for size in named}
+    for factor in FACTORS if named else ():
+        sizes = {str(size): int(min(factor * usual[str(size)], size.bounds[1])) for size in named}
+        with imagining(sizes):
+            if _largest(graph) >= PLENTY * smallest:
+                return sizes
+    return None
+
+
+def _all_calls(graph: Graph) -> Iterator[Call]:
+    """The calls of a graph and of those that they hold."""
+    for call in graph.calls:
+        yield call
+        for held in called((call,)):
+            yield from _all_calls(held)
+
+
+class _Tiler(Rewriter):
+    def __init__(self, graph: Graph, tile_bytes: int, smallest: int, *, only_larger: bool) -> None:
+        super().__init__(graph)
+        self.tile_bytes = tile_bytes
+        self.smallest = smallest
+        self.only_larger = only_larger
+        """Whether tiles are for sizes that are larger than typical ones."""
+
+    def nested(self, graph: Graph) -> Graph:
+        return _Tiler(graph, self.tile_bytes, self.smallest, only_larger=self.only_larger).run()
+
+    def replace(
+        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
+    ) -> tuple[Value, ...] | None:
+        if op != "kernel":
+            return None
+        given: Mapping[str, Any] = params
+        graph = remove_dead_code(given["graph"])
+        tiling = tiling_of(graph, most_row_bytes=4 * self.tile_bytes)
+        if tiling is None or not self._is_worth_it(graph, tiling):
+            return inline(graph, inputs)
+        rows = _rows(tiling.length, max(1, self.tile_bytes // tiling.row_bytes))
+        if typical(tiling.length) < 2 * rows:
+            return inline(graph, inputs)
+        tiles = _Tiles(graph, tiling, rows, dict(zip(graph.inputs, inputs, strict=True)))
+        if self.only_larger and tiles.whole is None:
+            return inline(graph, inputs)
+        return tiles.record(self)
+
+    def _is_worth_it(self, graph: Graph, tiling: Tiling) -> bool:
+        traffic = [
+            max(
+                typical(value.type.nbytes)
+                for value in (call.outputs[0], *call.inputs[: call.op in REDUCTIONS])
+            )
+            * max(1, operations(call) / COSTLY)
+            for call in graph.calls
+            if call.op not in VIEWS and (call.outputs[0] in tiling.axes or call.outputs[0] in tiling.folded)
+        ]
+        is_large = tiling.row_bytes * typical(tiling.length) >= self.smallest
+        return is_large and sum(traffic) - min(traffic) >= WORTH * self.smallest
+
+
+def _rows(length: Dim, most: int) -> int:
+    """How long the tiles are: so that none is left at the end, if that does not make them much shorter.
+
+    Lengths that are symbolic are more often multiples of powers of two than of other numbers.
+    """
+    if isinstance(length, SymbolicSize):
+        return 1 << (most.bit_length() - 1)
+    divisors = (rows for rows in range(most, most // 2, -1) if length % rows == 0)
+    return next(divisors, most)
+
+
+def _counted(length: Dim, rows: int) -> tuple[Dim, Dim]:
+    """How many tiles have so many rows, and how many rows are left: of a symbolic length, never none."""
+    count, left = divmod(length, rows)
+    if isinstance(left, SymbolicSize):
+        count = maximum(length - 1, 0) // rows
+    return count, length - count * rows
+
+
+class _Tiles:
+    """Records what stands for a kernel: calls before the tiles, the tiles, and calls after them."""
+
+    def __init__(self, graph: Graph, tiling: Tiling, rows: int, now: dict[Value, Value]) -> None:
+        self.graph = graph
+        self.tiling = tiling
+        self.rows = rows
+        self.now = now
+        """What stands for the values of the kernel outside of it."""
+        self.inside = {
+            call.outputs[0]: call
+            for call in graph.calls
+            if call.outputs[0] in tiling.axes or call.outputs[0] in tiling.folded
+        }
+        needed = {
+            value for call in graph.calls if call.outputs[0] not in self.inside for value in call.inputs
+        }
+        needed.update(graph.outputs, tiling.folded)
+        self.results = [value for value in self.inside if value in needed]
+        self.cuts: dict[tuple[Value, int | None], None] = {}
+        """What the tiles are given: values of the kernel, and the axis along which they are cut."""
+        self.tile = self._part(rows)
+        has_known_tiles = is_symbolic(graph) and not is_symbolic(self.tile)
+        self.whole = self._part(tiling.length) if has_known_tiles else None
+        """What computes all at once, where one tile is known to be large enough for what is small."""
+
+    def record(self, builder: Builder) -> tuple[Value, ...]:
+        """The outputs of the kernel."""
+        tiling = self.tiling
+        outside = [call for call in self.graph.calls if call.outputs[0] not in self.inside]
+        self._outside(builder, [call for call in outside if call.outputs[0] not in tiling.late])
+        count, left = _counted(tiling.length, self.rows)
+        params: dict[str, Any] = {"graph": self.tile}
+        if isinstance(left, SymbolicSize) or left:
+            params["rest"] = self._part(left)
+        if self.whole is not None:
+            params["whole"] = self.whole
+        joined = builder.emit(
+            "tiled",
+            tuple(self._at(value) for value, _ in self.cuts),
+            {
+                **params,
+                "cuts": tuple(axis for _, axis in self.cuts),
+                "joins": tuple(tiling.axes.get(value, 0) for value in self.results),
+                "count": count,
+            },
+        )
+        for value, found in zip(self.results, joined, strict=True):
+            self.now[value] = found
+            if value in tiling.folded:
+                self.now[value] = bind(self.inside[value].op, found, axes=(0,))
+        self._outside(builder, [call for call in outside if call.outputs[0] in tiling.late])
+        return tuple(map(self._at, self.graph.outputs))
+
+    def _at(self, value: Value) -> Value:
+        return value if isinstance(value, Constant) else self.now[value]
+
+    def _outside(self, builder: Builder, calls: list[Call]) -> None:
+        for call in calls:
+            builder.location = call.location
+            outputs = builder.emit(call.op, tuple(map(self._at, call.inputs)), call.params)
+            self.now.update(zip(call.outputs, outputs, strict=True))
+
+    def _part(self, rows: Dim) -> Graph:
+        """What one tile of so many rows computes."""
+        tiling = self.tiling
+        given: dict[tuple[Value, int | None], Value] = {}
+        made: dict[Value, Value] = {}
+
+        def operand(value: Value, axis: int | None) -> Value:
+            if value in made:
+                return made[value]
+            if axis is None and isinstance(value, Constant):
+                return value
+            shape = value.shape if axis is None else with_rows(value.shape, axis, rows)
+            return given.setdefault((value, axis), Value(ArrayType(value.dtype, shape)))
+
+        with recording(Builder()) as builder:
+            for output, call in self.inside.items():
+                builder.location = call.location
+                if output in tiling.folded:
+                    found = bind(call.op, operand(call.inputs[0], tiling.folded[output]), **call.params)
+                    made[output] = reshape(found, (1, *found.shape))
+                    continue
+                axis = tiling.axes[output]
+                axes = input_axes(call, axis)
+                assert axes is not None
+                inputs = map(operand, call.inputs, axes)
+                made[output] = bind(call.op, *inputs, **params_of_part(call, axis, rows))
+        self.cuts = dict.fromkeys(given)
+        names = dict(zip(self.graph.inputs, self.graph.input_names, strict=True))
+        return Graph(
+            self.graph.name,
+            tuple(given.values()),
+            tuple(builder.calls),
+            tuple(made[value] for value in self.results),
+            tuple(names.get(value, "x") for value, _ in given),
+        )

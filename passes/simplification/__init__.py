@@ -1,0 +1,1 @@
+"""Passes that leave out what need not be computed."""

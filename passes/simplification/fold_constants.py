@@ -1,0 +1,67 @@
+"""Compute now what depends on constants alone."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...compiler.free_sizes import is_symbolic
+from ...compiler.interpreter import run_call
+from ...compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called
+from ...compiler.op import has_effect, lookup
+from ..rewrite import Rewriter
+
+LARGEST = 1 << 16
+"""Results of more bytes than this, and than what they are computed from, stay calls."""
+
+KEPT = frozenset({"broadcast_to", "iota", "pad"})
+"""Ops that say in a word what would become many numbers."""
+
+LOOPS = frozenset({"scan", "while_loop"})
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """Replace calls whose inputs are all constants by their results.
+
+    A call stays if it has an effect, if it raises, or if its result is large (see `LARGEST`). A loop stays, too: it may
+    take long, or forever.
+
+    Before::
+
+        log_1: f64[] = log(10.0)
+        multiply_1: f64[3] = multiply(x, log_1)
+
+    after::
+
+        multiply_1: f64[3] = multiply(x, 2.302585092994046)
+    """
+    return _Folder(graph).run()
+
+
+class _Folder(Rewriter):
+    def nested(self, graph: Graph) -> Graph:
+        return fold_constants(graph)
+
+    def replace(
+        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
+    ) -> tuple[Value, ...] | None:
+        if op in KEPT or not all(isinstance(value, Constant) for value in inputs):
+            return None
+        types = lookup(op).type(*[value.type for value in inputs], **params)
+        types = (types,) if isinstance(types, ArrayType) else types
+        allowed = max(LARGEST, sum(value.type.nbytes for value in inputs))
+        call = Call(op, inputs, params, tuple(map(Value, types)))
+        if is_symbolic(call) or sum(type.nbytes for type in types) > allowed:
+            return None
+        if has_effect(call) or _loops(call):
+            return None
+        arrays = [value.array for value in inputs if isinstance(value, Constant)]
+        try:
+            with np.errstate(all="ignore"):
+                return tuple(Constant(result) for result in run_call(call, arrays))
+        except Exception:  # the call fails when it is run, not when it is compiled
+            return None
+
+
+def _loops(call: Call) -> bool:
+    """Whether the call is a loop, or holds one."""
+    return call.op in LOOPS or any(_loops(inner) for graph in called((call,)) for inner in graph.calls)

@@ -1,0 +1,164 @@
+"""What nobody needs of calls that hold graphs: results, what is carried from step to step, and operands."""
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any, TypeAlias, TypeVar
+
+from ...compiler.ir import Call, Constant, Graph, Param, Value
+from ...compiler.op import has_effect
+
+Clean: TypeAlias = Callable[[Graph], Graph]
+"""Removes dead code from a graph."""
+
+T = TypeVar("T")
+
+
+def narrow(call: Call, needed: Set[Value], clean: Clean) -> Call:
+    """The call without results that are not `needed` and operands that its graphs do not use; itself if all are.
+
+    Before ``a, b = call(x, y, graph=g)`` where g gives ``sin(x), cos(y)`` and nobody needs b, after
+    ``a = call(x, graph=g)`` where g gives ``sin(x)``.
+    """
+    rule = _RULES.get(call.op)
+    return call if rule is None else rule(call, [value in needed for value in call.outputs], clean)
+
+
+def _kept(items: Sequence[T], marks: Sequence[bool]) -> tuple[T, ...]:
+    return tuple(item for item, mark in zip(items, marks, strict=True) if mark)
+
+
+def _part(graph: Graph, outputs: Sequence[bool], clean: Clean) -> Graph:
+    """`graph` with these outputs alone, and without what only the others needed."""
+    if all(outputs):
+        return clean(graph)
+    return clean(
+        Graph(graph.name, graph.inputs, graph.calls, _kept(graph.outputs, outputs), graph.input_names)
+    )
+
+
+def _used(graph: Graph) -> set[Value]:
+    found = {value for call in graph.calls for value in call.inputs}.union(graph.outputs)
+    return {value for value in found if not isinstance(value, Constant)}
+
+
+def _taking(graph: Graph, inputs: Sequence[bool]) -> Graph:
+    """`graph` with these inputs alone."""
+    if all(inputs):
+        return graph
+    names = _kept(graph.input_names, inputs)
+    return Graph(graph.name, _kept(graph.inputs, inputs), graph.calls, graph.outputs, names)
+
+
+def _with(call: Call, inputs: Sequence[bool], params: Mapping[str, Param], outputs: Sequence[bool]) -> Call:
+    """The call with these of its inputs and outputs; itself if nothing is different."""
+    if all(inputs) and all(outputs) and all(params[name] is call.params[name] for name in params):
+        return call
+    return Call(
+        call.op,
+        _kept(call.inputs, inputs),
+        {**call.params, **params},
+        _kept(call.outputs, outputs),
+        call.location,
+    )
+
+
+def _same_tuple(new: tuple[Any, ...], old: Param) -> Param:
+    """`old` if it holds the same objects."""
+    assert isinstance(old, tuple)
+    return old if all(a is b for a, b in zip(new, old, strict=True)) else new
+
+
+# ---- calls and choices -----------------------------------------------------------------------------
+
+
+def _call(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
+    graph = call.params["graph"]
+    assert isinstance(graph, Graph)
+    part = _part(graph, outputs, clean)
+    used = _used(part)
+    inputs = [value in used for value in part.inputs]
+    return _with(call, inputs, {"graph": _taking(part, inputs)}, outputs)
+
+
+def _switch(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
+    """An operand stays if some branch uses it."""
+    branches: Any = call.params["branches"]
+    parts = [_part(branch, outputs, clean) for branch in branches]
+    used = [_used(part) for part in parts]
+    inputs = [
+        any(part.inputs[i] in found for part, found in zip(parts, used, strict=True))
+        for i in range(len(call.inputs) - 1)
+    ]
+    taking = tuple(_taking(part, inputs) for part in parts)
+    return _with(call, [True, *inputs], {"branches": _same_tuple(taking, branches)}, outputs)
+
+
+# ---- loops -----------------------------------------------------------------------------------------
+
+
+def _live_carries(
+    step: Graph, consts: int, carries: Sequence[bool], others: Sequence[bool], also: Set[Value]
+) -> list[bool]:
+    """Which carried values are needed at last, or in a step by what is; `also` are inputs that are used elsewhere."""
+    live = list(carries)
+    carried = step.inputs[consts : consts + len(live)]
+    while True:
+        wanted = set(_kept(step.outputs, [*live, *others])) | also
+        for inner in reversed(step.calls):
+            if has_effect(inner) or any(value in wanted for value in inner.outputs):
+                wanted.update(inner.inputs)
+        grown = [mark or value in wanted for mark, value in zip(live, carried, strict=True)]
+        if grown == live:
+            return live
+        live = grown
+
+
+def _scan(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
+    params: Any = call.params
+    step: Graph = params["graph"]
+    consts, carried = params["counts"]
+    live = _live_carries(step, consts, outputs[:carried], outputs[carried:], set())
+    kept_outputs = [*live, *outputs[carried:]]
+    part = _part(step, kept_outputs, clean)
+    used = _used(part)
+    inputs = [value in used for value in part.inputs]
+    inputs[consts : consts + carried] = live
+    counts = (sum(inputs[:consts]), sum(live))
+    return _with(
+        call,
+        inputs,
+        {
+            "graph": _taking(part, inputs),
+            "counts": counts if counts != (consts, carried) else params["counts"],
+        },
+        kept_outputs,
+    )
+
+
+def _while(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
+    """What the condition depends on stays."""
+    params: Any = call.params
+    cond: Graph = clean(params["cond"])
+    body: Graph = params["body"]
+    consts: int = params["consts"]
+    asked = _used(cond)
+    also = {ours for theirs, ours in zip(cond.inputs, body.inputs, strict=True) if theirs in asked}
+    live = _live_carries(body, consts, outputs, (), also)
+    part = _part(body, live, clean)
+    used = _used(part) | also
+    inputs = [value in used for value in part.inputs]
+    inputs[consts:] = live
+    changed = {
+        "cond": _taking(cond, inputs),
+        "body": _taking(part, inputs),
+        "consts": sum(inputs[:consts]) if not all(inputs[:consts]) else params["consts"],
+    }
+    return _with(call, inputs, changed, live)
+
+
+_RULES: dict[str, Callable[[Call, Sequence[bool], Clean], Call]] = {
+    "call": _call,
+    "checkpoint": _call,
+    "scan": _scan,
+    "switch": _switch,
+    "while_loop": _while,
+}

@@ -1,0 +1,25 @@
+"""Drop the calls whose results nothing needs."""
+
+from ...compiler.ir import Call, Graph
+from ...compiler.op import has_effect
+from .narrow import narrow
+
+
+def remove_dead_code(graph: Graph) -> Graph:
+    """Keep the calls that an output needs, and those with an effect.
+
+    Before ``sin_1 = sin(x); cos_1 = cos(x); return sin_1``, after ``sin_1 = sin(x); return sin_1``. Calls that hold
+    graphs lose the results that nothing needs, and what only those needed (`passes.simplification.narrow`).
+    """
+    needed = set(graph.outputs)
+    kept: list[Call] = []
+    for call in reversed(graph.calls):
+        if any(v in needed for v in call.outputs) or has_effect(call):
+            call = narrow(call, needed, remove_dead_code)
+            kept.append(call)
+            needed.update(call.inputs)
+    if len(kept) == len(graph.calls) and all(
+        a is b for a, b in zip(reversed(kept), graph.calls, strict=True)
+    ):
+        return graph
+    return Graph(graph.name, graph.inputs, tuple(reversed(kept)), graph.outputs, graph.input_names)

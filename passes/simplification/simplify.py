@@ -1,0 +1,87 @@
+"""Algebra that keeps every value: each rule has a name and is one function from a call to what replaces it.
+
+Rules are exact for NaN, infinities and −0. Only the sign and payload of a NaN may change, which IEEE 754
+leaves open for arithmetic, the order in which products of matrices and scattered sums are summed, and sums of one
+number many times, which are that number times how many: at least as accurate.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ...compiler.errors import InternalError
+from ...compiler.ir import Graph, Param, Value
+from ...compiler.op import lookup
+from ..rewrite import Rewriter
+from ..simplifications.control_flow import RULES as CONTROL_FLOW
+from ..simplifications.elementwise import EVERY_ELEMENTWISE
+from ..simplifications.rule import RULES, Rule, Site
+from .remove_dead_code import remove_dead_code
+
+
+def simplify(graph: Graph, *, fired: list[str] | None = None) -> Graph:
+    """Apply the rules of `passes.simplifications` until none fits; their names are appended to `fired`, in order.
+
+    Before::
+
+        broadcast_to_1: f64[3] = broadcast_to(1.0, shape=(3,))
+        multiply_1: f64[3] = multiply(x, broadcast_to_1)
+        negative_1: f64[3] = negative(multiply_1)
+        add_1: f64[3] = add(y, negative_1)
+
+    after::
+
+        subtract_1: f64[3] = subtract(y, x)
+    """
+    names: list[str] = [] if fired is None else fired
+    while True:
+        before = len(names)
+        graph = remove_dead_code(_Simplifier(graph, names).run())
+        if len(names) == before:  # no rule fits; almost always in the second walk
+            return graph
+
+
+def rules_for(op: str) -> list[tuple[str, Rule]]:
+    """The rules that are tried on calls of `op`, in order."""
+    return RULES.get(op, []) + (EVERY_ELEMENTWISE if lookup(op).spelling else [])
+
+
+class _Simplifier(Rewriter):
+    def __init__(self, graph: Graph, fired: list[str]) -> None:
+        super().__init__(graph)
+        self.fired = fired
+        self.uses = Counter(value for call in graph.calls for value in call.inputs)
+        self.uses.update(graph.outputs)
+
+    def nested(self, graph: Graph) -> Graph:
+        return simplify(graph, fired=self.fired)
+
+    def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
+        self.uses.update(inputs)
+        return super().emit(op, inputs, params)
+
+    def stands_for(self, new: Value, old: Value) -> None:
+        self.uses[new] += self.uses[old]
+
+    def replace(
+        self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
+    ) -> tuple[Value, ...] | None:
+        before = len(self.calls), len(self.fired)
+        for name, replace in CONTROL_FLOW.get(op, ()):
+            results = replace(inputs, params)
+            if results is not None:
+                self.fired.append(name)
+                return results
+            self._check_declined(name, op, before)
+        site = Site(op, inputs, params, self.producer, self.uses)
+        for name, function in rules_for(op):
+            found = function(site)
+            if found is not None:
+                self.fired.append(name)
+                return (found,)
+            self._check_declined(name, op, before)
+        return None
+
+    def _check_declined(self, name: str, op: str, before: tuple[int, int]) -> None:
+        """A rule that does not fit must leave nothing behind: the walks would never end."""
+        if (len(self.calls), len(self.fired)) != before:
+            raise InternalError(f"the rule '{name}' has recorded calls, and then does not replace {op}")

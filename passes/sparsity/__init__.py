@@ -1,0 +1,1 @@
+"""Which outputs depend on which inputs, and how few directions show it."""

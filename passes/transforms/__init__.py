@@ -1,0 +1,1 @@
+"""Differentiation and batching, each as a walk over the graph."""

@@ -1,0 +1,92 @@
+"""Forward mode: from ``f`` to ``(x, dx) -> (f(x), f'(x) dx)``."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ...compiler.builder import Builder, as_tuple, recording
+from ...compiler.dtypes import is_inexact
+from ...compiler.errors import InternalError, TracemillError
+from ...compiler.ir import Call, Graph, Value
+from ...compiler.op import Anew, DifferentiateGraph, lookup
+from ...compiler.value_ops import zeros_like
+from ..lowering.decompose import decompose_without
+from ..nested import rule_params
+
+
+def jvp(
+    graph: Graph,
+    *,
+    wrt: Sequence[bool] | None = None,
+    of: Sequence[bool] | None = None,
+    recurse: DifferentiateGraph | None = None,
+) -> Graph:
+    """Push tangents through `graph`.
+
+    The result takes the inputs of `graph`, then one tangent per input that is marked in `wrt`
+    (default: every floating input), and returns the outputs, then one tangent per output that is marked in
+    `of` (default: every floating output). `recurse` differentiates the graphs that calls hold; by default,
+    outputs and tangents jointly.
+
+    Before ``def f(x: f64[]) -> f64[]: sin_1 = sin(x); return sin_1``, after::
+
+        def f_jvp(x: f64[], dx: f64[]) -> (f64[], f64[]):
+            sin_1: f64[] = sin(x)
+            cos_1: f64[] = cos(x)
+            multiply_1: f64[] = multiply(dx, cos_1)
+            return sin_1, multiply_1
+    """
+    graph = decompose_without(graph, lambda op: op.jvp)
+    marked = [is_inexact(v.dtype) for v in graph.inputs] if wrt is None else list(wrt)
+    tangent_of: dict[Value, Value] = {
+        v: Value(v.type) for v, m in zip(graph.inputs, marked, strict=True) if m
+    }
+    inputs = (*graph.inputs, *tangent_of.values())
+    names = (*graph.input_names, *(f"d{n}" for n, m in zip(graph.input_names, marked, strict=True) if m))
+    with recording(Builder()) as builder:
+        now: dict[Value, Value] = {}  # what stands for an output of a call that its rule has recorded anew
+        for call in graph.calls:
+            call = _with_inputs(call, now)
+            tangents = tuple(tangent_of.get(v) for v in call.inputs)
+            if all(t is None for t in tangents):
+                builder.calls.append(call)  # the primal part is shared, not copied
+                continue
+            builder.location = call.location and call.location.of_derivative()
+            outputs = call.outputs
+            place = len(builder.calls)
+            builder.calls.append(call)
+            try:
+                results = lookup(call.op).jvp(
+                    call.inputs, tangents, outputs, **rule_params(call, recurse or _jointly)
+                )
+            except TracemillError as error:
+                error.locate(call.location)
+                raise
+            if isinstance(results, Anew):
+                del builder.calls[place]
+                outputs, results = results
+                now.update(zip(call.outputs, outputs, strict=True))
+            for output, tangent in zip(outputs, as_tuple(results), strict=True):
+                if tangent is not None:
+                    _check_tangent(call.op, output, tangent)
+                    tangent_of[output] = tangent
+        primals_out = tuple(now.get(v, v) for v in graph.outputs)
+        wanted = [is_inexact(v.dtype) for v in graph.outputs] if of is None else of
+        pushed = [v for v, is_wanted in zip(primals_out, wanted, strict=True) if is_wanted]
+        tangents_out = tuple(tangent_of[v] if v in tangent_of else zeros_like(v) for v in pushed)
+    return Graph(f"{graph.name}_jvp", inputs, tuple(builder.calls), (*primals_out, *tangents_out), names)
+
+
+def _jointly(graph: Graph, wrt: Sequence[bool], of: Sequence[bool]) -> tuple[Graph, None]:
+    return jvp(graph, wrt=wrt, of=of), None
+
+
+def _with_inputs(call: Call, now: Mapping[Value, Value]) -> Call:
+    """The call on the values that stand for its inputs now; itself if they are the same."""
+    if not any(v in now for v in call.inputs):
+        return call
+    return replace(call, inputs=tuple(now.get(v, v) for v in call.inputs))
+
+
+def _check_tangent(op: str, primal: Value, tangent: Value) -> None:
+    if tangent.type != primal.type:
+        raise InternalError(f"the JVP rule of {op} gives a tangent {tangent.type} for {primal.type}")

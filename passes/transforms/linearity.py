@@ -1,0 +1,57 @@
+"""Whether a graph is linear in some of its inputs, judged call by call."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...compiler.interpreter import depends_on
+from ...compiler.ir import Call, Constant, Graph, Value
+from ...compiler.op import lookup, not_linear
+from ..lowering.decompose import decompose_without
+from ..simplification.fold_constants import fold_constants
+
+PRODUCTS = frozenset({"multiply", "dot", "conv"})
+"""Ops that are linear in each operand, but not in two at once."""
+
+SUMS = frozenset({"add", "subtract"})
+"""Ops that are linear in all operands at once, but not where one is something else than 0."""
+
+SPREADING = frozenset({"broadcast_to", "convert", "negative", "reshape", "transpose"})
+"""Ops that make zeros of zeros."""
+
+
+def nonlinear_call(graph: Graph, *, linear: Sequence[bool]) -> Call | None:
+    """The first call of `graph` that is not linear in the inputs marked in `linear`; None if all are.
+
+    In ``def f(x, dx): multiply_1 = multiply(dx, x); multiply_2 = multiply(dx, multiply_1)`` it is the second.
+    """
+    graph = fold_constants(decompose_without(graph, lambda op: op.transpose))
+    reached = depends_on(graph, linear)
+    zeros = _zeros(graph)
+    for call in graph.calls:
+        places = [place for place, value in enumerate(call.inputs) if value in reached]
+        if places and call.outputs and lookup(call.op).transpose is not_linear:
+            return call
+        if (call.op in PRODUCTS and len(places) > 1) or (call.op == "divide" and 1 in places):
+            return call
+        if places and call.op in SUMS and not reached.union(zeros).issuperset(call.inputs):
+            return call
+    return None
+
+
+def nonlinear_outputs(graph: Graph, *, linear: Sequence[bool]) -> list[int]:
+    """The outputs of `graph` that do not depend on the inputs marked in `linear`, and are not 0 either."""
+    graph = fold_constants(decompose_without(graph, lambda op: op.transpose))
+    reached = depends_on(graph, linear)
+    zeros = _zeros(graph)
+    return [place for place, value in enumerate(graph.outputs) if value not in reached and value not in zeros]
+
+
+def _zeros(graph: Graph) -> set[Value]:
+    """The values that are 0 for all to see."""
+    values = [*graph.outputs, *(value for call in graph.calls for value in call.inputs)]
+    zeros: set[Value] = {v for v in values if isinstance(v, Constant) and not np.any(v.array)}
+    for call in graph.calls:
+        if call.op in SPREADING and zeros.issuperset(call.inputs):
+            zeros.update(call.outputs)
+    return zeros

@@ -1,0 +1,18 @@
+"""Export as Python: a program through the passes of the NumPy backend, and printed as files."""
+
+from collections.abc import Mapping
+
+from ...compiler.backends.numpy.standalone.files import python_files
+from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
+from ..programs.optimise import optimise
+from ..programs.prepare import final
+
+
+def as_python(function: TracedFunction) -> Mapping[str, str | bytes]:
+    """A traced function as files by name: ``NAME.py``, which needs NumPy alone, and ``NAME.npz`` with large constants.
+
+    Raises:
+        ExportError: the function needs more than NumPy; the message says what.
+    """
+    graph, _ = optimise(final(function.program.graph), "numpy")
+    return python_files(function.of(graph))

@@ -1,0 +1,361 @@
+"""`grad` and `backward` of `tracemill.autograd`: derivatives of what was recorded."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import optree
+
+from ...compiler.builder import not_recording
+from ...compiler.callers.user_code import user_location
+from ...compiler.dtypes import dtype_name, is_inexact
+from ...compiler.error_state import quiet_unless_strict
+from ...compiler.errors import (
+    BackwardInTransformError,
+    NotRecordedError,
+    TransformArgumentError,
+    TransformTypeError,
+    UnusedInputError,
+)
+from ...compiler.frontend.traced_program import NAMESPACE
+from ...compiler.ir import ArrayType, Constant, Graph, Value
+from ...compiler.tracing.registry import method
+from ...compiler.tracing.traced_array import as_value, is_traced, wrap
+from ..derivatives.masked_nan import warn_of_masked_nan
+from ..eager.grad_mode import enable_grad, no_grad
+from ..eager.tape import Leaf, Recorded, Tape, array_of, is_recorded, joined, on_tape, tape_of_this_thread
+from .grad_outputs import cotangents
+from .recorded_graph import Arithmetic, OnArrays, OnValues, Producer, Pullback, history
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientEdge:
+    """The place where a value was made. Made by `gradient_edge`.
+
+    >>> import numpy as np, tracemill as tm
+    >>> tm.autograd.gradient_edge(np.sin(tm.autograd.variable(2.0)))
+    <edge of f64[] made by sin at ...>
+    """
+
+    value: Value
+
+    def __repr__(self) -> str:
+        maker = self.value.maker if isinstance(self.value, Recorded) else None
+        origin = "" if maker is None else f" made by {maker.op} at {maker.location}"
+        return f"<edge of {self.value.type}{origin}>"
+
+
+def gradient_edge(x: Any) -> GradientEdge:
+    """The place where the current value of `x` was made: an output or input of `grad` that outlives updates of `x`.
+
+    >>> import numpy as np, tracemill as tm
+    >>> x = tm.autograd.variable(np.ones(2))
+    >>> y = x * 3
+    >>> edge = gradient_edge(y)
+    >>> y += 1
+    >>> grad(np.sum(y), edge)
+    (array([1., 1.]),)
+    """
+    return GradientEdge(_value(x, "gradient_edge: x", is_input=False))
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+    *,
+    safe_where: bool = False,
+) -> Any:
+    """The sum of the gradients of `outputs` with respect to `inputs`, of what was recorded.
+
+    Args:
+        outputs: a variable or a sequence of them, or of edges (`gradient_edge`).
+        inputs: the same, or a dict. A variable that the user made stands for its value from then on, another one
+            for the value that it has now.
+        grad_outputs: the cotangent of each output, an array of its shape; None for one real number means 1.
+        retain_graph: keep what was recorded, so that it can be differentiated again; by default only with
+            `create_graph`. Within a traced function nothing is ever released.
+        create_graph: record the gradients, too, so that they can be differentiated.
+        allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
+        is_grads_batched: the first axis of each of `grad_outputs` is a batch, and that of the results, too. Computed
+            in one go.
+        materialize_grads: give zeros for inputs that the outputs do not depend on.
+        safe_where: as of `tracemill.grad`: what a `where` does not choose has the derivative 0, also where its slope
+            is infinite. Without it that is NaN, with a `MaskedNaNWarning`.
+
+    Returns:
+        A tuple of arrays, one per input; for a dict a dict. With `create_graph` they are variables. Inside of a
+        traced function they are traced arrays.
+
+    Raises:
+        NotRecordedError: (a RuntimeError) for outputs and inputs that are no variables with ``requires_grad``.
+        UnusedInputError: (a RuntimeError) for an input that the outputs do not depend on.
+        ReleasedGraphError: (a RuntimeError) at the second call without ``retain_graph=True``.
+        NonScalarOutputError: (a TypeError) where `grad_outputs` is needed.
+        ShapeError, DTypeError: for `grad_outputs` that do not fit.
+
+    >>> import numpy as np, tracemill as tm
+    >>> x = tm.autograd.variable(np.array([1.0, 2.0]))
+    >>> grad(np.sum(x**3), x)
+    (array([ 3., 12.]),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise TransformArgumentError(
+            "autograd.grad: materialize_grads=True gives zeros for unused inputs, which allow_unused=False forbids"
+        )
+    leaves, tree = _flat_inputs(inputs)
+    if materialize_grads and any(isinstance(x, GradientEdge) for x in leaves):
+        raise TransformArgumentError(
+            "autograd.grad: materialize_grads=True cannot be used with gradient edges as inputs: pass allow_unused=True"
+        )
+    values = [_value(x, f"autograd.grad: inputs[{place}]", is_input=True) for place, x in enumerate(leaves)]
+    derivative = _Derivative("autograd.grad", outputs, values)
+    for place, is_used in enumerate(derivative.used):
+        if not (is_used or allow_unused or materialize_grads):
+            raise UnusedInputError(
+                f"autograd.grad: the outputs do not depend on inputs[{place}]: pass allow_unused=True to get None for "
+                "it, or materialize_grads=True to get zeros",
+                user_location(),
+            )
+    found = derivative.gradients(
+        "grad_outputs",
+        grad_outputs,
+        create_graph=create_graph,
+        is_batched=is_grads_batched,
+        materialize=materialize_grads,
+        safe_where=safe_where,
+    )
+    if not (create_graph if retain_graph is None else retain_graph):
+        derivative.release()
+    return tuple(found) if tree is None else optree.tree_unflatten(tree, found)
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+    *,
+    safe_where: bool = False,
+) -> None:
+    """Add the gradients of `tensors` to ``.grad`` of the variables that they were computed from.
+
+    Args:
+        tensors: a variable or a sequence of them.
+        grad_tensors: the cotangent of each, as `grad_outputs` of `grad`.
+        retain_graph: keep what was recorded; by default only with `create_graph`.
+        create_graph: record the gradients, too.
+        inputs: the variables whose ``.grad`` is wanted; by default all.
+        safe_where: as of `grad`.
+
+    Raises:
+        BackwardInTransformError: (a RuntimeError) inside of a traced function, where `vjp` and `grad` are the way.
+        Otherwise as `grad`.
+
+    >>> import numpy as np, tracemill as tm
+    >>> w = tm.autograd.variable(np.array([1.0, 2.0]))
+    >>> backward(np.sum(w**2))
+    >>> backward(np.sum(w))
+    >>> w.grad
+    array([3., 5.])
+    """
+    if not on_tape():
+        raise BackwardInTransformError(
+            "backward inside of a traced function would store into .grad, which is not part of the graph: use "
+            "autograd.grad(y, x) there, or vjp",
+            user_location(),
+        )
+    wanted = _outputs("autograd.backward", tensors)
+    leaves = _wanted_leaves(inputs) if inputs is not None else _leaves_behind(wanted)
+    derivative = _Derivative("autograd.backward", tensors, leaves)
+    found = derivative.gradients(
+        "grad_tensors", grad_tensors, create_graph=create_graph, safe_where=safe_where
+    )
+    for leaf, gradient in zip(leaves, found, strict=True):
+        if gradient is not None:
+            _add_up(leaf, gradient, create_graph)
+    if not (create_graph if retain_graph is None else retain_graph):
+        derivative.release()
+
+
+@method("backward")
+def _backward_of_a_traced_array(x: Any, *args: Any, **kwargs: Any) -> None:
+    backward(x, *args, **kwargs)
+
+
+class _Derivative:
+    """Outputs, inputs, and the way back between them."""
+
+    def __init__(self, where: str, outputs: Any, inputs: Sequence[Value]) -> None:
+        self.where = where
+        self.outputs = _outputs(where, outputs)
+        self.inputs = list(inputs)
+        distinct = list(dict.fromkeys(self.inputs))
+        self.places = [distinct.index(v) for v in self.inputs]
+        self.pullback = Pullback(_producer(distinct), self.outputs, distinct)
+        self.used = [self.pullback.used[place] for place in self.places]
+
+    def gradients(
+        self,
+        name: str,
+        given: Any,
+        *,
+        create_graph: bool,
+        safe_where: bool,
+        is_batched: bool = False,
+        materialize: bool = False,
+    ) -> list[Any]:
+        """One per input: an array, a variable with `create_graph`, a traced array in a trace; or None."""
+        types = [value.type for value in self.outputs]
+        with _computing(create_graph) as arithmetic:
+            seeds, batch = cotangents(self.where, name, given, types, is_batched=is_batched)
+            is_recording = isinstance(arithmetic, OnValues)
+            known = [as_value(ct) if is_recording else _array(ct) for ct in seeds]
+            pulled = self.pullback.pull(known, arithmetic, batch, safe=safe_where)
+            if not (is_recording or safe_where):
+                self._warn_of_masked_nan(
+                    pulled, partial(self.pullback.pull, known, arithmetic, batch, safe=True)
+                )
+            found = [pulled[place] for place in self.places]
+            if materialize:
+                lead = () if batch is None else (batch,)
+                found = [
+                    _zeros(value.type, lead, is_recording) if gradient is None else gradient
+                    for value, gradient in zip(self.inputs, found, strict=True)
+                ]
+            return [
+                wrap(gradient) if is_recording and gradient is not None else gradient for gradient in found
+            ]
+
+    def _warn_of_masked_nan(self, found: Sequence[Any], again: Callable[[], Sequence[Any]]) -> None:
+        used = [place for place, gradient in enumerate(found) if gradient is not None]
+        graph = Graph("recorded", (), tuple(self.pullback.calls), ())
+        warn_of_masked_nan(self.where, graph, [found[i] for i in used], lambda: [again()[i] for i in used])
+
+    def release(self) -> None:
+        """Let go of what was recorded; not in a trace, where it is the graph."""
+        for call in self.pullback.calls:
+            for value in call.outputs:
+                if isinstance(value, Recorded) and value.maker is not None:
+                    value.maker.release()
+
+
+@contextmanager
+def _computing(create_graph: bool) -> Generator[Arithmetic]:
+    """How gradients are computed: recorded in the trace that is going on, or on the tape, or at once."""
+    if not on_tape():
+        yield OnValues()
+    elif create_graph:
+        with joined(), enable_grad():
+            yield OnValues()
+    else:
+        with not_recording(), no_grad():
+            yield OnArrays()
+
+
+def _producer(inputs: Sequence[Value]) -> Producer:
+    """What made a value, on the way from `inputs`."""
+    with joined() as trace:
+        return trace.producer_towards(inputs) if isinstance(trace, Tape) else trace.producer
+
+
+# ---- arguments -------------------------------------------------------------------------------------------
+
+
+def _is_one(x: Any) -> bool:
+    return is_traced(x) or isinstance(x, (GradientEdge, np.ndarray, np.generic))
+
+
+def _outputs(where: str, given: Any) -> list[Value]:
+    each = [given] if _is_one(given) or not isinstance(given, (tuple, list)) else list(given)
+    if not each:
+        raise TransformArgumentError(f"{where}: there are no outputs to differentiate")
+    return [_value(x, f"{where}: outputs[{place}]", is_input=False) for place, x in enumerate(each)]
+
+
+def _flat_inputs(given: Any) -> tuple[list[Any], Any]:
+    """The inputs, and the structure of the result if it is not a plain tuple."""
+    if _is_one(given):
+        return [given], None
+    leaves, tree = optree.tree_flatten(given, none_is_leaf=True, namespace=NAMESPACE)
+    if not leaves:
+        raise TransformArgumentError("autograd.grad: inputs is empty: there is nothing to differentiate for")
+    is_flat = isinstance(given, (tuple, list)) and tree.num_nodes == len(leaves) + 1
+    return leaves, None if is_flat else tree
+
+
+def _value(x: Any, path: str, *, is_input: bool) -> Value:
+    """The value that stands for an output or input; `NotRecordedError` if nothing was recorded of it."""
+    if isinstance(x, GradientEdge):
+        return x.value
+    if not is_traced(x):
+        raise NotRecordedError(
+            f"{path} is {type(x).__name__}, which records nothing: make it with tm.autograd.variable",
+            user_location(),
+        )
+    value: Value = x.place if is_input and on_tape() else x.value
+    if on_tape():
+        if not is_recorded(value):
+            raise NotRecordedError(
+                f"{path} is a variable {value.type} that does not require a gradient: it was made with "
+                "requires_grad=False, or under no_grad, or has no derivative",
+                user_location(),
+            )
+    elif isinstance(value, Constant):
+        raise NotRecordedError(
+            f"{path} is a constant of this function: nothing was recorded of it", user_location()
+        )
+    if not is_inexact(value.dtype):
+        raise TransformTypeError(f"{path} has dtype {dtype_name(value.dtype)}, which has no derivative")
+    return value
+
+
+def _wanted_leaves(inputs: Any) -> list[Leaf]:
+    leaves, _ = _flat_inputs(inputs) if _is_one(inputs) or inputs else ([], None)
+    if not leaves:
+        raise TransformArgumentError("autograd.backward: inputs is empty: leave it out to mean all leaves")
+    values = [
+        _value(x, f"autograd.backward: inputs[{place}]", is_input=True) for place, x in enumerate(leaves)
+    ]
+    for place, value in enumerate(values):
+        if not isinstance(value, Leaf):
+            raise TransformArgumentError(
+                f"autograd.backward: inputs[{place}] was computed from other variables and has no .grad: use "
+                "autograd.grad for its gradient"
+            )
+    return [value for value in dict.fromkeys(values) if isinstance(value, Leaf)]
+
+
+def _leaves_behind(outputs: Sequence[Value]) -> list[Leaf]:
+    calls = history(tape_of_this_thread().producer, outputs, ())
+    used = (*(v for call in calls for v in call.inputs), *outputs)
+    return list(dict.fromkeys(v for v in used if isinstance(v, Leaf)))
+
+
+# ---- gradients -------------------------------------------------------------------------------------------
+
+
+def _array(x: Any) -> Any:
+    """An array that is computed with at once."""
+    return array_of(x.value) if is_traced(x) else array_of(x) if isinstance(x, Constant) else x
+
+
+def _zeros(type: ArrayType, lead: tuple[int, ...], is_recording: bool) -> Any:
+    array = np.zeros((*lead, *type.shape), type.dtype)
+    return Constant(array) if is_recording else array[()] if array.ndim == 0 else array
+
+
+def _add_up(leaf: Leaf, gradient: Any, create_graph: bool) -> None:
+    before = leaf.gradient.array
+    mode: Callable[[], Any] = enable_grad if create_graph else no_grad
+    with mode(), quiet_unless_strict():
+        leaf.gradient.array = gradient if before is None else before + gradient

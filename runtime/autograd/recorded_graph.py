@@ -1,0 +1,206 @@
+"""What was recorded between two places, cut out as a graph and pulled back: the reverse mode of `tm.autograd`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol, TypeAlias
+
+from ...compiler.builder import inline
+from ...compiler.error_state import quiet_unless_strict
+from ...compiler.interpreter import depends_on
+from ...compiler.ir import Call, Constant, Graph, Value
+from ...compiler.value_ops import add
+from ...passes.simplification.remove_dead_code import remove_dead_code
+from ...passes.transforms.vjp import vjp
+from ...passes.transforms.vmap import vmap
+from ..eager.run import run, transformed
+from ..eager.tape import Forgotten, array_of
+
+Producer: TypeAlias = Callable[[Value], Call | None]
+"""Gives the call that made a value, None where recording begins."""
+
+
+def history(producer: Producer, values: Sequence[Value], stops: Sequence[Value]) -> list[Call]:
+    """The calls that `values` were made by, in an order in which they can run; `stops` are taken as given."""
+    done: set[Value] = set(stops)
+    begun: dict[Value, Call] = {}
+    order: list[Call] = []
+    stack = list(values)
+    while stack:
+        value = stack[-1]
+        if value in done or isinstance(value, Constant):
+            stack.pop()
+        elif value in begun:
+            stack.pop()
+            order.append(begun.pop(value))
+            done.update(order[-1].outputs)
+        elif (call := producer(value)) is None:
+            done.add(value)
+        else:
+            begun[value] = call
+            stack += call.inputs
+    return order
+
+
+class Arithmetic(Protocol):
+    """How gradients are computed: with arrays at once, or with values in a trace, to be differentiated again."""
+
+    def known(self, value: Value) -> Any:
+        """What stands for a recorded value."""
+        ...
+
+    def run(self, graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]: ...
+
+    def add(self, x: Any, y: Any) -> Any: ...
+
+
+class OnArrays:
+    """At once."""
+
+    def known(self, value: Value) -> Any:
+        return array_of(value)
+
+    def run(self, graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:
+        return run(graph, inputs)
+
+    def add(self, x: Any, y: Any) -> Any:
+        with quiet_unless_strict():
+            return x + y
+
+
+class OnValues:
+    """Recorded in the current trace."""
+
+    def known(self, value: Value) -> Any:
+        return value
+
+    def run(self, graph: Graph, inputs: Sequence[Any]) -> Sequence[Any]:
+        return inline(graph, inputs)
+
+    def add(self, x: Any, y: Any) -> Any:
+        return add(x, y)
+
+
+class Pullback:
+    """The way back from `outputs` to `inputs`, through what `producer` knows."""
+
+    def __init__(self, producer: Producer, outputs: Sequence[Value], inputs: Sequence[Value]) -> None:
+        self.outputs, self.inputs = outputs, inputs
+        self._segments = [_Segment(history(producer, outputs, inputs), outputs, inputs)]
+        self.used = list(self._segments[0].used)
+        """Whether the outputs depend on each input."""
+        self._through: list[int] = []
+        """The inputs that are computed from other inputs, the last made first."""
+        for place in self._made_last_first(producer):
+            if not self.used[place]:
+                continue
+            value = inputs[place]
+            others = [v for v in inputs if v is not value]
+            segment = _Segment(history(producer, [value], others), [value], inputs, but=value)
+            if any(segment.used):
+                self._segments.append(segment)
+                self._through.append(place)
+                self.used = [a or b for a, b in zip(self.used, segment.used, strict=True)]
+
+    def _made_last_first(self, producer: Producer) -> list[int]:
+        if len(self.inputs) == 1:
+            return []
+        made = {v: i for i, v in enumerate(self.inputs) if producer(v) is not None}
+        calls = history(producer, list(made), ())
+        return [made[v] for call in reversed(calls) for v in call.outputs if v in made]
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls on the way."""
+        return [call for segment in self._segments for call in segment.calls]
+
+    def pull(
+        self, cotangents: Sequence[Any], arithmetic: Arithmetic, batch: int | None, *, safe: bool
+    ) -> list[Any | None]:
+        """One gradient per input, None where the outputs do not depend on it. With `batch`, all have it in front.
+
+        `safe` as of `passes.transforms.vjp`.
+        """
+        first, *others = self._segments
+        gradients = first.pull(cotangents, arithmetic, batch, safe=safe)
+        for place, segment in zip(self._through, others, strict=True):
+            more = segment.pull([gradients[place]], arithmetic, batch, safe=safe)
+            gradients = [
+                b if a is None else a if b is None else arithmetic.add(a, b)
+                for a, b in zip(gradients, more, strict=True)
+            ]
+        return gradients
+
+
+class _Segment:
+    """Calls between values, without those that do not lead from `inputs` to `outputs`."""
+
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        outputs: Sequence[Value],
+        inputs: Sequence[Value],
+        but: Value | None = None,
+    ) -> None:
+        self.inputs = [v for v in inputs if v is not but]
+        given = set(self.inputs)
+        calls = [_without(call, given) for call in calls]
+        graph = Graph("recorded", tuple(self.inputs), tuple(calls), tuple(outputs))
+        reached = depends_on(graph, [True] * len(self.inputs))
+        self.of = [v in reached for v in outputs]
+        graph = remove_dead_code(
+            replace(
+                graph,
+                calls=tuple(c for c in calls if any(v in reached for v in c.inputs)),
+                outputs=tuple(v for v in outputs if v in reached),
+            )
+        )
+        self.calls = graph.calls
+        needed = {v for call in self.calls for v in call.inputs}.union(graph.outputs)
+        self.used = [v in needed and v is not but for v in inputs]
+        self.wrt = [v for v in self.inputs if v in needed]
+        outside = dict.fromkeys(_used_from_outside(graph.calls, given))
+        self.graph = replace(graph, inputs=(*self.wrt, *outside), input_names=())
+
+    def pull(
+        self, cotangents: Sequence[Any], arithmetic: Arithmetic, batch: int | None, *, safe: bool
+    ) -> list[Any | None]:
+        given = [ct for ct, is_reached in zip(cotangents, self.of, strict=True) if is_reached]
+        if not self.wrt:
+            return [None] * len(self.used)
+        wrt = [True] * len(self.wrt) + [False] * (len(self.graph.inputs) - len(self.wrt))
+        forward, backward = transformed(partial(vjp, wrt=wrt, of=[True] * len(given), safe=safe), self.graph)
+        head = _what_is_not_known(forward, self.graph)
+        residuals = arithmetic.run(head, [arithmetic.known(v) for v in head.inputs])
+        if batch is not None:
+            axes = [None] * len(residuals) + [0] * len(given)
+            out_axes = [0] * len(self.wrt)
+            backward = transformed(partial(vmap, in_axes=axes, size=batch, out_axes=out_axes), backward)
+        found = iter(arithmetic.run(backward, [*residuals, *given]))
+        return [next(found) if is_used else None for is_used in self.used]
+
+
+def _without(call: Call, given: set[Value]) -> Call:
+    """A call that does not make what is given: another value takes its place."""
+    if not any(v in given for v in call.outputs):
+        return call
+    return replace(call, outputs=tuple(Value(v.type) if v in given else v for v in call.outputs))
+
+
+def _used_from_outside(calls: Sequence[Call], given: set[Value]) -> list[Value]:
+    """What calls use that is neither constant, nor given, nor made by one of them."""
+    made = {v for call in calls for v in call.outputs} | given
+    return [v for call in calls for v in call.inputs if v not in made and not isinstance(v, Constant)]
+
+
+def _what_is_not_known(forward: Graph, recorded: Graph) -> Graph:
+    """The residuals of `forward` as a function of the values of `recorded`, none of which is computed again."""
+    made = (v for call in recorded.calls for v in call.outputs if not isinstance(v, Forgotten))
+    known = {*recorded.inputs, *made}
+    residuals = forward.outputs[len(recorded.outputs) :]
+    calls = [call for call in forward.calls if not all(v in known for v in call.outputs)]
+    head = remove_dead_code(Graph(forward.name, (), tuple(calls), residuals))
+    computed = {v for call in head.calls for v in call.outputs}
+    used = (*(v for call in head.calls for v in call.inputs), *residuals)
+    inputs = dict.fromkeys(v for v in used if v not in computed and not isinstance(v, Constant))
+    return replace(head, inputs=tuple(inputs), input_names=())

@@ -1,0 +1,284 @@
+"""`variable`: a NumPy array that records what is done to it."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from ...compiler.builder import bind
+from ...compiler.callers.user_code import user_location
+from ...compiler.dtypes import Array, dtype_name, is_inexact
+from ...compiler.errors import NotRecordedError, ShapeError, TransformTypeError
+from ...compiler.ir import ArrayType, Value
+from ...compiler.tracing.memory_layout import layout_of
+from ...compiler.tracing.trace import Storage, Trace, array_type, current_trace
+from ...compiler.tracing.traced_array import TracedArray, as_value, is_numpy_array, is_traced, located, wrap
+from ...compiler.tracing.views import View
+from ..derivatives.stop_gradient import stop_gradient
+from ..eager.tape import (
+    Gradient,
+    Leaf,
+    Memory,
+    Recorded,
+    Tape,
+    array_of,
+    is_recorded,
+    joined,
+    on_tape,
+    tape_of_this_thread,
+)
+from .backward import backward
+
+
+class Variable(TracedArray):
+    """An array with its values that records what is done to it. Made by `variable`, and by NumPy from others.
+
+    >>> x = variable(2.0)
+    >>> type(x * 3) is Variable, x.is_leaf, (x * 3).is_leaf
+    (True, True, False)
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        storage: Storage,
+        type: ArrayType,
+        views: tuple[View, ...] = (),
+        *,
+        is_scalar: bool = False,
+        weak: Any = None,
+    ) -> None:
+        """A variable has a dtype of its own, also where it stands for a Python number."""
+        super().__init__(storage, type, views, is_scalar=is_scalar)
+
+    @property
+    def _trace(self) -> Trace:
+        return current_trace() or tape_of_this_thread()
+
+    @property
+    def _memory(self) -> Memory:
+        return cast(Memory, self._storage)
+
+    def _located(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        with joined():
+            return located(function, *args, **kwargs)
+
+    # ---- recording -----------------------------------------------------------------------------------
+
+    @property
+    def value(self) -> Value:
+        with joined():
+            return super().value
+
+    def write(self, new: Value) -> None:
+        with joined():
+            super().write(new)
+
+    def through(self, *views: View, is_scalar: bool = False) -> TracedArray:
+        with joined():
+            return super().through(*views, is_scalar=is_scalar)
+
+    @property
+    def _leaf(self) -> Leaf | None:
+        return None if self._views else self._memory.leaf
+
+    @property
+    def place(self) -> Value:
+        """What the variable stands for as an input of `grad`: its start, or what it was computed as."""
+        return self._leaf or self.value if on_tape() else self.value
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether derivatives with respect to this variable can be asked for."""
+        return is_recorded(self.value) if on_tape() else True
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if wanted == self.requires_grad:
+            return
+        if not wanted and self._leaf is None:
+            raise NotRecordedError(
+                "requires_grad=False of a variable that was computed: x.detach() gives its values",
+                user_location(),
+            )
+        if self._views:
+            raise NotRecordedError(
+                "requires_grad=True of a view: make the array that it is a view of require it",
+                user_location(),
+            )
+        _require_inexact(self._array())
+        memory = self._memory
+        memory.leaf = Leaf(self._array(), Gradient()) if wanted else None
+        memory.value = memory.leaf or Recorded(self._array())
+        memory.version += 1
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the variable was made by the user rather than computed from others that require gradients."""
+        return self._leaf is not None or not self.requires_grad
+
+    @property
+    def grad(self) -> Any:
+        """What `backward` has added up so far; None before, and for variables that are no leaves."""
+        return None if self._leaf is None else self._leaf.gradient.array
+
+    @grad.setter
+    def grad(self, new: Any) -> None:
+        if self._leaf is None:
+            raise NotRecordedError(".grad belongs to variables that require gradients", user_location())
+        if new is not None and not isinstance(new, (np.ndarray, np.generic, TracedArray)):
+            raise TransformTypeError(
+                f".grad of a {self.type} must be an array of its shape or None, not {type(new).__name__}: {new!r:.60}"
+            )
+        if new is not None and np.shape(new) != self.shape:
+            raise ShapeError(
+                f".grad of a {self.type} must have its shape, not {np.shape(new)}", user_location()
+            )
+        self._leaf.gradient.array = new
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+        *,
+        safe_where: bool = False,
+    ) -> None:
+        """`tracemill.autograd.backward` of this variable."""
+        backward(self, gradient, retain_graph, create_graph, inputs, safe_where=safe_where)
+
+    def detach(self) -> Any:
+        """The values, as an array of NumPy's that records nothing."""
+        return detach(self)
+
+    # ---- Python's questions --------------------------------------------------------------------------
+
+    def _array(self) -> Array:
+        """The values now, not to be written to."""
+        known: Array = array_of(self.value) if on_tape() else self._need("looking at it")
+        return known
+
+    def _refuse_to_detach(self, what: str, hint: str = "") -> None:
+        if not on_tape():
+            super()._refuse_to_detach(what, hint)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if on_tape() and is_recorded(self.value):
+            raise NotRecordedError(
+                f"turning a variable {self.type} into a NumPy array would lose its derivative: x.detach() gives its "
+                "values, np.stack([x, y]) stands for np.array([x, y]), np.broadcast_to(x, shape).copy() for "
+                "np.full(shape, x), and an array to store it in must be a variable, too",
+                user_location(),
+            )
+        return np.array(self._array(), dtype) if on_tape() else super().__array__(dtype, copy)
+
+    def __str__(self) -> str:
+        return str(self._shown())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._shown(), spec)
+
+    def __repr__(self) -> str:
+        if not on_tape():
+            return super().__repr__()
+        inside = repr(self._array()).removeprefix("array(").removesuffix(")").replace("\n", "\n   ")
+        return f"variable({inside}{'' if self._leaf is not None else self._origin()})"
+
+    def _origin(self) -> str:
+        value = self.value
+        if isinstance(value, Recorded) and value.maker is not None:
+            return f", made_by={value.maker.op!r}"
+        return ", requires_grad=False"
+
+    def _shown(self) -> Any:
+        return self._array()[()] if self.is_scalar else self._array()
+
+    def __copy__(self) -> TracedArray:
+        with joined():
+            return super().__copy__()
+
+    def __deepcopy__(self, memo: Any) -> "Variable":
+        return _started(self._shown(), self.requires_grad)
+
+    def __reduce__(self) -> Any:
+        return variable, (self._shown(), self.requires_grad)
+
+
+Tape.array_class = Variable
+
+
+def variable(array: Any, requires_grad: bool = True) -> Any:
+    """An array that records what is done to it, so that `grad` and `backward` can differentiate it.
+
+    It has its values and does what a NumPy array does: print, ``float(x)``, ``if x > 0``, NumPy's functions, views,
+    in-place updates. What is computed from it is a variable, too.
+
+    Args:
+        array: an array, a number, or nested lists of numbers; it is copied.
+        requires_grad: derivatives with respect to it can be asked for. Without, only what is computed from it
+            and from variables with `requires_grad` is recorded.
+
+    Returns:
+        A variable with the values, shape and dtype of `array`; for a number, a 0-d one. Inside of a traced function,
+        a traced array.
+
+    Raises:
+        TransformTypeError: (a TypeError) for integers and bools with ``requires_grad=True``.
+
+    >>> import numpy as np
+    >>> x = variable(np.array([1.0, 2.0]))
+    >>> y = np.sum(x**2)
+    >>> float(y)
+    5.0
+    >>> y.backward()
+    >>> x.grad
+    array([2., 4.])
+    """
+    if not on_tape():
+        return _in_a_trace(array)
+    if isinstance(array, Variable):
+        array = array._shown()
+    return _started(array, requires_grad)
+
+
+def _started(array: Any, requires_grad: bool) -> Variable:
+    own = np.array(array)
+    type_ = array_type(own)
+    if requires_grad:
+        _require_inexact(own)
+    leaf = Leaf(own, Gradient()) if requires_grad else None
+    memory = Memory(tape_of_this_thread(), leaf or Recorded(own), leaf, layout_of(own))
+    return Variable(memory, type_, is_scalar=not own.ndim and not is_numpy_array(array))
+
+
+def _in_a_trace(array: Any) -> TracedArray:
+    """An array of its own: what is done to `array` elsewhere does not count for it."""
+    value = as_value(array)
+    is_scalar = array.is_scalar if is_traced(array) else not is_numpy_array(array)
+    return wrap(bind("reshape", value, shape=value.shape), is_scalar=is_scalar and not value.ndim)
+
+
+def _require_inexact(array: Array) -> None:
+    if not is_inexact(array.dtype):
+        raise TransformTypeError(
+            f"a variable of dtype {dtype_name(array.dtype)} has no derivative: pass floating-point numbers, or "
+            "requires_grad=False",
+            user_location(),
+        )
+
+
+def detach(x: Any) -> Any:
+    """The values of a variable, as an array (or scalar) of NumPy's that records nothing. All else stays as it is.
+
+    Inside of a traced function this is `stop_gradient`.
+
+    >>> detach(variable(2.0) * 3)
+    np.float64(6.0)
+    """
+    if not on_tape():
+        return stop_gradient(x)
+    if not isinstance(x, Variable):
+        return x
+    return x._shown() if x.is_scalar else x._array().copy()

@@ -1,0 +1,1 @@
+"""`vmap`, chunks of a batch, and collectives along its axis."""

@@ -1,0 +1,242 @@
+"""`vmap`: a function of one example becomes a function of a batch."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...compiler.errors import CallbackLoopWarning, TransformArgumentError
+from ...compiler.frontend.traced_program import ArrayOutput, Program, describe, path_names, trace
+from ...compiler.ir import Call, Graph, Value, called
+from ...compiler.ops.collective_calls import mapped_values
+from ...compiler.tracing.trace import Lane, require_trace
+from ...compiler.tracing.traced_array import is_numpy_array
+from ..eager.mapped_axes import RANDOMNESS, MappedAxis, lanes, mapping
+from ..eager.mapped_graph import Dim, MappedGraph
+from ..eager.numpy_generators import refusing_draws
+from ..eager.run import inputs_of, is_array, like_function, overwrite
+from .batch_arguments import BatchArguments, spread_dims
+from .chunk_size import Chunking, chunking, positive
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    kw_dims: Mapping[str, Any] | None = None,
+    chunk_size: int | None = None,
+    memory_limit: int | str | None = None,
+    axis_size: int | None = None,
+    axis_name: str | None = None,
+) -> Callable[..., Any]:
+    """Map `func` over an axis of its arguments, as a loop over the slices would, without the loop.
+
+    Args:
+        func: a function of arrays (or pytrees of them) for one example.
+        in_dims: which axis of each argument is the batch: an int for all, or a tuple with an entry per
+            positional argument; an entry is an int, None (not mapped), or a tree of these that is a prefix of
+            the argument.
+        out_dims: where the batch axis goes in each output: an int, None (the output does not depend on the
+            batch), or a tree that is a prefix of the output. Negative numbers count from the end of the
+            result.
+        randomness: what a draw of a `tracemill.random.Generator` means inside: "error" (an error), "same" (one
+            draw for all examples) or "different" (each example has random numbers of its own).
+        kw_dims: the same for keyword arguments, by name; those not named are not mapped.
+        chunk_size: how many examples to run at once; default: all. The results are the same; each chunk is written
+            into its part of one array, so that the peak of memory is the result and what one chunk needs. What
+            does not depend on the batch is computed once.
+        memory_limit: instead, how much memory a call may allocate, in bytes or as ``"512MB"``, ``"2GiB"``: it runs the
+            largest chunk whose planned peak (results of all calls that are alive at one time) fits.
+        axis_size: the batch size, needed only if no argument is mapped.
+        axis_name: what `psum` and its kind call the axis inside `func`.
+
+    Returns:
+        A function of the batched arguments. Value, shape and dtype equal those of the stacked results of the
+        loop. What `func` writes to its mapped arguments is written to the caller's arrays.
+
+    Raises:
+        TransformArgumentError: (a ValueError) for dims that do not fit the arguments or the outputs, and for a
+            memory_limit below what one example at a time needs.
+        TreeMismatchError: (a ValueError) for trees of dims that do not fit.
+
+    >>> import numpy as np
+    >>> vmap(np.dot)(np.ones((3, 2)), np.ones((3, 2)))
+    array([2., 2., 2.])
+    """
+    where = f"vmap({describe(func)})"
+    chunks = chunking(where, chunk_size, memory_limit)
+    given: Any = axis_name
+    if given is not None and (not isinstance(given, str) or not given):
+        raise TransformArgumentError(
+            f"{where}: axis_name must be a string that is not empty, not {axis_name!r}"
+        )
+    return _mapped(func, where, in_dims, out_dims, randomness, kw_dims or {}, axis_size, chunks, axis_name)
+
+
+def chunk_vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    chunks: int = 2,
+) -> Callable[..., Any]:
+    """As `vmap`, with the batch in so many chunks that run one after the other, each of ceil(size / chunks) examples.
+
+    Raises:
+        TransformArgumentError: (a ValueError) `chunks` is not a positive int; and the errors of `vmap`.
+
+    >>> import numpy as np
+    >>> chunk_vmap(np.sum, chunks=2)(np.ones((5, 3)))
+    array([3., 3., 3., 3., 3.])
+    """
+    where = f"chunk_vmap({describe(func)})"
+    pieces = Chunking(count=positive(where, "chunks", chunks))
+    return _mapped(func, where, in_dims, out_dims, randomness, {}, None, pieces)
+
+
+def _mapped(
+    func: Callable[..., Any],
+    where: str,
+    in_dims: Any,
+    out_dims: Any,
+    randomness: str,
+    kw_dims: Mapping[str, Any],
+    axis_size: int | None,
+    chunks: Chunking,
+    axis_name: str | None = None,
+) -> Callable[..., Any]:
+    if randomness not in RANDOMNESS:
+        raise TransformArgumentError(
+            f"{where}: randomness must be one of {', '.join(map(repr, RANDOMNESS))}, not {randomness!r}"
+        )
+
+    @like_function(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        batch = BatchArguments(where, in_dims, out_dims, kw_dims, axis_size, args, kwargs)
+        return _Mapping(batch, func, randomness, axis_name).result(chunks)
+
+    return mapped
+
+
+class _Mapping:
+    """A function traced for one example, ready to run on the batch."""
+
+    def __init__(
+        self, batch: BatchArguments, func: Callable[..., Any], randomness: str, name: str | None
+    ) -> None:
+        self.batch, self.where = batch, batch.where
+        axis = Lane(batch.size)
+
+        @like_function(func)
+        def example(*args: Any, **kwargs: Any) -> Any:
+            with mapping(MappedAxis(batch.where, randomness, require_trace(), axis, name)):
+                return func(*args, **kwargs)
+
+        entering = batch.arguments()
+        with refusing_draws(func, batch.tree, entering, clocks=False):
+            self.program: Program = trace(example, batch.tree, entering)
+        self.graph = self.program.graph
+        arrays = [place for place, leaf in enumerate(batch.leaves) if is_array(leaf)]
+        captured = self.program.captured
+        self.inputs = inputs_of(self.program, [batch.leaves[place] for place in arrays])
+        self.inputs = [lanes(axis) if x is axis else x for x in self.inputs]
+        self.in_axes: list[Dim] = [batch.dims[place] for place in arrays]
+        self.in_axes += [0 if x is axis else None for x in captured]
+        self.names = [batch.names[place] for place in arrays]
+        self.names += [
+            "the lane" if isinstance(x, Lane) else f"an array {x.dtype.name}{list(x.shape)} from outside"
+            for x in captured
+        ]
+        self.reached = mapped_values(self.graph, [axis is not None for axis in self.in_axes])
+
+    def result(self, chunks: Chunking) -> Any:
+        """The batched result; arrays that the function wrote to are updated."""
+        program, batch = self.program, self.batch
+        out_axes = self._out_axes()
+        for index, output in program.mutated:
+            if index in program.in_step:
+                out_axes[output] = 0 if self.graph.outputs[output] in self.reached else None
+            else:
+                self._check_mutation(index)
+                out_axes[output] = self.in_axes[index]
+        for call in _looped_callbacks(self.graph, self.reached):
+            at = "" if call.location is None else f" at {call.location}"
+            warnings.warn(
+                f"{self.where}: {describe(call.params['function'])}{at} is opaque Python code, which has no "
+                f"batch: it will run {batch.size} times, once per example",
+                CallbackLoopWarning,
+                stacklevel=3,
+            )
+        mapped = MappedGraph(self.graph, self.in_axes, out_axes, batch.size)
+        outputs = chunks.run(self.where, mapped, self.inputs)
+        for index, output in program.mutated:
+            target, new = self.inputs[index], outputs[output]
+            if index in program.in_step and out_axes[output] is not None:
+                new = np.maximum(target, np.max(new, axis=0, initial=0))
+            overwrite(target, new)
+        return program.result(outputs)
+
+    def _out_axes(self) -> list[Dim]:
+        """Where the batch goes in each output of the graph."""
+        program = self.program
+        axes: list[Dim] = [None] * len(self.graph.outputs)
+        dims = spread_dims(self.batch.out_dims, program.out_tree, f"{self.where}: out_dims")
+        paths = path_names(program.out_tree, "output")
+        for leaf, dim, path in zip(program.out_leaves, dims, paths, strict=True):
+            if isinstance(leaf, ArrayOutput):
+                axes[leaf.index] = self._out_axis(leaf, dim, path)
+        return axes
+
+    def _out_axis(self, leaf: ArrayOutput, dim: Dim, path: str) -> Dim:
+        value = self.graph.outputs[leaf.index]
+        if dim is None:
+            if value in self.reached:
+                raise TransformArgumentError(
+                    f"{self.where}: {path} depends on the batch, so its out_dim cannot be None: say where "
+                    "the axis goes"
+                )
+            return None
+        ndim = value.ndim + 1
+        if not -ndim <= dim < ndim:
+            raise TransformArgumentError(
+                f"{self.where}: out_dim {dim} is out of range for {path}, which has {ndim} axes with the "
+                f"batch; the valid range is {-ndim} to {ndim - 1}"
+            )
+        return int(dim) % ndim
+
+    def _check_mutation(self, index: int) -> None:
+        """Examples may write to their own slices only: a loop would run into what earlier examples wrote."""
+        axis, target = self.in_axes[index], self.inputs[index]
+        name = self.names[index]
+        if axis is None:
+            raise TransformArgumentError(
+                f"{self.where}: the function writes to {name}, which is not mapped: every example would "
+                "overwrite it. Map it, or return the new value instead"
+            )
+        for other, other_axis in zip(self.inputs, self.in_axes, strict=True):
+            if _share_memory(other, target) and not (other is target and other_axis == axis):
+                raise TransformArgumentError(
+                    f"{self.where}: the function writes to {name}, which it also reaches along another axis, as a "
+                    "whole, or through another view: examples would see each other's writes. Pass a copy"
+                )
+
+
+def _share_memory(x: Any, y: Any) -> bool:
+    return x is y or (is_numpy_array(x) and is_numpy_array(y) and np.shares_memory(x, y))
+
+
+def _looped_callbacks(graph: Graph, reached: set[Value]) -> list[Call]:
+    """The calls of the user's Python that depend on a mapped value, also those in nested graphs."""
+    found: list[Call] = []
+    for call in graph.calls:
+        if any(v in reached for v in call.inputs):
+            found += _callbacks(call)
+    return found
+
+
+def _callbacks(call: Call) -> list[Call]:
+    inner = [found for graph in called((call,)) for nested in graph.calls for found in _callbacks(nested)]
+    return [call, *inner] if call.op == "callback" and "method" not in call.params else inner

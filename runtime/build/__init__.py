@@ -1,0 +1,1 @@
+"""From an optimised graph to a function that runs, from the disk cache or new."""

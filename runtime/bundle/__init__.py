@@ -1,0 +1,1 @@
+"""The parts of a bundle on disk: archive, manifest, arrays and documents."""

@@ -1,0 +1,73 @@
+"""`Contents`: what an artifact holds, which is what its files say and what its function runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...compiler.frontend.traced_program import ArrayOutput, Program, argument_names, users_name
+from ...compiler.ir import Graph
+from ...compiler.shapes.likely_sizes import likely_sizes
+from ..variants.signature import Signature
+from .interface import Interface
+from .targets import CPU
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a function was to be compiled when it was exported."""
+
+    fast_math: bool = False
+    donate_argnums: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A program with its signature and settings, which needs neither the function that was exported nor files."""
+
+    interface: Interface
+    """Name, docstring and parameters."""
+    signature: Signature
+    """The arguments that it takes."""
+    program: Program
+    """What it computes. It captures nothing."""
+    settings: Settings
+    code: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict[str, Mapping[str, bytes]])
+    """What it was compiled to ahead of time: the files of each target for GPUs, by name."""
+    trusts_code: bool = field(default=True, compare=False)
+    """Whether that code is run. If not, as for files unless `load` is told otherwise, code is made of the graph."""
+
+    max_steps: int | None = field(default=None, compare=False)
+    """How many steps each loop of the function may take in a call, as `load` was told; None for any number."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as traced, whose inputs are the leaves of the arguments."""
+        return self.program.graph
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """What it was made for: ``("cpu", "cuda:sm_90")``."""
+        return (CPU, *self.code)
+
+    @property
+    def paths(self) -> list[str]:
+        """How Python reaches each input of the graph, by the parameters' names: ``weights['w']``."""
+        names = argument_names(self.signature.tree)
+        shown = [users_name(self.interface.stand_in, name) for name in names]
+        return [name for name, spec in zip(shown, self.signature.specs, strict=True) if spec.is_traced]
+
+    @property
+    def likely_sizes(self) -> Mapping[str, int]:
+        """Values of the named sizes with which it can be tried. `DimSpecError` if none are found."""
+        known = self.signature.sizes
+        return likely_sizes(known.dims, known.assumptions.relations)
+
+    def __str__(self) -> str:
+        arguments = ", ".join(
+            f"{name}: {value.type}"
+            for name, value in zip(self.graph.input_names, self.graph.inputs, strict=True)
+        )
+        outputs = self.graph.outputs
+        results = [str(outputs[leaf.index].type) if isinstance(leaf, ArrayOutput) else repr(leaf.value)
+                   for leaf in self.program.out_leaves]  # fmt: skip
+        shown = results[0] if len(results) == 1 else f"({', '.join(results)})"
+        return f"{self.interface.name}({arguments}) -> {shown}{self.signature.where}"

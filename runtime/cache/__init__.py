@@ -1,0 +1,1 @@
+"""The disk cache: entries, keys, eviction, and the guards stored with entries."""

@@ -1,0 +1,266 @@
+"""One cache entry on disk: a folder with `entry.json`, which vouches for the members beside it.
+
+    <key>/entry.json    format, key, when, what for, each member's size and sha256, and a checksum of all that
+    <key>/program.py    a member
+
+Nothing in an entry is believed before its digest is compared, and nothing is ever unpickled.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from ..files.cache_folder import discard, is_mine, others_can_write
+
+FORMAT = 1
+MANIFEST = "entry.json"
+MAX_ENTRY_BYTES = 64 * 2**20
+_MAX_MANIFEST_BYTES = 2**20
+_KEY = re.compile(r"[0-9a-f]{64}")
+_MEMBER_NAME = re.compile(r"\w(?:[\w.-]{0,98}\w)?", re.ASCII)
+_SAFE_TO_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no links, no waiting for pipes
+_HAS_DESCRIPTORS: Final = os.open in os.supports_dir_fd  # for folders, which Windows lacks
+_OCCUPIED = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}  # what rename says when the name is taken
+
+
+class BadEntryError(Exception):
+    """An entry that must not be used: `reason` says why, `path` which file shows it."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} {reason}")
+        self.path = path
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A program from the cache: its files by name, and what it was made for."""
+
+    key: str
+    folder: Path
+    members: Mapping[str, bytes]
+    about: Mapping[str, str]
+    created: float  # seconds since 1970
+
+    def text(self, name: str) -> str:
+        """A member's text."""
+        return self.members[name].decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What entry.json says: the sizes and digests of the members, and what the entry was made for."""
+
+    members: Mapping[str, tuple[int, str]]
+    about: Mapping[str, str]
+    created: float
+
+
+def is_key(name: str) -> bool:
+    """Whether a name is a key, as `cache_key` makes them."""
+    return _KEY.fullmatch(name) is not None
+
+
+def check_members(members: Mapping[str, bytes]) -> None:
+    """Raises ValueError unless the names are plain file names that differ on every file system."""
+    for name in members:
+        if not _MEMBER_NAME.fullmatch(name) or name.lower() == MANIFEST:
+            raise ValueError(
+                f"{name!r} cannot name a file of a cache entry: use letters, digits, '_', '-', '.'"
+            )
+    if len({name.lower() for name in members}) < len(members):
+        raise ValueError(f"names of a cache entry's files differ only in case: {', '.join(members)}")
+
+
+def write_entry(folder: Path, key: str, members: Mapping[str, bytes], about: Mapping[str, str]) -> None:
+    """Writes an entry into an empty folder.
+
+    Without fsync: after a power cut an entry may be torn, which its digests show, and is then made anew.
+    """
+    for name, content in members.items():
+        (folder / name).write_bytes(content)
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "key": key,
+        "created": time.time(),
+        "about": dict(about),
+        "members": {name: [len(content), _digest(content)] for name, content in members.items()},
+    }
+    document["checksum"] = _checksum(document)
+    (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    mark_used(folder)
+
+
+def mark_used(folder: Path) -> None:
+    """Notes in the manifest's file time, in nanoseconds, that the entry was used now."""
+    now = time.time_ns()
+    os.utime(folder / MANIFEST, ns=(now, now))
+
+
+def last_used(folder: Path) -> float:
+    """When an entry was stored or last read, in seconds since 1970, to the minute."""
+    return os.stat(folder / MANIFEST).st_mtime
+
+
+def install(built: Path, final: Path, key: str) -> bool:
+    """Renames a built entry to its place. False if another process was first with a good one."""
+    for _ in range(3):
+        try:
+            os.rename(built, final)
+        except OSError as error:
+            if error.errno not in _OCCUPIED:
+                raise
+        else:
+            return True
+        try:
+            read_entry(final, key)
+        except BadEntryError:
+            with contextlib.suppress(FileNotFoundError):  # another process took it away
+                discard(final)
+        else:
+            return False
+    return False
+
+
+def read_entry(folder: Path, key: str) -> Entry:
+    """Reads an entry and compares all its digests; BadEntryError if anything is not as it was stored.
+
+    All files are reached through one descriptor of the folder: they lie in the one that was checked.
+    """
+    with _opened_folder(folder) as descriptor:
+        manifest = _read_manifest(folder, descriptor, key)
+        if (total := sum(size for size, _ in manifest.members.values())) > MAX_ENTRY_BYTES:
+            raise BadEntryError(folder, f"holds {total} bytes, more than the {MAX_ENTRY_BYTES} that are read")
+        members: dict[str, bytes] = {}
+        for name, (size, digest) in manifest.members.items():
+            path = folder / name
+            content = _read_file(path, descriptor, size)
+            if len(content) != size:
+                raise BadEntryError(path, f"is truncated: {len(content)} of {size} bytes")
+            if _digest(content) != digest:
+                raise BadEntryError(path, "does not match its sha256")
+            members[name] = content
+    return Entry(key, folder, members, manifest.about, manifest.created)
+
+
+def read_manifest(folder: Path, key: str) -> Manifest:
+    """Reads an entry's manifest alone."""
+    with _opened_folder(folder) as descriptor:
+        return _read_manifest(folder, descriptor, key)
+
+
+def _read_manifest(folder: Path, descriptor: int | None, key: str) -> Manifest:
+    path = folder / MANIFEST
+    try:
+        document: Any = json.loads(_read_file(path, descriptor, _MAX_MANIFEST_BYTES).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadEntryError(path, "is not JSON") from error
+    if not isinstance(document, dict):
+        raise BadEntryError(path, "does not describe an entry")
+    if document.get("format") != FORMAT:
+        raise BadEntryError(path, f"is not in format {FORMAT}, the one that this version reads")
+    try:
+        fits = document.pop("checksum", None) == _checksum(document)
+    except RecursionError as error:  # JSON is read a little deeper than it is written
+        raise BadEntryError(path, "is nested too deeply") from error
+    if not fits:
+        raise BadEntryError(path, "does not match its checksum")
+    if document.get("key") != key:
+        raise BadEntryError(path, "belongs to another key")
+    try:
+        return _manifest_of(document)
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise BadEntryError(path, "does not describe an entry") from error
+
+
+def _manifest_of(document: dict[str, Any]) -> Manifest:
+    members: dict[str, tuple[int, str]] = {}
+    for name, (size, digest) in document["members"].items():
+        if not _MEMBER_NAME.fullmatch(name) or not isinstance(size, int) or size < 0:
+            raise ValueError(name)
+        members[name] = (size, str(digest))
+    about = {name: str(value) for name, value in document["about"].items()}
+    return Manifest(members, about, float(document["created"]))
+
+
+@contextmanager
+def _opened_folder(folder: Path) -> Generator[int | None]:
+    """A descriptor of an entry's folder, which is this user's alone; None where there are none for folders."""
+    if not _HAS_DESCRIPTORS:
+        _check_folder(folder, os.lstat)
+        yield None
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+    try:
+        _check_folder(folder, lambda _: os.fstat(descriptor))
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _check_folder(folder: Path, status_of: Callable[[Path], os.stat_result]) -> None:
+    try:
+        status = status_of(folder)
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise BadEntryError(folder, "is not a folder")
+    if not is_mine(status):
+        raise BadEntryError(folder, "belongs to another user")
+    if others_can_write(status):
+        raise BadEntryError(folder, "can be written by other users")
+
+
+def _unreadable(folder: Path, error: OSError) -> BadEntryError:
+    is_other = error.errno in (errno.ENOTDIR, errno.ELOOP)  # a file, or a link
+    return BadEntryError(folder, "is not a folder" if is_other else f"cannot be read: {error.strerror}")
+
+
+def _read_file(path: Path, folder: int | None, limit: int) -> bytes:
+    """The content of a regular file of this user, of at most `limit` bytes; `folder` is a descriptor of its folder."""
+    if folder is None and path.is_symlink():  # elsewhere O_NOFOLLOW says so without a race
+        raise BadEntryError(path, "is a symbolic link")
+    try:
+        with _opened(path, folder) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise BadEntryError(path, "is not a regular file")
+            if not is_mine(status):
+                raise BadEntryError(path, "belongs to another user")
+            if status.st_size > limit:
+                raise BadEntryError(path, f"is too large: {status.st_size} bytes instead of at most {limit}")
+            return file.read()
+    except OSError as error:
+        reason = "is a symbolic link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
+        raise BadEntryError(path, reason) from error
+
+
+def _opened(path: Path, folder: int | None) -> IO[bytes]:
+    place = path if folder is None else path.name
+    return open(
+        place,
+        "rb",
+        buffering=0,
+        opener=lambda name, flags: os.open(name, flags | _SAFE_TO_OPEN, dir_fd=folder),
+    )
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    return _digest(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,1 @@
+"""`compile`: which variant serves a call, and why a function is compiled again."""

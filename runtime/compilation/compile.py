@@ -1,0 +1,549 @@
+"""`compile`: a function that is traced once per signature and then runs as a generated program."""
+
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import update_wrapper
+from pathlib import Path
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast, overload
+
+from ...compiler.error_state import DEFAULT, error_state, is_strict
+from ...compiler.errors import RecompileError, RecompileWarning, TransformTypeError
+from ...compiler.frontend.traced_program import Program, argument_names, describe, flatten_arguments, trace
+from ...compiler.interpreter import is_idle
+from ...compiler.nesting import shown
+from ...compiler.shapes.dim import Comparison
+from ...compiler.tracing.option_checks import flag
+from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.traced_array import is_traced
+from ..eager.run import as_argument, inputs_of, overwrite, require_function, run
+from ..environment import checking, usual_check_bounds, usual_lock
+from ..gpu.arguments import entered
+from ..inspection.observed_compilation import watched
+from ..log import logger
+from ..machine.target import check_backend, takes_symbolic_sizes, target_of
+from ..variants.donation import check_donated
+from ..variants.dynamic_shapes import Dynamic, Given, check_arguments, read_dynamic
+from ..variants.generated_entry import MISS, always_miss
+from ..variants.key_orders import key_orders, sees_keywords_in_order
+from ..variants.signature import Signature, StaticLeaf, arguments_for, gpu_of, sign
+from ..variants.static_arguments import as_tuple, static_arguments
+from ..variants.symbolic_call import SymbolicCall
+from ..variants.variant import Variant
+from .recompilation import Recompilation, recompilation
+from .symbolic_fallback import NamingFailure
+from .variant_table import MOST_FIXED, Variants
+
+if TYPE_CHECKING:
+    from ..eager.transform_log import SeenTransform
+    from ..inspection.lowered import Lowered
+
+
+OnRecompile: TypeAlias = Literal["warn", "error", "ignore"] | Callable[[str], object]
+MANY: Final = 8
+"""Programs for calls that differ in sizes alone, from which on it is worth a warning."""
+NEVER: Final = Dynamic(False)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `compile` was asked for, checked."""
+
+    backend: str
+    fast_math: bool
+    static_argnums: tuple[int, ...]
+    static_argnames: tuple[str, ...]
+    max_variants: int
+    donate_argnums: tuple[int, ...] = ()
+    lock: Path | None = None
+    """The file with what is chosen of kernels on GPUs, if they are to be measured."""
+    dynamic: Dynamic = NEVER
+    on_recompile: OnRecompile = "ignore"
+    check_bounds: bool | None = None
+    """Whether indices are checked when the program runs; None for what the environment says."""
+
+
+class CompiledFunction:
+    """A function with its compiled variants. Made by `compile`; call it like the function it wraps.
+
+    >>> import numpy as np, tracemill as tm
+    >>> double = tm.compile(lambda x: 2 * x)
+    >>> double(np.ones(2))
+    array([2., 2.])
+    >>> [str(signature) for signature in double.signatures()]
+    ['args[0]: f64[2]']
+    >>> print(double.lower(np.ones(2)).graph.code)
+    def function(x: f64[2]) -> f64[2]:
+        multiply_1: f64[2] = multiply(f64(2.0), x)  # ...
+        return multiply_1
+    """
+
+    __name__: str
+    __qualname__: str
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        require_function("CompiledFunction", function)
+        if not isinstance(options, Options):
+            raise TransformTypeError(
+                f"CompiledFunction: options must be those of compile, not {type(options).__name__}: "
+                "write tracemill.compile(function, …)"
+            )
+        self._function = function
+        self._options = options
+        self._code: Mapping[str, Mapping[str, bytes]] = {}
+        """What was compiled ahead of time, as in `Target`."""
+        self._static_argnums, self._static_argnames = static_arguments(
+            function, options.static_argnums, options.static_argnames
+        )
+        check_donated(function, options.donate_argnums, sorted(self._static_argnums))
+        self._has_static = bool(options.static_argnums or options.static_argnames)
+        check_arguments(function, options.dynamic)
+        self._sees_keywords = sees_keywords_in_order(function)
+        self._variants = Variants()
+        self._last: Recompilation | None = None
+        """Why the newest variant was compiled."""
+        self._has_warned = False
+        self._lock = threading.RLock()
+        self._entry: Callable[..., Any] = always_miss
+        """The entry of the variant that ran last, which is tried first."""
+        update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if is_idle():
+            if error_state() is DEFAULT or not is_strict():  # else `Variant.run` runs op by op
+                result = self._entry(args, kwargs)
+                if result is not MISS:
+                    return result
+            return self._call_general(args, kwargs)
+        return self._call_traced(args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method: the instance is the first argument, and static."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled {describe(self._function)}: {len(self._variants)} variants>"
+
+    def __reduce__(self) -> Any:
+        """Pickled by name where the name leads here, else by the wrapped function and the options."""
+        module = sys.modules.get(getattr(self, "__module__", ""))
+        found: Any = module
+        for part in getattr(self, "__qualname__", "").split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return self.__qualname__
+        return CompiledFunction, (self._function, self._options)
+
+    # ---- calling -------------------------------------------------------------------------------------
+
+    def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        leaves, tree = self._flatten(args, kwargs)
+        if any(map(is_traced, leaves)):
+            return self._call_traced(args, kwargs)
+        leaves, leave = entered(leaves)
+        variant = self._variant(self._signed(leaves, tree, kwargs))
+        if variant.uses_variables:
+            return self._call_traced(args, kwargs)
+        self._entry = variant.entry
+        result = variant.run(args, kwargs, leaves)
+        return result if leave is None else leave(result)
+
+    def _call_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Inside a trace, on variables, or watched, the function is interpreted, with its arguments unknown as ever."""
+        leaves, tree = self._flatten(args, kwargs)
+        plain = [leaf.value if isinstance(leaf, StaticLeaf) else leaf for leaf in leaves]
+        names = argument_names(tree)
+        signed = sign(leaves, tree)
+        entering = [
+            as_argument(leaf, name, known=False) if spec.is_traced else fallback
+            for leaf, name, spec, fallback in zip(
+                plain, names, signed.specs, arguments_for(signed), strict=True
+            )
+        ]
+        program = trace(self._function, tree, entering, check_bounds=self._checks_inside)
+        traced = [leaf for leaf, spec in zip(plain, signed.specs, strict=True) if spec.is_traced]
+        inputs = inputs_of(program, traced)
+        outputs = run(program.graph, inputs)
+        for index, output in program.mutated:
+            overwrite(inputs[index], outputs[output])
+        return program.result(outputs)
+
+    def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+        if self._has_static:
+            args, kwargs = self._wrap_static(args, kwargs)
+        return flatten_arguments(args, kwargs)
+
+    def _signed(self, leaves: list[Any], tree: Any, kwargs: dict[str, Any]) -> Signature:
+        with_keywords = self._sees_keywords and len(kwargs) > 1
+        return sign(leaves, tree, key_orders(tree, leaves, with_keywords=with_keywords))
+
+    def _wrap_static(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Static arguments as single leaves."""
+        count = len(args)
+        positions = {n % count if -count <= n < 0 else n for n in self._static_argnums}
+        wrapped = tuple(StaticLeaf(a) if i in positions else a for i, a in enumerate(args))
+        return wrapped, {k: StaticLeaf(v) if k in self._static_argnames else v for k, v in kwargs.items()}
+
+    def _variant(self, called: Signature) -> Variant:
+        """The variant for a call, compiled now if there is none, or a stale one."""
+        variant = self._variants.find(called)
+        if variant is not None and not variant.is_stale:
+            return variant
+        with self._lock:
+            variant = self._variants.find(called)
+            if variant is None or variant.is_stale:
+                variant = self._compiled(called, variant)
+        return variant
+
+    def _compiled(self, called: Signature, stale: Variant | None) -> Variant:
+        """A new variant, which is kept: in the place of a stale one, or of the oldest."""
+        symbolic = self._symbolic(called)
+        why = self._why(called)
+        if stale is None and len(self._variants):
+            self._check_recompilation(called, why, symbolic)
+        if (log := logger("recompiles")) is not None:
+            log.info("%s", self._log_line(called, why, stale))
+        variant, why = self._made(called, symbolic, why)
+        if stale is not None:
+            self._variants.remove(stale)
+        self._variants.add(variant)
+        self._last = why
+        if log is not None:
+            for note in why.notes:
+                log.info("%s: %s", why.name, note)
+        if why.is_fault:
+            self._warn("is compiled for each size", why)
+        if (count := self._variants.family(called).compiled) > MANY:
+            self._warn(f"is compiled for the {count}th time for calls that differ in sizes alone", why)
+        while len(self._variants) > self._options.max_variants:
+            oldest = next(iter(self._variants))
+            self._variants.remove(oldest)
+            if log is not None:
+                log.info("%s: forgot the oldest variant, for %s", why.name, oldest.signature)
+            self._warn(f"keeps no more than max_variants={self._options.max_variants} programs", why)
+        return variant
+
+    def _symbolic(self, called: Signature) -> SymbolicCall | None:
+        """The call with names for sizes, where the function is to be compiled for many."""
+        seen = self._variants.family(called).observations()
+        named = self._options.dynamic.named(self._function, called, seen)
+        return SymbolicCall(*named) if named is not None and self._names_sizes(called) else None
+
+    def _names_sizes(self, called: Signature) -> bool:
+        """Whether one program may serve many sizes, as far as the options say and the backend can."""
+        options = self._options
+        if options.dynamic == NEVER:
+            return False
+        backend = target_of(options.backend, options.fast_math, gpu_of(called, ()), options.lock).backend
+        return takes_symbolic_sizes(backend)
+
+    def _made(
+        self, called: Signature, symbolic: SymbolicCall | None, why: Recompilation
+    ) -> tuple[Variant, Recompilation]:
+        """A variant for many sizes if that can be, else for those of the call; with why it is for no more."""
+        family = self._variants.family(called)
+        given_up = why.for_one_size(
+            *(f"sizes get no names any more, after: {reason}" for reason in family.why_given_up),
+            fix=family.fix,
+        )
+        if symbolic is None:
+            return self._watched(called, None), given_up
+        try:
+            variant = self._watched(called, symbolic)
+        except Exception as error:
+            if checking():
+                raise
+            failure = NamingFailure.of(error)
+            variant = self._watched(called, None)  # an error of the user's is raised here, too
+            why = why.for_one_size(
+                f"no program for many sizes could be made: {failure.what}", fix=failure.fix
+            )
+            self._variants.give_up(symbolic.called, failure.what, why.fix)
+            return variant, replace(why, is_fault=failure.is_ours)
+        if variant.is_general:
+            return variant, given_up
+        return self._watched(called, None), why.for_one_size(*self._fixed(variant))
+
+    def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
+        return watched(
+            lambda: Variant(self._function, called, *self._chosen, code=self._code, symbolic=symbolic),
+            lambda variant, transforms: self._lowered(called, symbolic, variant.program, transforms),
+        )
+
+    def _fixed(self, variant: Variant) -> list[str]:
+        """Note that names were of no use, and say why."""
+        self._variants.note_fixed(variant)
+        notes = [f"compiled for these sizes alone: {guard}" for guard in variant.guards.described()]
+        if self._variants.family(variant.called).given_up:
+            notes.append(f"after {MOST_FIXED} such programs, these axes are taken as they are from now on")
+        return notes
+
+    def _check_recompilation(
+        self, called: Signature, why: Recompilation, symbolic: SymbolicCall | None
+    ) -> None:
+        """Do what is to be done where a function is compiled again: the step to names for sizes is none."""
+        family, wanted = self._variants.family(called), self._options.on_recompile
+        is_step = symbolic is not None and family.compiled > 0 and family.is_named_further_by(symbolic.called)
+        if wanted == "error" and not is_step:
+            fixed = (f"compiled for one size alone the last time: {guard}" for guard in family.why_fixed)
+            raise RecompileError(why.for_one_size(*fixed, fix=family.fix).text("would be compiled again"))
+        if callable(wanted):
+            wanted(why.text("is compiled again"))
+
+    def _warn(self, what: str, why: Recompilation) -> None:
+        """Once."""
+        if self._options.on_recompile == "warn" and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{why.name} {what}. {why.text()}\non_recompile='ignore' silences this",
+                RecompileWarning,
+                stacklevel=6,
+            )
+
+    @property
+    def _chosen(self) -> tuple[str, bool, tuple[int, ...], Path | None, bool]:
+        options = self._options
+        check_bounds = usual_check_bounds() if options.check_bounds is None else options.check_bounds
+        return options.backend, options.fast_math, options.donate_argnums, options.lock, check_bounds
+
+    @property
+    def _checks_inside(self) -> bool | None:
+        """Whether indices are checked in a function that is compiled already: as it does, unless this one says."""
+        return (
+            None if current_trace() is not None and self._options.check_bounds is None else self._chosen[-1]
+        )
+
+    def _lowered(
+        self,
+        called: Signature,
+        symbolic: SymbolicCall | None = None,
+        program: Program | None = None,
+        transforms: "Sequence[SeenTransform]" = (),
+    ) -> "Lowered":
+        from ..inspection.lowered import Lowered
+
+        return Lowered(
+            self._function, called, *self._chosen, program=program, transforms=transforms, symbolic=symbolic
+        )
+
+    def _why(self, called: Signature) -> Recompilation:
+        """Why a variant is compiled now."""
+        name = describe(self._function)
+        if not len(self._variants):
+            return Recompilation(name)
+        return recompilation(name, called, self._variants, names_sizes=self._names_sizes(called))
+
+    def _log_line(self, called: Signature, why: Recompilation, stale: Variant | None) -> str:
+        if stale is not None:
+            return f"{why.name}: compiled again because an array that it closes over has changed, for {stale.signature}"
+        if not why.reasons:
+            return f"{why.name}: compiled for {called}"
+        return f"{why.name}: compiled again ({len(self._variants) + 1} variants) because {why.line}"
+
+    # ---- looking inside ------------------------------------------------------------------------------
+
+    def signatures(self) -> tuple[Signature, ...]:
+        """What the function has been compiled for, oldest first: with names for sizes where one program serves many."""
+        return tuple(variant.served for variant in self._variants)
+
+    def explain_recompile(self) -> str:
+        """Why the newest variant was compiled: which argument changed, which guard failed, and what to do about it."""
+        known, last = self.signatures(), self._last
+        if not known or last is None:
+            return f"{describe(self._function)} has not been compiled yet"
+        if not last.reasons:
+            notes = "".join(f"\n  {note}" for note in last.notes)
+            fix = f"\nfix: {last.fix}" if last.fix else ""
+            return f"{last.name} was compiled once, for {known[-1]}{notes}{fix}"
+        return last.noting(*([f"compiled for {known[-1].symbolic_text}"] if known[-1].dims else [])).text()
+
+    def report(self, *args: Any, **kwargs: Any) -> str:
+        """An HTML page of a call with these arguments: every stage, and why the function was compiled again."""
+        return self.lower(*args, **kwargs).html(self.explain_recompile())
+
+    def lower(self, *args: Any, **kwargs: Any) -> "Lowered":
+        """The stages that a call with these arguments goes through: traced graph, passes, generated source.
+
+        Sizes have names where the call is served by a program for many, or would be.
+        """
+        leaves, tree = self._flatten(args, kwargs)
+        called = self._signed(entered(leaves)[0], tree, kwargs)
+        variant = self._variants.find(called)
+        if variant is None:
+            return self._lowered(called, self._symbolic(called))
+        sizes = variant.sizes(called)
+        return self._lowered(called, SymbolicCall(variant.symbolic, sizes) if sizes else None)
+
+
+def _check_count(option: str, given: Any) -> None:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        raise TransformTypeError(f"{option} must be a positive int, not {given!r}")
+
+
+def _lock_file(autotune: Any, backend: str) -> Path | None:
+    """Where choices are kept; None if nothing is to be measured."""
+    if not isinstance(autotune, bool | str | os.PathLike):
+        raise TransformTypeError(f"autotune must be True, False or the path of a lock file, not {autotune!r}")
+    if autotune is False:
+        return None
+    lock = usual_lock() if autotune is True else Path(cast("str | os.PathLike[str]", autotune))
+    if backend not in ("auto", "triton"):
+        target_of(backend, fast_math=False, lock=lock)
+    return lock.absolute()
+
+
+@overload
+def compile(
+    function: Callable[..., Any],
+    /,
+    *,
+    backend: str = ...,
+    fast_math: bool = ...,
+    static_argnums: int | Iterable[int] = ...,
+    static_argnames: str | Iterable[str] = ...,
+    max_variants: int = ...,
+    donate_argnums: int | Iterable[int] = ...,
+    autotune: bool | str | os.PathLike[str] = ...,
+    dynamic: bool | Mapping[str, Given] | None = ...,
+    constraints: str | Comparison | Iterable[str | Comparison] = ...,
+    on_recompile: OnRecompile = ...,
+    check_bounds: bool | None = ...,
+) -> CompiledFunction: ...
+
+
+@overload
+def compile(
+    function: None = None,
+    /,
+    *,
+    backend: str = ...,
+    fast_math: bool = ...,
+    static_argnums: int | Iterable[int] = ...,
+    static_argnames: str | Iterable[str] = ...,
+    max_variants: int = ...,
+    donate_argnums: int | Iterable[int] = ...,
+    autotune: bool | str | os.PathLike[str] = ...,
+    dynamic: bool | Mapping[str, Given] | None = ...,
+    constraints: str | Comparison | Iterable[str | Comparison] = ...,
+    on_recompile: OnRecompile = ...,
+    check_bounds: bool | None = ...,
+) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
+
+
+def compile(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    backend: str = "auto",
+    fast_math: bool = False,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    max_variants: int = 32,
+    donate_argnums: int | Iterable[int] = (),
+    autotune: bool | str | os.PathLike[str] = False,
+    dynamic: bool | Mapping[str, Given] | None = None,
+    constraints: str | Comparison | Iterable[str | Comparison] = (),
+    on_recompile: OnRecompile = "warn",
+    check_bounds: bool | None = None,
+) -> Any:
+    """Compile a NumPy function: the first call with new shapes or dtypes traces it, later calls run generated code.
+
+    One program serves arrays of many sizes: where a second size is seen at an axis, that axis gets a name.
+
+    Works as ``@tm.compile`` and ``@tm.compile(...)``, on functions, methods and ``functools.partial`` objects.
+
+    Args:
+        function: takes and returns arrays, numbers, and containers of them. Arrays that it closes over are used by
+            reference. It must not depend on anything else that changes.
+        backend: ``"c"`` for C functions that the machine's compiler compiles, between statements of NumPy;
+            ``"numpy"`` for statements alone; ``"triton"`` for kernels on an NVIDIA GPU, to which arrays of NumPy are
+            copied, and results back; ``"auto"`` for that where arguments lie on a GPU, and else for the first where a
+            compiler works, or for what the environment's ``TRACEMILL_BACKEND`` says.
+        fast_math: let C add in any order, use reciprocals, fuse multiplications with additions, and lose the sign of
+            zero: faster, and not NumPy's values to the last digits. NumPy's own statements stay as they are. Kernels on
+            GPUs fuse, too; quotients of float32 are within two units of the last place, and products of float32 are
+            computed by tensor cores, as three of tf32 for each, which errs little more than float32 itself.
+        static_argnums: positions of arguments that are settings, not data: their values are known while tracing,
+            and each new value compiles again. They must be hashable. Strings, bools and None are static anyway.
+        static_argnames: the same by name, however they are passed.
+        max_variants: how many signatures to keep; the oldest goes first.
+        donate_argnums: positions of arguments whose memory results may take, such as the weights that a training
+            step replaces: such an argument, or an array in it, must not be used after the call, since anything may
+            stand there. Arrays that are read-only, not in order, or share memory with another argument are copied.
+        autotune: for GPUs, time a few blocks and tiles for each kernel where it is first compiled, and keep the fastest
+            in a lock file: the one of this path, or with True the one that ``TRACEMILL_LOCK`` names, else
+            ``tracemill.lock``. Kernels that are in it are not timed.
+        dynamic: which sizes of arguments get names, so that one program serves all of them. By default, those that a
+            second call shows to differ; with True, all from the first call on; with False, none. Or a dict by names of
+            arguments, ``{"x": "f32[B, 784]", "weights['w']": "[784, 2*K]"}``: what each array is, with dims, numbers,
+            and ``_`` for sizes that are taken as by default; or a tuple of these, as ``(tm.Dim("B", max=64), 784)``.
+            Axes of size 0 and 1 have programs of their own, unless they are described. Where a program depends on more,
+            as on ``if x.shape[0] > 8``, that becomes a guard, and calls for which it does not hold get another program.
+        constraints: what is known of the dims that `dynamic` describes: ``"B in 1..4096"``, ``"B % 16 == 0"``,
+            ``"A <= B"``; one text may hold several, with ``and`` between them; or comparisons of dims, `Dim`; or a list
+            of these. Calls that are not so are refused.
+        on_recompile: ``"warn"`` of functions that are compiled again and again for sizes, or of which programs are
+            forgotten; ``"ignore"`` that; ``"error"`` where a function is compiled again for other reasons than that
+            sizes get names; or a function that is called with the reason.
+        check_bounds: with True, an index that the program computes and that is out of bounds raises `OutOfBoundsError`,
+            as NumPy does, with the line of the function; arrays that the call would update are then as they were. With
+            False, such an index reads the nearest entry and writes nothing. By default, as ``TRACEMILL_CHECK=bounds``
+            in the environment says; inside another compiled function, as that one does.
+
+    Returns:
+        A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`
+        updates, may be called from several threads, and can be pickled if `function` can.
+
+    Raises:
+        OutOfBoundsError: (when called) if an index is out of bounds that is known, or with `check_bounds`.
+        ConcretizationError: (when called) if Python needs a value, as in ``if x > 0``.
+        MissingCompilerError, CompilerError: (when called) if ``backend="c"`` finds no C compiler that works.
+        MissingPackageError, NoDriverError, NoGpuError: (when called) if ``backend="triton"`` finds nothing to run on.
+        BackendError, DonationError, StaticArgumentError, TransformTypeError: for wrong options.
+        ArgumentSpecError, DimSpecError, ContradictoryConstraintsError: for what `dynamic` and `constraints` cannot say.
+        DimMismatchError, UndeterminedDimError: (when called) if the sizes of a call are not as described.
+        RecompileError: (when called) with ``on_recompile="error"``.
+        LockFileError: (when called) if the lock file is damaged, or cannot be written.
+
+    >>> import numpy as np
+    >>> @compile
+    ... def f(x):
+    ...     return np.sin(x) ** 2
+    >>> f(np.zeros(2))
+    array([0., 0.])
+    """
+    check_backend(backend)
+    argnums = as_tuple("static_argnums", static_argnums, int)
+    argnames = as_tuple("static_argnames", static_argnames, str)
+    donated = tuple(donate_argnums) if isinstance(donate_argnums, Iterable) else (donate_argnums,)
+    _check_count("max_variants", max_variants)
+    lock = _lock_file(autotune, backend)
+    if on_recompile not in ("warn", "error", "ignore") and not callable(on_recompile):
+        raise TransformTypeError(
+            f"on_recompile must be 'warn', 'error', 'ignore' or a function of a text, not {on_recompile!r:.60}"
+        )
+    options = Options(
+        backend,
+        flag("fast_math", fast_math),
+        argnums,
+        argnames,
+        max_variants,
+        donated,
+        lock,
+        read_dynamic(dynamic, constraints),
+        on_recompile,
+        None if check_bounds is None else flag("check_bounds", check_bounds),
+    )
+
+    def wrap(f: Callable[..., Any]) -> CompiledFunction:
+        if not callable(f):
+            raise TransformTypeError(f"compile needs a function, not {type(f).__name__}: {shown(f)}")
+        return CompiledFunction(f, options)
+
+    return wrap if function is None else wrap(function)

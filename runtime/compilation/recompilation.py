@@ -1,0 +1,170 @@
+"""Why a function is compiled again: which argument changed, which guard does not hold, and what to do about it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...compiler.errors import TracemillError
+from ...compiler.shapes.advice import instead_of, without_asking
+from ...compiler.shapes.assumptions import Assumptions
+from ...compiler.shapes.dim import of_size
+from ...compiler.shapes.guards import OF_KERNEL, Guard
+from ...compiler.shapes.terms import sizes_in
+from ..variants.dynamic_shapes import SMALLEST
+from ..variants.signature import ArraySpec, NumberSpec, Signature, StaticSpec, is_one_of
+from ..variants.variant import Variant
+
+_SERVED = "let it be: from the second size of an axis on, one program serves all"
+_SMALL = "let it be: axes of size 0 and 1 have programs of their own"
+_FIX_OF_LAYOUTS = "pass arrays in one memory order, such as np.ascontiguousarray(x)"
+CONTAINERS = "the containers of the arguments changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Recompilation:
+    """Why a variant was compiled, or would be."""
+
+    name: str
+    """What the function is called."""
+    reasons: tuple[str, ...] = ()
+    """A line for each change; none for the first variant."""
+    fix: str = ""
+    notes: tuple[str, ...] = ()
+    """What became of it."""
+    is_fault: bool = False
+    """Whether that is a fault of Tracemill's."""
+
+    @property
+    def line(self) -> str:
+        """The reasons in one line."""
+        return "; ".join(self.reasons)
+
+    def text(self, what: str = "was compiled again") -> str:
+        """Reasons and what to do, a line for each."""
+        head = f"{what} because" if self.reasons else "is compiled for these sizes alone because"
+        lines = [f"{self.name} {head}", *(f"  {line}" for line in (*self.reasons, *self.notes))]
+        return "\n".join([*lines, *([f"fix: {self.fix}"] if self.fix else [])])
+
+    def noting(self, *notes: str) -> "Recompilation":
+        """With what became of it."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def for_one_size(self, *notes: str, fix: str = "") -> "Recompilation":
+        """With why no program for many sizes came of it, and what to do about that; the same without a note."""
+        each = f"let it be: each size has a program; for one that serves all, {instead_of(_line(notes))}"
+        usual = each if notes and self.fix == _SERVED else self.fix
+        return replace(self.noting(*notes), fix=fix or usual)
+
+
+def _line(notes: Iterable[str]) -> str:
+    """The user's line that stands behind the first guard in notes."""
+    return next((line for note in notes for _, mark, line in [note.partition("  # ")] if mark), "")
+
+
+def recompilation(
+    name: str, called: Signature, known: Iterable[Variant], *, names_sizes: bool
+) -> Recompilation:
+    """Why none of the variants serves a call; `names_sizes` says whether sizes may get names."""
+    newest = list(known)[::-1]
+    nearest = min(newest, key=lambda variant: _distance(called, variant.signature))
+    changes = called.changes_from(nearest.signature)
+    refused, guard = _refusal(called, nearest)
+    if refused:
+        return Recompilation(
+            name, (*changes, refused), _fix_of_guard(guard) if guard else _fix_of_sizes(called)
+        )
+    if not changes and nearest.signature.family == called.family:
+        return Recompilation(name, tuple(nearest.layout_changes(called)) or (CONTAINERS,), _FIX_OF_LAYOUTS)
+    return Recompilation(
+        name, tuple(changes or [CONTAINERS]), _fix(called, nearest.signature, names_sizes=names_sizes)
+    )
+
+
+def _distance(called: Signature, other: Signature) -> tuple[bool, int]:
+    return called.tree != other.tree, len(called.changes_from(other))
+
+
+def _refusal(called: Signature, variant: Variant) -> tuple[str, Guard | None]:
+    """What a call is to a variant for many sizes of these types, and the guard that fails; empty if that is not it."""
+    wanted = variant.signature
+    if not wanted.dims or wanted.family != called.family:
+        return "", None
+    shown = ", ".join(str(spec) for spec in wanted.specs if isinstance(spec, ArraySpec) and spec.is_symbolic)
+    shapes = [
+        spec.shape
+        for spec, other in zip(called.specs, wanted.specs, strict=True)
+        if isinstance(spec, ArraySpec) and isinstance(other, ArraySpec) and other.is_symbolic
+    ]
+    try:
+        sizes = replace(wanted, guards=variant.symbolic.guards).sizes.read(shapes)
+    except TracemillError as error:
+        return f"the program for {shown} does not take it: {error.message}", None
+    for guard in variant.guards.guards:
+        if not guard.comparison.holds(sizes):
+            names = {size.text for size in sizes_in(guard.comparison.terms)}
+            given = ", ".join(f"{name} is {size}" for name, size in sizes.items() if name in names)
+            asked = "the kernel of " if guard.because == OF_KERNEL else ""
+            where = f", by {asked}{guard.location}" if guard.location is not None else ""
+            return f"the program for {shown} is for {guard.comparison!r}, and {given}{where}", guard
+    return "", None
+
+
+def _fix_of_guard(guard: Guard) -> str:
+    if guard.because == OF_KERNEL:
+        return "let it be: kernels on GPUs are made for sizes such as those of one alignment"
+    line = "that line" if guard.location is not None else "the program"
+    code = guard.location.code if guard.location is not None else ""
+    if guard.because:
+        return f"{guard.because}: {instead_of(code)}"
+    if _leaves_one(guard):
+        return f"{line} needs the size as a number: {instead_of(code)}"
+    return f"{line} asks which sizes there are, and each answer has a program: {without_asking(code)}"
+
+
+def _leaves_one(guard: Guard) -> bool:
+    """Whether a guard leaves a size one value, rather than relate sizes, or ask what divides them."""
+    known = Assumptions((guard.comparison,))
+    bounds = [known.bounds(of_size(size)) for size in sizes_in(guard.comparison.terms)]
+    return any(low == high for low, high in bounds)
+
+
+def _fix_of_sizes(called: Signature) -> str:
+    if any(size < SMALLEST for shape in called.shapes for size in shape):
+        return _SMALL
+    return "let it be: sizes that were equal in all calls so far have had one name, and have their own from now on"
+
+
+def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:
+    if called.tree != other.tree or called.orders != other.orders:
+        return "pass the same containers, with the same keys in one order, and of the same lengths"
+    for ours, theirs in zip(called.specs, other.specs, strict=True):
+        if is_one_of(ours, theirs):
+            continue
+        if isinstance(ours, StaticSpec) or isinstance(theirs, StaticSpec):
+            return "pass what is data as an array or a number that is not static"
+        if isinstance(ours, NumberSpec) or isinstance(theirs, NumberSpec):
+            types = {spec.type for spec in (ours, theirs) if isinstance(spec, NumberSpec)}
+            both_python = len(types) == 2 and np.generic not in types
+            return (
+                "pass numbers of one type, as 1.0 for 1"
+                if both_python
+                else "pass an array or a number each time"
+            )
+        if ours.dtype != theirs.dtype:
+            return "convert arguments to one dtype before the call, x.astype(...)"
+        if len(ours.shape) != len(theirs.shape):
+            return "give arrays the same number of axes"
+        if ours.gpu != theirs.gpu:
+            return "put arguments where they were, tm.device_put(x)"
+    if names_sizes:
+        sizes = zip(_sizes(called), _sizes(other), strict=True)
+        changed = [size for size, known in sizes if isinstance(known, int) and size != known]
+        return _SMALL if any(size < SMALLEST for size in changed) else _SERVED
+    return "let one program serve many sizes with dynamic=None or dynamic=True, where the backend can; or pad arrays"
+
+
+def _sizes(signature: Signature) -> list[Any]:
+    """Those of all axes of all arrays."""
+    return [size for shape in signature.shapes for size in shape]

@@ -1,0 +1,57 @@
+"""Why no program for many sizes could be made, where making it raised an error that one for a single size does not."""
+
+import os
+from dataclasses import dataclass
+from traceback import walk_tb
+from typing import Final
+
+from ...compiler.callers.user_code import PACKAGE, is_library, location_at
+from ...compiler.errors import InternalError, TracemillError
+
+_ROOT: Final = os.path.dirname(os.path.abspath(PACKAGE))
+_PYTHON: Final = os.path.dirname(os.__file__)
+
+_OURS: Final = (
+    "let it be: each size has a program. A size that works as a number is to work by a name, so please report this:"
+    " TRACEMILL_CHECK=1 raises the error with its traceback, and TRACEMILL_DUMP=folder writes the program"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NamingFailure:
+    """An error that is none of the function's, as it does not come with sizes that are numbers."""
+
+    what: str
+    """The error's class and the first line of its message, and where it was raised."""
+    is_ours: bool
+    """Nobody has thought of it: it is no error of Tracemill's own that says what names cannot do."""
+
+    @property
+    def fix(self) -> str:
+        """What to do about it, if more is to be said than the message does."""
+        return _OURS if self.is_ours else ""
+
+    @staticmethod
+    def of(error: Exception) -> "NamingFailure":
+        """What is to be said of it, in a line."""
+        message = error.message if isinstance(error, TracemillError) else str(error)
+        first = next(iter(message.splitlines()), "")
+        what = f"{type(error).__name__}: {first}" if first else type(error).__name__
+        is_ours = not isinstance(error, TracemillError) or isinstance(error, InternalError)
+        return NamingFailure(what + _place(error), is_ours)
+
+
+def _place(error: Exception) -> str:
+    """The innermost line of the user's program, and the line of a library in which it was raised."""
+    lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    users = error.location if isinstance(error, TracemillError) else None
+    if users is None and (theirs := [line for line in lines if not is_library(line[0])]):
+        own = [line for line in theirs if not line[0].startswith(_PYTHON)]
+        users = location_at(*(own or theirs)[-1])
+    notes: list[str] = getattr(error, "__notes__", [])
+    places = [note for note in notes if "\n" not in note] + [f"by {users}"] * (users is not None)
+    file, line = lines[-1]
+    if not isinstance(error, TracemillError) and (users is None or (users.file, users.line) != (file, line)):
+        root = next((root for root in (_ROOT, _PYTHON) if file.startswith(root)), os.path.dirname(file))
+        places.append(f"raised in {os.path.relpath(file, root)}:{line}")
+    return "".join(f", {place}" for place in places)

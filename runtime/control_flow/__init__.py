@@ -1,0 +1,1 @@
+"""`scan`, loops, branches and maps as functions of Python functions."""

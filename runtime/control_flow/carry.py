@@ -1,0 +1,115 @@
+"""`Carry`: what a loop hands from step to step, with types that the steps keep."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from ...compiler.errors import CarryMismatchError, TransformTypeError
+from ...compiler.frontend.traced_program import (
+    Argument,
+    PythonType,
+    Static,
+    is_array_like,
+    leaf_type,
+    path_names,
+    remedy_for,
+    weak_type,
+)
+from ...compiler.ir import ArrayType
+from ...compiler.ops.nested_graphs import graph_of
+from ...compiler.tracing.traced_array import is_traced
+from ...compiler.value_ops import convert
+from ..eager.nested_function import NestedFunction, Result
+from ..eager.run import run
+from ..trees import flatten, show
+
+
+class Carry:
+    """The initial leaves of what a loop carries, and the types that they settle on."""
+
+    def __init__(self, where: str, name: str, init: Any) -> None:
+        self.where, self.name = where, name
+        self.leaves, self.tree = flatten(init)
+        self.paths = path_names(self.tree, name)
+        for leaf, path in zip(self.leaves, self.paths, strict=True):
+            if not is_array_like(leaf):
+                raise TransformTypeError(
+                    f"{where}: {path} is {type(leaf).__name__}, not an array or a number{remedy_for(leaf)}"
+                )
+        self.types: list[ArrayType] = [
+            leaf_type(leaf, f"{where}: {path}") for leaf, path in zip(self.leaves, self.paths, strict=True)
+        ]
+        self.weak: list[PythonType | None] = list(map(weak_type, self.leaves))
+
+    def behind(self, number: Any, name: str) -> "Carry":
+        """A pair of a number, which takes the dtype of what it meets, and this."""
+        pair = Carry(self.where, self.name, (0, optree.tree_unflatten(self.tree, self.leaves)))
+        pair.leaves[0], pair.paths = number, [name, *self.paths]
+        return pair
+
+    def arguments(self) -> list[Argument | Static]:
+        """The leaves as a step gets them: of unknown value, and none shares memory with another."""
+        return [
+            Argument(type_, path, weak, _is_scalar(leaf))
+            for leaf, type_, path, weak in zip(self.leaves, self.types, self.paths, self.weak, strict=True)
+        ]
+
+    def settle(
+        self, trace: Callable[[], NestedFunction], tree_of: Callable[[NestedFunction], Any]
+    ) -> NestedFunction:
+        """Trace the step until it gives back what it gets. Python numbers take the type that the step gives them.
+
+        `tree_of` is the structure of what the step carries on, whose leaves are the first of its result.
+        """
+        while True:
+            step = trace()
+            tree = tree_of(step)
+            if tree != self.tree:
+                raise CarryMismatchError(
+                    f"{self.where}: {step} must return as carry what it gets: it gets {show(self.tree)} and returns "
+                    f"{show(tree)}"
+                )
+            if not self._promoted(step, step.results[: len(self.leaves)]):
+                return step
+
+    def _promoted(self, step: NestedFunction, results: Sequence[Result]) -> bool:
+        """Whether a type has changed to what the step returned."""
+        changed = False
+        for place, result in enumerate(results):
+            type_, weak = self.types[place], self.weak[place]
+            if weak is None:
+                if not result.fits(type_):
+                    raise CarryMismatchError(
+                        f"{self.where}: {step} must return as carry what it gets: it gets {self.paths[place]} as "
+                        f"{type_} and returns {result}"
+                    )
+                continue
+            dtype = np.result_type(weak(0), result.weak(0) if result.weak else result.type.dtype)
+            if result.type.shape or (result.weak is None and dtype != result.type.dtype):
+                raise CarryMismatchError(
+                    f"{self.where}: {step} must return as carry what it gets: it gets {self.paths[place]} as "
+                    f"{weak.__name__} and returns {result}"
+                )
+            kept = next(t for t in (complex, float, int) if t in (weak, result.weak)) if result.weak else None
+            if (ArrayType(dtype, ()), kept) != (type_, weak):
+                self.types[place], self.weak[place] = ArrayType(dtype, ()), kept
+                changed = True
+        return changed
+
+    def initial(self) -> list[Any]:
+        """The initial leaves in the types that they have settled on."""
+        return [
+            leaf if type_ == leaf_type(leaf, path) else _converted(leaf, type_)
+            for leaf, type_, path in zip(self.leaves, self.types, self.paths, strict=True)
+        ]
+
+
+def _is_scalar(leaf: Any) -> bool:
+    return bool(leaf.is_scalar) if is_traced(leaf) else not isinstance(leaf, np.ndarray)
+
+
+def _converted(leaf: Any, type_: ArrayType) -> Any:
+    before = leaf_type(leaf, "init")
+    return run(graph_of("convert", [before], lambda value: [convert(value, type_.dtype)]), [leaf])[0]

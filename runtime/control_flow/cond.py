@@ -1,0 +1,203 @@
+"""`cond` and `switch`: run one of several functions, chosen by a value."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from ...compiler.builder import bind_all
+from ...compiler.dtypes import INT64
+from ...compiler.errors import BranchMismatchError, ShapeError, TransformArgumentError, TransformTypeError
+from ...compiler.frontend.traced_program import (
+    Static,
+    argument_names,
+    flatten_arguments,
+    is_array_like,
+    leaf_type,
+    remedy_for,
+)
+from ...compiler.ir import ArrayType, Graph, Value
+from ...compiler.ops.nested_graphs import graph_of
+from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.traced_array import is_traced, located
+from ...compiler.value_ops import convert, minimum, nonzero_mask
+from ..eager.nested_function import NestedFunction, Result
+from ..eager.run import as_argument, overwrite, require_function, run
+from ..trees import show
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """``true_fun(*operands) if pred else false_fun(*operands)``, also where `pred` is traced.
+
+    Both functions are traced then, and one of them runs. Where `pred` is not traced, such as outside of any
+    transform, the function that it chooses is called and that is all. Under `vmap` with a mapped `pred`, each function
+    that an example takes runs for all examples, and each gets its own result: the printed graph shows
+    ``…_for_all``. The functions may read arrays from outside and write to them.
+
+    Args:
+        pred: a bool, or a number, which is true unless it is 0; no axes.
+        true_fun, false_fun: functions of the operands. Their results must agree in structure, shapes and dtypes;
+            Python numbers take the dtype of the other.
+        operands: arrays, numbers, and pytrees of them.
+
+    Raises:
+        BranchMismatchError: (a TypeError and ValueError) the results do not agree.
+        ShapeError, TransformTypeError: `pred` is not one number.
+
+    >>> import numpy as np
+    >>> from tracemill import grad
+    >>> grad(lambda x: cond(x > 0, np.sin, np.cos, x))(0.0)
+    np.float64(-0.0)
+    """
+    for name, function in (("true_fun", true_fun), ("false_fun", false_fun)):
+        require_function(f"cond: {name}", function)
+    return located(_cond, pred, true_fun, false_fun, operands)
+
+
+def _cond(pred: Any, true_fun: Any, false_fun: Any, operands: tuple[Any, ...]) -> Any:
+    _check_number("cond: pred", pred)
+    if _is_known(pred):
+        return (true_fun if pred else false_fun)(*operands)
+    return _choose("cond", nonzero_mask, pred, (false_fun, true_fun), operands)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """``branches[index](*operands)``, also where `index` is traced; an index beyond an end chooses the last there.
+
+    Args:
+        index: an integer without axes; -1 chooses the first branch, as all negative ones do.
+        branches: a sequence of functions of the operands, whose results must agree.
+        operands: arrays, numbers, and pytrees of them.
+
+    Raises:
+        TransformArgumentError: (a ValueError) there are no branches.
+        BranchMismatchError, ShapeError, TransformTypeError: as of `cond`.
+
+    >>> import numpy as np
+    >>> from tracemill import compile
+    >>> compile(lambda i, x: switch(i, [np.sin, np.cos, np.tan], x))(7, 0.0)
+    np.float64(0.0)
+    """
+    if callable(branches) or not isinstance(branches, Sequence):
+        raise TransformTypeError(
+            f"switch: branches must be a sequence of functions, not {type(branches).__name__}"
+        )
+    for place, function in enumerate(branches):
+        require_function(f"switch: branches[{place}]", function)
+    return located(_switch, index, tuple(branches), operands)
+
+
+def _switch(index: Any, branches: tuple[Callable[..., Any], ...], operands: tuple[Any, ...]) -> Any:
+    if not branches:
+        raise TransformArgumentError("switch: branches is empty: there is nothing to choose from")
+    type_ = _check_number("switch: index", index)
+    if type_.dtype.kind not in "iub":
+        raise TransformTypeError(f"switch: index must be an integer, not {type_}")
+    last = len(branches) - 1
+    if _is_known(index):
+        return branches[min(max(int(index), 0), last)](*operands)
+    return _choose("switch", lambda value: _as_index(value, last), index, branches, operands)
+
+
+def _as_index(index: Value, last: int) -> Value:
+    if index.dtype == np.uint64:  # of which i64 holds the lower half
+        index = minimum(index, last)
+    return convert(index, INT64)
+
+
+def _check_number(what: str, given: Any) -> ArrayType:
+    if not is_array_like(given):
+        raise TransformTypeError(
+            f"{what} must be a number, not {type(given).__name__}: {given!r:.60}{remedy_for(given)}"
+        )
+    found = leaf_type(given, what)
+    if found.shape:
+        raise ShapeError(f"{what} must be one number, not {found}: take an element, or use .any() or .all()")
+    return found
+
+
+def _is_known(choice: Any) -> bool:
+    """Whether a choice can be made now; an array from outside may hold something else at the next call."""
+    return current_trace() is None or not (is_traced(choice) or isinstance(choice, np.ndarray))
+
+
+# ---- a choice that is recorded ---------------------------------------------------------------------
+
+
+def _choose(
+    where: str,
+    as_index: Callable[[Value], Value],
+    choice: Any,
+    functions: Sequence[Callable[..., Any]],
+    operands: tuple[Any, ...],
+) -> Any:
+    leaves, tree = flatten_arguments(operands, {})
+    names = argument_names(tree)
+    entering = [
+        as_argument(leaf, name, known=False) if is_array_like(leaf) else Static(leaf)
+        for leaf, name in zip(leaves, names, strict=True)
+    ]
+    ways = [NestedFunction(where, function, tree, entering) for function in functions]
+    results = _agreed(where, ways)
+    inputs: dict[Hashable, Any] = dict(enumerate(leaf for leaf in leaves if is_array_like(leaf)))
+    count = len(inputs)
+    for way in ways:
+        inputs |= way.captured
+    written = [place for place in inputs if any(place in way.written for way in ways)]
+    types = [leaf_type(array, where) for array in inputs.values()]
+
+    def branch(way: NestedFunction) -> Graph:
+        def body(*values: Value) -> list[Value]:
+            now = dict(zip(inputs, values, strict=True))
+            found, wrote = way.record_as(values[:count], now, [result.type for result in results])
+            return [*found, *(wrote.get(place, now[place]) for place in written)]
+
+        inner = way.program.graph
+        names = [f"captured{i}" for i in range(len(inputs) - count)]
+        return graph_of(inner.name, types, body, (*inner.input_names[:count], *names))
+
+    branches = tuple(map(branch, ways))
+    index_type = leaf_type(choice, where)
+    graph = graph_of(
+        where,
+        [index_type, *types],
+        lambda index, *values: bind_all("switch", as_index(index), *values, branches=branches),
+    )
+    outputs = run(graph, [choice, *inputs.values()])
+    for place, new in zip(written, outputs[len(results) :], strict=True):
+        overwrite(inputs[place], new)
+    given = [result.returned(x) for result, x in zip(results, outputs, strict=False)]
+    return optree.tree_unflatten(ways[0].tree, given)
+
+
+def _agreed(where: str, ways: Sequence[NestedFunction]) -> list[Result]:
+    """What the leaves of the result are, whichever function runs."""
+    first = ways[0]
+    for other in ways[1:]:
+        if other.tree != first.tree:
+            raise BranchMismatchError(
+                f"{where}: the functions must return the same structure: {first} returns {show(first.tree)}, "
+                f"{other} returns {show(other.tree)}"
+            )
+    return [
+        _agreed_leaf(where, ways, [way.results[place] for way in ways]) for place in range(len(first.results))
+    ]
+
+
+def _agreed_leaf(where: str, ways: Sequence[NestedFunction], found: Sequence[Result]) -> Result:
+    typed = next((result for result in found if result.weak is None), None)
+    is_scalar = all(result.is_scalar for result in found)
+    if typed is None:
+        weak = [result.weak for result in found if result.weak is not None]
+        dtype = np.result_type(*[one(0) for one in weak])
+        strongest = next(one for one in (complex, float, int) if one in weak)
+        return Result(ArrayType(dtype, ()), strongest, is_scalar, 0)
+    for way, result in zip(ways, found, strict=True):
+        if not result.fits(typed.type):
+            reference = ways[found.index(typed)]
+            raise BranchMismatchError(
+                f"{where}: the functions must return the same shapes and dtypes: {reference} returns {typed}, "
+                f"{way} returns {result}"
+            )
+    return Result(typed.type, None, is_scalar, 0)

@@ -1,0 +1,104 @@
+"""`fori_loop`: a loop over a range of integers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optree
+
+from ...compiler.dtypes import INT64
+from ...compiler.errors import TransformTypeError
+from ...compiler.frontend.traced_program import Argument, describe, is_array_like, leaf_type
+from ...compiler.ir import ArrayType
+from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.tracing.size_values import size_behind
+from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.traced_array import is_traced, located
+from ..eager.nested_function import NestedFunction
+from ..eager.run import require_function
+from ..trees import structure
+from .carry import Carry
+from .scan import Slices, run_loop
+from .while_loop import run_while
+
+
+def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """A loop that does ``carry = body(i, carry)`` for i in ``range(lo, hi)``.
+
+    With bounds that are known it is a `scan`, which can be differentiated in reverse; with traced bounds it is a
+    `while_loop`, which cannot.
+
+    Args:
+        lo, hi: integers without axes.
+        body: from the number of the step and the carry to the next carry, as of `while_loop`. The number takes the
+            dtype of what it meets, as one of Python's does.
+        init: the first carry, a pytree of arrays and numbers.
+
+    Returns:
+        The last carry.
+
+    Raises:
+        CarryMismatchError: (a TypeError and ValueError) `body` returns another carry than it gets.
+        TransformTypeError: (a TypeError) the bounds are no integers.
+
+    >>> import numpy as np
+    >>> fori_loop(0, 5, lambda i, total: total + i, 0.5)
+    10.5
+    """
+    require_function("fori_loop", body)
+    return located(_fori_loop, lo, hi, body, init)
+
+
+def _fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    where = f"fori_loop({describe(body)})"
+    lo, hi = _as_size(lo), _as_size(hi)
+    for name, bound in (("lo", lo), ("hi", hi)):
+        if isinstance(bound, SymbolicSize):
+            continue
+        if not is_array_like(bound) or leaf_type(bound, name).dtype.kind not in "iu" or np.shape(bound):
+            shown = leaf_type(bound, name) if is_array_like(bound) else type(bound).__name__
+            raise TransformTypeError(f"{where}: {name} must be one integer, not {shown}")
+    carry = Carry(where, "init", init)
+    if _is_known(lo) and _is_known(hi):
+        last = _counted(where, _whole(lo), _whole(hi), body, carry)
+    else:
+        last = _until(where, lo, hi, body, carry)
+    return optree.tree_unflatten(carry.tree, last)
+
+
+def _as_size(bound: Any) -> Any:
+    """A symbolic size also if it became a number of the program."""
+    found = size_behind(bound._trace, bound.value) if is_traced(bound) else None
+    return bound if found is None else found
+
+
+def _is_known(bound: Any) -> bool:
+    return not is_traced(bound) and (current_trace() is None or not isinstance(bound, np.ndarray))
+
+
+def _whole(bound: Any) -> Any:
+    return bound if isinstance(bound, SymbolicSize) else int(bound)
+
+
+def _counted(where: str, lo: int, hi: int, body: Callable[[Any, Any], Any], carry: Carry) -> list[Any]:
+    length = 0 if hi < lo else hi - lo
+    number = Argument(ArrayType(INT64, ()), "i", int, is_scalar=True)
+    tree = optree.treespec_tuple(
+        [optree.treespec_tuple([structure(0), carry.tree]), structure({})], namespace=carry.tree.namespace
+    )
+    step = carry.settle(
+        lambda: NestedFunction(where, body, tree, [number, *carry.arguments()]), lambda step: step.tree
+    )
+    last, _ = run_loop(step, carry, Slices([], [], length), {}, None, first=lo)
+    return last
+
+
+def _until(where: str, lo: Any, hi: Any, body: Callable[[Any, Any], Any], carry: Carry) -> list[Any]:
+    """The number of the step is carried, too."""
+
+    def step(state: Any) -> Any:
+        i, mine = state
+        return i + 1, body(i, mine)
+
+    counted = carry.behind(lo, "i")
+    return run_while(where, counted, lambda state: state[0] < hi, step, {}, body)[1:]

@@ -1,0 +1,64 @@
+"""`map`: a function of one slice on all slices of arrays, one after the other or so many at a time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optree
+
+from ...compiler.errors import TransformTypeError
+from ...compiler.frontend.traced_program import NAMESPACE, describe, is_array_like
+from ...compiler.tracing.traced_array import is_traced, located
+from ..batching.vmap import vmap
+from ..eager.run import like_function, require_function
+from ..whole_numbers import whole_number
+from .scan import scan, slices_of
+
+
+def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
+    """``f(x)`` for the slices x of `xs` along their first axis, stacked: a loop, so it needs little memory.
+
+    Args:
+        f: a function of one slice, which may write to it: it is a copy.
+        xs: a pytree of arrays, all with the same first axis.
+        batch_size: run `f` on so many slices at once, by `vmap`, where each has random numbers of its own.
+
+    Returns:
+        The results of `f` with a new first axis.
+
+    Raises:
+        TransformArgumentError: (a ValueError) the first axes differ, or `batch_size` is not positive.
+        TransformTypeError: (a TypeError) for arguments of wrong types, and where `f` returns no arrays or numbers.
+
+    >>> import numpy as np
+    >>> map(lambda x: np.sum(x**2), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([ 5., 25.])
+    """
+    require_function("map", f)
+    return located(_map, f, xs, batch_size)
+
+
+def _map(f: Callable[[Any], Any], xs: Any, batch_size: int | None) -> Any:
+    where = f"map({describe(f)})"
+    slices_of(where, xs, None)
+
+    @like_function(f)
+    def arrays_of(x: Any) -> Any:
+        return _of_each(lambda leaf: _as_array(where, leaf), f(_of_each(lambda leaf: leaf.copy(), x)))
+
+    if batch_size is None:
+        return scan(lambda carry, x: (carry, arrays_of(x)), (), xs)[1]
+    size = whole_number(where, "batch_size", batch_size, least=1)
+    return vmap(arrays_of, randomness="different", chunk_size=size)(xs)
+
+
+def _of_each(function: Callable[..., Any], *trees: Any) -> Any:
+    return optree.tree_map(function, *trees, namespace=NAMESPACE)
+
+
+def _as_array(where: str, leaf: Any) -> Any:
+    if not is_array_like(leaf):
+        raise TransformTypeError(
+            f"{where}: the function returns {type(leaf).__name__}, which is no array or number: {leaf!r:.60}"
+        )
+    return leaf if is_traced(leaf) else np.asarray(leaf)

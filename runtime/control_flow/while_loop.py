@@ -1,0 +1,122 @@
+"""`while_loop`: steps as long as a condition on what they carry holds."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import optree
+
+from ...compiler.builder import bind_all
+from ...compiler.errors import TransformArgumentError, TransformTypeError
+from ...compiler.frontend.traced_program import describe, leaf_type
+from ...compiler.ir import Value
+from ...compiler.ops.nested_graphs import graph_of
+from ...compiler.tracing.traced_array import located
+from ...compiler.value_ops import nonzero_mask
+from ..eager.nested_function import NestedFunction, Outside
+from ..eager.run import overwrite, require_function, run
+from ..trees import show, structure
+from ..whole_numbers import whole_number
+from .carry import Carry
+
+
+def while_loop(
+    cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, max_steps: int | None = None
+) -> Any:
+    """A loop that does ``carry = body(carry)`` as long as ``cond(carry)`` holds.
+
+    Both functions are traced once, and compiled the loop is a loop. Under `vmap` with a condition that differs between
+    examples it runs until all are done, and those that are done keep their values. `body` may write to arrays from
+    outside of it.
+
+    Args:
+        cond: from the carry to a bool, or a number, which goes on unless it is 0.
+        body: from the carry to the next one, of the same structure, shapes and dtypes; Python numbers in `init` take
+            the dtype that `body` gives them.
+        init: the first carry, a pytree of arrays and numbers.
+        max_steps: stop after so many steps in any case. Reverse mode needs it: it takes memory for about twice the
+            root of so many steps, and runs the steps that there are once more.
+
+    Returns:
+        The last carry.
+
+    Raises:
+        CarryMismatchError: (a TypeError and ValueError) `body` returns another carry than it gets.
+        TransformTypeError, TransformArgumentError: `cond` does not return one number, or writes to arrays from outside.
+        NotDifferentiableError: in reverse mode without `max_steps`.
+
+    >>> import numpy as np
+    >>> while_loop(lambda c: c < 100, lambda c: 2 * c, 3)
+    192
+    """
+    require_function("while_loop: cond", cond)
+    require_function("while_loop: body", body)
+    return located(_while_loop, cond, body, init, max_steps)
+
+
+def _while_loop(cond: Any, body: Any, init: Any, max_steps: int | None) -> Any:
+    where = f"while_loop({describe(body)})"
+    limit = {} if max_steps is None else {"max_steps": whole_number(where, "max_steps", max_steps)}
+    return optree.tree_unflatten(
+        structure(init), run_while(where, Carry(where, "init", init), cond, body, limit)
+    )
+
+
+def run_while(
+    where: str,
+    carry: Carry,
+    cond: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    limit: dict[str, int],
+    users: Callable[..., Any] | None = None,
+) -> list[Any]:
+    """Run or record the loop: the leaves of the last carry. Messages name `users` instead of `body`."""
+    tree = optree.treespec_tuple(
+        [optree.treespec_tuple([carry.tree]), structure({})], namespace=carry.tree.namespace
+    )
+    step = carry.settle(
+        lambda: NestedFunction(where, body, tree, carry.arguments(), users), lambda step: step.tree
+    )
+    goes_on = NestedFunction(where, cond, tree, carry.arguments())
+    _check_condition(goes_on)
+    outside = Outside.of(step, goes_on)
+    inputs = [*outside.read.values(), *carry.initial(), *outside.written.values()]
+    types = [leaf_type(x, where) for x in inputs]
+    consts, count = len(outside.read), len(carry.leaves)
+
+    def step_on(*values: Value) -> list[Value]:
+        now = outside.values(values[:consts], values[consts + count :])
+        results, new = step.record_as(values[consts : consts + count], now, carry.types)
+        return [*results, *map(new.__getitem__, outside.written)]
+
+    def holds(*values: Value) -> Sequence[Value]:
+        now = outside.values(values[:consts], values[consts + count :])
+        (result,), _ = goes_on.record(values[consts : consts + count], now)
+        return [nonzero_mask(result)]
+
+    read, written = outside.names()
+    names = [*read, *carry.paths, *written]
+    loop: dict[str, Any] = {
+        "cond": graph_of(goes_on.program.graph.name, types, holds, names),
+        "body": graph_of(step.program.graph.name, types, step_on, names),
+        "consts": consts,
+        **limit,
+    }
+    outputs = run(
+        graph_of("while_loop", types, lambda *values: bind_all("while_loop", *values, **loop)), inputs
+    )
+    for array, new in zip(outside.written.values(), outputs[count:], strict=True):
+        overwrite(array, new)
+    return [result.returned(x) for result, x in zip(step.results, outputs[:count], strict=True)]
+
+
+def _check_condition(cond: NestedFunction) -> None:
+    if cond.tree.num_nodes != 1 or len(cond.results) != 1 or cond.results[0].type.shape:
+        found = cond.results[0].type if cond.tree.num_nodes == 1 and cond.results else show(cond.tree)
+        raise TransformTypeError(
+            f"{cond.where}: {cond} must return one bool or number, not {found}: use .any() or .all()"
+        )
+    if cond.written:
+        raise TransformArgumentError(
+            f"{cond.where}: {cond} writes to an array; only the body of a loop may: compute the condition there, and "
+            "carry it"
+        )

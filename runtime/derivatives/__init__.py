@@ -1,0 +1,1 @@
+"""`grad`, `jvp`, `vjp`, Jacobians and Hessians, and `checkpoint`."""

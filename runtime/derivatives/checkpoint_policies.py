@@ -1,0 +1,42 @@
+"""What `checkpoint` saves for the backward pass, beside its inputs."""
+
+from dataclasses import dataclass
+
+from ...compiler.ops.control.checkpoint import require_name
+
+__all__ = ["Policy", "everything", "matmuls", "named", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the forward pass saves; all else is computed again.
+
+    >>> named("activations")
+    Policy(ops=(), names=('activations',), saves_all=False)
+    """
+
+    ops: tuple[str, ...] = ()
+    """Ops whose results are saved."""
+    names: tuple[str, ...] = ()
+    """Names given by `checkpoint_name` to values that are saved."""
+    saves_all: bool = False
+    """Save all that the derivative needs."""
+
+
+nothing = Policy()
+"""Save the arguments alone: the least memory, the whole forward pass again."""
+everything = Policy(saves_all=True)
+"""Save all that the derivative needs, as without `checkpoint`."""
+matmuls = Policy(ops=("dot", "conv"))
+"""Save the results of matrix products and convolutions, which are slow to compute again."""
+
+
+def named(*names: str) -> Policy:
+    """Save the values that `checkpoint_name` has given one of these names.
+
+    Raises:
+        TransformTypeError: (a TypeError) a name is no string.
+    """
+    for name in names:
+        require_name(name)
+    return Policy(names=tuple(names))

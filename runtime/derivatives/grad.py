@@ -1,0 +1,185 @@
+"""`grad`, `grad_and_value` and `value_and_grad`: derivatives of functions that return one number."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ...compiler.dtypes import dtype_name, is_complex, is_inexact
+from ...compiler.errors import NonScalarOutputError, NotDifferentiableError
+from ...compiler.frontend.traced_program import ArrayOutput
+from ...compiler.value_ops import constant
+from ..eager.run import like_function, run, zeros
+from ..trees import show
+from .argnums import Argnums
+from .differentiated_call import DifferentiatedCall
+
+Numbers: TypeAlias = int | Sequence[int] | None
+Names: TypeAlias = str | Sequence[str] | None
+
+
+def grad(
+    func: Callable[..., Any],
+    argnums: Numbers = None,
+    has_aux: bool = False,
+    *,
+    argnames: Names = None,
+    holomorphic: bool = False,
+    safe_where: bool = False,
+) -> Callable[..., Any]:
+    """The gradient of a function that returns one real number.
+
+    Args:
+        func: returns a 0-d float, or ``(float, aux)`` with ``has_aux=True``.
+        argnums: which positional arguments to differentiate: an int (default 0) gives a bare gradient, a
+            tuple gives a tuple. A pytree argument gives a gradient of the same structure, shapes and dtypes.
+        argnames: keyword arguments to differentiate; gives a dict by name, beside `argnums` if both are
+            given.
+        holomorphic: the function is holomorphic; arguments and result are complex, the result is its
+            derivative.
+        safe_where: what a `where` does not choose has the derivative 0, also where its slope is infinite:
+            ``where(x > 0, sqrt(x), 0)`` has the derivative 0 at 0. Without it that is NaN, with a `MaskedNaNWarning`.
+
+    Returns:
+        A function with the arguments of `func` that returns the gradient, or ``(gradient, aux)``.
+
+    Raises:
+        NonScalarOutputError: (a TypeError) when the function returns an array or several things.
+        TransformArgumentError: (a ValueError) for an argument that does not exist or is chosen twice.
+        TransformTypeError: (a TypeError) for arguments that have no derivative, such as integers.
+
+    Python control flow on values works. For complex arguments the gradient points uphill: d|z| at 1j is 1j.
+
+    >>> import numpy as np
+    >>> grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+    both = _Gradient("grad", func, argnums, has_aux, argnames, holomorphic, safe_where)
+
+    @like_function(func)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        grads, _, aux = both(args, kwargs)
+        return (grads, aux) if has_aux else grads
+
+    return gradient
+
+
+def grad_and_value(
+    func: Callable[..., Any],
+    argnums: Numbers = None,
+    has_aux: bool = False,
+    *,
+    argnames: Names = None,
+    holomorphic: bool = False,
+    safe_where: bool = False,
+) -> Callable[..., Any]:
+    """As `grad`, returning ``(gradient, value)``, or ``(gradient, (value, aux))`` with ``has_aux=True``.
+
+    >>> import numpy as np
+    >>> grad_and_value(np.sin)(0.0)
+    (np.float64(1.0), np.float64(0.0))
+    """
+    both = _Gradient("grad_and_value", func, argnums, has_aux, argnames, holomorphic, safe_where)
+
+    @like_function(func)
+    def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
+        grads, value, aux = both(args, kwargs)
+        return (grads, (value, aux)) if has_aux else (grads, value)
+
+    return gradient_and_value
+
+
+def value_and_grad(
+    func: Callable[..., Any],
+    argnums: Numbers = None,
+    has_aux: bool = False,
+    *,
+    argnames: Names = None,
+    holomorphic: bool = False,
+    safe_where: bool = False,
+) -> Callable[..., Any]:
+    """As `grad`, returning ``(value, gradient)``, or ``((value, aux), gradient)`` with ``has_aux=True``.
+
+    >>> import numpy as np
+    >>> value_and_grad(np.sin)(0.0)
+    (np.float64(0.0), np.float64(1.0))
+    """
+    both = _Gradient("value_and_grad", func, argnums, has_aux, argnames, holomorphic, safe_where)
+
+    @like_function(func)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        grads, value, aux = both(args, kwargs)
+        return ((value, aux), grads) if has_aux else (value, grads)
+
+    return value_and_gradient
+
+
+class _Gradient:
+    """What `grad`, `grad_and_value` and `value_and_grad` share."""
+
+    def __init__(
+        self,
+        transform: str,
+        func: Callable[..., Any],
+        argnums: Numbers,
+        has_aux: bool,
+        argnames: Names,
+        holomorphic: bool,
+        safe_where: bool,
+    ) -> None:
+        self.func, self.has_aux, self.holomorphic = func, has_aux, holomorphic
+        self.safe_where = safe_where
+        self.argnums = Argnums(transform, argnums, argnames)
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+        """``(gradients, value, aux)``."""
+        chosen = self.argnums.choose(self.func, args, kwargs)
+        call = DifferentiatedCall(self.func, args, kwargs, chosen, self.has_aux, self.safe_where)
+        number = self._number(call)
+        if number is None:
+            outputs, _ = call.run_forward(call.graph)
+            gradients = list(map(zeros, call.primal_types))
+        else:
+            forward, backward = call.vjp([number])
+            outputs, residuals = call.run_forward(forward)
+            given = [*residuals, constant(1, call.type_of(number).dtype)]
+            gradients = run(backward, given)
+            call.warn_of_masked_nan(gradients, lambda: run(call.vjp([number], safe=True)[1], given))
+        if self.holomorphic:  # the derivative itself, not the direction uphill
+            gradients = list(map(np.conjugate, gradients))
+        value, aux = call.value(outputs)
+        return chosen.rebuild(gradients), value, aux
+
+    def _number(self, call: DifferentiatedCall) -> ArrayOutput | None:
+        """The output to differentiate; None if it is a Python float, which depends on nothing."""
+        if call.out_tree.num_nodes != 1 or len(call.out_leaves) != 1:
+            raise NonScalarOutputError(
+                f"{call.where}: the function must return one number, not {show(call.out_tree)}. Use "
+                "has_aux=True to return more than the number, vjp or jacrev for several arrays"
+            )
+        (leaf,) = call.out_leaves
+        if not isinstance(leaf, ArrayOutput):
+            if not isinstance(leaf.value, float):
+                raise NonScalarOutputError(
+                    f"{call.where}: the function must return a float, not {type(leaf.value).__name__}: "
+                    f"{leaf.value!r:.60}"
+                )
+            return None
+        type_ = call.type_of(leaf)
+        if type_.shape:
+            raise NonScalarOutputError(
+                f"{call.where}: the function must return one number, not an array of shape {type_.shape}. "
+                "Sum it, or use vjp or jacrev for the derivative of an array"
+            )
+        if not is_inexact(type_.dtype):
+            raise NotDifferentiableError(
+                f"{call.where}: the result has dtype {dtype_name(type_.dtype)}, which has no derivative"
+            )
+        if self.holomorphic:
+            call.check_complex([leaf], holomorphic=True)
+        elif is_complex(type_.dtype):
+            raise NotDifferentiableError(
+                f"{call.where}: the result is complex. Return a real number, or pass holomorphic=True if the "
+                "function is"
+            )
+        return leaf

@@ -1,0 +1,46 @@
+"""The options that `jacrev`, `jacfwd`, `jacobian`, `hessian` and `hvp` share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...compiler.errors import TransformArgumentError
+from ...compiler.frontend.traced_program import describe
+from ...compiler.tracing.trace import Lane, require_trace
+from ..batching.chunk_size import Chunking, chunking
+from ..eager.mapped_axes import MappedAxis, mapping
+from ..eager.run import like_function
+
+
+@dataclass(frozen=True, slots=True)
+class JacobianOptions:
+    """How to run what is mapped, and whether the function may draw random numbers."""
+
+    where: str
+    """The transform, in messages: ``jacrev(loss)``."""
+    chunks: Chunking
+    randomness: str
+
+    def guarding(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """`func`, which runs once for all directions and draws only if `randomness` lets it. For use in a trace."""
+
+        @like_function(func)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            with mapping(MappedAxis(self.where, self.randomness, require_trace(), Lane(1))):
+                return func(*args, **kwargs)
+
+        return guarded
+
+
+def jacobian_options(
+    transform: str, func: Callable[..., Any], chunk_size: Any, memory_limit: Any, randomness: Any
+) -> JacobianOptions:
+    """The options of a transform of `func`; `TransformArgumentError` for wrong ones."""
+    where = f"{transform}({describe(func)})"
+    if randomness not in ("error", "same"):
+        hint = "; the function runs once, so that all directions see the same numbers"
+        raise TransformArgumentError(
+            f"{where}: randomness must be 'error' or 'same', not {randomness!r}"
+            + (hint if randomness == "different" else "")
+        )
+    return JacobianOptions(where, chunking(where, chunk_size, memory_limit), randomness)

@@ -1,0 +1,206 @@
+"""`jvp`, `linearize` and `vjp`: a function's derivative at a point, as functions of Python functions."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import optree
+
+from ...compiler.errors import TransformArgumentError, TransformTypeError
+from ...compiler.frontend.traced_program import ArrayOutput, describe, is_array_like, path_names
+from ...compiler.ir import ArrayType, Graph
+from ...passes.transforms.vmap import vmap as vmap_graph
+from ..batching.batch_size import batch_size
+from ..eager.run import require_function, run, transformed, zeros
+from ..trees import check_same_structure, spread, structure
+from .argnums import Argnums
+from .differentiated_call import DifferentiatedCall, fitting
+
+
+def jvp(
+    func: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
+    safe_where: bool = False,
+) -> Any:
+    """The value of `func` at `primals` and its derivative in the direction `tangents`.
+
+    Args:
+        func: a function of arrays (or pytrees of them) that returns arrays.
+        primals: a tuple or list with the positional arguments; floating arrays or Python floats.
+        tangents: the direction: the same structure, shapes and dtypes.
+        strict: raise if an output does not depend on the primals, instead of a zero tangent.
+        has_aux: `func` returns ``(output, aux)``.
+        safe_where: as of `grad`: what a `where` does not choose has the derivative 0.
+
+    Returns:
+        ``(output, tangent)``, or ``(output, tangent, aux)``. Outputs of integer dtype have zero tangents.
+
+    Raises:
+        TransformTypeError: (a TypeError) for primals that have no derivative, such as integers.
+        TreeMismatchError, ShapeError: (ValueErrors) for tangents that do not fit the primals.
+        DTypeError: (a TypeError) for tangents of another dtype.
+
+    >>> import numpy as np
+    >>> jvp(np.sin, (0.0,), (1.0,))
+    (np.float64(0.0), np.float64(1.0))
+    """
+    require_function("jvp", func)
+    for name, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise TransformTypeError(
+                f"jvp({describe(func)}): {name} must be a tuple with an entry per argument, not "
+                f"{type(given).__name__}: jvp(f, (x,), (dx,))"
+            )
+    args = tuple(primals)
+    check_same_structure(f"jvp({describe(func)}): tangents", structure(tuple(tangents)), structure(args))
+    call = _call("jvp", func, args, has_aux, safe_where)
+    directions = call.directions(tuple(tangents), structure(args))
+    leaves = call.floating()
+    if strict:
+        call.check_dependence(leaves)
+    outputs, rates = call.split(run(call.jvp(leaves), [*call.inputs, *directions]))
+    value, aux = call.value(outputs)
+    tangent = call.tangent_tree(leaves, rates)
+    return (value, tangent, aux) if has_aux else (value, tangent)
+
+
+def linearize(
+    func: Callable[..., Any], *primals: Any, has_aux: bool = False, safe_where: bool = False
+) -> Any:
+    """The value of `func` at `primals`, and its derivative there as a function of tangents.
+
+    `func` runs once. ``jvp_fn(*tangents)`` may be called many times; it checks structure, shapes and dtypes,
+    with the errors of `jvp`. `safe_where` is that of `grad`.
+
+    Returns:
+        ``(output, jvp_fn)``, or ``(output, jvp_fn, aux)``.
+
+    >>> import numpy as np
+    >>> out, jvp_fn = linearize(np.square, 3.0)
+    >>> jvp_fn(1.0)
+    np.float64(6.0)
+    """
+    call = _call("linearize", func, primals, has_aux, safe_where)
+    leaves = call.floating()
+    forward, linear = call.linearize(leaves)
+    outputs, residuals = call.run_forward(forward)
+    value, aux = call.value(outputs)
+    call.forget_arrays()
+    tree = structure(primals)
+    del primals, outputs
+
+    def jvp_fn(*tangents: Any) -> Any:
+        return call.tangent_tree(leaves, run(linear, [*residuals, *call.directions(tangents, tree)]))
+
+    return (value, jvp_fn, aux) if has_aux else (value, jvp_fn)
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False, safe_where: bool = False) -> Any:
+    """The value of `func` at `primals`, and the map from cotangents of the output to those of the primals.
+
+    Returns:
+        ``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``. ``vjp_fn(cotangents)`` takes the structure of the
+        output (None inside it means zero) and returns a tuple with one cotangent per primal; with
+        ``batched=True`` the first axis of each cotangent is a batch. The forward values are computed once.
+        `safe_where` is that of `grad`.
+
+    Raises:
+        TransformTypeError: (a TypeError) for primals that have no derivative, such as integers.
+        NotDifferentiableError: (a TypeError) for outputs that are no floating arrays.
+        TreeMismatchError, ShapeError, DTypeError: by ``vjp_fn``, for cotangents that do not fit the output.
+
+    >>> import numpy as np
+    >>> out, vjp_fn = vjp(np.multiply, 2.0, 3.0)
+    >>> vjp_fn(1.0)
+    (np.float64(3.0), np.float64(2.0))
+    """
+    call = _call("vjp", func, primals, has_aux, safe_where)
+    leaves = call.differentiable()
+    forward, backward = call.vjp(leaves)
+    outputs, residuals = call.run_forward(forward)
+    value, aux = call.value(outputs)
+    call.forget_arrays()
+    pullback = _Pullback(call, leaves, backward, residuals, structure(primals))
+
+    def vjp_fn(cotangents: Any, *, batched: bool = False) -> Any:
+        return pullback.pull(cotangents, batched=batched)
+
+    return (value, vjp_fn, aux) if has_aux else (value, vjp_fn)
+
+
+class _Pullback:
+    """A function run forward, ready to be pulled back."""
+
+    def __init__(
+        self,
+        call: DifferentiatedCall,
+        out_leaves: list[ArrayOutput],
+        backward: Graph,
+        residuals: list[Any],
+        primals: Any,
+    ) -> None:
+        self.call, self.out_leaves, self.primals = call, out_leaves, primals
+        self.out_types = list(map(call.type_of, out_leaves))
+        self.backward, self.residuals = backward, residuals
+
+    def pull(self, cotangents: Any, *, batched: bool) -> Any:
+        """The cotangents of the primals."""
+        flat = self._flatten(cotangents)
+        size = None
+        if batched:
+            size = batch_size(self.call.where, "the cotangents", flat, self._paths(), "batched=True")
+        given = self._fitted(flat, () if size is None else (size,))
+
+        def pulled_through(backward: Graph) -> list[Any]:
+            graph = backward if size is None else self._batched(backward, size, len(given))
+            return run(graph, [*self.residuals, *given])
+
+        leaves = pulled_through(self.backward)
+        safe = partial(self.call.vjp, self.out_leaves, safe=True)
+        self.call.warn_of_masked_nan(leaves, lambda: pulled_through(safe()[1]))
+        return optree.tree_unflatten(self.primals, leaves)
+
+    def _batched(self, backward: Graph, size: int, cotangents: int) -> Graph:
+        axes = [None] * len(self.residuals) + [0] * cotangents
+        out_axes = [0] * len(backward.outputs)
+        return transformed(partial(vmap_graph, in_axes=axes, size=size, out_axes=out_axes), backward)
+
+    def _flatten(self, cotangents: Any) -> list[Any]:
+        """One array or None per output."""
+        tree = self.call.out_tree
+        try:
+            return spread(
+                cotangents, tree, lambda x, part: x is None or (part.is_leaf() and is_array_like(x))
+            )
+        except LookupError:
+            check_same_structure(f"{self.call.where}: cotangents", structure(cotangents), tree)
+            raise TransformTypeError(
+                f"{self.call.where}: the cotangents must be arrays, not {cotangents!r:.80}"
+            ) from None
+
+    def _fitted(self, given: Sequence[Any], batch: tuple[int, ...]) -> list[Any]:
+        """Arrays of the outputs' types behind `batch`; None becomes zeros."""
+        return [
+            zeros(ArrayType(type.dtype, (*batch, *type.shape)))
+            if cotangent is None
+            else fitting(cotangent, type, (*batch, *type.shape), f"{self.call.where}: {path}", casting="safe")
+            for cotangent, type, path in zip(given, self.out_types, self._paths(), strict=True)
+        ]
+
+    def _paths(self) -> list[str]:
+        return path_names(self.call.out_tree, "cotangents")
+
+
+def _call(
+    transform: str, func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, safe_where: bool
+) -> DifferentiatedCall:
+    """A call in which every positional argument is differentiated."""
+    require_function(transform, func)
+    if not primals:
+        raise TransformArgumentError(f"{transform}({describe(func)}): no primals given")
+    argnums = Argnums(transform, tuple(range(len(primals))), None)
+    return DifferentiatedCall(func, primals, {}, argnums.choose(func, primals, {}), has_aux, safe_where)

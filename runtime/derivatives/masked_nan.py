@@ -1,0 +1,57 @@
+"""A warning where a derivative is NaN because of what a `where` did not choose."""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from ...compiler.callers.user_code import is_library
+from ...compiler.errors import MaskedNaNWarning
+from ...compiler.ir import Graph, called
+from ...compiler.tracing.trace import current_trace
+
+
+def warn_of_masked_nan(
+    where: str, graph: Graph, found: Iterable[Any], again: Callable[[], Sequence[Any]]
+) -> None:
+    """Warn if a NaN in the results `found` is none in those of `again`, which computes them with ``safe_where=True``.
+
+    Costs a look at the results, unless there is a NaN in them. Values of a trace are not there to look at.
+    """
+    results = list(found)
+    if current_trace() is not None or not any(map(_has_nan, results)):
+        return
+    lines = list(dict.fromkeys(_choices(graph)))
+    pairs = zip(results, again(), strict=True) if lines else ()
+    if any(np.any(np.isnan(ours) & ~np.isnan(safe)) for ours, safe in pairs):
+        warnings.warn(
+            f"{where}: the derivative is NaN because of what np.where did not choose, at {' or at '.join(lines)}: 0 "
+            "from there times an infinite slope. Pass safe_where=True to mask the slope instead",
+            MaskedNaNWarning,
+            stacklevel=_users_level(),
+        )
+
+
+def _has_nan(x: Any) -> bool:
+    return bool(np.any(np.isnan(x)))
+
+
+def _choices(graph: Graph) -> Iterable[str]:
+    """The lines of the `where` calls, also those in nested graphs."""
+    for call in graph.calls:
+        if call.op == "where" and call.location is not None:
+            yield str(call.location)
+        for nested in called((call,)):
+            yield from _choices(nested)
+
+
+def _users_level() -> int:
+    """How far up the user's line is, for `warnings.warn` in the caller."""
+    level, frame = 1, sys._getframe(1)
+    above: FrameType | None = frame
+    while above is not None and is_library(above.f_code.co_filename):
+        above, level = above.f_back, level + 1
+    return level

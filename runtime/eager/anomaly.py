@@ -1,0 +1,155 @@
+"""`detect_anomaly`: stop at the first operation that makes NaN of numbers."""
+
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ...compiler.dtypes import Array, is_inexact
+from ...compiler.errors import AnomalyError
+from ...compiler.interpreter import watching
+from ...compiler.ir import ArrayType, Call, Location
+from ...compiler.op import lookup
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An operation that made NaN or infinity of finite numbers."""
+
+    kind: str
+    """``"NaN"`` or ``"inf"``."""
+    op: str
+    location: Location | None
+    is_derivative: bool
+    """The operation computes the derivative of its line, not its value."""
+    inputs: str
+    """What it was given where it happened first."""
+    count: int
+    """How many elements it happened to, of `size`."""
+    size: int
+    index: tuple[int, ...]
+    """The first of them."""
+    examples: tuple[tuple[int, ...], ...]
+    """Which examples of the batch, if the line is mapped: the first few."""
+
+    @property
+    def what(self) -> str:
+        return "derivative" if self.is_derivative else "value"
+
+    def __str__(self) -> str:
+        place = f", first at {self.index}" if self.index else ""
+        batch = f", for example {_shown(self.examples[0])} of the batch" if self.examples else ""
+        return (
+            f"{self.op}({self.inputs}) is {self.kind}: the {self.what} of this line, in {self.count} of {self.size} "
+            f"elements{place}{batch}"
+        )
+
+
+_first_example: ContextVar[int] = ContextVar("tracemill_first_example", default=0)
+
+
+@contextmanager
+def part_of_batch(start: int) -> Generator[None]:
+    """The examples of the outermost batch are those from number `start` on."""
+    token = _first_example.set(start)
+    try:
+        yield
+    finally:
+        _first_example.reset(token)
+
+
+_TESTS = {"NaN": np.isnan, "inf": np.isinf}
+_SHOWN_EXAMPLES = 5
+
+
+def finding(kind: str, call: Call, inputs: Sequence[Any], outputs: Sequence[Any]) -> Finding | None:
+    """What a call did if an output has NaN (or infinity, by `kind`) and no input has: elementwise, no input there."""
+    is_elementwise = lookup(call.op).spelling is not None
+    for output in outputs:
+        bad = _where(kind, output)
+        given = [there for there in (_where(kind, x) for x in inputs) if there is not None]
+        if bad is not None and given:
+            bad = bad & ~np.any(np.broadcast_arrays(bad, *given)[1:], axis=0) if is_elementwise else None
+        if bad is None or not bad.any():
+            continue
+        places = np.argwhere(bad)
+        index = tuple(map(int, places[0]))
+        location = call.location
+        batch = location.batch if location is not None else ()
+        lead = len(batch) if bad.shape[: len(batch)] == batch else 0
+        examples = dict.fromkeys(_example(place[:lead]) for place in places) if lead else {}
+        return Finding(
+            kind,
+            call.op,
+            location,
+            location is not None and location.is_derivative,
+            ", ".join(_given(x, bad.shape, index if is_elementwise else None) for x in inputs),
+            len(places),
+            bad.size,
+            index,
+            tuple(examples)[:_SHOWN_EXAMPLES],
+        )
+    return None
+
+
+def _example(place: Array) -> tuple[int, ...]:
+    """The number of an example in the whole of each batch, where `place` is in the part that is computed now."""
+    first, *others = map(int, place)
+    return _first_example.get() + first, *others
+
+
+def _where(kind: str, x: Any) -> Array | None:
+    """Which elements are NaN or infinite; None if none is."""
+    array = np.asarray(x)
+    if not is_inexact(array.dtype):
+        return None
+    bad: Array = np.asarray(_TESTS[kind](array))
+    return bad if bad.any() else None
+
+
+def _given(x: Any, shape: tuple[int, ...], index: tuple[int, ...] | None) -> str:
+    """An input at the place of an output, of an elementwise op; else its type."""
+    array = np.asarray(x)
+    if index is not None:
+        return str(np.broadcast_to(array, shape)[index])
+    return str(array) if not array.ndim else str(ArrayType(array.dtype, array.shape))
+
+
+def _shown(example: tuple[int, ...]) -> str:
+    return str(example[0] if len(example) == 1 else example)
+
+
+class detect_anomaly(ContextDecorator):  # noqa: N801  (used as a word: ``with detect_anomaly():``)
+    """Raise `AnomalyError` at the first operation whose value or derivative becomes NaN. A context manager.
+
+    Looks at all that transforms compute, at compiled functions, which are interpreted meanwhile, and at variables.
+    Plain NumPy outside of them is not seen. Slow: for finding a fault, not for every day.
+
+    >>> import numpy as np
+    >>> from tracemill import vmap
+    >>> with detect_anomaly():
+    ...     vmap(np.log)(np.array([1.0, 2.0, -3.0]))
+    Traceback (most recent call last):
+    tracemill.compiler.errors.AnomalyError: log(-3.0) is NaN: the value of this line, in 1 of 3 elements, first at...
+    """
+
+    def __init__(self) -> None:
+        self._entered: list[AbstractContextManager[None]] = []
+
+    def __enter__(self) -> Self:
+        context = watching(_raise_at_nan)
+        context.__enter__()
+        self._entered.append(context)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._entered.pop().__exit__(*exception)
+
+
+def _raise_at_nan(call: Call, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    found = finding("NaN", call, inputs, outputs)
+    if found is not None:
+        raise AnomalyError(str(found), call.location)

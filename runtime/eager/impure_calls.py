@@ -1,0 +1,278 @@
+"""Clocks and Python's random numbers: what a function reads of them while it is traced would never change again."""
+
+import datetime
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any, Final
+
+from ...compiler.callers.user_code import is_library, location_at
+from ...compiler.errors import ClockError, RandomStateError, TracemillError
+from ...compiler.frontend.traced_program import describe
+from ...compiler.ir import Location
+
+_CLOCKS: Final = frozenset(
+    getattr(time, name)
+    for clock in ("time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")
+    for name in (clock, f"{clock}_ns")
+    if hasattr(time, name)
+)
+_TODAY: Final = frozenset({"now", "utcnow", "today"})
+"""Methods of dates that read the clock."""
+_ENTROPY: Final = frozenset({os.urandom, *([os.getrandom] if sys.platform == "linux" else [])})
+_DRAWS: Final = frozenset({"random", "getrandbits"})
+"""The methods in C that all others of ``random.Random`` draw by."""
+_SETTERS: Final = frozenset({"seed", "setstate"})
+_PASSING_ON: Final = frozenset({"random", "secrets", "statistics", "uuid"})
+"""Modules whose functions draw for whoever calls them."""
+_MODULES: Final = frozenset({"time", "datetime", *_PASSING_ON})
+_NAMED: Final = _MODULES | {"urandom", "getrandom", "default_rng", "RandomState"}
+"""Code that uses none of these names, and reaches none of these objects by others, reads no clock and draws nothing."""
+
+_TABLE: Final = 64
+"""How many entries a container may have of which some could be functions that are called."""
+_STANDARD: Final = os.path.join(os.path.dirname(os.__file__), "")
+_INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+@contextmanager
+def refusing_impure_calls(
+    function: Callable[..., Any], given: Iterable[Any], *, clocks: bool
+) -> Generator[None]:
+    """Raise an error at the end if a clock was read, or a random number of Python's drawn, by what ran in this thread.
+
+    Only code that `function` or an object among `given`, its arguments, can reach is looked at, so that all other
+    functions are traced at full speed.
+
+    Raises:
+        RandomStateError: a number was drawn.
+        ClockError: a clock was read, if `clocks`. Clocks may be read by the standard library and by installed packages,
+            which log and measure, except by the package that `function` is from.
+    """
+    outer = sys.getprofile()
+    is_taken = outer is not None and not callable(outer)  # by cProfile in Python 3.11, which cannot share
+    if is_taken or not _may_call([function, *given]):
+        yield
+        return
+    watch = _Watch(function, outer, clocks=clocks)
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(outer)
+    if watch.error is not None:
+        raise watch.error
+
+
+class _Watch:
+    """A profile function, which Python tells of each call in its thread; keeps an error for the first impure one."""
+
+    def __init__(self, function: Callable[..., Any], outer: Any, *, clocks: bool) -> None:
+        self.function, self.outer, self.clocks = function, outer, clocks
+        self.error: TracemillError | None = None
+        self.made: list[random.Random] = []
+        """Generators that the function has made from a seed: they draw the same numbers each time in NumPy, too."""
+
+    def __call__(self, frame: FrameType, event: str, called: Any) -> None:
+        if event == "call":
+            is_gauss = frame.f_code is random.Random.gauss.__code__  # which keeps every second number
+            if is_gauss and not self._is_made(frame.f_locals["self"]):
+                self._drew(frame, "random.gauss")
+        elif event == "c_call":
+            if called in _CLOCKS:
+                self._read(frame, f"{called.__module__}.{called.__name__}")
+            elif called in _ENTROPY:
+                self._drew(frame, f"os.{called.__name__}")
+            elif isinstance(called, BuiltinFunctionType):
+                self._method(frame, called)
+        if self.outer is not None:
+            self.outer(frame, event, called)
+
+    def _method(self, frame: FrameType, called: Any) -> None:
+        name = called.__name__
+        if name in _TODAY:
+            owner = called.__self__
+            if isinstance(owner, type) and issubclass(owner, datetime.date):
+                self._read(frame, f"{owner.__name__}.{name}")
+        elif name in _DRAWS:
+            if isinstance(called.__self__, random.Random) and not self._is_made(called.__self__):
+                self._drew(frame, f"random.{name}")
+        elif name in _SETTERS and isinstance(called.__self__, random.Random):
+            is_new = frame.f_back is not None and frame.f_back.f_code is random.Random.__init__.__code__
+            if not is_new and not self._is_made(called.__self__):
+                self._drew(frame, f"random.{name}")
+            elif frame.f_locals.get("a") is not None:
+                self.made.append(called.__self__)
+
+    def _is_made(self, generator: Any) -> bool:
+        return any(generator is one for one in self.made)
+
+    def _read(self, frame: FrameType, what: str) -> None:
+        if not self.clocks:
+            return
+        what, asking = _asking(frame, what)
+        if asking is None or is_library(asking.f_code.co_filename) or self._is_others(asking):
+            return
+        self.error = self.error or ClockError(
+            f"{what} was called while tracing {describe(self.function)}: the time would be frozen into the program, "
+            "the same at each run. Read the clock outside, and pass what you need as an argument",
+            _line(asking),
+        )
+
+    def _drew(self, frame: FrameType, what: str) -> None:
+        what, asking = _asking(frame, what)
+        if asking is None or is_library(asking.f_code.co_filename) or self._is_incidental(asking):
+            return
+        self.error = self.error or RandomStateError(
+            f"{what} was called while tracing {describe(self.function)}: its number would be frozen into the graph. "
+            "Draw from a generator of tracemill.random.default_rng, or outside, and pass the result as an argument",
+            _line(asking),
+        )
+
+    def _is_incidental(self, frame: FrameType) -> bool:
+        """Whether a draw is not the function's doing: one for the name of a file, or in a package that we use."""
+        above: FrameType | None = frame
+        while above is not None and self._is_others(above):
+            if "importlib" in above.f_code.co_filename:  # a module that is being imported
+                return True
+            above = above.f_back
+        is_ours = above is None or is_library(above.f_code.co_filename)
+        return is_ours or frame.f_globals.get("__name__") == "tempfile"
+
+    def _is_others(self, frame: FrameType) -> bool:
+        """Whether this is code of the standard library, or of an installed package that the function is not from."""
+        file = frame.f_code.co_filename
+        if not file.startswith((_STANDARD, "<frozen")) and not any(part in file for part in _INSTALLED):
+            return False
+        own = str(getattr(self.function, "__module__", "")).partition(".")[0]
+        return str(frame.f_globals.get("__name__")).partition(".")[0] != own
+
+
+def _asking(frame: FrameType, what: str) -> tuple[str, FrameType | None]:
+    """Who called, and what, where functions of Python's that draw for others have called in turn."""
+    asking: FrameType | None = frame
+    while asking is not None and asking.f_globals.get("__name__") in _PASSING_ON:
+        what = f"{asking.f_globals['__name__']}.{asking.f_code.co_name}"
+        asking = asking.f_back
+    return what, asking
+
+
+def _line(frame: FrameType) -> Location:
+    return location_at(frame.f_code.co_filename, frame.f_lineno)
+
+
+# ---- what code can reach -----------------------------------------------------------------------------
+
+
+def _may_call(roots: Iterable[Any]) -> bool:
+    """Whether code that is reached from these objects could read a clock or draw."""
+    seen: set[tuple[int, frozenset[str]]] = set()
+    stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset()) for root in roots]
+    while stack:
+        value, names = stack.pop()
+        if _is_impure(value):
+            return True
+        if (id(value), names) in seen:
+            continue
+        seen.add((id(value), names))
+        if isinstance(value, FunctionType):
+            is_foreign = _is_foreign(value.__code__.co_filename)
+            names = frozenset() if is_foreign else names_of(value.__code__)
+            if not names.isdisjoint(_NAMED):
+                return True
+        stack += [(one, names) for one in _reached(value, names)]
+    return False
+
+
+def _reached(value: Any, names: frozenset[str]) -> Iterable[Any]:
+    """The objects that code gets at from `value`, where `names` are the names of the attributes that it uses."""
+    wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
+    if wrapped is not None:
+        yield wrapped
+        if _is_transform(value):
+            return
+    if isinstance(value, partial):
+        yield from (value.func, *value.args, *value.keywords.values())
+    elif isinstance(value, MethodType):
+        yield from (value.__func__, value.__self__)
+    elif isinstance(value, FunctionType):
+        yield from (value.__globals__[name] for name in names if name in value.__globals__)
+        yield from (cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell))
+        yield from (*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values())
+    elif isinstance(value, (list, tuple, set, frozenset, dict)):
+        if len(value) <= _TABLE:
+            yield from value.values() if isinstance(value, dict) else value
+    elif isinstance(value, ModuleType):
+        if not _is_foreign(getattr(value, "__file__", None) or _STANDARD):
+            yield from (vars(value)[name] for name in names if name in vars(value))
+    elif isinstance(value, type):
+        yield from _methods(value, names)
+    else:
+        methods = list(_methods(type(value), names))
+        yield from methods
+        attributes = getattr(value, "__dict__", {})
+        used = names.union(*(names_of(method.__code__) for method in methods))
+        yield from (attributes[name] for name in used if name in attributes)
+
+
+def _is_transform(wrapper: Any) -> bool:
+    """Whether this is what Tracemill, NumPy or SciPy has made of a function, which only calls that."""
+    if isinstance(wrapper, FunctionType):
+        return is_library(wrapper.__code__.co_filename)
+    module = sys.modules.get(type(wrapper).__module__)
+    return is_library(getattr(module, "__file__", None) or "")
+
+
+def _methods(kind: type, names: frozenset[str]) -> Iterable[FunctionType]:
+    """The methods of these names, those that Python calls by itself, and those that they name."""
+    members = {name: one for base in reversed(kind.__mro__) for name, one in vars(base).items()}
+    wanted = [name for name in members if name in names or name.startswith("__")]
+    while wanted:
+        method = _behind(members.pop(wanted.pop(), None))
+        if isinstance(method, FunctionType):
+            yield method
+            wanted += [name for name in names_of(method.__code__) if name in members]
+
+
+def _behind(member: Any) -> Any:
+    """The function of a property, or of a method of the class."""
+    if isinstance(member, property):
+        return member.fget
+    return member.__func__ if isinstance(member, (classmethod, staticmethod)) else member
+
+
+def _is_impure(value: Any) -> bool:
+    if isinstance(value, ModuleType):
+        return value.__name__ in _MODULES
+    if isinstance(value, type):
+        return issubclass(value, (datetime.date, random.Random))
+    if isinstance(value, (BuiltinFunctionType, FunctionType)):
+        is_named = value.__module__ in _MODULES or value.__name__ in _NAMED
+        return is_named or isinstance(getattr(value, "__self__", None), random.Random)
+    return isinstance(value, random.Random)
+
+
+def _is_foreign(file: str) -> bool:
+    """Whether nothing in this file reads clocks or draws for the user, but in functions that are known by name."""
+    is_standard = file.startswith(_STANDARD) and not any(part in file for part in _INSTALLED)
+    return is_standard or is_library(file)
+
+
+@lru_cache(maxsize=4096)
+def names_of(code: CodeType) -> frozenset[str]:
+    """All names of globals and attributes in a function, and in those that are written in it."""
+    nested = (names_of(one) for one in code.co_consts if isinstance(one, CodeType))
+    return frozenset(code.co_names).union(*nested)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:  # a name that is assigned later
+        return False
+    return True

@@ -1,0 +1,154 @@
+"""`NestedFunction`: a user's function, traced to become a graph that a call holds, as the body of a loop."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...compiler.builder import inline
+from ...compiler.callers.user_code import location_at
+from ...compiler.errors import TransformTypeError
+from ...compiler.frontend.traced_program import (
+    Argument,
+    ArrayOutput,
+    PythonType,
+    Static,
+    describe,
+    leaf_type,
+    path_names,
+    trace,
+    weak_type,
+)
+from ...compiler.ir import ArrayType, Value
+from ...compiler.tracing.traced_array import PYTHON_NUMBERS, is_traced, wrap
+from ...compiler.value_ops import constant, convert
+from .numpy_generators import refusing_draws
+from .tape import joined
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What is known of a leaf of the result: an array, or a Python number."""
+
+    type: ArrayType
+    weak: PythonType | None
+    is_scalar: bool
+    index: int
+    """The output of the traced graph that holds it; -1 for a number that the function always returns."""
+    number: Any = None
+
+    def __str__(self) -> str:
+        return str(self.type) if self.weak is None else self.weak.__name__
+
+    def fits(self, type: ArrayType) -> bool:
+        """Whether it has this type, or is a number that takes it."""
+        if self.weak is None:
+            return self.type == type
+        return type.shape == () and np.result_type(self.weak(0), type.dtype) == type.dtype
+
+    def returned(self, x: Any) -> Any:
+        """A computed array as the function would return it."""
+        if x.ndim:
+            return x
+        if is_traced(x):
+            with joined():
+                return wrap(x.value, is_scalar=self.is_scalar, weak=self.weak)
+        if self.weak is not None:
+            return x.item()
+        return x[()] if self.is_scalar else np.asarray(x)
+
+
+def key(array: Any) -> Hashable:
+    """Tells what a function captured apart from what others did: the same memory has the same key."""
+    return id(array._storage) if is_traced(array) else id(array)
+
+
+class NestedFunction:
+    """A traced function: its result, what it captured, and what it writes to."""
+
+    def __init__(
+        self,
+        where: str,
+        function: Callable[..., Any],
+        tree: Any,
+        entering: "Sequence[Argument | Static]",
+        users: Callable[..., Any] | None = None,
+    ) -> None:
+        """`users` is the function that messages name, where `function` only wraps it."""
+        self.where, self.function = where, users or function
+        with refusing_draws(self.function, tree, entering):
+            self.program = trace(function, tree, entering)
+        self.tree = self.program.out_tree
+        self.arguments = len(self.program.arguments)
+        self.captured = {key(array): array for array in self.program.captured}
+        self.results = [
+            self._result(leaf, path)
+            for leaf, path in zip(self.program.out_leaves, path_names(self.tree, "result"), strict=True)
+        ]
+        places = [*range(self.arguments), *self.captured]
+        self.written: dict[Hashable, int] = {places[index]: output for index, output in self.program.mutated}
+        """The outputs that hold the new values of arguments, by number, and of captured arrays, by key."""
+
+    def _result(self, leaf: "ArrayOutput | Static", path: str) -> Result:
+        if isinstance(leaf, ArrayOutput):
+            value = self.program.graph.outputs[leaf.index]
+            return Result(value.type, leaf.weak, leaf.is_scalar, leaf.index)
+        if not isinstance(leaf.value, PYTHON_NUMBERS):
+            raise TransformTypeError(
+                f"{self.where}: {self} returns {type(leaf.value).__name__} as {path}, which is no array or number"
+            )
+        return Result(leaf_type(leaf.value, path), weak_type(leaf.value), True, -1, leaf.value)
+
+    def __str__(self) -> str:
+        """The function and its line: ``step (model.py:12)``."""
+        code = getattr(self.function, "__code__", None)
+        name = describe(self.function)
+        if code is None:
+            return name
+        location = location_at(code.co_filename, code.co_firstlineno)
+        return f"{name} ({str(location).split('  ', maxsplit=1)[0]})"
+
+    def record(
+        self, arguments: Sequence[Value], captured: dict[Hashable, Value]
+    ) -> tuple[list[Value], dict[Hashable, Value]]:
+        """Record the function on values: the leaves of its result, and what it wrote, as `written` names it."""
+        inputs = (*arguments, *(captured[place] for place in self.captured))
+        outputs = inline(self.program.graph, inputs)
+        leaves = [
+            constant(result.number) if result.index < 0 else outputs[result.index] for result in self.results
+        ]
+        return leaves, {place: outputs[index] for place, index in self.written.items()}
+
+    def record_as(
+        self, arguments: Sequence[Value], captured: dict[Hashable, Value], types: Sequence[ArrayType]
+    ) -> tuple[list[Value], dict[Hashable, Value]]:
+        """`record` with the leaves converted to these types."""
+        leaves, written = self.record(arguments, captured)
+        return [convert(leaf, type.dtype) for leaf, type in zip(leaves, types, strict=True)], written
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What the functions of a loop captured: what they read only is the same in each step, the rest is carried."""
+
+    read: dict[Hashable, Any]
+    written: dict[Hashable, Any]
+
+    @classmethod
+    def of(cls, *functions: NestedFunction) -> "Outside":
+        captured = {place: array for function in functions for place, array in function.captured.items()}
+        written = {place for function in functions for place in function.written}
+        return cls(
+            {place: array for place, array in captured.items() if place not in written},
+            {place: array for place, array in captured.items() if place in written},
+        )
+
+    def values(self, read: Sequence[Value], written: Sequence[Value]) -> dict[Hashable, Value]:
+        """Values that stand for what was captured."""
+        return dict(zip((*self.read, *self.written), (*read, *written), strict=True))
+
+    def names(self) -> tuple[list[str], list[str]]:
+        """Names of what is read, and of what is written to."""
+        names = [f"captured{i}" for i in range(len(self.read) + len(self.written))]
+        return names[: len(self.read)], names[len(self.read) :]

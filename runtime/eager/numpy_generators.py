@@ -1,0 +1,111 @@
+"""NumPy's own generators that a function reaches: what they draw while it is traced would be the same at each run."""
+
+import pickle
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...compiler.callers.user_code import location_at
+from ...compiler.errors import RandomStateError
+from ...compiler.frontend.traced_program import Argument, Static, argument_names, describe, users_name
+from .impure_calls import names_of, refusing_impure_calls
+
+
+@contextmanager
+def refusing_draws(
+    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static], *, clocks: bool = True
+) -> Generator[None]:
+    """`RandomStateError` if the function has drawn from a generator of NumPy's that it reaches, or from Python's.
+
+    It is among the arguments, `tree` filled with `entering`, or in the object of a method, or the function, or one that
+    it calls, names it, or an object that has it. With `clocks`, `ClockError` if it has read the time.
+    """
+    is_loaded = (
+        "numpy.random" in sys.modules
+    )  # else there is no generator, and this is not the time to load them
+    reached = [*_generators(function, set()), *_given(function, tree, entering)] if is_loaded else []
+    before = [(name, found, _state(found)) for name, found in reached]
+    given = [leaf.value for leaf in entering if isinstance(leaf, Static)]
+    with refusing_impure_calls(function, given, clocks=clocks):
+        yield
+    for name, found, state in before:
+        if _state(found) != state:
+            code = getattr(function, "__code__", None)
+            raise RandomStateError(
+                f"{describe(function)} drew from {name}, a generator of NumPy's, while being traced: the number would "
+                "be frozen into the graph, the same each time that it runs. Draw from a generator of "
+                "tracemill.random.default_rng, or outside, and pass the result as an argument",
+                None if code is None else location_at(code.co_filename, code.co_firstlineno),
+            )
+
+
+def _state(generator: Any) -> bytes:
+    if isinstance(generator, np.random.RandomState):
+        return pickle.dumps(generator.get_state())
+    return pickle.dumps(generator.bit_generator.state)
+
+
+def _given(
+    function: Callable[..., Any], tree: Any, entering: Sequence[Argument | Static]
+) -> Iterator[tuple[str, Any]]:
+    """The generators among the arguments, and those that are attributes of arguments."""
+    settings = [(number, leaf.value) for number, leaf in enumerate(entering) if isinstance(leaf, Static)]
+    names = argument_names(tree) if settings else []
+    for number, value in settings:
+        yield from _generators_in(users_name(function, names[number]), value)
+
+
+def _generators_in(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A value if it is a generator, or that of a method (``draw = rng.normal``), else those among its attributes."""
+    owner = getattr(value, "__self__", None)
+    if _is_generator(value):
+        yield name, value
+    elif _is_generator(owner):
+        yield name, owner
+    elif hasattr(value, "__dict__") and not isinstance(value, ModuleType):
+        yield from ((f"{name}.{key}", one) for key, one in vars(value).items() if _is_generator(one))
+
+
+def _is_generator(value: Any) -> bool:
+    return isinstance(value, (np.random.Generator, np.random.RandomState))
+
+
+def _generators(function: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    """The generators in the closure of a function and among the globals that it names, and those of its functions."""
+    while isinstance(function, partial):
+        function = function.func
+    yield from _generators_in("self", getattr(function, "__self__", None))
+    function = getattr(function, "__func__", function)
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    if hasattr(function, "__wrapped__"):
+        yield from _generators(function.__wrapped__, seen)
+    if not isinstance(function, FunctionType):
+        return
+    code, defaults = function.__code__, function.__defaults__ or ()
+    named = [
+        (name, function.__globals__[name]) for name in sorted(names_of(code)) if name in function.__globals__
+    ]
+    named += zip(code.co_varnames[code.co_argcount - len(defaults) :], defaults, strict=False)
+    named += (function.__kwdefaults__ or {}).items()
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    named += [(name, cell.cell_contents) for name, cell in cells if _is_filled(cell)]
+    for name, value in named:
+        if isinstance(value, FunctionType):
+            yield from _generators(value, seen)
+        else:
+            yield from _generators_in(name, value)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:  # a name that is assigned later
+        return False
+    return True

@@ -1,0 +1,189 @@
+"""What all transforms share: arguments for tracing, and running a graph or recording it."""
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any, TypeAlias
+
+import numpy as np
+import optree
+
+from ...compiler.builder import bind, inline
+from ...compiler.dtypes import Array
+from ...compiler.errors import TransformTypeError
+from ...compiler.frontend.traced_program import (
+    NAMESPACE,
+    Argument,
+    Program,
+    function_name,
+    leaf_type,
+    weak_type,
+)
+from ...compiler.interpreter import evaluate
+from ...compiler.ir import ArrayType, Constant, Graph, Param, Value
+from ...compiler.nesting import refuse_deep, shown
+from ...compiler.ops.nested_graphs import graph_of
+from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.tracing.memory_layout import Layout, LayoutQuestion, layout_of
+from ...compiler.tracing.trace import Known, array_type, current_trace
+from ...compiler.tracing.traced_array import TracedArray, as_value, is_numpy_array, is_traced, wrap
+from ...compiler.value_ops import constant, full
+from ...passes.pipeline import Made, apply
+from ..environment import checking
+from ..gpu.device_array import DeviceArray
+from .tape import is_recording, joined
+from .transform_log import record_for
+
+Wrapper: TypeAlias = Callable[..., Any]
+
+
+# ---- wrapping a function ---------------------------------------------------------------------------------
+
+
+def like_function(func: Callable[..., Any]) -> Callable[[Wrapper], Wrapper]:
+    """`functools.wraps`, also for callables without a name: partials, objects with ``__call__``."""
+    require_function("a transform", func)
+
+    def name(wrapper: Wrapper) -> Wrapper:
+        wrapper.__name__ = wrapper.__qualname__ = function_name(func)
+        return update_wrapper(wrapper, func, updated=())
+
+    return name
+
+
+def require_function(what: str, func: Any) -> None:
+    """`TransformTypeError` unless `func` can be called."""
+    if not callable(func):
+        raise TransformTypeError(f"{what} needs a function, not {type(func).__name__}: {shown(func)}")
+
+
+# ---- arguments -------------------------------------------------------------------------------------------
+
+
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf is memory, which a function may write to; numbers and NumPy scalars are not."""
+    return isinstance(leaf, (np.ndarray, TracedArray))
+
+
+def as_argument(leaf: Any, name: str, *, known: bool, shared: bool = True) -> Argument:
+    """An argument of the traced function for an array or a number.
+
+    Args:
+        leaf: the array or number.
+        name: how it is reached, such as ``args[0]['w']``.
+        known: tracing may look at the value.
+        shared: arguments that are the same array are the same memory inside, too.
+    """
+    scalar = leaf.is_scalar if is_traced(leaf) else not isinstance(leaf, np.ndarray)
+    identity = id(leaf) if shared and is_array(leaf) else None
+    value = known_value(leaf) if known else None
+    layout, flags = _layout(leaf), _flags(leaf, name)
+    return Argument(leaf_type(leaf, name), name, weak_type(leaf), scalar, value, identity, layout, flags)
+
+
+def _layout(leaf: Any) -> Layout | None:
+    """Where the elements of an array are; inside a trace, what the enclosing function knows of it."""
+    if isinstance(leaf, TracedArray):
+        return leaf.layout
+    return layout_of(leaf) if is_numpy_array(leaf) else None
+
+
+def _flags(leaf: Any, name: str) -> LayoutQuestion | None:
+    if is_numpy_array(leaf):
+        return LayoutQuestion(name, owndata=leaf.flags.owndata, writeable=leaf.flags.writeable)
+    return leaf._storage.argument if is_traced(leaf) and not leaf._views else None
+
+
+def known_value(leaf: Any) -> Known:
+    """Lets tracing look at the value of an argument, if it has one."""
+    if is_traced(leaf):
+        with joined() as outer:
+            value = leaf.value
+        return lambda: outer.concrete(value)
+    return lambda: np.asarray(leaf)
+
+
+def inputs_of(program: Program, leaves: Sequence[Any]) -> list[Any]:
+    """What the inputs of a program's graph stand for: the traced leaves, then the captured arrays."""
+    return [*leaves, *program.captured]
+
+
+# ---- transforming and running ------------------------------------------------------------------------------
+
+
+def transformed(step: Callable[[Graph], Made], graph: Graph) -> Made:
+    """What a transform makes of a graph: through the door of all passes. Options come by `functools.partial`."""
+    return apply(step, graph, check=checking(), record=record_for(step, graph))
+
+
+def run(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+    """The outputs of `graph`: recorded if a trace is active in this thread or an input is a variable, else computed.
+
+    Inputs are NumPy or traced arrays, numbers, or constants. 0-d results are scalars, as NumPy has them;
+    others are arrays of their own, which share no memory with the inputs or with each other.
+    """
+    if is_recording(inputs):
+        with joined():
+            return [wrap(value) for value in inline(graph, [as_value(x) for x in inputs])]
+    arrays = as_arrays(inputs)
+    taken = {id(_memory(x)) for x in arrays}
+    results: list[Any] = []
+    for out in evaluate(graph, *arrays):
+        if out.ndim == 0:
+            results.append(out[()])
+            continue
+        memory = _memory(out)
+        own = memory.flags.writeable and id(memory) not in taken
+        results.append(out if own else out.copy())
+        taken.add(id(memory))
+    return results
+
+
+def as_arrays(inputs: Sequence[Any]) -> list[Array]:
+    """Inputs of a graph as NumPy arrays."""
+    return [x.array if isinstance(x, Constant) else np.asarray(x) for x in inputs]
+
+
+def on_traced_leaves(op: str, x: Any, **params: Param) -> Any:
+    """`x` with an op of one array, which keeps its type, recorded on every traced leaf; other leaves as they are."""
+
+    def recorded(leaf: Any) -> Any:
+        if not is_traced(leaf):
+            return leaf
+        with joined():
+            return wrap(bind(op, leaf.value, **params), is_scalar=leaf.is_scalar, weak=leaf.weak)
+
+    try:
+        return optree.tree_map(recorded, x, namespace=NAMESPACE)
+    except RecursionError:
+        refuse_deep({f"the argument of {op}": x})
+        raise
+
+
+def zeros(type: ArrayType) -> Any:
+    """A zero tangent or cotangent: an array of its own, traced inside a trace."""
+    return run(graph_of("zeros", (), lambda: (zero_of(type),)), [])[0]
+
+
+def zero_of(type: ArrayType) -> Value:
+    """The same as a value: a constant if the sizes are known."""
+    if any(isinstance(dim, SymbolicSize) for dim in type.shape):
+        return full(type.shape, 0, type.dtype)
+    return constant(np.zeros(type.shape, type.dtype))
+
+
+def _memory(array: Array) -> Array:
+    """The array that owns the memory behind a view."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def overwrite(target: Any, new: Any) -> None:
+    """``target[...] = new`` for an array from outside of the function; recorded inside a trace."""
+    if isinstance(target, DeviceArray):
+        target.overwrite(new)
+        return
+    trace = current_trace()
+    if trace is not None and is_numpy_array(target):
+        target = TracedArray(trace.storage_of_array(target), array_type(target))
+    target[...] = new

@@ -1,0 +1,47 @@
+"""`seen_transforms`: what transforms make of graphs while a function is traced, for those who ask to see it."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ...compiler.ir import Graph
+
+
+@dataclass(slots=True)
+class SeenTransform:
+    """A transform with the graph that it was given, and the one or two that it made."""
+
+    name: str
+    before: Graph
+    after: list[Graph] = field(default_factory=list[Graph])
+
+    def __str__(self) -> str:
+        given = f"# ---- {self.name} of\n{self.before.code}"
+        return "\n".join([given, *(f"# ---- gives\n{graph.code}" for graph in self.after)])
+
+
+_seen: ContextVar[list[SeenTransform] | None] = ContextVar("seen", default=None)
+
+
+@contextmanager
+def seen_transforms() -> Generator[list[SeenTransform]]:
+    """A list that gets each transform of this thread meanwhile, the innermost first."""
+    found: list[SeenTransform] = []
+    token = _seen.set(found)
+    try:
+        yield found
+    finally:
+        _seen.reset(token)
+
+
+def record_for(step: Callable[..., Any], graph: Graph) -> Callable[[str, Graph], None] | None:
+    """What writes down the graphs that `step` makes of `graph`; None if nobody has asked."""
+    found = _seen.get()
+    if found is None:
+        return None
+    seen = SeenTransform(step.func.__name__ if isinstance(step, partial) else step.__name__, graph)
+    found.append(seen)
+    return lambda _, made: seen.after.append(made)

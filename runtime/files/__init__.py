@@ -1,0 +1,1 @@
+"""Files and folders that others cannot exchange, and files that users name."""

@@ -1,0 +1,1 @@
+"""What was chosen of kernels on GPUs, and the lock files that keep it."""

@@ -1,0 +1,53 @@
+"""An entry of a lock file: what was measured of a kernel on a kind of GPU, and chosen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ...compiler.backends.triton.choice import Choice
+from ..gpu.device import Device
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A choice that was timed, or that was refused, and why."""
+
+    choice: Choice
+    milliseconds: float | None = None
+    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LockEntry:
+    """What was chosen of one kernel, for one kind of GPU."""
+
+    target: str
+    """``sm_90``."""
+    key: str
+    """The digest of `graph`, and of `fast_math`."""
+    choice: Choice
+    measured: tuple[Measured, ...]
+    device: str
+    """The product on which it was measured."""
+    versions: Mapping[str, str]
+    """What it was measured with."""
+    graph: str
+    """The text of the kernel's graph."""
+    fast_math: bool = False
+    """Whether the kernel is that of ``fast_math``."""
+    line: int = field(default=0, compare=False)
+    """Where it stands in its file."""
+
+
+Entries: TypeAlias = Mapping[tuple[str, str], LockEntry]
+"""By target and key."""
+
+
+def choices_in(entries: Entries, target: str) -> dict[str, Choice]:
+    """What is chosen for a kind of GPU, by the keys of kernels."""
+    return {key: entry.choice for (found, key), entry in sorted(entries.items()) if found == target}
+
+
+def architecture(device: Device) -> str:
+    """The kind of a GPU, as lock files name it: ``sm_90``."""
+    return device.target.partition(":")[2]

@@ -1,0 +1,75 @@
+"""The lock file: where choices for kernels are kept, as text that can be read and committed."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from ...compiler.errors import LockFileError
+from ..cache.disk_cache import default_cache
+from ..files.cache_folder import make_private
+from ..files.input_file import read_whole
+from ..files.output_file import write_output
+from .lock_entry import Entries
+from .lock_reader import LARGEST, entries_in
+from .lock_text import lock_text
+
+_PATIENCE: Final = 60.0
+"""Seconds in which another process has written the file."""
+
+
+def read_lock(path: Path) -> Entries:
+    """The entries of a lock file; none if there is no such file. Nothing in it is executed.
+
+    Raises:
+        LockFileError: the file cannot be read, or does not say what it should.
+    """
+    try:
+        content = read_whole(path, LARGEST)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise LockFileError(f"{path} cannot be read: {error.strerror or error}") from error
+    return entries_in(content, path)
+
+
+def add_to_lock(path: Path, found: Entries) -> Entries:
+    """Add entries to a lock file, all at once; gives all of its entries then.
+
+    Those that other processes have added meanwhile stay, in the place of ours for the same kernel.
+
+    Raises:
+        LockFileError: the file is damaged, or cannot be written.
+    """
+    with _alone_with(path):
+        entries = {**found, **read_lock(path)}
+        try:
+            write_output(path, lock_text(entries).encode(), overwrite=True)
+        except OSError as error:
+            raise LockFileError(
+                f"{path} cannot be written: {error.strerror or error}. Name another file: autotune=PATH, or"
+                " TRACEMILL_LOCK"
+            ) from error
+    return entries
+
+
+@contextmanager
+def _alone_with(path: Path) -> Generator[None]:
+    """One process of this user at a time: others wait for a file that does not lie beside one that is committed."""
+    import filelock
+
+    folder = default_cache().folder
+    digest = sha256(os.fsencode(path.resolve())).hexdigest()[:32]
+    try:
+        make_private(folder)
+        lock = filelock.FileLock(folder / f".lock-{digest}", timeout=_PATIENCE)
+        lock.acquire()
+    except (OSError, filelock.Timeout):  # entries that are lost are measured again
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()

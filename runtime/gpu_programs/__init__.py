@@ -1,0 +1,1 @@
+"""Programs for GPUs: built, tuned, stored, and compiled ahead of time."""

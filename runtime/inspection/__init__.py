@@ -1,0 +1,1 @@
+"""`Lowered`, the dump, and what is logged of each compilation."""

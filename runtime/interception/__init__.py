@@ -1,0 +1,1 @@
+"""What runs Python's own loops as loops of the program."""

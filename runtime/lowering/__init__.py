@@ -1,0 +1,1 @@
+"""The stages of a program as data: graphs, kernels, cost, memory, source."""

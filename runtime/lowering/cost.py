@@ -1,0 +1,196 @@
+"""`Cost`: the arithmetic and the bytes of a program, call by call, and the least time that they take on a machine."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from ...compiler.analysis.flops import Work, work_of
+from ...compiler.analysis.memory_plan import VIEWS
+from ...compiler.ir import Call, Graph, called
+from ...compiler.text.html import table_html
+from ...compiler.text.naming import Naming
+from ...compiler.text.tables import aligned
+from ...compiler.text.units import show_bytes
+from ...passes.fusion.traffic import bytes_read, bytes_written
+from ..machine.measurements import Machine
+
+_NUMBERS: Final = (1, 2, 3, 4)
+"""Columns of the table that are flush right."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallCost:
+    """One kernel, or a call that is in none."""
+
+    name: str
+    """Of the kernel's graph, or of the first result."""
+    op: str
+    """``kernel`` or ``tiled``, or what the call is."""
+    flops: int
+    """Additions, multiplications, divisions, square roots and comparisons."""
+    transcendentals: int
+    """Values of ``exp``, ``sin`` and the like, which are not among the flops."""
+    bytes_moved: int
+    """What it reads and writes, each array once."""
+    is_least: bool
+    """It takes more than that: a loop with an unknown number of turns is counted as one turn."""
+    memory_time: float | None
+    """Seconds that reading and writing takes at the speed at which the machine copies; None of GPUs."""
+    arithmetic_time: float | None
+    """Seconds that the flops take at the speed at which the machine multiplies matrices; None of GPUs."""
+
+    @property
+    def least_time(self) -> float | None:
+        """The longer of both: the roofline of Williams, Waterman and Patterson (Communications of the ACM 52, 2009)."""
+        if self.memory_time is None or self.arithmetic_time is None:
+            return None
+        return max(self.memory_time, self.arithmetic_time)
+
+    @property
+    def bound(self) -> str | None:
+        """What takes that time: ``memory`` or ``arithmetic``; None of GPUs."""
+        if self.memory_time is None or self.arithmetic_time is None:
+            return None
+        return "arithmetic" if self.arithmetic_time > self.memory_time else "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a program takes, by its calls in the order in which they run. Print it for a table.
+
+    Views and what is known when the program is loaded cost nothing and are left out. Arithmetic that a cache serves
+    can be faster than `least_time`: each call is taken to read all it needs from memory.
+    """
+
+    graph: str
+    calls: tuple[CallCost, ...]
+    bandwidth: float | None
+    """Bytes that the machine moves in a second when it copies large arrays, as it was measured once; None of GPUs."""
+    speeds: dict[str, float]
+    """Flops in a second, by dtype, when it multiplies matrices; empty of GPUs."""
+
+    @property
+    def flops(self) -> int:
+        """Of all calls."""
+        return sum(call.flops for call in self.calls)
+
+    @property
+    def transcendentals(self) -> int:
+        """Of all calls."""
+        return sum(call.transcendentals for call in self.calls)
+
+    @property
+    def bytes_moved(self) -> int:
+        """Of all calls."""
+        return sum(call.bytes_moved for call in self.calls)
+
+    @property
+    def is_least(self) -> bool:
+        """Whether a call takes more than could be counted."""
+        return any(call.is_least for call in self.calls)
+
+    @property
+    def least_time(self) -> float | None:
+        """Seconds of all calls, one after the other; None of GPUs."""
+        times = [call.least_time for call in self.calls]
+        return None if self.bandwidth is None else sum(time for time in times if time is not None)
+
+    def counts(self) -> dict[str, Any]:
+        """What does not depend on the machine, ready for JSON."""
+        timed = {"memory_time", "arithmetic_time"}
+        calls = [{k: v for k, v in asdict(call).items() if k not in timed} for call in self.calls]
+        return {"graph": self.graph, **_totals(self), "calls": calls}
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON; times in seconds."""
+        calls = [asdict(call) | {"least_time": call.least_time, "bound": call.bound} for call in self.calls]
+        totals = {**_totals(self), "least_time": self.least_time}
+        return {
+            "graph": self.graph, **totals, "calls": calls, "bandwidth": self.bandwidth, "speeds": self.speeds
+        }  # fmt: skip
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """The table, with its heading, and the totals in the last row."""
+        yield ("call", "flops", "transcendentals", "moves", "least time", "bound by")
+        for call in self.calls:
+            what = call.name if call.op in ("kernel", "tiled") else f"{call.name} ({call.op})"
+            yield (
+                what,
+                _counted(call.flops, call.is_least),
+                f"{call.transcendentals:_}",
+                show_bytes(call.bytes_moved),
+                _time(call.least_time),
+                call.bound or "",
+            )
+        yield (
+            "all",
+            _counted(self.flops, self.is_least),
+            f"{self.transcendentals:_}",
+            show_bytes(self.bytes_moved),
+            _time(self.least_time),
+            "",
+        )
+
+    def _repr_html_(self) -> str:
+        """The table, in notebooks."""
+        return table_html(list(self.rows()), right=_NUMBERS)
+
+    def __str__(self) -> str:
+        lines = aligned(list(self.rows()), right=_NUMBERS)
+        if self.bandwidth is not None:
+            speeds = ", ".join(f"{speed / 1e9:.3g} Gflop/s {dtype}" for dtype, speed in self.speeds.items())
+            lines.append(f"at {self.bandwidth / 1e9:.3g} GB/s and {speeds}, as measured on this machine")
+        return "\n".join(lines)
+
+
+def cost_of(graph: Graph, machine: Machine | None) -> Cost:
+    """What the calls of a graph take that has been through all passes, on a machine; None for GPUs."""
+    naming = Naming(graph)
+    costs: list[CallCost] = []
+    for call in graph.calls:
+        names = naming.make(call)
+        work, moved = work_of(call), bytes_read(call) + bytes_written(call)
+        if call.op in VIEWS or not (moved or work.flops or work.transcendentals):
+            continue
+        name = (
+            next((inner.name for inner in called((call,))), None) if call.op in ("kernel", "tiled") else None
+        )
+        costs.append(_cost(name or (names[0] if names else call.op), call, work, moved, machine))
+    if machine is None:
+        return Cost(graph.name, tuple(costs), None, {})
+    return Cost(graph.name, tuple(costs), machine.bandwidth, dict(machine.multiplied))
+
+
+def _cost(name: str, call: Call, work: Work, moved: int, machine: Machine | None) -> CallCost:
+    memory_time = arithmetic_time = None
+    if machine is not None:
+        memory_time, arithmetic_time = (
+            moved / machine.bandwidth,
+            work.flops / machine.multiplied[_width(call)],
+        )
+    counts = (work.flops, work.transcendentals, moved, work.is_least)
+    return CallCost(name, call.op, *counts, memory_time, arithmetic_time)
+
+
+def _width(call: Call) -> str:
+    """Whose speed counts: that of single precision if all numbers have four bytes or fewer."""
+    inexact = [value.dtype for value in (*call.inputs, *call.outputs) if value.dtype.kind in "fc"]
+    sizes = [dtype.itemsize // (2 if dtype.kind == "c" else 1) for dtype in inexact]
+    return "f32" if sizes and max(sizes) <= 4 else "f64"
+
+
+def _totals(cost: Cost) -> dict[str, Any]:
+    return {
+        "flops": cost.flops,
+        "transcendentals": cost.transcendentals,
+        "bytes_moved": cost.bytes_moved,
+        "is_least": cost.is_least,
+    }
+
+
+def _counted(flops: int, is_least: bool) -> str:
+    return f"{'≥ ' if is_least else ''}{flops:_}"
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1e6:.3g} µs"

@@ -1,0 +1,265 @@
+"""`LoweredProgram`: every stage between a Python function and its generated source, computed when it is asked for."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...compiler.analysis.memory_use import MemoryUse
+from ...compiler.backends.c.module.library import PrintFunction
+from ...compiler.errors import BackendError
+from ...compiler.frontend.traced_program import Program, in_memory_order, trace
+from ...compiler.ir import Graph
+from ...compiler.shapes.guards import Guards
+from ...passes.fusion.report import Report
+from ...passes.lowering.fix_sizes import fix_sizes
+from ...passes.optimizations.fuse import fusion_report
+from ..build.build import why_cached
+from ..eager.transform_log import SeenTransform, seen_transforms
+from ..machine.measurements import Machine, measured_machine
+from ..machine.target import target_of
+from ..programs.optimise import costs_for, optimise
+from ..programs.prepare import final
+from ..programs.print_program import Source, c_printer, memory_of, print_program
+from ..variants.donation import donated_inputs
+from ..variants.layout_guards import entering_orders, layout_guards
+from ..variants.signature import Signature, arguments_for, gpu_of
+from ..variants.symbolic_call import SymbolicCall
+from .cost import Cost, cost_of
+from .lowered_kernel import Kernel, check_for_gpus, kernels_of
+
+if TYPE_CHECKING:
+    from ...compiler.backends.triton.plan import Plan
+    from ..machine.triton_compiler import BuiltKernel
+
+
+class LoweredProgram:
+    """What a call with a given signature goes through, as data. `Lowered` shows it."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        backend: str,
+        fast_math: bool = False,
+        donate_argnums: tuple[int, ...] = (),
+        lock: Path | None = None,
+        check_bounds: bool = False,
+        program: Program | None = None,
+        transforms: Sequence[SeenTransform] = (),
+        symbolic: SymbolicCall | None = None,
+    ) -> None:
+        """`program` is what tracing `function` gives, if that has been done, and `transforms` what was seen then.
+
+        With a `symbolic` call, sizes have names.
+        """
+        self._symbolic = symbolic
+        self._called = signature
+        seen: list[SeenTransform] = []
+        if program is None:
+            with seen_transforms() as seen, self.answering():
+                entering = arguments_for(self.signature)
+                program = trace(function, signature.tree, entering, is_kept=True, check_bounds=check_bounds)
+                if gpu_of(signature, program.captured) is None:
+                    guards = layout_guards(self.signature, entering)
+                    program = in_memory_order(program, entering_orders(guards))
+        self._target = target_of(backend, fast_math, gpu_of(signature, program.captured), lock)
+        self.backend = self._target.backend
+        """``"c"``, ``"numpy"`` or ``"triton"``."""
+        self.function = function
+        """What is lowered."""
+        self._donate_argnums = donate_argnums
+        self._check_bounds = check_bounds
+        self.transforms = (*transforms, *seen)
+        """What ``grad``, ``vmap`` and the like made of functions while this one was traced, the innermost first."""
+        self.graph: Graph = program.graph
+        """The graph as traced."""
+        with self.answering():
+            self.optimised, self.stages = optimise(final(self.graph), self.backend)
+
+    @cached_property
+    def sized(self) -> Graph:
+        """The graph after all passes for the sizes of this call, where sizes have names: to count by."""
+        return fix_sizes(self.optimised, self.sizes) if self.sizes else self.optimised
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What named sizes are in this call."""
+        return {} if self._symbolic is None else dict(self._symbolic.scope.hints)
+
+    def answering(self) -> AbstractContextManager[None]:
+        """Within the block, named sizes can be compared: what is computed here is for the call that was lowered."""
+        return nullcontext() if self._symbolic is None else self._symbolic.answering()
+
+    @property
+    def signature(self) -> Signature:
+        """The call that was lowered; all calls that its program serves, if sizes have names."""
+        return self._called if self._symbolic is None else self._symbolic.signature
+
+    @property
+    def guards(self) -> Guards:
+        """What the program assumes of named sizes, with the lines of the function that asked."""
+        if self._symbolic is None:
+            return Guards()
+        assert self.source
+        return self._symbolic.guards
+
+    @property
+    def identity(self) -> str:
+        """What beside the traced graph decides what is generated."""
+        checks = ", check_bounds=True" if self._check_bounds else ""
+        return f"{self.backend}, fast_math={self._target.options.fast_math}, donated={self._donated}{checks}"
+
+    @property
+    def passes(self) -> list[str]:
+        """The names of the passes, in order."""
+        return [name for name, _ in self.stages]
+
+    def after(self, name: str) -> Graph:
+        """The graph after the last run of the pass `name`; KeyError lists the passes."""
+        for found, graph in reversed(self.stages):
+            if found == name:
+                return graph
+        raise KeyError(f"no pass {name!r}: choose one of {', '.join(self.passes)}")
+
+    @cached_property
+    def _source(self) -> Source:
+        with self.answering():
+            return print_program(self.optimised, self._target, self._donated, print_c=self._print_c)
+
+    @cached_property
+    def _print_c(self) -> PrintFunction:
+        """Prints each C function once: the program, its plain text and its memory ask for the same."""
+        return cache(c_printer(self._target))
+
+    @property
+    def unchecked(self) -> Source:
+        """The generated text without the comparison with itself that a file on disk ends with."""
+        with self.answering():
+            return print_program(
+                self.optimised, self._target, self._donated, check=False, print_c=self._print_c
+            )
+
+    @cached_property
+    def memory(self) -> MemoryUse:
+        """The bytes of arguments, outputs and temporaries, and the peak: expressions of sizes if those have names.
+
+        ``lowered.memory.at(lowered.sizes)`` has the numbers for the call that was lowered.
+        """
+        with self.answering():
+            return memory_of(self.optimised, self._target, self._donated, self.plan, self._print_c)
+
+    @cached_property
+    def fusion(self) -> Report:
+        """The kernels that `fuse` makes, what each reads and writes, and why other calls are not fused: print it."""
+        with self.answering():
+            return next(
+                fusion_report(graph, costs_for(self._target.backend))
+                for (_, graph), (name, _) in pairwise(self.stages)
+                if name in ("fuse", "tile")
+            )
+
+    @property
+    def _donated(self) -> tuple[int, ...]:
+        return donated_inputs(self.signature, self._donate_argnums)
+
+    @property
+    def source(self) -> str:
+        """The generated Python module."""
+        return self._source.python
+
+    @property
+    def c_source(self) -> str | None:
+        """The generated C file, with the functions that the module calls; None if it calls none."""
+        return self._source.c
+
+    @property
+    def plan(self) -> "Plan | None":
+        """What a program for a GPU does: print it. None of programs for the host."""
+        return self._source.plan
+
+    @property
+    def cached(self) -> str:
+        """Whether the program would come from the disk cache, or why it would not: a line. Nothing is made.
+
+        Raises:
+            BackendError: it is a program for GPUs, whose kernels are kept by the GPU that is there.
+        """
+        if self.backend == "triton":
+            raise BackendError(
+                f"{self.graph.name} is made for a GPU, whose kernels are kept by what the GPU is: call it with"
+                " TRACEMILL_LOG=cache, and the log says whether they come from the disk cache"
+            )
+        with self.answering():
+            scope = self._symbolic.scope if self._symbolic else None
+            return why_cached(self.graph, self._target, self._donated, scope)
+
+    @cached_property
+    def kernels(self) -> list[Kernel]:
+        """What generated functions compute, in the order in which they run; those of nested graphs are left out.
+
+        How fast the machine copies is measured for the first of them, in a third of a second, and kept on disk.
+        """
+        functions = {} if self.backend == "triton" else self._source.functions
+        has_some = self.backend == "triton" or functions or any(c.op == "tiled" for c in self.optimised.calls)
+        bandwidth = self.machine.bandwidth if has_some and self.machine else None
+        with self.answering():
+            return kernels_of(self.optimised, self.sized, self._target, functions, bandwidth, self.answering)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """Operations and bytes by kernel, and the least time that they take on this machine: print it for a table.
+
+        How fast the machine copies and multiplies is measured the first time, in a third of a second, and kept on disk.
+        """
+        with self.answering():
+            return cost_of(self.sized, self.machine)
+
+    @cached_property
+    def machine(self) -> Machine | None:
+        """What is known of the machine that the program runs on; None of GPUs."""
+        return None if self.backend == "triton" else measured_machine()
+
+    def built(self, architecture: str | None = None) -> "tuple[BuiltKernel, ...]":
+        """The machine code of a program for a GPU, by functions, with registers, spills and shared memory.
+
+        Args:
+            architecture: such as ``"cuda:sm_90"``, which need not be here; by default that of the GPU, else that one.
+
+        Raises:
+            BackendError: it is no program for GPUs.
+            MissingPackageError: Triton is not installed.
+            KernelError: Triton refuses a function.
+        """
+        check_for_gpus(self._target, self.graph.name)
+        from ..gpu_programs.machine_code import build_all
+
+        with self.answering():
+            return build_all(self.optimised, self._target, architecture)
+
+    @property
+    def ptx(self) -> str:
+        """The assembly of a program for a GPU: for the one that is here, else for ``sm_90``. Raises as `built` does."""
+        from ..gpu_programs.machine_code import assembly
+
+        return assembly(self._built)
+
+    @property
+    def sass(self) -> str:
+        """The same as instructions of the processor. Raises as `built` does.
+
+        Raises:
+            MissingPackageError: neither nvdisasm nor cuobjdump is there.
+        """
+        from ..gpu_programs.machine_code import instructions
+
+        return instructions(self._built)
+
+    @cached_property
+    def _built(self) -> "tuple[BuiltKernel, ...]":
+        return self.built()
+
+    def __repr__(self) -> str:
+        return f"<Lowered {self.graph.name}({self.signature})>"

@@ -1,0 +1,127 @@
+"""Shared libraries in this process: loaded from bytes that were checked, and unloaded when nothing uses them."""
+
+import contextlib
+import ctypes
+import gc
+import itertools
+import os
+import sys
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ..files.cache_folder import problem_of
+from ..files.scratch_folder import ScratchFolder
+from .threads import resting_threads
+
+_READ_SAFELY: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_HAS_DESCRIPTOR_PATHS: Final = sys.platform == "linux"
+_spellings = itertools.count()
+
+
+class _Symbol(ctypes.Structure):
+    """What `dladdr` tells of an address."""
+
+    _fields_ = (
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+    )
+
+
+class LoadedLibrary:
+    """A shared library. It is unloaded once this object and every copy of `owner` are gone."""
+
+    def __init__(self, content: bytes, file: Path | None = None) -> None:
+        """Load `content`, from `file` if that holds just these bytes, so that processes share its memory.
+
+        Raises:
+            OSError: the system does not load it, such as for want of memory or on a disk that lets nobody run code.
+        """
+        self.library = _loaded(content, file)
+        self.owner = np.empty(0, np.int8)
+        """What functions of the library hold as long as they live.
+
+        It is an array because the garbage collector does not track arrays. Of an object that it tracks, it runs the
+        weak references first, while the functions of a discarded module are still there and point into the library.
+        """
+        if not gc.is_tracked(self.owner) and _keep_openmp(self.library):
+            weakref.finalize(self.owner, _unload, self.library._handle).atexit = False
+
+
+def _loaded(content: bytes, file: Path | None) -> ctypes.PyDLL:
+    failure = OSError("no place to load it from")
+    for place in (_in_file, _in_memory, _in_scratch_folder):
+        try:
+            with place(content, file) as path, resting_threads():
+                if path is not None:
+                    return ctypes.PyDLL(path)
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+@contextmanager
+def _in_file(content: bytes, file: Path | None) -> Generator[str | None]:
+    """Through the descriptor from which the bytes are compared, so that nothing can be put in its place meanwhile."""
+    if file is None or not _HAS_DESCRIPTOR_PATHS:
+        yield None
+        return
+    with open(file, "rb", buffering=0, opener=lambda path, _: os.open(path, _READ_SAFELY)) as opened:
+        same = os.fstat(opened.fileno()).st_size == len(content) and opened.readall() == content
+        yield _path_of(opened.fileno()) if same else None
+
+
+@contextmanager
+def _in_memory(content: bytes, _: Path | None) -> Generator[str | None]:
+    """In a file without a name, which needs neither room on a disk nor one that lets anybody run code."""
+    if not _HAS_DESCRIPTOR_PATHS or not hasattr(os, "memfd_create"):  # which Pythons for old systems lack
+        yield None
+        return
+    with os.fdopen(os.memfd_create("tracemill"), "wb", buffering=0) as opened:
+        if opened.write(content) != len(content):
+            raise OSError("no memory is left for it")
+        yield _path_of(opened.fileno())
+
+
+@contextmanager
+def _in_scratch_folder(content: bytes, _: Path | None) -> Generator[str | None]:
+    with ScratchFolder() as folder:
+        if problem := problem_of(folder.path):
+            raise OSError(problem)
+        folder.write("program.so", content)
+        yield str(folder.path / "program.so")
+
+
+def _path_of(descriptor: int) -> str:
+    """A path of what a descriptor is open on, spelled differently each time.
+
+    The loader takes two libraries with the same path for one without looking, and the numbers of descriptors recur.
+    """
+    spelling = f"{next(_spellings):b}".replace("0", "/").replace("1", "/.")
+    return f"/proc/self/fd{spelling}/{descriptor}"
+
+
+def _keep_openmp(library: ctypes.PyDLL) -> bool:
+    """Keep OpenMP loaded if the library uses it: its threads wait in its code, and do not end with the library."""
+    try:
+        function: Any = library.omp_get_max_threads
+    except AttributeError:
+        return True
+    found, process = _Symbol(), ctypes.PyDLL(None)
+    if not process.dladdr(function, ctypes.byref(found)) or not found.file:
+        return False
+    with contextlib.suppress(OSError):
+        ctypes.PyDLL(os.fsdecode(found.file), mode=os.RTLD_NOW | os.RTLD_NOLOAD | os.RTLD_NODELETE)
+        return True
+    return False
+
+
+def _unload(handle: int) -> None:
+    if not sys.is_finalizing():
+        ctypes.PyDLL(None).dlclose(ctypes.c_void_p(handle))

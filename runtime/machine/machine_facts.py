@@ -1,0 +1,50 @@
+"""Facts about this machine that took time to find out, kept beside the disk cache's entries as `<name>.json`.
+
+Forgetting costs time, never correctness: what cannot be read was not known, what cannot be written is not kept.
+"""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+from ..cache.disk_cache import default_cache
+from ..files.cache_folder import delete, make_private, problem_of, temporary_in
+
+MOST_BYTES = 2**16
+"""Of a file of facts: what is longer was written by nobody who means well."""
+
+
+def recall(name: str) -> dict[str, Any]:
+    """What is known under a name; nothing if that is not known, or could have been written by another user."""
+    path = place_of(name)
+    if path is None:
+        return {}
+    try:
+        with path.open("rb") as file:
+            found: Any = json.loads(file.read(MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def remember(name: str, facts: dict[str, Any]) -> None:
+    """Keep facts for other processes, in the place of those of that name."""
+    path = place_of(name)
+    if path is None:
+        return
+    with contextlib.suppress(OSError):
+        make_private(path.parent)
+        if problem_of(path.parent) is None:
+            written = temporary_in(path.parent)
+            try:
+                written.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+                written.replace(path)
+            except OSError:
+                delete(written)  # a full disk
+
+
+def place_of(name: str) -> Path | None:
+    """Where facts are kept; None if there is no disk cache."""
+    cache = default_cache()
+    return cache.folder / f"{name}.json" if cache.why_not is None else None

@@ -1,0 +1,106 @@
+"""What the PTX of a kernel says of it: the GPUs for which it is, where its parameters lie, and its threads.
+
+PTX is text, which a GPU's driver compiles. Looked at is what stands in front of the kernel's body, in the form in which
+LLVM prints it; words and numbers are those of NVIDIA's manual, "Parallel Thread Execution ISA".
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ...compiler.errors import ParseError
+from .cubin import laid_out
+
+LARGEST: Final = 1 << 24
+"""Bytes of a text that is read."""
+
+_LONGEST_HEAD: Final = 1 << 20
+_ENTRY: Final = ".visible .entry "
+_ODD: Final = re.compile(r"[^\t\n -~]|/\*|[\"\\#]")
+"""What no head has: the rest of it could mean something else to another reader."""
+_FIRST: Final = re.compile(
+    r"\.version ([1-9][0-9]?)\.([0-9])\n\.target sm_([0-9]{2,3})([af]?)\n\.address_size 64\n"
+)
+_KERNEL: Final = re.compile(r"([A-Za-z_$][A-Za-z0-9_$]{0,999})\(([^()]*)\)\n((?:\.[a-z]+ [0-9, ]{1,40}\n)*)")
+_PARAMETER: Final = re.compile(
+    r"\.param \.[busf](8|16|32|64)(?: \.ptr(?: \.global)?(?: \.align [0-9]{1,4})?)? [A-Za-z_$][A-Za-z0-9_$]*"
+)
+_THREADS: Final = re.compile(r"\.(?:reqntid|maxntid) ([0-9]{1,4})(?:, 1){0,2}")
+_OTHERS: Final = re.compile(r"\.(?:minnctapersm|maxnreg) [0-9]{1,4}")
+
+
+@dataclass(frozen=True, slots=True)
+class PtxFacts:
+    """The kernel of a text."""
+
+    name: str
+    version: tuple[int, int]
+    """The release of PTX: drivers that are older than it refuse it."""
+    architecture: int
+    """The oldest GPU that runs it: 80 for sm_80."""
+    is_for_newer: bool
+    """Whether newer GPUs run it, too: not that for ``sm_90a``, which has instructions that only this one knows."""
+    threads: int
+    """How many threads a block has, or may have; 0 if any number will do."""
+    parameters: tuple[tuple[int, int], ...]
+    """Offset and size of each, in order, as a cubin has them."""
+
+
+def kernel_in(ptx: bytes) -> PtxFacts:
+    """What is known of the one kernel in a text.
+
+    Raises:
+        ParseError: it is not PTX in the form that Triton writes, with one kernel.
+    """
+    if len(ptx) > LARGEST:
+        raise ParseError(f"PTX of {len(ptx)} bytes is longer than the {LARGEST} that are read")
+    try:
+        text = ptx.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise ParseError(f"this is no PTX: {error}") from error
+    end = text.find("\n{", text.find(_ENTRY) + 1)
+    head = text[: end + 1]
+    if text.count(".entry") != 1 or not 0 <= end < _LONGEST_HEAD:
+        raise ParseError("this is no PTX with one kernel")
+    if odd := _ODD.search(head):
+        raise ParseError(f"this is no PTX as compilers print it: {odd[0]!r} stands in front of the kernel")
+    before, _, kernel = _without_comments(head).partition(_ENTRY)
+    first, found = _FIRST.match(before), _KERNEL.fullmatch(kernel)
+    if first is None or found is None or before.count(".version") + before.count(".target") != 2:
+        raise ParseError("this is no PTX for GPUs of 64 bits, with a kernel whose parameters can be read")
+    major, minor, architecture, variant = first.groups()
+    name, parameters, rules = found.groups()
+    return PtxFacts(
+        name, (int(major), int(minor)), int(architecture), not variant, _threads(rules), _places(parameters)
+    )
+
+
+def _without_comments(head: str) -> str:
+    """The lines that say something."""
+    lines = (line.partition("//")[0].strip() for line in head.split("\n"))
+    return "".join(f"{line}\n" for line in lines if line)
+
+
+def _places(parameters: str) -> tuple[tuple[int, int], ...]:
+    sizes: list[int] = []
+    for parameter in parameters.split(",") if parameters.strip() else []:
+        found = _PARAMETER.fullmatch(parameter.strip())
+        if found is None:
+            raise ParseError(
+                f"this is no PTX of a kernel that takes pointers and numbers: {parameter.strip()!r:.80}"
+            )
+        sizes.append(int(found[1]) // 8)
+    return laid_out(sizes)
+
+
+def _threads(rules: str) -> int:
+    """Of a block, from what stands behind the parameters."""
+    threads = 0
+    for rule in rules.splitlines():
+        if found := _THREADS.fullmatch(rule):
+            if threads not in (0, int(found[1])):
+                raise ParseError("PTX says two numbers of threads of its kernel")
+            threads = int(found[1])
+        elif not _OTHERS.fullmatch(rule):
+            raise ParseError(f"PTX asks for a launch that is not made here: {rule!r:.60}")
+    return threads

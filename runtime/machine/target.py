@@ -1,0 +1,94 @@
+"""What a program is made for: a backend, its options, a compiler or a GPU."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ...compiler.backends.c.function import COptions
+from ...compiler.errors import BackendError
+from ..environment import usual_backend
+from .blas import products
+from .toolchain import Toolchain, toolchain, working_toolchain
+
+GRAPH: Final = "graph.txt"
+"""Among the files of a program that was compiled ahead of time: the graph for which it was."""
+
+BACKENDS: Final = ("auto", "c", "numpy", "triton")
+SYMBOLIC: Final = frozenset({"c", "numpy", "triton"})
+"""Those whose programs can serve arrays of many sizes; the others are made for each size."""
+
+
+def takes_symbolic_sizes(backend: str) -> bool:
+    """Whether one program of a backend can serve arrays of many sizes."""
+    return backend in SYMBOLIC
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a program is made for."""
+
+    backend: str
+    """``"c"``, ``"numpy"`` or ``"triton"``."""
+    options: COptions
+    toolchain: Toolchain | None
+    """The compiler of the C functions; None if there are none."""
+    falls_back: bool = False
+    """Without a compiler, NumPy will do; without Triton, a program of the host on copies."""
+    gpu: int = 0
+    """The number of the GPU that Triton's kernels run on."""
+    lock: Path | None = None
+    """The file with what is chosen of Triton's kernels; what it has not is measured. None if rules decide."""
+    code: Mapping[str, Mapping[str, bytes]] = field(
+        default_factory=dict[str, Mapping[str, bytes]], hash=False
+    )
+    """What was compiled ahead of time: the files of a program by GPU, ``"cuda:sm_90"``, and the text of its graph."""
+
+    @property
+    def key(self) -> Mapping[str, str]:
+        """What it adds to the versions in a cache key."""
+        return dict(self.toolchain.identity()) if self.toolchain else {}
+
+
+NUMPY: Final = Target("numpy", COptions(), None)
+
+
+def check_backend(backend: str, setting: str = "backend") -> None:
+    """`BackendError` for a name that is none, of what was set."""
+    if backend not in BACKENDS:
+        raise BackendError(
+            f"{setting} {backend!r} is unknown: choose one of {', '.join(map(repr, BACKENDS))}"
+        )
+
+
+def target_of(backend: str, fast_math: bool, gpu: int | None = None, lock: Path | None = None) -> Target:
+    """What to build for: ``"auto"`` is the GPU on which arguments lie, else C where a compiler works, else NumPy.
+
+    Raises:
+        BackendError, MissingCompilerError, CompilerError: there is no such backend, or no C compiler for it; or the
+            arguments lie on a GPU, and it computes on the host; or there is a lock file, and it has nothing to choose.
+    """
+    wanted = backend if backend != "auto" or gpu is not None else usual_backend()
+    check_backend(wanted, "TRACEMILL_BACKEND" if backend == "auto" else "backend")
+    if gpu is not None and wanted not in ("auto", "triton"):
+        raise BackendError(
+            f"backend {wanted!r} computes on the host, and an array lies on GPU {gpu}: copy it, x.numpy(), or"
+            " choose backend='triton'"
+        )
+    if wanted == "triton" or gpu is not None:
+        falls_back = wanted == "auto" and usual_backend() != "triton"
+        return Target("triton", COptions(fast_math=fast_math), None, falls_back, gpu or 0, lock)
+    if lock is not None:
+        raise BackendError(
+            "autotune measures kernels on a GPU, and this runs on the host: choose backend='triton', or put arguments"
+            " onto the GPU with tm.device_put"
+        )
+    if wanted == "numpy":
+        return NUMPY
+    compiler = toolchain() if wanted == "c" else working_toolchain()
+    if compiler is None:
+        return NUMPY
+    blas = products()
+    on_thread = blas is not None and blas.has_batches
+    options = COptions(fast_math=fast_math, blas=blas is not None, blas_on_thread=on_thread)
+    return Target("c", options, compiler, falls_back=wanted == "auto")

@@ -1,0 +1,139 @@
+"""How many threads compiled programs use."""
+
+import ctypes
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...compiler.errors import ArgumentValueError
+from ..whole_numbers import whole_number
+
+MOST = 1024
+"""More threads than any machine has cores: OpenMP ends the process when the system refuses it threads."""
+
+_CGROUPS = Path("/sys/fs/cgroup")
+_count = ctypes.c_int(0)
+"""What all shared libraries read; 0 until somebody asks."""
+
+
+class _Process:
+    """Whether this process is a child that was forked: the threads of OpenMP stay with the parent."""
+
+    is_forked = False
+
+
+def set_num_threads(count: int) -> None:
+    """Let compiled programs use `count` threads from now on, in all of Python's threads.
+
+    Without it, it is ``TRACEMILL_NUM_THREADS``, else ``OMP_NUM_THREADS``, else the number of cores that this process
+    may use. Results do not depend on it, to the bit. Programs on small arrays use one thread anyway. A process that
+    was forked from one that uses Tracemill computes in one thread, whatever is set.
+
+    Raises:
+        TransformTypeError, TransformArgumentError: `count` is no integer from 1 to 1024.
+
+    >>> import tracemill as tm
+    >>> before = tm.get_num_threads()
+    >>> tm.set_num_threads(1)
+    >>> tm.get_num_threads()
+    1
+    >>> tm.set_num_threads(before)
+    """
+    wanted = whole_number("set_num_threads", "count", count, least=1, most=MOST)
+    if not _Process.is_forked:
+        _count.value = wanted
+
+
+def get_num_threads() -> int:
+    """How many threads compiled programs use on large arrays.
+
+    >>> import tracemill as tm
+    >>> tm.get_num_threads() >= 1
+    True
+    """
+    if _count.value == 0:
+        _count.value = _wanted_at_first()
+    return _count.value
+
+
+def address_of_count() -> int:
+    """Where shared libraries read the number of threads."""
+    get_num_threads()
+    return ctypes.addressof(_count)
+
+
+@contextmanager
+def resting_threads() -> Generator[None]:
+    """While the first library is loaded: OpenMP, which asks the environment once, will let idle threads sleep.
+
+    Else they would spin for milliseconds after each kernel, on the cores that NumPy needs for the product that follows.
+    Who has set ``OMP_WAIT_POLICY`` or ``GOMP_SPINCOUNT`` knows better.
+    """
+    if "OMP_WAIT_POLICY" in os.environ or "GOMP_SPINCOUNT" in os.environ:
+        yield
+        return
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    try:
+        yield
+    finally:
+        os.environ.pop("OMP_WAIT_POLICY", None)
+
+
+def available_cores() -> int:
+    """The cores that this process may use, by its affinity and the quota of its container."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    quota = _quota()
+    return cores if quota is None else max(1, min(cores, round(quota)))
+
+
+def _wanted_at_first() -> int:
+    own = os.environ.get("TRACEMILL_NUM_THREADS")
+    if own:
+        count = _count_in(own)
+        if count is None:
+            raise ArgumentValueError(
+                f"TRACEMILL_NUM_THREADS must be an integer from 1 to {MOST}, not {own!r}: correct it, or unset it"
+            )
+        return count
+    usual = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]  # a list is about nested teams
+    return _count_in(usual) or available_cores()
+
+
+def _count_in(text: str) -> int | None:
+    """A number of threads in the environment; None for what is none."""
+    digits = text.strip()
+    if not digits.isdecimal() or len(digits) > len(str(MOST)):
+        return None
+    return int(digits) if 1 <= int(digits) <= MOST else None
+
+
+def _quota() -> float | None:
+    """How many cores' time the control group of this process may use, as containers set it."""
+    try:
+        groups = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return None
+    own = next((line[3:].lstrip("/") for line in groups if line.startswith("0::")), "")
+    quotas = [_read_quota(folder / "cpu.max") for folder in {_CGROUPS, _CGROUPS / own}]
+    return min((quota for quota in quotas if quota is not None), default=None)
+
+
+def _read_quota(path: Path) -> float | None:
+    """``200000 100000``: microseconds of work in a period of so many; ``max`` for no limit."""
+    try:
+        work, period = path.read_text(encoding="utf-8").split()
+        return None if work == "max" else int(work) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+
+
+def _in_child() -> None:
+    """OpenMP's threads do not survive a fork: a child that asked for them would wait forever."""
+    _Process.is_forked = True
+    _count.value = 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

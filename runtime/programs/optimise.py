@@ -1,0 +1,56 @@
+"""Which passes a program goes through, for each backend."""
+
+from collections.abc import Callable
+from functools import partial
+
+from ...compiler.ir import Graph
+from ...passes.fusion.cost import CPU, Costs
+from ...passes.lowering.inline_calls import inline_calls
+from ...passes.optimizations.fuse import fuse
+from ...passes.optimizations.select_scattered import select_scattered
+from ...passes.optimizations.split_concatenate import split_concatenate
+from ...passes.optimizations.tile import tile
+from ...passes.pipeline import run
+from ...passes.simplification.fold_constants import fold_constants
+from ...passes.simplification.remove_dead_code import remove_dead_code
+from ...passes.simplification.share_subexpressions import share_subexpressions
+from ...passes.simplification.simplify import simplify
+from ..environment import checking
+from ..stage_times import pass_times
+from .prepare import FIRST, first_for
+
+OTHERS = (simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
+
+PASSES = (*FIRST, *OTHERS)
+"""What programs go through, in this order, for targets that have no kernels of composite ops."""
+
+
+def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
+    """What it goes through then."""
+    if backend == "numpy":
+        return (tile,)
+    if backend == "c":
+        return inline_calls, fuse
+    before = (inline_calls, select_scattered, simplify, share_subexpressions, split_concatenate)
+    return *before, partial(fuse, costs=costs_for(backend)), remove_dead_code
+
+
+def costs_for(backend: str) -> Costs:
+    """What fusion believes that things cost there."""
+    if backend != "triton":
+        return CPU
+    from ...passes.fusion.gpu import GPU
+
+    return GPU
+
+
+def optimised(graph: Graph, backend: str) -> Graph:
+    """A `prepared` graph after all passes."""
+    return run(graph, (*OTHERS, *passes_for(backend)), check=checking(), record=pass_times())
+
+
+def optimise(graph: Graph, backend: str) -> tuple[Graph, list[tuple[str, Graph]]]:
+    """A `final` graph after all passes, and after each."""
+    stages: list[tuple[str, Graph]] = []
+    passes = (*first_for(backend), *OTHERS, *passes_for(backend))
+    return run(graph, passes, check=checking(), record=stages), stages

@@ -1,0 +1,45 @@
+"""What a program goes through before it is looked for on disk."""
+
+from collections.abc import Callable
+from functools import partial
+
+from ...compiler.ir import Graph
+from ...compiler.op import has_effect
+from ...passes.lowering.collect_index_checks import collect_index_checks
+from ...passes.lowering.decompose import decompose_composites
+from ...passes.lowering.forget_weights import forget_weights
+from ...passes.lowering.inline_calls import inline_calls
+from ...passes.lowering.inline_rules import inline_rules
+from ...passes.optimizations.reroll import reroll
+from ...passes.pipeline import run
+from ...passes.simplification.remove_dead_code import remove_dead_code
+from ..environment import checking
+from ..stage_times import pass_times
+
+FIRST = (decompose_composites, remove_dead_code, reroll)
+"""What they leave is what the disk cache knows a program by: a Python loop as a loop, whose text is short."""
+
+
+def first_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
+    """What leaves the graph by which the disk cache knows a program."""
+    if backend != "triton":
+        return FIRST
+    from ...compiler.backends.triton.steps.attention.gradient import has_kernel
+
+    before = (inline_calls, partial(forget_weights, keep=has_kernel))
+    return *before, partial(decompose_composites, keep=has_kernel), *FIRST[1:]
+
+
+def final(graph: Graph) -> Graph:
+    """The graph as it is compiled: no transform will ask for the rules that its calls hold."""
+    return run(graph, (inline_rules, collect_index_checks), check=checking())
+
+
+def prepared(graph: Graph, backend: str) -> Graph:
+    """The graph by whose text the disk cache knows a program."""
+    return run(final(graph), first_for(backend), check=checking(), record=pass_times())
+
+
+def can_be_cached(graph: Graph) -> bool:
+    """Whether text knows a program: one that calls back into Python has a function that has none."""
+    return not any(has_effect(call, "calls Python") for call in graph.calls)

@@ -1,0 +1,1 @@
+"""Custom rules, callbacks and `debug_print`: the user's Python inside a program."""

@@ -1,0 +1,119 @@
+"""`debug_print`: print values at the time when a program runs, not when it is traced."""
+
+from string import Formatter
+from typing import Any
+
+import numpy as np
+import optree
+
+from ...compiler.builder import Builder, bind_all, recording
+from ...compiler.callers.user_code import user_location
+from ...compiler.errors import ArgumentValueError
+from ...compiler.frontend.traced_program import NAMESPACE, leaf_type
+from ...compiler.ir import Graph, Value
+from ...compiler.nesting import shown
+from ...compiler.tracing.foreign_array import as_seen_inside
+from ..eager.run import is_array, run
+
+
+def debug_print(fmt: str, *args: Any, **kwargs: Any) -> None:
+    """``print(fmt.format(*args, **kwargs))`` when the program runs, compiled or not, in the order of the program.
+
+    Under `vmap` it prints one line per example, or one if it prints nothing that is mapped. In a branch or loop that
+    each example takes or leaves for itself, the line of one that does not take part shows the values of one that does.
+    Differentiating a function prints as running it does, once; the backward pass prints nothing. It is never optimised
+    away.
+
+    Args:
+        fmt: a format string, as `str.format` takes it: ``"x = {}, y = {y:.3f}"``. Only numbers take a format spec.
+        args, kwargs: arrays, numbers, containers of them, and anything else, which is written down when traced.
+
+    Raises:
+        ArgumentValueError: (a ValueError) the string does not fit the arguments. Raised when tracing.
+
+    >>> import numpy as np, tracemill as tm
+    >>> def f(x):
+    ...     tm.debug_print("x = {}, twice that {y:.1f}", x, y=2 * x)
+    ...     return np.sin(x)
+    >>> tm.compile(tm.vmap(f))(np.array([0.0, 1.0]))
+    x = 0.0, twice that 0.0
+    x = 1.0, twice that 2.0
+    array([0.        , 0.84147098])
+    """
+    template = _Template(args, kwargs)
+    try:
+        text = template.text(fmt)
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
+        raise ArgumentValueError(
+            f"debug_print: {shown(fmt)} does not fit {len(args)} arguments and the names "
+            f"{sorted(kwargs)}: {type(error).__name__}: {error}",
+            user_location(),
+        ) from None
+    inputs = [Value(leaf_type(x, "debug_print")) for x in template.arrays]
+    with recording(Builder()) as builder:
+        builder.location = user_location()
+        bind_all("debug_print", *inputs, text=text)
+    run(Graph("debug_print", tuple(inputs), tuple(builder.calls), ()), template.arrays)
+
+
+class _Template:
+    """Arguments of a format string: arrays become inputs by number, all else becomes text."""
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.args, self.kwargs = args, kwargs
+        self.arrays: list[Any] = []
+        self._next = 0
+
+    def text(self, fmt: str) -> str:
+        """The format string in terms of the arrays."""
+        parts: list[str] = []
+        for literal, field, spec, conversion in Formatter().parse(fmt):
+            parts.append(_escaped(literal))
+            if field is not None:
+                parts.append(self._field(field, spec or "", conversion))
+        return "".join(parts)
+
+    def _field(self, field: str, spec: str, conversion: str | None) -> str:
+        given = self._argument(field)
+        how = f"!{conversion}" if conversion else ""
+        filled = self.text(spec)
+        if is_array(given) or isinstance(given, np.generic):
+            return f"{{{self._number(given)}{how}{':' if filled else ''}{filled}}}"
+        marked = optree.tree_map(self._marked, given, namespace=NAMESPACE)
+        text = f"{{0{how}:{filled}}}".format(marked)
+        return _unmarked(text)
+
+    def _argument(self, field: str) -> Any:
+        """What a field names; without a name or number it is the next argument."""
+        if not field or field[0] in ".[":
+            field = f"{self._next}{field}"
+            self._next += 1
+        found, _ = Formatter().get_field(field, self.args, self.kwargs)
+        return as_seen_inside(found)
+
+    def _number(self, array: Any) -> int:
+        self.arrays.append(array)
+        return len(self.arrays) - 1
+
+    def _marked(self, leaf: Any) -> Any:
+        leaf = as_seen_inside(leaf)
+        return _Mark(self._number(leaf)) if is_array(leaf) or isinstance(leaf, np.generic) else leaf
+
+
+class _Mark:
+    """Stands for an array in the text of a container."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __repr__(self) -> str:
+        return f"\0{self.number}\0"
+
+
+def _escaped(literal: str) -> str:
+    return literal.replace("{", "{{").replace("}", "}}")
+
+
+def _unmarked(text: str) -> str:
+    pieces = text.split("\0")
+    return "".join(f"{{{piece}!r}}" if i % 2 else _escaped(piece) for i, piece in enumerate(pieces))

@@ -1,0 +1,1 @@
+"""One compiled signature: its arguments, guards, sizes and generated entry."""

@@ -1,0 +1,251 @@
+"""A function compiled for one signature, or for all calls that differ in sizes with names alone."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ...compiler.error_state import is_strict
+from ...compiler.errors import ArgumentValueError
+from ...compiler.frontend.traced_program import ArrayOutput, Program, Static, describe, in_memory_order, trace
+from ...compiler.ir import Shape
+from ...compiler.shapes.dim import Comparison, Dim
+from ...compiler.shapes.guards import Guards
+from ...compiler.tracing.traced_array import is_traced
+from ...passes.lowering.fix_sizes import fix_sizes
+from ..build.build import build
+from ..eager.numpy_generators import refusing_draws
+from ..eager.run import inputs_of, overwrite, run
+from ..gpu.device_array import DeviceArray
+from ..machine.target import Target, takes_symbolic_sizes, target_of
+from ..stage_times import stage
+from .donation import donated_inputs, to_overwrite
+from .generated_entry import always_miss, generate_entry, generate_size_reader
+from .layout_guards import entering_orders, layout_guards
+from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
+from .symbolic_call import SymbolicCall
+
+SizeReading: TypeAlias = Callable[[Sequence[Shape]], dict[str, int] | None]
+"""The sizes of dims from the shapes of all arrays of a call of the family; None for one that is not served."""
+
+
+_PLAIN = (bool, int, float, complex, bytes, type(None))
+"""What cannot hold a dim, nor its name."""
+
+
+def _none(shapes: Sequence[Shape]) -> None:
+    """Nothing is read: no size has a name."""
+
+
+class Variant:
+    """The program of one signature, its build, and its generated entry.
+
+    With a `symbolic` call it serves all calls of that signature, if `is_general`; else nothing is built.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        backend: str,
+        fast_math: bool = False,
+        donate_argnums: tuple[int, ...] = (),
+        lock: Path | None = None,
+        check_bounds: bool = False,
+        code: Mapping[str, Mapping[str, bytes]] | None = None,
+        symbolic: SymbolicCall | None = None,
+    ) -> None:
+        self.called = signature
+        """The call for which it was compiled."""
+        self.signature = signature
+        """All calls that it serves."""
+        self.function = function
+        self.is_general = True
+        """Whether it serves more than one signature, if it was to."""
+        self._sizes: SizeReading = _none
+        self.guards = Guards()
+        """What is assumed of sizes, with the lines of the user's that asked."""
+        self.symbolic = symbolic.called if symbolic else signature
+        """The signature as it was before anything was assumed."""
+        with symbolic.answering() if symbolic else nullcontext():
+            self._make(backend, fast_math, donate_argnums, lock, check_bounds, code, symbolic)
+
+    def _make(
+        self,
+        backend: str,
+        fast_math: bool,
+        donate_argnums: tuple[int, ...],
+        lock: Path | None,
+        check_bounds: bool,
+        code: Mapping[str, Mapping[str, bytes]] | None,
+        symbolic: SymbolicCall | None,
+    ) -> None:
+        signature = self.signature if symbolic is None else symbolic.called
+        entering = arguments_for(signature)
+        with refusing_draws(self.function, signature.tree, entering), stage("trace"):
+            program = trace(self.function, signature.tree, entering, is_kept=True, check_bounds=check_bounds)
+        is_on_host = gpu_of(signature, program.captured) is None
+        self.layouts = layout_guards(signature, entering) if is_on_host else ()
+        """The memory orders of arguments that the program relies on."""
+        self._entering = entering_orders(self.layouts)
+        if is_on_host:
+            program = in_memory_order(program, self._entering)
+        self.program = program if symbolic is None else _with_facts(program, signature.dims)
+        self.donated = donated_inputs(signature, donate_argnums)
+        """The inputs of the program whose memory results may take."""
+        self.uses_variables = any(map(is_traced, self.program.captured))
+        """The function reaches variables: each call must be recorded, so nothing is built."""
+        self.entry: Callable[..., Any] = always_miss
+        """``entry(args, kwargs)``: the result, or MISS if the call needs the general way."""
+        if self.uses_variables:
+            return
+        target = target_of(backend, fast_math, gpu_of(signature, self.program.captured), lock)
+        target = replace(target, code=code) if code else target
+        if symbolic is None:
+            self._build(target)
+            return
+        self.guards = symbolic.guards
+        self.is_general = takes_symbolic_sizes(target.backend) and not symbolic.is_fixed
+        if self.is_general:
+            self._build(target, symbolic)
+
+    def _build(self, target: Target, symbolic: SymbolicCall | None = None) -> None:
+        self.build = build(self.program.graph, target, self.donated, symbolic.scope if symbolic else None)
+        if symbolic is not None:
+            self.guards, self.signature = symbolic.guards, symbolic.signature
+            self._sizes = generate_size_reader(self.signature)
+        self.zero_d = {leaf.index: leaf for leaf in self.program.array_outputs}
+        if not self.program.mutated and not self.program.frozen:
+            self.entry = (
+                generate_entry(self.signature, self.program, self.build.function, self.donated, self.layouts)
+                or always_miss
+            )
+
+    def sizes(self, called: Signature) -> dict[str, int] | None:
+        """What sizes with names are in a call of the same family; None if it does not serve that."""
+        return self._sizes(called.shapes)
+
+    @property
+    def served(self) -> Signature:
+        """All calls that it serves, with the memory orders that it relies on, if they are not the usual one."""
+        unusual = tuple(str(guard) for guard in self.layouts if not guard.is_row_major)
+        return replace(self.signature, layouts=unusual)
+
+    def takes_layouts_of(self, called: Signature) -> bool:
+        """Whether the arguments of a call have the memory orders that the program relies on."""
+        return not self.layout_changes(called)
+
+    def layout_changes(self, called: Signature) -> list[str]:
+        """What is different in the memory orders of the arguments of a call, a line for each."""
+        placed = [(guard, called.specs[guard.leaf]) for guard in self.layouts]
+        return [
+            guard.change(spec)
+            for guard, spec in placed
+            if isinstance(spec, ArraySpec) and not guard.holds(spec)
+        ]
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
+        """The general way: run on the leaves of a call that has this signature."""
+        arrays = [
+            spec.dtype.type(leaf) if isinstance(spec, NumberSpec) else leaf
+            for leaf, spec in zip(leaves, self.signature.specs, strict=True)
+            if spec.is_traced
+        ]
+        for number, order in self._entering.items():
+            arrays[number] = arrays[number].transpose(order)
+        inputs = inputs_of(self.program, arrays)
+        for index, _ in self.program.mutated:
+            if isinstance(inputs[index], DeviceArray):
+                self._check_alone(inputs, index)
+            elif _overlaps(inputs, index):
+                return self.function(*args, **kwargs)  # the written memory is shared: run it as it stands
+        for index in self.donated:
+            inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
+        if is_strict() and not any(isinstance(x, DeviceArray) for x in inputs):
+            sizes = self._sizes(_shapes(leaves, self.signature))
+            graph = fix_sizes(self.program.graph, sizes) if sizes else self.program.graph
+            outputs: Sequence[Any] = run(graph, inputs)
+        else:
+            outputs = self.build.function(*inputs)
+        for index, output in self.program.mutated:
+            overwrite(inputs[index], outputs[output])
+        program = self.program
+        if any(isinstance(leaf, Static) and isinstance(leaf.value, Dim) for leaf in program.out_leaves):
+            program = _with_sizes(program, self._sizes(_shapes(leaves, self.signature)) or {})
+        return program.result([self._as_numpy_gives(i, out) for i, out in enumerate(outputs)])
+
+    def _as_numpy_gives(self, index: int, output: Any) -> Any:
+        """0-d results as the function would give them: arrays, NumPy scalars, or Python numbers."""
+        leaf = self.zero_d.get(index)
+        if leaf is not None and leaf.weak is not None:
+            return output.item()
+        if isinstance(output, DeviceArray) or np.ndim(output):
+            return output
+        is_scalar = leaf is not None and leaf.is_scalar
+        return output[()] if is_scalar else np.asarray(output)
+
+    def _check_alone(self, inputs: list[Any], index: int) -> None:
+        """`ArgumentValueError` if a written array on a GPU has memory in common with others, which no program knows."""
+        names = list(self.program.graph.input_names)
+        for number, array in enumerate(self.program.captured, len(self.program.arguments)):
+            names[number] = (
+                f"an array {array.type} that it closes over" if isinstance(array, DeviceArray) else ""
+            )
+        shared = [name for name, x in zip(names, inputs, strict=True) if inputs[index].overlaps(x)]
+        if len(shared) > 1:
+            raise ArgumentValueError(
+                f"{describe(self.function)} writes to {names[index]}, which has memory in common with"
+                f" {' and '.join(name for name in shared if name != names[index])}: on a GPU, pass a copy, x.copy()"
+            )
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether a captured array whose elements the trace relied on has changed since."""
+        return any(not _equal(array, copy) for array, copy in self.program.frozen)
+
+
+def _shapes(leaves: Sequence[Any], signature: Signature) -> list[Shape]:
+    """The shapes of all arrays among the leaves of a call."""
+    return [
+        leaf.shape for leaf, spec in zip(leaves, signature.specs, strict=True) if isinstance(spec, ArraySpec)
+    ]
+
+
+def _with_facts(program: Program, dims: Sequence[Dim]) -> Program:
+    """What a function says of sizes, such as ``x.shape[0] > 8`` or a text with one, is decided: it is no size."""
+    leaves: list[ArrayOutput | Static] = []
+    for leaf in program.out_leaves:
+        if isinstance(leaf, Static) and not isinstance(leaf.value, Dim):
+            if isinstance(leaf.value, Comparison):
+                leaf = Static(bool(leaf.value))
+            elif not isinstance(leaf.value, _PLAIN):
+                text = repr(leaf.value)
+                for dim in dims:
+                    if repr(dim) in text:
+                        int(dim)  # it is the same for this size alone
+        leaves.append(leaf)
+    return replace(program, out_leaves=tuple(leaves))
+
+
+def _with_sizes(program: Program, sizes: Mapping[str, int]) -> Program:
+    """With the sizes of one call in the place of those that the function returns."""
+    return replace(
+        program,
+        out_leaves=tuple(
+            Static(leaf.value.at(sizes)) if isinstance(leaf, Static) and isinstance(leaf.value, Dim) else leaf
+            for leaf in program.out_leaves
+        ),
+    )
+
+
+def _overlaps(inputs: list[Any], index: int) -> bool:
+    """Whether the memory of one input may overlap that of another."""
+    others = (x for i, x in enumerate(inputs) if i != index and isinstance(x, np.ndarray))
+    return any(np.may_share_memory(inputs[index], other) for other in others)
+
+
+def _equal(array: Any, copy: Any) -> bool:
+    return bool(np.array_equal(array, copy, equal_nan=copy.dtype.kind in "fc"))

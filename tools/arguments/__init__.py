@@ -1,0 +1,1 @@
+"""What a command is asked about: functions by name, arguments, files and transforms."""

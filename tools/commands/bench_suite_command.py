@@ -1,0 +1,219 @@
+"""``tracemill bench suite``: Tracemill against other compilers on this machine: tables, JSON and pictures."""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from ...runtime.files.output_file import write_output, write_outputs
+from ..bench.machine import machine_text
+from ..bench.suite import races
+from ..bench.suite.contestant import Contestant, cores_here
+from ..bench.suite.findings import TABLES, Case, summaries
+from ..bench.suite.frameworks import OURS, PEERS, PLAIN, is_installed, version_of
+from ..bench.suite.plots import PICTURES, pictures
+from ..bench.suite.rows import ROWS
+from ..bench.suite.starts import starts
+from ..bench.suite.tables import markdown, problems_of, summary_table, table_of
+from ..terminal.output_path import FORCE, to_file, to_folder
+from ..terminal.wide_console import wide_console
+
+BACKENDS = ("c", "numpy")
+FEW = 5
+"""Rounds at most of what starts a process or compiles."""
+"""Columns of the output where no terminal says how many it has."""
+ADVICE = "pip install 'tracemill[bench]'"
+TITLES = {
+    "rows": "One call, in turns, medians",
+    "starts": "A small gradient in a fresh process",
+    "calls": "What a call costs: f32[16] arrays",
+    "compile": "From a Python function to the first result, by operations",
+    "memory": "Bytes that a call holds beyond its argument",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Who takes part, and how long for."""
+
+    contestants: tuple[str, ...]
+    rows: tuple[str, ...]
+    rounds: int
+    threads: int
+
+
+@click.command("suite")
+@click.option("--vs", "peers", multiple=True, type=click.Choice(list(PEERS)), help="A peer; repeat for each.")
+@click.option(
+    "--backend",
+    "backends",
+    multiple=True,
+    type=click.Choice(BACKENDS),
+    help="A backend of ours; repeat for each. Default: all.",
+)
+@click.option(
+    "--rows",
+    "rows",
+    multiple=True,
+    metavar="NAME",
+    help="Rows whose name starts so; repeat for each. Default: all.",
+)
+@click.option(
+    "--table",
+    "tables",
+    multiple=True,
+    type=click.Choice(TABLES),
+    help="A table; repeat for each. Default: all.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=11,
+    show_default=True,
+    help="Of which the median is shown.",
+)
+@click.option(
+    "--threads", type=click.IntRange(min=1), help="For each contestant. Default: the cores there are."
+)
+@click.option(
+    "--json",
+    "file",
+    type=click.Path(path_type=Path),
+    callback=to_file("suite.json"),
+    help="Write all numbers here.",
+)
+@click.option(
+    "--markdown",
+    "page",
+    type=click.Path(path_type=Path),
+    callback=to_file("suite.md"),
+    help="Write the tables for a page here.",
+)
+@click.option(
+    "--plots",
+    type=click.Path(path_type=Path),
+    callback=to_folder(*PICTURES),
+    help="Draw pictures into this folder.",
+)
+@FORCE
+def suite(
+    peers: tuple[str, ...],
+    backends: tuple[str, ...],
+    rows: tuple[str, ...],
+    tables: tuple[str, ...],
+    rounds: int,
+    threads: int | None,
+    file: Path | None,
+    page: Path | None,
+    plots: Path | None,
+    force: bool,
+) -> None:
+    """Time the same functions with Tracemill, plain NumPy and peers.
+
+    Each contestant runs in a process of its own, with as many threads; they take turns, and results are compared
+    before anything is timed. A ratio is the fastest peer's time by ours. Leave the machine alone meanwhile.
+    """
+    console = wide_console()
+    for name in peers:
+        if not is_installed(name):
+            console.print(f"{name} is not installed, so it takes no part: {ADVICE}", markup=False)
+    if plots is not None and find_spec("matplotlib") is None:
+        raise click.UsageError(f"--plots needs matplotlib: {ADVICE}")
+    ours = [OURS + backend for backend in backends or BACKENDS]
+    installed = [name for name in dict.fromkeys(peers) if is_installed(name)]
+    field = Field(
+        contestants=(PLAIN, *ours, *installed),
+        rows=_rows_that_start_with(rows),
+        rounds=rounds,
+        threads=threads or cores_here(),
+    )
+    versions = {name: version_of(name) for name in field.contestants}
+    about = f"{machine_text()}, {field.threads} threads; " + ", ".join(
+        f"{n} {v}" for n, v in versions.items()
+    )
+    console.print(about, style="dim", highlight=False, soft_wrap=True)
+    cases: list[Case] = []
+    for table in tables or TABLES:
+        found: list[Case] = []
+        with console.status(f"measuring {table}") as status:  # silent in a pipe
+            for case in _measure(table, field):
+                found.append(case)
+                status.update(f"measuring {table}: {case.name} is done")
+        _show(console, table, found, field.contestants)
+        cases += found
+    if file is not None:
+        document = {
+            "machine": machine_text(),
+            "threads": field.threads,
+            "rounds": rounds,
+            "versions": versions,
+            "cases": [asdict(case) | {"medians": case.medians} for case in cases],
+        }
+        write_output(file, f"{json.dumps(document, indent=1)}\n".encode(), overwrite=force)
+    if page is not None:
+        write_output(page, _page(about, cases, field.contestants).encode(), overwrite=force)
+    if plots is not None:
+        drawn = pictures(cases, field.contestants)
+        write_outputs(plots, drawn, overwrite=force)
+        for name in drawn:
+            console.print(f"wrote {plots / name}", highlight=False)
+
+
+def _rows_that_start_with(beginnings: tuple[str, ...]) -> tuple[str, ...]:
+    for beginning in beginnings:
+        if not any(row.startswith(beginning) for row in ROWS):
+            known = ", ".join(name for name in ROWS if "," not in name)
+            raise click.BadParameter(
+                f"no row starts with {beginning!r}: choose of {known}", param_hint="--rows"
+            )
+    return tuple(row for row in ROWS if not beginnings or row.startswith(beginnings))
+
+
+def _measure(table: str, field: Field) -> Iterator[Case]:
+    """One table, case by case, with fresh processes and empty caches."""
+    few = min(field.rounds, FEW)
+    compiled = [name for name in field.contestants if name != PLAIN]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        if table == "starts":
+            yield from starts(compiled, rounds=few, threads=field.threads, folder=folder)
+            return
+        contestants: list[Contestant] = []
+        for name in compiled if table == "compile" else field.contestants:
+            own = folder / name
+            own.mkdir()
+            contestants.append(stack.enter_context(Contestant(name, threads=field.threads, folder=own)))
+        measures: dict[str, Callable[[], Iterable[Case]]] = {
+            "rows": lambda: races.rows(field.rows, contestants, rounds=field.rounds),
+            "calls": lambda: races.calls(contestants, rounds=field.rounds),
+            "compile": lambda: races.compile_times(contestants, rounds=few),
+            "memory": lambda: races.memory(contestants),
+        }
+        yield from measures[table]()
+
+
+def _show(console: Console, table: str, cases: list[Case], contestants: tuple[str, ...]) -> None:
+    console.print(f"\n[bold]{table}[/bold]  {TITLES[table]}", highlight=False, soft_wrap=True)
+    console.print(table_of(cases, contestants))
+    for problem in problems_of(cases):
+        console.print(f"  {problem}", markup=False, highlight=False, soft_wrap=True)
+    found = list(summaries(cases, [name for name in contestants if name.startswith(OURS)]))
+    if found:
+        console.print()
+        console.print(summary_table(found))
+
+
+def _page(about: str, cases: list[Case], contestants: tuple[str, ...]) -> str:
+    """All tables, with what they were measured on."""
+    parts = [
+        f"{TITLES[table]}:\n\n{markdown(found, contestants)}"
+        for table in TABLES
+        if (found := [case for case in cases if case.table == table])
+    ]
+    return "\n".join(parts) + f"\n{about}.\n"

@@ -1,0 +1,33 @@
+"""``tracemill verify``: all checks of an artifact, each with a line that says how it went."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from ...runtime.artifact.loading import Reading
+from ...runtime.artifact.verification import verified
+from ..terminal.working import working
+from .artifact_options import reads_artifacts
+
+
+@click.command("verify")
+@click.argument("artifact", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@reads_artifacts
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def verify(artifact: Path, reading: Reading, as_json: bool) -> None:
+    """Check ARTIFACT: digests, manifest, graph, machine code, and a run against the meaning of each operation.
+
+    The run is on random inputs, by the backend that is usual here.
+    """
+    with working(f"verifying {artifact}"):
+        checks = list(verified(artifact, reading))
+    failed = [check for check in checks if not check.is_good]
+    if as_json:
+        click.echo(json.dumps({"artifact": str(artifact), "checks": [asdict(check) for check in checks]}))
+    else:
+        for check in checks:
+            click.echo(f"{'ok    ' if check.is_good else 'FAILED'}  {check.name}: {check.found}")
+    if failed:
+        raise click.ClickException(f"{artifact} is not as it should be: {failed[0].name}: {failed[0].found}")

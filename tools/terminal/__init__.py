@@ -1,0 +1,1 @@
+"""What a command prints: tables, complaints, progress, and files it writes."""
