@@ -140,14 +140,15 @@ class DTypeError(TracemillError, TypeError):
 
 
 class OutOfBoundsError(TracemillError, IndexError):
-    """An index that is known while tracing lies outside its axis.
+    """An index lies outside its axis: one that is known while tracing, or that the program computes and checks.
 
     >>> import numpy as np, tracemill as tm
     >>> tm.compile(lambda x: x[3])(np.ones(3))
     Traceback (most recent call last):
     tracemill.compiler.errors.OutOfBoundsError: index 3 is out of bounds for axis 0 with size 3...
 
-    Fix: correct the index. One that is known only at run time reads the nearest entry and writes nothing.
+    Fix: correct the index. One that is known only when a compiled function runs is checked with
+    ``compile(check_bounds=True)`` or ``TRACEMILL_CHECK=bounds``; else it reads the nearest entry and writes nothing.
     """
 
     code = "E0104"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.tools.bench import artifacts, compilation, transforms
+from tracemill.tools.bench import artifacts, bounds, compilation, transforms
 from tracemill.tools.bench.timing import ratio_in_turn, seconds_in_turn
 
 from .terminal import Terminal
@@ -63,6 +63,17 @@ def test_transforms_are_reported(monkeypatch: pytest.MonkeyPatch, terminal: Term
     cases = [row["case"] for row in json.loads(Path("found.json").read_text())["measurements"]]
     kinds = (", nodes", " / NumPy's forward", " / NumPy by hand", "compile")
     assert [sum(case.endswith(kind) for case in cases) for kind in kinds] == [5, 5, 5, 1]
+
+
+def test_the_cost_of_checking_bounds_is_reported(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
+    monkeypatch.setattr(bounds, "SIZE", 1000)
+    ran = terminal.run("bench", "own", "bounds", "--rounds", "1", "--json", "found.json")
+    assert (ran.status, ran.err) == (0, "")
+    rows = json.loads(Path("found.json").read_text())["measurements"]
+    names = [
+        f"{function.__name__} ({backend})" for function in bounds.cases(100) for backend in bounds.BACKENDS
+    ]
+    assert [row["case"] for row in rows] == names
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 
 from ...runtime.files.output_file import write_output
-from ..bench import artifacts, compilation, overhead, training_step, transforms
+from ..bench import artifacts, bounds, compilation, overhead, training_step, transforms
 from ..bench.machine import machine_text
 from ..bench.suite import sizes
 from ..bench.timing import Measurement
@@ -35,6 +35,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "transforms": transforms,
     "artifacts": artifacts,
     "sizes": sizes,
+    "bounds": bounds,
 }
 
 
