@@ -132,7 +132,7 @@ def trace(
     """Record ``function(*args, **kwargs)``, where ``(args, kwargs)`` is `tree` filled with `leaves`.
 
     A program that is kept for later calls does not rely on the state of random generators. With `check_bounds`, it
-    checks the user's indices when it runs; by default, as the enclosing trace does.
+    checks the user's indices when it runs; by default as the enclosing trace does, or without one if it is not kept.
     """
     record = Trace(function_name(function), is_kept=is_kept, check_bounds=check_bounds)
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))

@@ -22,7 +22,7 @@ from ..symbolic_size import SymbolicSize
 from .foreign_memory import Outside
 from .memory_layout import Layout, LayoutQuestion, layout_of
 
-CHECKS_BOUNDS: ContextVar[bool] = ContextVar("checks_bounds", default=False)
+CHECKS_BOUNDS: ContextVar[bool | None] = ContextVar("checks_bounds", default=None)
 """Whether the function that is being traced checks bounds: so do the rules that a transform of it asks for."""
 
 LARGEST_CONTENT = 1 << 16
@@ -95,6 +95,8 @@ class Trace(Builder):
         self.parent = current_trace()
         if check_bounds is None:
             check_bounds = CHECKS_BOUNDS.get() if self.parent is None else self.parent.checks_bounds
+        if check_bounds is None:  # what is not kept runs once, by the meanings of its ops, as NumPy would
+            check_bounds = not is_kept
         self.checks_bounds: bool = check_bounds
         """Whether indices of the user's that are not known yet are checked when the program runs."""
         self.checked: set[tuple[Value, str, int, str]] = set()

@@ -7,7 +7,7 @@ from ...compiler.backends.c.standalone.files import c_files
 from ...compiler.frontend.traced_program import Program
 from ...passes.lowering.without_numpy import without_numpy
 from ..programs.optimise import optimised
-from ..programs.prepare import prepared
+from ..programs.prepare import prepared, refuse_index_checks
 
 
 def as_c(
@@ -30,6 +30,7 @@ def as_c(
     Raises:
         ExportError: C cannot compute it.
     """
+    refuse_index_checks(program.graph.name, program.graph)
     graph = optimised(without_numpy(prepared(program.graph, "c")), "c")
     return c_files(
         replace(program, graph=graph), doc, name=name, paths=paths, source=program.graph, fast_math=fast_math

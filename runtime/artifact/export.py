@@ -31,7 +31,6 @@ from ...compiler.shapes.dim import Comparison, answering
 from ...compiler.shapes.guards import Guard, Guards
 from ...compiler.shapes.reading import Sizes, read_constraints
 from ...compiler.shapes.scope import Declared
-from ...passes.lowering.collect_index_checks import checks_indices
 from ..build.build import build
 from ..bundle.contents import Settings
 from ..bundle.interface import Interface, StandIn, interface_document, interface_from, interface_of
@@ -42,6 +41,7 @@ from ..compilation.compile import CompiledFunction, Options
 from ..eager.numpy_generators import refusing_draws
 from ..gpu.device_array import DeviceArray
 from ..machine.target import target_of
+from ..programs.prepare import refuse_index_checks
 from ..variants.argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
 from ..variants.donation import donated_inputs
 from ..variants.signature import (
@@ -130,11 +130,7 @@ def export(
     with refusing_draws(function, signature.tree, entering), answering(declared):
         program = trace(function, signature.tree, entering, is_kept=True)
         program = replace(program, graph=without_rules(program.graph))
-    if options.check_bounds or checks_indices(program.graph):
-        raise ExportError(
-            f"{name} cannot be exported with check_bounds=True: a file has no way to raise. Export the function"
-            " without, and check indices where it is compiled"
-        )
+    refuse_index_checks(name, program.graph, asked=options.check_bounds)
     _check_effects(name, program.graph)
     program = _closed(name, program)
     _check_kept(name, signature, program)

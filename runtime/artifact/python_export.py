@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ...compiler.backends.numpy.standalone.files import python_files
 from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
 from ..programs.optimise import optimise
-from ..programs.prepare import final
+from ..programs.prepare import final, refuse_index_checks
 
 
 def as_python(function: TracedFunction) -> Mapping[str, str | bytes]:
@@ -14,5 +14,6 @@ def as_python(function: TracedFunction) -> Mapping[str, str | bytes]:
     Raises:
         ExportError: the function needs more than NumPy; the message says what.
     """
+    refuse_index_checks(function.program.graph.name, function.program.graph)
     graph, _ = optimise(final(function.program.graph), "numpy")
     return python_files(function.of(graph))

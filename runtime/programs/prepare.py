@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from functools import partial
 
+from ...compiler.errors import ExportError
 from ...compiler.ir import Graph
 from ...compiler.op import has_effect
-from ...passes.lowering.collect_index_checks import collect_index_checks
+from ...passes.lowering.collect_index_checks import checks_indices, collect_index_checks
 from ...passes.lowering.decompose import decompose_composites
 from ...passes.lowering.forget_weights import forget_weights
 from ...passes.lowering.inline_calls import inline_calls
@@ -38,6 +39,15 @@ def final(graph: Graph) -> Graph:
 def prepared(graph: Graph, backend: str) -> Graph:
     """The graph by whose text the disk cache knows a program."""
     return run(final(graph), first_for(backend), check=checking(), record=pass_times())
+
+
+def refuse_index_checks(name: str, graph: Graph, *, asked: bool | None = False) -> None:
+    """`ExportError` if a traced graph that becomes files checks indices, or if that is `asked` for."""
+    if asked or checks_indices(graph):
+        raise ExportError(
+            f"{name} cannot be exported with check_bounds=True: a file has no way to raise. Export the function"
+            " without, and check indices where it is compiled"
+        )
 
 
 def can_be_cached(graph: Graph) -> bool:

@@ -11,6 +11,7 @@ import pytest
 import tracemill as tm
 from stub_gpu import StubGpu
 from tracemill.compiler.errors import ArgumentTypeError, ArgumentValueError, ExportError, OutOfBoundsError
+from tracemill.compiler.interpreter import evaluate
 from tracemill.runtime.programs.built import statistics
 
 TABLE = np.arange(12.0).reshape(3, 4)
@@ -459,6 +460,29 @@ def test_exports_refuse_to_check() -> None:
     inner = tm.compile(read, check_bounds=True)
     with pytest.raises(ExportError, match="check_bounds"):
         tm.export(lambda x, i: inner(x, i) + 1.0, "x: f64[3]", "i: i64[2]")
+
+
+# ---- functions that are not compiled -------------------------------------------------------------------
+
+
+INTERPRETED: dict[str, Callable[[Any, Any], Any]] = {
+    "vmap": tm.vmap(lambda x, i: x[i], in_dims=(None, 0)),
+    "grad": lambda x, i: tm.grad(lambda x: np.sum(x[i]))(x),
+    "scan": lambda x, i: tm.scan(lambda total, k: (total + np.take(x, k), None), 0.0, i)[0],
+    "fori_loop": lambda x, i: tm.fori_loop(0, i[1] + 1, lambda k, total: total + np.take(x, k), 0.0),
+    "while_loop": lambda x, i: tm.while_loop(lambda k: np.take(x, k) < i[1], lambda k: k + 1, 0),
+    "a graph": lambda x, i: evaluate(tm.compile(read, check_bounds=True).lower(x, i).graph, x, i),
+}
+
+
+@pytest.mark.parametrize("name", INTERPRETED)
+def test_functions_that_are_interpreted_check_without_being_asked(name: str) -> None:
+    INTERPRETED[name](ROW, np.array([0, 4]))
+    with pytest.raises(
+        OutOfBoundsError, match=r"index [59] is out of bounds for axis 0 with size 5"
+    ) as raised:
+        INTERPRETED[name](ROW, np.array([0, 9]))
+    assert "test_check_bounds.py" in str(raised.value)
 
 
 # ---- random programs ---------------------------------------------------------------------------------

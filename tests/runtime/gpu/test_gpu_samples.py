@@ -13,9 +13,8 @@ from samples.thinning import some_of
 from stub_gpu import StubGpu
 from tracemill.compiler.dtypes import is_inexact, real_dtype
 from tracemill.compiler.interpreter import evaluate
-from tracemill.runtime.gpu_programs.build import build_for_gpu
+from tracemill.runtime.build.build import build
 from tracemill.runtime.machine.target import target_of
-from tracemill.runtime.programs.prepare import prepared
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
@@ -39,9 +38,7 @@ def test_samples_give_what_they_mean(sample: Sample, card: StubGpu) -> None:
     graph = sample.graph()
     with np.errstate(all="ignore"):
         expected = evaluate(graph, *sample.arrays())
-        found = build_for_gpu(prepared(graph, "triton"), target_of("triton", False)).function(
-            *sample.arrays()
-        )
+        found = build(graph, target_of("triton", False)).function(*sample.arrays())
     for x, y in zip(found, expected, strict=True):
         assert x.dtype == y.dtype
         assert x.shape == y.shape
