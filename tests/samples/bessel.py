@@ -65,4 +65,9 @@ FAILURES: tuple[Failure, ...] = (
         Failure(op, ((2,),), "f64", DTypeError, f"orders start from {lowest}", {"order": lowest - 1})
         for op, _, lowest in ORDERS
     ),
+    *(
+        Failure(op, ((2,),), "f64", DTypeError, "orders end at 128", {"order": order})
+        for op, _, _ in ORDERS
+        for order in (129, 2**70)
+    ),
 )

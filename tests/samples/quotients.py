@@ -52,7 +52,12 @@ SAMPLES: tuple[Sample, ...] = (
 FAILURES: tuple[Failure, ...] = (
     *(failure for op, (kinds, _) in QUOTIENTS.items() for failure in misuse(op, 1, kinds, {"order": 0})),
     *(
-        Failure(op, ((2,),), "f64", DTypeError, "no derivative of order -1", {"order": -1})
+        Failure(op, ((2,),), "f64", DTypeError, error, {"order": order})
+        for order, error in (
+            (-1, "orders start from 0"),
+            (33, "orders end at 32"),
+            (2**70, "orders end at 32"),
+        )
         for op in QUOTIENTS
     ),
     *misuse("expm1_over", 2, "f"),

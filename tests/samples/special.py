@@ -67,5 +67,6 @@ SAMPLES: tuple[Sample, ...] = (
 FAILURES: tuple[Failure, ...] = (
     *(failure for op, arity, _ in ROWS for failure in misuse(op, arity, "f")),
     *misuse("sinc", 1, "f", {"order": 0}),
-    Failure("sinc", ((2,),), "f64", DTypeError, "no derivative of order -1", {"order": -1}),
+    Failure("sinc", ((2,),), "f64", DTypeError, "orders start from 0", {"order": -1}),
+    Failure("sinc", ((2,),), "f64", DTypeError, "orders end at 64", {"order": 65}),
 )

@@ -126,6 +126,14 @@ def elementwise(
     )
 
 
+def check_order(op: str, order: int, lowest: int, highest: int, instead: str = "") -> None:
+    """`DTypeError` for an order that `op` is not defined for, or that would take a formula of unreasonable length."""
+    if order < lowest:
+        raise DTypeError(f"{op} of order {order} is not defined: orders start from {lowest}{instead}")
+    if order > highest:
+        raise DTypeError(f"{op} of order {order} is not supported: orders end at {highest}")
+
+
 def transpose_of(*factors: Callable[[Value], Value]) -> TransposeRule:
     """The transpose of an op that is linear in all its inputs at once: a function of the cotangent per input."""
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ...builder import bind
-from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import not_linear
 from ...value_ops import (
@@ -34,7 +33,7 @@ from ...value_ops import (
 )
 from ...value_ops import elementwise as call
 from ..composite import composite
-from .broadcasting import batch_elementwise, elementwise_type, jvp_of, same_dtype
+from .broadcasting import batch_elementwise, check_order, elementwise_type, jvp_of, same_dtype
 
 FAMILY = "quotients"
 
@@ -60,8 +59,7 @@ def _quotient(
     of_its_shape = elementwise_type(name, 1, kinds, same_dtype)
 
     def check(*types: ArrayType, order: int) -> None:
-        if order < 0:
-            raise DTypeError(f"{name} has no derivative of order {order}")
+        check_order(f"the derivative of {name}", order, 0, 32)
         of_its_shape(*types)
 
     def decomposed(x: Value, order: int) -> Value:
@@ -129,7 +127,7 @@ _quotient(
     kinds="f", doc="(e^x − 1) / x, 1 at 0.",
 )  # fmt: skip
 _quotient(
-    "log1prel", _log1prel, _log1p_derivative, lambda k: (-1.0) ** k / (k + 1), lambda order: 0.1 * (order + 1),
+    "log1prel", _log1prel, _log1p_derivative, lambda k: (-1.0) ** k / (k + 1), lambda order: min(0.1 * (order + 1), 0.6),
     kinds="f", doc="log(1 + x) / x, 1 at 0.",
 )  # fmt: skip
 _quotient(

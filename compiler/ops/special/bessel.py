@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ...builder import bind
-from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import not_linear
 from ...value_ops import (
@@ -33,6 +32,7 @@ from ..composite import composite
 from ..elementwise.broadcasting import (
     Derivative,
     batch_elementwise,
+    check_order,
     elementwise,
     elementwise_type,
     same_dtype,
@@ -427,8 +427,7 @@ def _ordered(name: str, lowest: int, decomposed: Any, derivative: Derivative, do
     of_its_shape = elementwise_type(name, 1, "f", same_dtype)
 
     def check(*types: ArrayType, order: int) -> None:
-        if order < lowest:
-            raise DTypeError(f"{name} of order {order} is not defined: orders start from {lowest}")
+        check_order(name, order, lowest, 128)
         of_its_shape(*types)
 
     def jvp(inputs: tuple[Value], tangents: tuple[Value], outputs: tuple[Value], order: int) -> Value:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ...builder import bind
-from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import Op, not_linear, register
 from ...value_ops import (
@@ -32,6 +31,7 @@ from ...value_ops import elementwise as call
 from ..elementwise.broadcasting import (
     Derivative,
     batch_elementwise,
+    check_order,
     elementwise,
     elementwise_type,
     same_dtype,
@@ -272,8 +272,7 @@ def _sinc(x: Any, order: Any) -> Any:
 
 
 def _sinc_type(*types: ArrayType, order: int) -> ArrayType:
-    if order < 0:
-        raise DTypeError(f"sinc has no derivative of order {order}")
+    check_order("the derivative of sinc", order, 0, 64)
     return elementwise_type("sinc", 1, "f", same_dtype)(*types)
 
 

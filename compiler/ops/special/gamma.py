@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 
 from ...builder import bind
-from ...errors import DTypeError
 from ...ir import ArrayType, Value
 from ...op import Op, not_linear, register
 from ...value_ops import elementwise as call
 from ...value_ops import multiply
-from ..elementwise.broadcasting import batch_elementwise, elementwise, elementwise_type, same_dtype
+from ..elementwise.broadcasting import (
+    batch_elementwise,
+    check_order,
+    elementwise,
+    elementwise_type,
+    same_dtype,
+)
 
 FAMILY = "gamma"
 
@@ -131,10 +136,7 @@ def _polygamma(x: Any, order: Any) -> Any:
 
 
 def _polygamma_type(*types: ArrayType, order: int) -> ArrayType:
-    if order < 1:
-        raise DTypeError(
-            f"polygamma of order {order} is not defined: orders start from 1, order 0 is digamma"
-        )
+    check_order("polygamma", order, 1, 169, ", order 0 is digamma")  # 170! is not finite
     return elementwise_type("polygamma", 1, "f", same_dtype)(*types)
 
 
