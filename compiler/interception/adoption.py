@@ -24,7 +24,7 @@ from ..tracing.traced_array import TracedArray, array_on, is_numpy_array
 from ..tracing.views import Reshape
 from ..value_ops import constant
 
-_TRACING = f"{__package__}.program"
+_TRACING = "tracemill.compiler.frontend.traced_program"
 """Where the function `trace` stands, which calls the user's function."""
 
 _arange = np.arange  # kept, because `np.arange` is intercepted during a trace

@@ -158,7 +158,7 @@ def test_a_kernel_says_what_it_moves_and_how_long_that_takes_on_this_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     machine = Machine("a processor", 2, {}, {1: 10e9, 2: 20e9}, 1e-6, {"f32": 2e11, "f64": 1e11})
-    monkeypatch.setattr("tracemill.runtime.inspection.lowered.measured_machine", lambda: machine)
+    monkeypatch.setattr("tracemill.runtime.lowering.lowered_program.measured_machine", lambda: machine)
     lowered = tm.compile(lambda x, y: np.sin(x) * y, backend="c").lower(LARGE, LARGE)
     (kernel,) = lowered.kernels
     assert kernel.source is not None

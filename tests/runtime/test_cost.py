@@ -54,7 +54,7 @@ def test_operations_are_counted(name: str) -> None:
 def test_the_least_time_is_the_longer_of_memory_and_arithmetic(
     monkeypatch: pytest.MonkeyPatch, dtype: Any
 ) -> None:
-    monkeypatch.setattr("tracemill.runtime.inspection.lowered.measured_machine", lambda: MACHINE)
+    monkeypatch.setattr("tracemill.runtime.lowering.lowered_program.measured_machine", lambda: MACHINE)
     x = np.ones((100, 100), dtype)
     cost = tm.compile(lambda x: np.exp(x) @ x, backend="numpy").lower(x).cost
     exp, dot = cost.calls
@@ -101,7 +101,7 @@ def test_counts_do_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) ->
     for speed in (1e9, 2e9):
         machine = Machine("a processor", 2, {}, {1: speed}, 1e-6, {"f32": speed, "f64": speed})
         monkeypatch.setattr(
-            "tracemill.runtime.inspection.lowered.measured_machine", lambda machine=machine: machine
+            "tracemill.runtime.lowering.lowered_program.measured_machine", lambda machine=machine: machine
         )
         cost = tm.compile(np.sin, backend="numpy").lower(X).cost
         found.append((cost.counts(), cost.as_dict()))
