@@ -18,7 +18,7 @@ from ..errors import DimSpecError, InternalError, ParseError, TransformTypeError
 from ..ir import ArrayType, Call, Constant, Dim, Graph, Location, Param, Shape, Value, called
 from ..nesting import shown
 from ..op import all_ops
-from ..verifier import MOST_AXES, MOST_ELEMENTS, output_types, shape_problem
+from ..verifier import LONGEST_INT, MOST_AXES, MOST_ELEMENTS, output_types, shape_problem
 from .lexer import Line, lines
 from .literals import LONGEST_NUMBER, read_numbers
 from .naming import INLINE_SIZE, RESERVED
@@ -495,7 +495,10 @@ def _number(line: Line, text: str) -> int | float:
     """A number among parameters."""
     if len(text) > LONGEST_NUMBER or text.startswith(("0x", "-0x")):
         raise line.error(f"expected a decimal number of at most {LONGEST_NUMBER} digits, found {text[:40]}")
-    return int(text) if text.removeprefix("-").isdecimal() else float(text)
+    number = int(text) if text.removeprefix("-").isdecimal() else float(text)
+    if isinstance(number, int) and number.bit_length() > LONGEST_INT:
+        raise line.error(f"expected an integer of at most {LONGEST_INT} bits, found {text[:40]}…")
+    return number
 
 
 def _string(line: Line) -> str:

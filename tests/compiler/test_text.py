@@ -434,6 +434,7 @@ BODY = HEADER + "def f(x: f32[3]) -> f32[3]:\n    "
         (BODY + "sum_1: f32[] = sum(axes=(), x)", "line 3: expected a parameter"),
         (BODY + f"sum_1: f32[] = sum(x, axes={'(' * 99})", "line 3: tuples are nested more than 32 deep"),
         (BODY + f"sum_1: f32[] = sum(x, axes={'9' * 5000})", "a decimal number of at most 400 digits"),
+        (BODY + f"sum_1: f32[] = sum(x, axes={'9' * 400})", "an integer of at most 1024 bits"),
         (BODY + 'sum_1: f32[] = sum(x, axes="\\q")', "line 3: expected a string as in JSON"),
         (BODY + "sum_1: f32[] = sum(x, axes=;)", "line 3: expected a name, .* or symbol, found ';'"),
         (BODY + "x: f32[3] = sin(x)", "line 3: x is made twice"),

@@ -53,7 +53,7 @@ def _dot(call: Call, scope: Scope, target: str | None) -> list[str]:
     batch = left.dims(left.batch)
     if not batch and len(left.contract) == 1 and len(left.free) <= 1 and len(right.free) <= 1:
         return _plain(call, scope, left, right, target)
-    if not returns_rows(call):
+    if _is_outer(call):
         return _outer(call, scope, left, right, target)
     rows, columns = math.prod(left.dims(left.free)), math.prod(right.dims(right.free))
     function = "np.matmul" if batch else "np.dot"
@@ -72,11 +72,18 @@ def _dot(call: Call, scope: Scope, target: str | None) -> list[str]:
 
 
 def returns_rows(call: Call) -> bool:
-    """Whether `np.dot` or `np.matmul` makes the result of a call: row-major, in whatever order its operands lie."""
-    if call.op != "dot" or call.outputs[0].dtype.name == "bfloat16":
-        return False
+    """Whether `np.dot` makes the result of a call: row-major, in whatever order its operands lie.
+
+    `np.matmul` keeps the order of stacks of matrices.
+    """
+    return call.op == "dot" and not call.params.get("batch_x") and not _is_outer(call)
+
+
+def _is_outer(call: Call) -> bool:
+    """Whether nothing is summed, or NumPy's product of bfloat16 is not asked."""
     axes: Any = call.params["contract_x"]
-    return not is_known(math.prod(call.inputs[0].shape[axis] for axis in axes) == 1)
+    is_single = is_known(math.prod(call.inputs[0].shape[axis] for axis in axes) == 1)
+    return is_single or call.outputs[0].dtype.name == "bfloat16"
 
 
 def _plain(call: Call, scope: Scope, left: Side, right: Side, target: str | None) -> list[str]:

@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from ...dtypes import INT64
+from ...dtypes import INT64, Array
 from ...errors import ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
 from ...symbolic_size import SymbolicSize, is_known, joint_shape, typical
@@ -16,16 +15,16 @@ from ...tracing.indexing import Gather
 from ...tracing.memory_layout import (
     Layout,
     dense,
-    elementwise_layout,
     elementwise_order,
     joint_questions,
+    order_of,
     row_major,
 )
 from ...tracing.registry import implements
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, as_value, wrap
 from ...tracing.views import Strided, Transpose
-from ...value_ops import constant, convert, gather, iota, multiply, reshape, transpose
+from ...value_ops import constant, convert, gather, inverse_permutation, iota, multiply, reshape, transpose
 from ..ufuncs.reductions import deliver, fold_all
 from ..ufuncs.ufunc_calls import as_array, ufunc_layout
 from .products import in_common_dtype, sum_of_products
@@ -237,7 +236,7 @@ def einsum(
     if optimize is False:
         layout = _layout_of_sum(given, output, sizes, order)
     else:
-        layout = _layout_after(path, given, output, sizes, order)
+        layout = _layout_by_numpy(path, given, output, sizes, order)
     return wrap(delivered.value, layout=layout)
 
 
@@ -289,51 +288,32 @@ class _Seen:
     labels: Labels
 
 
-def _layout_after(
+def _layout_by_numpy(
     path: Sequence[Sequence[int]], given: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str
 ) -> Layout:
-    """The layout of the result where NumPy contracts operands in these steps, most of which take two."""
-    terms = list(given)
-    for number, step in enumerate(path, 1):
-        chosen = [terms.pop(place) for place in sorted(step, reverse=True)]
-        labels = output
-        if number < len(path):
-            needed = set(output).union(*[term.labels for term in terms])
-            found = needed.intersection(chain(*(term.labels for term in chosen)))
-            labels = tuple(sorted(found, key=lambda label: (typical(sizes[label]), str(label))))
-        rule = _layout_of_pair if len(chosen) == 2 else _layout_of_sum
-        terms.append(_Seen(rule(chosen, labels, sizes, order), labels))
-    return terms[0].layout
+    """As NumPy does it with small arrays whose axes lie in the same order.
 
-
-def _layout_of_pair(terms: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str) -> Layout:
-    """As of a product of matrices whose axes are then permuted; without a sum, as of a ufunc."""
+    How NumPy contracts operands along a path, and so how the result lies, is another in each of its versions.
+    """
+    numbers = {label: number for number, label in enumerate(sizes)}
+    args: list[Any] = []
+    for term in given:
+        args += [_miniature(term.layout), [numbers[label] for label in term.labels]]
+    steps: Any = ["einsum_path", *path]
+    labels = [numbers[label] for label in output]
+    result = np.einsum(*args, labels, optimize=steps, order=order)  # type: ignore[call-overload]
     shape = tuple(sizes[label] for label in output)
-    layouts = [term.layout for term in terms]
-    if order in ("A", "a"):
-        order = "F" if all(layout.is_contiguous("F") for layout in layouts) else "C"
-    if order not in ("K", "k"):
-        return ufunc_layout(shape, (), order) or row_major(shape)
-    left, right = (
-        [label for label in dict.fromkeys(term.labels) if not is_known(sizes[label] == 1)] for term in terms
-    )
-    if not any(label in right and label not in output for label in left):
-        kept = [_summed(term, output, sizes) for term in terms]
-        return elementwise_layout(shape, [_spread(term, output) for term in kept]) or row_major(shape)
-    rows, columns = (
-        [label for label in own if label in output and label not in other]
-        for own, other in ((left, right), (right, left))
-    )
-    stacks = [label for label in left if label in right and label in output]
-    single = [label for label in output if label not in (*left, *right)]
-    in_memory = tuple(output.index(label) for label in (*single, *stacks, *rows, *columns))
-    return dense(shape, in_memory, joint_questions(layouts))
+    return dense(shape, order_of(result), joint_questions([term.layout for term in given]))
 
 
-def _summed(term: _Seen, output: Labels, sizes: dict[Any, int]) -> _Seen:
-    """The operand without the axes that the result does not have."""
-    kept = tuple(label for label in output if label in term.labels)
-    return term if len(kept) == len(term.labels) else _Seen(_layout_of_sum([term], kept, sizes, "K"), kept)
+def _miniature(layout: Layout) -> Array:
+    """An array with two entries along each axis, if there may be more than one, that lies in memory as another does."""
+    strides = layout.strides or (0,) * len(layout.shape)
+    shape = [1 if is_known(dim == 1) else 2 for dim in layout.shape]
+    in_memory = layout.order()
+    kept = [1 if strides[axis] == 0 else shape[axis] for axis in in_memory]
+    small = np.zeros(kept).transpose(inverse_permutation(in_memory))
+    return np.broadcast_to(small, shape)
 
 
 def _layout_of_sum(terms: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str) -> Layout:

@@ -127,7 +127,8 @@ _quotient(
     kinds="f", doc="(e^x − 1) / x, 1 at 0.",
 )  # fmt: skip
 _quotient(
-    "log1prel", _log1prel, _log1p_derivative, lambda k: (-1.0) ** k / (k + 1), lambda order: min(0.1 * (order + 1), 0.6),
+    "log1prel", _log1prel, _log1p_derivative, lambda k: (-1.0) ** k / (k + 1),
+    lambda order: min(0.1 * (order + 1), 0.6),  # the series ends below 1 only
     kinds="f", doc="log(1 + x) / x, 1 at 0.",
 )  # fmt: skip
 _quotient(
