@@ -103,12 +103,30 @@ def elementwise(named: dict[str, Any], operands: Sequence[Layout], shape: Shape)
     return elementwise_layout(shape, operands)
 
 
+def close(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As of a ufunc of the difference, which is compared, and of the tolerance, which is made of `b` alone."""
+    tolerances = [elementwise_layout(x.shape, [x]) or row_major(x.shape) for x in layouts_of([named["b"]])]
+    difference = elementwise_layout(shape, operands) or row_major(shape)
+    return elementwise_layout(shape, [difference, *tolerances])
+
+
 def like_first(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """The axes in the order of the first array, whatever their lengths become."""
     first = operands[0]
     if len(first.shape) != len(shape):
         return None
     return dense(shape, elementwise_order(len(shape), [first]), first.questions)
+
+
+def cumulated(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """As of a ufunc; with an initial entry, as of that and the others joined."""
+    first = operands[0]
+    if not named.get("include_initial"):
+        return like_first(named, operands, shape)
+    order = elementwise_order(len(shape), [first])
+    axis = normalize_axis(named.get("axis") or 0, len(shape))
+    initial = (*shape[:axis], 1, *shape[axis + 1 :])
+    return joined({"axis": axis}, [dense(x, order, first.questions) for x in (initial, first.shape)], shape)
 
 
 def reduced(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
@@ -248,13 +266,13 @@ _orders(rounded, "round around")
 _orders(
     elementwise,
     """
-    where clip isclose angle sinc i0 fix real_if_close isneginf isposinf isreal polyval
+    where clip angle sinc i0 fix real_if_close isneginf isposinf isreal polyval
     """,
 )
 _orders(
     like_first,
     """
-    cumsum cumprod cumulative_sum cumulative_prod diff
+    cumsum cumprod diff
     """,
 )
 _orders(
@@ -263,6 +281,8 @@ _orders(
     sum prod max min any all mean var std ptp nanmax nanmin nanmedian linalg.norm trapezoid
     """,
 )
+_orders(cumulated, "cumulative_sum cumulative_prod")
+_orders(close, "isclose")
 _orders(reduced_copy, "median")
 _orders(counted, "count_nonzero")
 _orders(reduced_without_nan, "nansum nanprod nanmean nanvar nanstd")
