@@ -20,6 +20,7 @@ from .entry import (
     BadEntryError,
     Entry,
     check_members,
+    delete_members,
     install,
     is_key,
     last_used,
@@ -243,6 +244,11 @@ class DiskCache:
             os.mkdir(built, mode=0o700)
             write_entry(built, key, members, about)
             return install(built, folder, key)
+        except OSError:
+            delete_members(
+                built, members
+            )  # by name: listing a folder takes a descriptor, and there may be none
+            raise
         finally:
             delete(built)
 

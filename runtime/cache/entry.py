@@ -14,7 +14,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +99,15 @@ def write_entry(folder: Path, key: str, members: Mapping[str, bytes], about: Map
     document["checksum"] = _checksum(document)
     (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     mark_used(folder)
+
+
+def delete_members(folder: Path, members: Iterable[str]) -> None:
+    """Deletes the folder of an entry that could not be written as a whole."""
+    for name in (*members, MANIFEST):
+        with contextlib.suppress(OSError):
+            os.unlink(folder / name)
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
 
 
 def mark_used(folder: Path) -> None:

@@ -87,6 +87,9 @@ def _made() -> tuple[Path, int]:
             descriptor = os.open(path, _FOLDER)
         except FileNotFoundError:  # another process took it for abandoned
             continue
+        except OSError:  # such as no descriptor left
+            os.rmdir(path)
+            raise
         status = os.fstat(descriptor)
         if not is_mine(status) or others_can_write(status):
             os.close(descriptor)

@@ -215,3 +215,49 @@ def tm_cache_is_whole() -> bool:
 
 def test_the_clock_is_set_back(place: Place) -> None:
     assert set(place.run(clocks_set_back, 6)) == {RIGHT}
+
+
+def few_descriptors(random: Random, count: int) -> Iterator[str]:
+    called(backend="numpy")
+    called()
+    for number in range(count):
+        limit = random.randrange(3, 20)
+        yield limited(resource.RLIMIT_NOFILE, limit, number + 2, random.choice(("c", "numpy", "auto")))
+
+
+def test_descriptors_run_out(place: Place) -> None:
+    allowed = {"CompilerError", "OSError", "ImportError"}
+    assert all(found.startswith(RIGHT) or found in allowed for found in place.run(few_descriptors, 16))
+
+
+def damaged_facts(random: Random, count: int) -> Iterator[str]:
+    """What is remembered of this machine is cut off, changed, or belongs to another one."""
+    called()
+    (facts,) = cache_folder().glob("toolchain*.json")
+    whole = facts.read_bytes()
+    for number in range(count):
+        facts.write_bytes(
+            random.choice(
+                (
+                    whole[: random.randrange(len(whole))],
+                    b"[]",
+                    b"{}",
+                    b"\xff" * 100,
+                    whole.replace(b"true", b"[[]]").replace(b"gcc", b"\x00"),
+                    b'{"a": ' * 10_000,
+                )
+            )
+        )
+        yield forked(partial(called, number + 2))
+
+
+def test_facts_about_the_machine_are_damaged(place: Place) -> None:
+    assert set(place.run(damaged_facts, 10)) == {RIGHT}
+
+
+def test_the_disk_of_the_cache_is_read_only(place: Place) -> None:
+    with mounted(place.root / "cache", "size=64m"):
+        place.run(first_calls, 3)
+        subprocess.run(["mount", "-o", "remount,ro", place.root / "cache"], check=True)
+        found = place.run(first_calls, 6)
+    assert all(f": {RIGHT}" in name for name in found)

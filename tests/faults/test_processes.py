@@ -1,0 +1,123 @@
+"""Forks, spawned processes and threads at work at the same time, in one cache."""
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from faults.harness import Place
+from faults.inside import RIGHT, called, forked, outcome, started, workload
+from tracemill.runtime.cache.disk_cache import default_cache
+
+pytestmark = pytest.mark.faults
+
+
+def forks(random: Random, count: int) -> Iterator[str]:
+    """The parent compiles and a child calls, the child compiles, or both do, with threads of C at work before."""
+    called(0, "c", 300_000)
+    for number in range(count):
+        function, x = workload(number + 1, 300_000)
+        compiled = tm.compile(function, backend=random.choice(("c", "numpy")))
+        if number % 2:
+            compiled(x)
+
+        expected = function(x)
+
+        def work(compiled: Callable[[Any], Any] = compiled, x: Any = x, expected: Any = expected) -> str:
+            first = outcome(lambda: compiled(x), expected)
+            return f"{first} and {called(99, 'c', 300_000)}"
+
+        said = forked(work)
+        yield f"child: {said}"
+        yield f"parent: {outcome(partial(compiled, x), expected)}"
+
+
+def test_processes_fork(place: Place) -> None:
+    assert all(name.partition(": ")[2].replace(f"{RIGHT} and ", "") == RIGHT for name in place.run(forks, 6))
+
+
+def many_processes(random: Random, count: int) -> Iterator[str]:
+    """Processes that compile the same functions at the same moment, while another evicts everything."""
+    for number in range(count):
+        children = [started(partial(called, number * 2 + half, "c")) for half in (0, 1, 0, 1)]
+        default_cache().prune(0)
+        for process, reading in children:
+            said = b""
+            while part := os.read(reading, 65536):
+                said += part
+            os.close(reading)
+            os.waitpid(process, 0)
+            yield said.decode()
+    assert default_cache().verify() == []
+
+
+def test_processes_compile_at_once(place: Place) -> None:
+    assert set(place.run(many_processes, 3)) == {RIGHT}
+
+
+def spawned_work(number: int) -> str:
+    return called(number, "c")
+
+
+def spawned(random: Random, count: int) -> Iterator[str]:
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        yield from pool.map(spawned_work, [number % 3 for number in range(count)])
+
+
+def test_processes_are_spawned(place: Place) -> None:
+    assert set(place.run(spawned, 6)) == {RIGHT}
+
+
+def threads(random: Random, count: int) -> Iterator[str]:
+    """Threads that compile and call, some of them the same function, while the cache and the settings change."""
+    for number in range(count):
+        shared, x = workload(1000 + number, 200_000)
+        compiled = tm.compile(shared, backend="c")
+        expected = shared(x)
+        found: list[str] = []
+
+        def work(
+            own: int, compiled: Any = compiled, x: Any = x, expected: Any = expected, found: Any = found
+        ) -> None:
+            for turn in range(3):
+                found.append(outcome(lambda: compiled(x), expected))
+                found.append(called(own * 10 + turn, ("c", "numpy")[own % 2]))
+
+        workers = [threading.Thread(target=work, args=(number * 4 + own,)) for own in range(4)]
+        for worker in workers:
+            worker.start()
+        while any(worker.is_alive() for worker in workers):
+            default_cache().prune(0)
+            tm.set_num_threads(random.choice((1, 2)))
+        for worker in workers:
+            worker.join()
+        assert len(found) == 4 * 3 * 2, "a thread has ended early"
+        yield from found
+
+
+def test_threads_compile_and_call_at_once(place: Place) -> None:
+    assert set(place.run(threads, 2)) == {RIGHT}
+
+
+def ends_at_once(number: int) -> str:
+    """Compile, and end the process without any of Python's endings."""
+    found = called(number, "c")
+    os.write(1, b"")
+    return found
+
+
+def hard_ends(random: Random, count: int) -> Iterator[str]:
+    for number in range(count):
+        yield forked(partial(ends_at_once, number))
+    np.testing.assert_equal(len(default_cache().entries()), count)
+
+
+def test_children_end_without_cleaning_up(place: Place) -> None:
+    assert set(place.run(hard_ends, 4)) == {RIGHT}
