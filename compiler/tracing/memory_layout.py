@@ -179,7 +179,7 @@ class MemoryOrder:
 
     def __str__(self) -> str:
         ascending = tuple(range(len(self.axes)))
-        names = {ascending: "row-major (C order)", ascending[::-1]: "column-major (F order)"}
+        names = {ascending[::-1]: "column-major (F order)", ascending: "row-major (C order)"}
         text = names.get(self.axes, f"in the order of axes {self.axes}")
         return text if self.strides is None else f"{text} with gaps, strides {self.strides}"
 
@@ -329,6 +329,8 @@ def copied_order(layout: Layout, order: Literal["C", "F", "A", "K"]) -> Order:
         if layout.is_dense:
             return layout.order()
         strides = magnitudes(layout)  # unlike in a ufunc, axes that are repeated count: they come last
+        if 0 in strides:
+            layout.asked()
         inner_last: list[int] = []
         for axis in axes:
             place = sum(_at_most(strides[axis], strides[other]) for other in inner_last)

@@ -166,7 +166,7 @@ PRODUCERS = (
     "np.take({x}, {index})",
     "np.take({x1}, {index}, axis={axis})",
     "{x1}.take({index}, axis={axis})",
-    "np.take_along_axis({x2}, np.argsort({x2}, axis={axis}), axis={axis})",
+    "np.take_along_axis({x2}, np.argsort({x2}, axis={axis}, kind='stable'), axis={axis})",
     "np.compress([True, False, True], {x1}, axis={axis})",
     "np.delete({x1}, 0, axis={axis})",
     "np.insert({x1}, 1, 5, axis={axis})",
