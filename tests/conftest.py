@@ -3,10 +3,12 @@
 import atexit
 import gc
 import os
+from collections import Counter
 from collections.abc import Generator, Iterator
 
 import pytest
 
+from faults.table import in_words, write_table
 from stub_gpu import StubGpu, compiled, fresh
 from tracemill.runtime.machine.toolchain import Toolchain, toolchain, working_toolchain
 
@@ -24,6 +26,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="multiplies the number of random trials",
     )
+    parser.addoption(
+        "--faults-table",
+        action="store_true",
+        help="write what came of each fault of the campaign into docs/reliability.md",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--faults-table") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FaultsTable())
+
+
+class FaultsTable:
+    """Collects what came of each fault, also from the processes of pytest-xdist."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Counter[str]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, outcomes in report.user_properties:
+            if report.when == "call" and report.passed and name == "fault":
+                fault = in_words(report.nodeid.rpartition("::")[2])
+                assert isinstance(outcomes, dict)
+                self.found.setdefault(fault, Counter()).update(outcomes)
+
+    def pytest_sessionfinish(self) -> None:
+        write_table(self.found)
 
 
 @pytest.hookimpl(wrapper=True)

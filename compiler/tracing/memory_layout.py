@@ -193,7 +193,7 @@ def memory_order(array: Array) -> MemoryOrder | None:
         return MemoryOrder(layout.order())
     pairs = list(zip(array.shape, element_strides(array), strict=True))
     repeated = tuple(axis for axis, (dim, stride) in enumerate(pairs) if dim > 1 and stride == 0)
-    return MemoryOrder(layout.order(), tuple(0 if dim == 1 else stride for dim, stride in pairs), repeated)
+    return MemoryOrder(layout.order(), tuple(stride for _, stride in pairs), repeated)
 
 
 def element_strides(array: Array) -> tuple[int, ...]:

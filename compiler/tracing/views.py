@@ -9,7 +9,7 @@ from ..builder import bind
 from ..dtypes import INT64, DType
 from ..errors import ReadOnlyError
 from ..ir import Shape, Value
-from ..symbolic_size import is_symbolic_shape, same_shape
+from ..symbolic_size import is_one, is_symbolic_shape, same_shape
 from ..value_ops import (
     add,
     broadcast_to,
@@ -143,7 +143,10 @@ class Broadcast:
             return _seen(of, self.shape, None)
         lead = (0,) * (len(self.shape) - len(of.shape))
         kept = zip(self.shape[len(lead) :], of.shape, of.strides, strict=True)
-        strides = (*lead, *(s if same_shape((new,), (dim,)) else 0 for new, dim, s in kept))
+        strides = (
+            *lead,
+            *(0 if is_one(new) or not same_shape((new,), (dim,)) else s for new, dim, s in kept),
+        )
         return _seen(of, self.shape, strides)
 
 

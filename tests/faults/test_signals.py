@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from types import FrameType
 
@@ -137,7 +138,7 @@ def ended_processes(random: Random, count: int) -> Iterator[str]:
         yield f"ended by {signal.Signals(number).name}, then {forked(called)}"
     deadline = time.monotonic() + 10
     while list(temporary_folder().iterdir()) and time.monotonic() < deadline:
-        forked(called)
+        forked(partial(called, random.randrange(10**6)))  # a process that compiles removes what others left
         time.sleep(0.5)
 
 

@@ -203,8 +203,9 @@ class Function:
             return self._c_statement(function, call, scope)
         self.may_warn |= call.op not in VIEWS
         targets = self._targets(call, scope)
-        lines = form_of(call).write(call, scope, targets[0] if len(targets) == 1 else None)
-        if returns_rows(call) or any(target in self.in_order for target in targets):
+        form = form_of(call)
+        lines = form.write(call, scope, targets[0] if len(targets) == 1 else None)
+        if returns_rows(call) or (form.into and targets[0] in self.in_order):
             self.in_order.update(scope.of[output] for output in call.outputs)
         return lines
 

@@ -94,14 +94,15 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     """Numbers in place of NaN and infinities; in place of them in `x` itself without ``copy``."""
     array: Any = as_array(x)
     if not is_inexact(array.dtype):
-        return wrap(array.value)[()] if copy else array[()]
+        array = wrap(array.value) if copy else array
+        return array if array.ndim else array[()]
     parts = (array.real, array.imag) if is_complex(array.dtype) else (array,)
     done = [_without_infinities(part, nan, posinf, neginf) for part in parts]
     result = wrap(make_complex(*[part.value for part in done])) if is_complex(array.dtype) else done[0]
     if copy:
         return result[()]
     array.write(result.value)
-    return array[()]
+    return array if array.ndim else array[()]
 
 
 def _without_infinities(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
