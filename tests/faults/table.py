@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from .inside import RIGHT
-
 FOLDER: Final = Path(__file__).resolve().parent
 PAGE: Final = FOLDER.parent.parent / "docs" / "reliability.md"
 HEAD: Final = "| fault | tried | what came of it |\n|---|---:|---|\n"
