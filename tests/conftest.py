@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 import pytest
 
 from faults.table import in_words, write_table
-from stub_gpu import StubGpu, compiled, fresh
+from gpu.stub_gpu import StubGpu, compiled, fresh
 from tracemill.runtime.machine.toolchain import Toolchain, toolchain, working_toolchain
 
 

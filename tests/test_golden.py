@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import golden_examples
 import tracemill as tm
+from graphs import golden_examples
 from tracemill.compiler.backends.numpy.printer import print_module
 from tracemill.runtime.inspection.lowered import Lowered
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 import tracemill as tm
-from recording import recorded
+from gpu.stub_gpu import machine_code
 from samples.table import SAMPLES
-from stub_gpu import machine_code
+from support.recording import recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.choice import RULES, Choice
 from tracemill.compiler.backends.triton.kernels.kernel_key import (

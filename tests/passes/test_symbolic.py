@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracemill as tm
-from kernels import as_kernel
+from graphs.kernels import as_kernel
+from graphs.symbolic_graphs import symbolic_graphs
 from samples.grouping import Case, in_groups, of_each_op
 from samples.sample import Sample
 from samples.thinning import taken
@@ -21,7 +22,6 @@ from symbolic.sized_samples import Sized, allowed, sized
 from symbolic.test_samples import BATCH, PLAIN, arrays_for, transformed
 from symbolic.test_tracing import traced
 from symbolic.texts import TEXTS
-from symbolic_graphs import symbolic_graphs
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.free_sizes import sizes_in_graph
 from tracemill.compiler.interpreter import evaluate

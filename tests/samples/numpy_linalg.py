@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from samples.matrix_domains import MATRICES
+from samples.linalg.matrix_domains import MATRICES
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.ir import Shape
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 import tracemill.compiler.ops  # noqa: F401  # pyright: ignore[reportUnusedImport]  (fills the table of ops)
-from samples.matrix_domains import MATRICES
+from samples.linalg.matrix_domains import MATRICES
 from tracemill.compiler.builder import Builder, bind_all, inline, recording
 from tracemill.compiler.dtypes import (
     Array,
@@ -175,7 +175,7 @@ class Sample:
     """Whether reverse mode goes through it; else it is refused."""
     coupled: bool = False
     """The examples of a batch compute together, as the first input numbers them. A loop over them, or a pairing of
-    one alone, does not hold then; tests/compiler/test_collectives.py says what does."""
+    one alone, does not hold then; tests/compiler/ops/test_collectives.py says what does."""
     label: str = ""
     """Tells apart samples that look the same otherwise."""
 

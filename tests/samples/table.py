@@ -5,6 +5,8 @@ from importlib import import_module
 from samples.sample import Failure, Sample
 from tracemill.compiler import ops
 
-FAMILIES = tuple(import_module(f"samples.{family}") for family in ops.__all__)
+FAMILIES = tuple(
+    import_module(family.__name__.replace("tracemill.compiler.ops", "samples")) for family in ops.FAMILIES
+)
 SAMPLES: tuple[Sample, ...] = tuple(sample for family in FAMILIES for sample in family.SAMPLES)
 FAILURES: tuple[Failure, ...] = tuple(failure for family in FAMILIES for failure in family.FAILURES)

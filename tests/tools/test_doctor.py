@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from stub_gpu import StubGpu
+from gpu.stub_gpu import StubGpu
 from tracemill.runtime.gpu.driver import driver
 from tracemill.runtime.machine import measurements as machine
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stub_gpu import StubGpu
+from gpu.stub_gpu import StubGpu
 from tracemill.tools.gpu_check import check, worker
 from tracemill.tools.gpu_check.card import Card, Ceilings
 from tracemill.tools.gpu_check.examples import EXAMPLES, Example
@@ -39,7 +39,7 @@ needs_triton = pytest.mark.skipif(
 @pytest.fixture
 def card(stub_gpu: StubGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     """Contestants find a GPU, on which Triton's interpreter runs kernels."""
-    program = f"{PATHS}from gpu_check_worker import main\nmain({stub_gpu.library!r}, *sys.argv[1:])"
+    program = f"{PATHS}from gpu.gpu_check_worker import main\nmain({stub_gpu.library!r}, *sys.argv[1:])"
     monkeypatch.setattr(check, "PROGRAM", program)
 
 

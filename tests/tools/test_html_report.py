@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from parsed_page import parsed_page
+from pages.parsed_page import parsed_page
 from tracemill.tools.terminal.html_report import write_report
 
 from .terminal import Terminal

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from product_graphs import LARGE
-from recording import recorded
+from graphs.product_graphs import LARGE
+from support.recording import recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.choice import Choice
 from tracemill.compiler.backends.triton.kernels.kernel_key import kernel_key, kernel_text, known_graph

@@ -37,7 +37,7 @@ from ..elementwise.broadcasting import (
     same_dtype,
 )
 
-FAMILY = "special"
+FAMILY = "error_functions"
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loop_interpreter import Run
-from random_graphs import graphs
-from recording import assert_same, drawn, recorded
+from graphs.loop_interpreter import Run
+from graphs.random_graphs import graphs
 from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
+from support.recording import assert_same, drawn, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.analysis.fusible_ops import is_elementwise, is_loop_call
 from tracemill.compiler.builder import Builder, bind, recording

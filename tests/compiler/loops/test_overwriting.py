@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernel_graphs import softmax
-from loop_interpreter import Run
-from recording import drawn, recorded
+from graphs.kernel_graphs import softmax
+from graphs.loop_interpreter import Run
+from support.recording import drawn, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import dtype_named

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from kernel_graphs import LARGE, distances, kernel_sums, nearest, scaled_sums
-from loop_interpreter import Run
-from random_graphs import graphs
-from recording import drawn, recorded
+from graphs.kernel_graphs import LARGE, distances, kernel_sums, nearest, scaled_sums
+from graphs.loop_interpreter import Run
+from graphs.random_graphs import graphs
+from support.recording import drawn, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.analysis.fusible_ops import is_loop_call
 from tracemill.compiler.backends.c.kernels.loops import runs_on_vectors

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracemill as tm
-from size_expressions import SIGNS, SIZES, A, B, C, holds, simple_constraints, texts, value
+from graphs.size_expressions import SIGNS, SIZES, A, B, C, holds, simple_constraints, texts, value
 from tracemill.compiler.errors import ContradictoryConstraintsError
 from tracemill.compiler.shapes.assumptions import Assumptions
 from tracemill.compiler.shapes.dim import Comparison, Sign, compared

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tracemill as tm
-from size_expressions import SIGNS, SIZES, holds, meaning, texts, value
+from graphs.size_expressions import SIGNS, SIZES, holds, meaning, texts, value
 from tracemill.compiler.errors import DimSpecError
 from tracemill.compiler.shapes.dim import Extent, answering, compared
 from tracemill.compiler.shapes.reading import Sizes, read_constraint, read_dim

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracemill as tm
-from size_expressions import SIZES, A, B, C, holds, simple_constraints
+from graphs.size_expressions import SIZES, A, B, C, holds, simple_constraints
 from tracemill.compiler.errors import DimSpecError, UndecidedDimError
 from tracemill.compiler.shapes import Declared, Observed, answering
 from tracemill.compiler.shapes.assumptions import Assumptions

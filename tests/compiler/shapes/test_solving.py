@@ -5,7 +5,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tracemill as tm
-from size_expressions import SIZES, texts, value
+from graphs.size_expressions import SIZES, texts, value
 from tracemill.compiler.errors import ContradictoryConstraintsError, DimMismatchError, UndeterminedDimError
 from tracemill.compiler.shapes.dim import Extent
 from tracemill.compiler.shapes.reading import read_dim

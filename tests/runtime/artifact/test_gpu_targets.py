@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from stub_gpu import INVALID_IMAGE, INVALID_PTX, UNSUPPORTED_PTX_VERSION, StubGpu, machine_code, ptx
+from gpu.stub_gpu import INVALID_IMAGE, INVALID_PTX, UNSUPPORTED_PTX_VERSION, StubGpu, machine_code, ptx
 from tracemill.compiler.errors import (
     ArgumentValueError,
     ArtifactError,
@@ -38,7 +38,7 @@ from tracemill.runtime.programs.prepare import prepared
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
-from interpreted_gpu import interpreted
+from gpu.interpreted_gpu import interpreted
 
 from .bundles import members_of, with_manifest
 

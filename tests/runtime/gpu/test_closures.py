@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from stub_gpu import StubGpu
+from gpu.stub_gpu import StubGpu
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
-from interpreted_gpu import interpreted
+from gpu.interpreted_gpu import interpreted
 
 X = np.arange(6.0).reshape(2, 3)
 W = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, -9.0]])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from stub_gpu import MEMORY, StubGpu
+from gpu.stub_gpu import MEMORY, StubGpu
 from tracemill.runtime.gpu.device import gpu
 
 TESTS = Path(__file__).resolve().parents[2]
@@ -164,7 +164,7 @@ def test_a_process_ends_with_arrays_on_the_gpu(stub_gpu: StubGpu, stub_library: 
 import ctypes, sys
 sys.path[:0] = [{str(TESTS / ".root")!r}, {str(TESTS)!r}]
 from pathlib import Path
-from stub_gpu import StubGpu
+from gpu.stub_gpu import (StubGpu)
 StubGpu(Path({stub_library.library!r})).reset()
 import numpy as np, tracemill as tm
 sys.kept = tm.device_put(np.ones(3))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from stub_gpu import StubGpu
+from gpu.stub_gpu import StubGpu
 from tracemill.compiler.dtypes import dtype_named, dtype_names
 from tracemill.runtime.gpu.device import gpu
 

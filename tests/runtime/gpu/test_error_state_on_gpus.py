@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from stub_gpu import StubGpu
+from gpu.stub_gpu import StubGpu
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
-from interpreted_gpu import interpreted
+from gpu.interpreted_gpu import interpreted
 
 
 def test_programs_on_gpus_run_as_ever_whatever_the_error_state_asks_for(stub_gpu: StubGpu) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stub_gpu import StubGpu
+from gpu.stub_gpu import StubGpu
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
@@ -24,7 +24,7 @@ def test_a_stored_program_launches_the_same_and_one_that_is_damaged_or_fast_is_m
     variables = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     paths = f"{TESTS / '.root'}{os.pathsep}{TESTS}"
     done = subprocess.run(
-        [sys.executable, str(TESTS / "stored_programs.py"), stub_library.library],
+        [sys.executable, str(TESTS / "gpu" / "stored_programs.py"), stub_library.library],
         env=variables | {"PYTHONPATH": paths, "TRACEMILL_CACHE_DIR": str(tmp_path)},
         capture_output=True,
         text=True,

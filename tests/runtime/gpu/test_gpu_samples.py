@@ -6,11 +6,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from gpu.stub_gpu import StubGpu
 from samples.grouping import of_each_op
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import some_of
-from stub_gpu import StubGpu
 from tracemill.compiler.dtypes import is_inexact, real_dtype
 from tracemill.compiler.interpreter import evaluate
 from tracemill.runtime.build.build import build
@@ -19,7 +19,7 @@ from tracemill.runtime.machine.target import target_of
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
-from interpreted_gpu import interpreted
+from gpu.interpreted_gpu import interpreted
 
 RELATIVE = {2: 2e-2, 4: 2e-5, 8: 1e-11}
 """By the bytes of a real number: sums are added in another order."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from stub_gpu import StubGpu, machine_code
+from gpu.stub_gpu import StubGpu, machine_code
 from tracemill.runtime.gpu.device import gpu
 from tracemill.runtime.gpu.graph import capture
 from tracemill.runtime.gpu.kernel import LoadedKernel

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import tracemill
-from kernel_graphs import SMALL
-from recording import recorded
+from graphs.kernel_graphs import SMALL
+from support.recording import recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.choice import RULES, Choice
 from tracemill.compiler.backends.triton.kernels.kernel_key import (

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from stub_gpu import StubGpu
+from gpu.stub_gpu import StubGpu
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
-from interpreted_gpu import interpreted
+from gpu.interpreted_gpu import interpreted
 
 
 @pytest.fixture

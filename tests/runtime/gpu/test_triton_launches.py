@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernel_graphs import LARGE, SMALL
-from stub_gpu import StubGpu, machine_code
+from gpu.stub_gpu import StubGpu, machine_code
+from graphs.kernel_graphs import LARGE, SMALL
 from tracemill.compiler.backends.triton.kernels.kernel import TritonKernel, triton_kernel
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate
@@ -23,7 +23,7 @@ from tracemill.runtime.gpu.kernel import LoadedKernel
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
-from triton_interpreter import on_stub
+from gpu.triton_interpreter import on_stub
 
 TESTS = Path(__file__).resolve().parents[2]
 
@@ -63,8 +63,8 @@ def test_what_a_kernel_leaves_in_memory_is_what_its_graph_means(stub_gpu: StubGp
 LOADING = """
 import json, sys
 from pathlib import Path
-from stub_gpu import StubGpu
-from kernel_graphs import LARGE
+from gpu.stub_gpu import (StubGpu)
+from graphs.kernel_graphs import (LARGE)
 import tracemill as tm
 from tracemill.compiler.backends.triton.kernels.kernel import triton_kernel
 from tracemill.runtime.gpu.device import gpu

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from stub_gpu import StubGpu
+from gpu.stub_gpu import StubGpu
 from tracemill.compiler.backends.triton.choice import RULES, Choice
 from tracemill.compiler.backends.triton.planning.program import TritonProgram
 from tracemill.compiler.dtypes import dtype_named
@@ -28,7 +28,7 @@ from tracemill.runtime.machine import package_versions
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
 
-from interpreted_gpu import interpreted
+from gpu.interpreted_gpu import interpreted
 
 X = np.random.default_rng(0).normal(size=5000).astype(np.float32)
 

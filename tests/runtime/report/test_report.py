@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from parsed_page import Element, parsed_page
+from pages.parsed_page import Element, parsed_page
 from tracemill.runtime.inspection.lowered import Lowered
 
 SOURCE = """\

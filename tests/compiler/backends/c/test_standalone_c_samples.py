@@ -1,0 +1,89 @@
+"""Every op that C computes gives in exported programs what it means: called by what the header says."""
+
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from c.exported_c import loaded, program_of_graph, sanitized
+from c.sanitizing import SANITIZERS
+from c.through_c import Run, assert_close, merged
+from samples.sample import Sample
+from samples.table import SAMPLES
+from samples.thinning import some_of
+from tracemill.compiler.errors import ExportError
+from tracemill.compiler.interpreter import evaluate
+from tracemill.compiler.op import lookup
+from tracemill.runtime.artifact.c_export import as_c
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("c_compiler")]
+
+REFUSED = frozenset(
+    "adjugate all_gather callback check_index debug_print eig eigh eigvals eigvalsh expm fft ifft irfft lstsq lyapunov "
+    "nuclear_norm pinv pmax pmin polar_factor ppermute psum psum_scatter qr rfft svd svdvals tiled".split()
+)
+"""The ops that C never computes."""
+
+PARTLY = frozenset(
+    "cholesky det inv lu nextafter power slogdet solve sort spacing top_k triangular_solve".split()
+)
+"""Those that it does not of some dtypes."""
+
+MOST = 150
+"""Samples in one program."""
+
+
+def groups() -> list[Any]:
+    ordered = sorted(some_of(SAMPLES, share=0.4), key=lambda sample: lookup(sample.op).family)
+    found: list[Any] = []
+    for family, of_family in groupby(ordered, lambda sample: lookup(sample.op).family):
+        samples = list(of_family)
+        parts = range(0, len(samples), MOST)
+        found += [pytest.param(samples[part : part + MOST], id=f"{family}-{part}") for part in parts]
+    return found
+
+
+def can_be_exported(sample: Sample) -> bool:
+    try:
+        as_c(program_of_graph(sample.graph()))
+    except ExportError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("samples", groups())
+def test_samples_give_what_they_mean_as_exported_c(
+    samples: list[Sample], c_compiler: str, tmp_path: Path
+) -> None:
+    taken = [sample for sample in samples if sample.op not in REFUSED]
+    left = [sample for sample in samples if sample.op in REFUSED]
+    taken = [sample for sample in taken if sample.op not in PARTLY or can_be_exported(sample)]
+    assert not any(map(can_be_exported, left))
+    if not taken:
+        return
+    runs = [Run(sample.graph(), sample.arrays(), sample.id) for sample in taken]
+    library = loaded(
+        as_c(program_of_graph(merged([run.graph for run in runs]))), tmp_path, f"CC={c_compiler}"
+    )
+    outputs = iter(library(*(x for run in runs for x in run.inputs)))
+    for run in runs:
+        with np.errstate(all="ignore"):
+            expected = evaluate(run.graph, *run.inputs)
+        for value in expected:
+            assert_close(next(outputs), value, run.note, 50)
+
+
+EVERY = 25
+"""Of so many samples one is run to find misuse."""
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_samples_run_clean(part: int, tmp_path: Path) -> None:
+    some = [sample for sample in SAMPLES[part::EVERY] if can_be_exported(sample)]
+    arrays = [x for sample in some for x in sample.arrays()]
+    files = as_c(program_of_graph(merged([sample.graph() for sample in some])))
+    done = sanitized(files, arrays, tmp_path, SANITIZERS["address"])
+    assert not done.returncode, done.stderr[-4000:]
+    assert not done.stderr

@@ -1,0 +1,79 @@
+"""Triton expressions of elementwise ops give NumPy's values on special numbers, as Triton's interpreter runs them."""
+
+from collections.abc import Sequence
+from functools import partial
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from graphs.elementwise_calls import ROUNDED, ULPS, assert_near, assert_same, calls_of, meaning, operands_of
+from samples.sample import special_values
+from support.recording import assert_same as assert_bits
+from support.recording import recorded
+from tracemill.compiler.backends.triton.choice import Choice
+from tracemill.compiler.backends.triton.kernels.kernel import is_in_triton, triton_kernel
+from tracemill.compiler.builder import bind
+from tracemill.compiler.dtypes import Array, dtype_named
+from tracemill.compiler.interpreter import evaluate
+from tracemill.compiler.ir import ArrayType, Call, Graph, Value
+from tracemill.compiler.op import all_ops
+
+if find_spec("triton") is None:
+    pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
+
+from gpu.triton_interpreter import run
+
+FAMILIES = ("arithmetic", "comparison", "complex", "control", "elementary", "gamma", "incomplete")
+"""What libdevice has is played by NumPy here, which tells nothing where NumPy has it from elsewhere, too."""
+
+
+IN_FEW_BLOCKS = Choice(elements=2048)
+"""The interpreter takes hardly longer for large blocks than for small ones."""
+
+PRODUCTS = ("multiply", "square")
+
+
+def product(operands: Sequence[Array]) -> Array:
+    """The product of complex numbers with each product of their parts rounded, as NumPy has it on some processors."""
+    (a, b), (c, d) = ((np.real(x), np.imag(x)) for x in (operands[0], operands[-1]))
+    with np.errstate(all="ignore"):
+        parts = a * c - b * d, a * d + b * c
+    return np.stack(parts, axis=-1).view(operands[0].dtype)[:, 0]
+
+
+def graph_of(call: Call, size: int) -> Graph:
+    """A call on arrays of so many elements."""
+    inputs = tuple(Value(ArrayType(value.dtype, (size,))) for value in call.inputs)
+    (output,) = call.outputs
+    result = Value(ArrayType(output.dtype, (size,)))
+    return Graph("f", inputs, (Call(call.op, inputs, call.params, (result,)),), (result,))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_expression_of_an_op_has_the_values_of_its_numpy_meaning(family: str) -> None:
+    ops = [op for op in all_ops().values() if op.family == family and op.spelling is not None]
+    for call in (call for op in ops for call in calls_of(op)):
+        operands = operands_of(call)
+        graph = graph_of(call, len(operands[0]))
+        if not is_in_triton(graph):
+            continue
+        (actual,) = run(triton_kernel(graph, "kernel", IN_FEW_BLOCKS), operands)
+        is_complex = call.inputs[0].dtype.kind == "c"
+        expected = (product if is_complex and call.op in PRODUCTS else partial(meaning, call))(operands)
+        if (family in ROUNDED or call.op in ULPS) and call.outputs[0].dtype.kind in "fc":
+            assert_near(call, actual, expected, operands)
+        else:
+            assert_same(actual, expected)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_neighbours_of_numbers_of_two_bytes_are_counted_in_their_bits(dtype: str) -> None:
+    values = np.append(special_values(dtype_named(dtype)), np.arange(1, 9, 0.7).astype(dtype_named(dtype)))
+    first, second = (x.ravel() for x in np.meshgrid(values, values))
+    kind = f"{dtype}[{len(first)}]"
+    graph = recorded(lambda x, y: (bind("nextafter", x, y), bind("spacing", x)), kind, kind)
+    assert_bits(run(triton_kernel(graph, "kernel"), [first, second]), evaluate(graph, first, second))

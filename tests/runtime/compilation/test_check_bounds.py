@@ -1,0 +1,545 @@
+"""Computed indices out of bounds raise in compiled functions that check them, and nowhere else."""
+
+import re
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+from gpu.stub_gpu import StubGpu
+from tracemill.compiler.errors import ArgumentTypeError, ArgumentValueError, ExportError, OutOfBoundsError
+from tracemill.compiler.interpreter import evaluate
+from tracemill.runtime.programs.built import statistics
+
+TABLE = np.arange(12.0).reshape(3, 4)
+ROW = np.arange(5.0)
+
+
+@pytest.fixture(params=["numpy", "c", "triton"])
+def backend(request: pytest.FixtureRequest, stub_gpu: StubGpu) -> Iterator[str]:
+    if request.param != "triton":
+        yield request.param
+        return
+    if find_spec("triton") is None:
+        pytest.skip("Triton is not installed; it is for Linux on x86")
+    from gpu.interpreted_gpu import interpreted
+
+    with interpreted(stub_gpu):
+        yield request.param
+
+
+# ---- every place that takes an index -----------------------------------------------------------------
+
+
+def read(x: Any, i: Any) -> Any:
+    return x[i]
+
+
+def read_columns(x: Any, i: Any) -> Any:
+    return x[:, i]
+
+
+def read_pairs(x: Any, i: Any) -> Any:
+    return x[i, i]
+
+
+def read_flat(x: Any, i: Any) -> Any:
+    return x.flat[i]
+
+
+def take(x: Any, i: Any) -> Any:
+    return np.take(x, i, axis=1)
+
+
+def take_flat(x: Any, i: Any) -> Any:
+    return x.take(i)
+
+
+def take_along(x: Any, i: Any) -> Any:
+    return np.take_along_axis(x, i[:, None], axis=0)
+
+
+def choose(x: Any, i: Any) -> Any:
+    return np.choose(i, [10.0, 20.0, 30.0])
+
+
+def unravel(x: Any, i: Any) -> Any:
+    return np.unravel_index(i, (2, 2))
+
+
+def ravel(x: Any, i: Any) -> Any:
+    return np.ravel_multi_index((i, np.zeros_like(i)), (3, 2))
+
+
+def write(x: Any, i: Any) -> Any:
+    x = x.copy()
+    x[i] = 7.0
+    return x
+
+
+def write_rows(x: Any, i: Any) -> Any:
+    x = x.copy()
+    x[i, 1:] *= 2.0
+    return x
+
+
+def put(x: Any, i: Any) -> Any:
+    x = x.copy()
+    np.put(x, i, 1.0)
+    return x
+
+
+def put_along(x: Any, i: Any) -> Any:
+    x = x.copy()
+    np.put_along_axis(x, i[:, None], 5.0, axis=0)
+    return x
+
+
+def add_at(x: Any, i: Any) -> Any:
+    x = x.copy()
+    np.add.at(x, i, 1.0)
+    return x
+
+
+def multiply_at(x: Any, i: Any) -> Any:
+    x = x.copy()
+    np.multiply.at(x, i, 2.0)
+    return x
+
+
+def maximum_at(x: Any, i: Any) -> Any:
+    x = x.copy()
+    np.maximum.at(x, (i, 1), 2.0)
+    return x
+
+
+PLACES: dict[Callable[[Any, Any], Any], tuple[int, int]] = {
+    read: (0, 3), read_columns: (1, 4), read_pairs: (0, 3), read_flat: (0, 12), take: (1, 4), take_flat: (0, 12),
+    take_along: (0, 3), choose: (0, 3), unravel: (0, 4), ravel: (0, 3), write: (0, 3), write_rows: (0, 3),
+    put: (0, 12), put_along: (0, 3), add_at: (0, 3), multiply_at: (0, 3), maximum_at: (0, 3),
+}  # fmt: skip
+"""By function the axis that it indexes, and the size of that."""
+WITHOUT_NEGATIVE = (choose, unravel, ravel)
+
+
+def at_line_of(function: Callable[..., Any]) -> str:
+    return f"test_check_bounds.py:{function.__code__.co_firstlineno}"
+
+
+@pytest.mark.parametrize("function", PLACES, ids=lambda f: f.__name__)
+def test_an_index_out_of_bounds_raises_with_index_size_axis_and_line(
+    function: Callable[..., Any], backend: str
+) -> None:
+    axis, size = PLACES[function]
+    checked = tm.compile(function, backend=backend, check_bounds=True)
+    right = np.array([0, size - 1, 0 if function in WITHOUT_NEGATIVE else -size])
+    found = checked(TABLE, right)
+    for got, expected in zip(np.atleast_1d(found), np.atleast_1d(function(TABLE, right)), strict=True):
+        np.testing.assert_array_equal(np.asarray(got), expected)
+    below = -1 if function in WITHOUT_NEGATIVE else -size - 1
+    for wrong in (size, below, 2**40, -(2**40)):
+        with pytest.raises(IndexError) as raised:
+            checked(TABLE, np.array([0, wrong, 1]))
+        assert isinstance(raised.value, OutOfBoundsError)
+        assert f"index {wrong} is out of bounds for axis {axis} with size {size}" in str(raised.value)
+        first = function.__code__.co_firstlineno
+        line = int(re.search(r"test_check_bounds\.py:(\d+)", str(raised.value))[1])  # type: ignore[index]
+        assert first < line <= first + 3
+
+
+@pytest.mark.parametrize("function", [read, write], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", "int8 int16 int32 int64 uint8 uint16 uint32 uint64".split())
+def test_indices_of_every_integer_dtype_are_checked(
+    function: Callable[..., Any], dtype: str, backend: str
+) -> None:
+    checked = tm.compile(function, backend=backend, check_bounds=True)
+    info = np.iinfo(dtype)
+    wrong = [5, info.max] + ([-6, info.min] if info.min else [])
+    if dtype == "uint64":
+        wrong[1] = 2**63 + 1  # as int64 this is below all
+        np.testing.assert_array_equal(
+            checked(ROW, np.array([2**64 - 1, 0], "uint64")), function(ROW, np.array([-1, 0]))
+        )
+    for entry in wrong:
+        index = np.array([1, entry], dtype)
+        with pytest.raises(IndexError):
+            function(ROW, index)
+        with pytest.raises(OutOfBoundsError):
+            checked(ROW, index)
+    right = np.array([4, 0], dtype)
+    np.testing.assert_array_equal(checked(ROW, right), function(ROW, right))
+
+
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_modes_that_bring_indices_into_the_axis_are_not_checked(mode: Any, backend: str) -> None:
+    def f(x: Any, i: Any) -> Any:
+        y = x.copy()
+        np.put(y, i, 9.0, mode=mode)
+        return np.take(x, i, mode=mode), y, np.choose(i, [x, -x], mode=mode)
+
+    index = np.array([-7, 0, 3, 9, 99])
+    checked = tm.compile(f, backend=backend, check_bounds=True)
+    for got, expected in zip(checked(ROW, index), f(ROW, index), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert "check_index" not in str(checked.lower(ROW, index).graph)
+
+
+def test_indices_that_functions_of_numpy_compute_are_not_checked() -> None:
+    def f(x: Any) -> Any:
+        return (
+            np.sort(x), np.argsort(x), np.pad(x, 2, mode="reflect"), np.roll(x, 2), np.median(x), np.diff(x),
+            np.quantile(x, 0.3), np.convolve(x, x), np.searchsorted(x, x), np.interp(x, x, x), np.repeat(x, 2),
+        )  # fmt: skip
+
+    assert "check_index" not in str(tm.compile(f, check_bounds=True).lower(ROW).graph)
+
+
+def test_the_error_names_the_largest_index_above_or_the_smallest_below_of_the_first_line() -> None:
+    @tm.compile(check_bounds=True)
+    def f(x: Any, i: Any, j: Any) -> Any:
+        first = x[i]
+        return first + x[j]
+
+    with pytest.raises(OutOfBoundsError, match="index 9 is"):
+        f(ROW, np.array([7, 9, -9]), np.array([11, 0, 0]))
+    with pytest.raises(OutOfBoundsError, match="index -9 is"):
+        f(ROW, np.array([0, -7, -9]), np.array([0, 0, 0]))
+
+
+def test_an_index_that_broadcasts_to_nothing_is_not_checked() -> None:
+    def f(x: Any, i: Any, j: Any) -> Any:
+        return x[i, j]
+
+    checked = tm.compile(f, check_bounds=True)
+    arguments = TABLE, np.array([7]), np.zeros((0,), np.int64)
+    np.testing.assert_array_equal(checked(*arguments), f(*arguments))
+
+
+# ---- branches, loops, transforms ---------------------------------------------------------------------
+
+
+def test_an_index_of_a_branch_that_is_not_taken_does_not_raise(backend: str) -> None:
+    def f(x: Any, i: Any) -> Any:
+        return tm.cond(i < 5, lambda: x[i], lambda: x[i - 5] - 1.0)
+
+    checked = tm.compile(f, backend=backend, check_bounds=True)
+    assert checked(ROW, 4) == 4.0
+    assert checked(ROW, 9) == 3.0
+    with pytest.raises(OutOfBoundsError, match="index 5 is"):
+        checked(ROW, 10)
+
+
+@pytest.mark.parametrize("wrap", [tm.vmap, lambda f, in_dims: tm.vmap(tm.vmap(f, in_dims), in_dims)])
+def test_each_example_of_a_batch_checks_the_branch_that_it_takes(wrap: Any, backend: str) -> None:
+    def f(x: Any, i: Any) -> Any:
+        return tm.switch(i // 5, [lambda: x[i], lambda: x[i - 5], lambda: 0.0])
+
+    checked: Any = tm.compile(wrap(f, in_dims=(None, 0)), backend=backend, check_bounds=True)
+    index = np.array([[4, 9, 3], [14, 11, 0]])
+    if wrap is tm.vmap:
+        index = index[0]
+    expected = np.where(index >= 10, 0.0, ROW[index % 5])
+    np.testing.assert_array_equal(checked(ROW, index), expected)
+    with pytest.raises(OutOfBoundsError, match="index -6 is"):
+        checked(ROW, np.where(index == 9, -6, index))
+
+
+def test_a_loop_checks_the_steps_that_run(backend: str) -> None:
+    def f(x: Any, lo: Any, hi: Any) -> Any:
+        def body(i: Any, total: Any) -> Any:
+            return total + x[i]
+
+        return tm.fori_loop(lo, hi, body, 0.0)
+
+    checked = tm.compile(f, backend=backend, check_bounds=True)
+    assert checked(ROW, 0, 5) == 10.0
+    assert checked(ROW, 9, 9) == 0.0
+    with pytest.raises(OutOfBoundsError, match="index 5 is"):
+        checked(ROW, 0, 6)
+
+
+def test_a_scan_checks_every_step_and_one_of_no_steps_nothing(backend: str) -> None:
+    def f(x: Any, index: Any) -> Any:
+        return tm.scan(lambda total, i: (total + x[i], x[i - 1]), 0.0, index)
+
+    checked = tm.compile(f, backend=backend, check_bounds=True, dynamic=False)
+    total, entries = checked(ROW, np.array([1, 4, 2]))
+    assert total == 7.0
+    np.testing.assert_array_equal(entries, [0.0, 3.0, 1.0])
+    with pytest.raises(OutOfBoundsError, match="index -6 is"):
+        checked(ROW, np.array([1, -5, 2]))
+    assert checked(ROW, np.zeros((0,), np.int64))[0] == 0.0
+
+
+@pytest.mark.parametrize("max_steps", [None, 3, 9])
+def test_a_condition_is_checked_as_often_as_it_is_asked(max_steps: int | None, backend: str) -> None:
+    def f(x: Any, i: Any) -> Any:
+        return tm.while_loop(lambda k: x[k] > 0, lambda k: k + 1, i, max_steps=max_steps)
+
+    checked = tm.compile(f, backend=backend, check_bounds=True)
+    assert checked(np.array([1.0, 1.0, 0.0]), 0) == 2
+    if max_steps == 3:
+        assert checked(np.ones(3), 0) == 3
+    else:
+        with pytest.raises(OutOfBoundsError, match="index 3 is"):
+            checked(np.ones(3), 0)
+
+
+def test_a_batched_while_loop_checks_each_example_while_it_runs(backend: str) -> None:
+    def f(x: Any, i: Any) -> Any:
+        return tm.while_loop(lambda k: x[k] > 0, lambda k: k + 1, i)
+
+    checked = tm.compile(tm.vmap(f, in_dims=(None, 0)), backend=backend, check_bounds=True)
+    x = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
+    np.testing.assert_array_equal(checked(x, np.array([0, 2, 1])), [2, 2, 2])
+    with pytest.raises(OutOfBoundsError, match="index 5 is"):
+        checked(x, np.array([0, 3, 1]))
+
+
+@pytest.mark.parametrize("of", [lambda f: f, tm.checkpoint])
+def test_a_gradient_raises_what_the_function_raises(of: Any, backend: str) -> None:
+    def f(x: Any, i: Any) -> Any:
+        return np.sum(x[i] ** 2)
+
+    checked = tm.compile(tm.grad(of(f)), backend=backend, check_bounds=True)
+    np.testing.assert_array_equal(checked(ROW, np.array([1, 1, -1])), [0.0, 4.0, 0.0, 0.0, 8.0])
+    with pytest.raises(OutOfBoundsError, match="index 5 is out of bounds for axis 0 with size 5"):
+        checked(ROW, np.array([1, 5]))
+    graph = str(checked.lower(ROW, np.array([1, 5])).graph)
+    assert graph.count("check_index") == 1
+
+
+def test_the_gradient_of_a_loop_checks_its_indices() -> None:
+    def f(x: Any, index: Any) -> Any:
+        return tm.scan(lambda total, i: (total * x[i], None), 1.0, index)[0]
+
+    checked = tm.compile(tm.grad(f), check_bounds=True)
+    np.testing.assert_allclose(checked(ROW, np.array([1, 2, 3])), [0.0, 6.0, 3.0, 2.0, 0.0])
+    with pytest.raises(OutOfBoundsError, match="index 7 is"):
+        checked(ROW, np.array([1, 7, 3]))
+
+
+def test_a_function_with_a_rule_of_its_own_checks_its_indices_and_those_of_its_rule() -> None:
+    @tm.custom_rule(nondiff="i")
+    def pick(x: Any, i: Any) -> Any:
+        return x[i]
+
+    def backward(saved: Any, ct: Any, i: Any) -> Any:
+        found = np.zeros_like(saved)
+        found[i + 1] = ct
+        return (found,)
+
+    pick.vjp(lambda x, i: (x[i], x), backward)
+    assert tm.compile(pick, check_bounds=True)(ROW, 4) == 4.0
+    with pytest.raises(OutOfBoundsError, match="index 5 is"):
+        tm.compile(pick, check_bounds=True)(ROW, 5)
+    slope = tm.compile(tm.grad(pick), check_bounds=True)
+    np.testing.assert_array_equal(slope(ROW, 1), [0.0, 0.0, 1.0, 0.0, 0.0])
+    with pytest.raises(OutOfBoundsError, match="index 5 is"):
+        slope(ROW, 4)
+
+
+def test_an_unrolled_loop_checks_every_turn() -> None:
+    @tm.compile(check_bounds=True)
+    def f(x: Any, index: Any) -> Any:
+        total = 0.0
+        for k in range(40):
+            total = total + x[index[k]]
+        return total
+
+    index = np.arange(40) % 5
+    assert f(ROW, index) == 80.0
+    index[33] = 8
+    with pytest.raises(OutOfBoundsError, match="index 8 is"):
+        f(ROW, index)
+
+
+def test_programs_for_many_sizes_name_the_size_of_the_call(backend: str) -> None:
+    checked = tm.compile(read, backend=backend, check_bounds=True, dynamic=True)
+    for size in (4, 6, 9):
+        x = np.arange(float(size))
+        np.testing.assert_array_equal(checked(x, np.array([size - 1, -size])), [size - 1, 0])
+        with pytest.raises(
+            OutOfBoundsError, match=f"index {size} is out of bounds for axis 0 with size {size}"
+        ):
+            checked(x, np.array([size, 0]))
+    assert len(checked.signatures()) == 1
+
+
+# ---- what is left as it was --------------------------------------------------------------------------
+
+
+def test_arrays_of_the_caller_are_untouched_if_a_check_fails(backend: str) -> None:
+    def f(x: Any, i: Any) -> Any:
+        x += 1.0
+        x[i] = 0.0
+        return np.sum(x)
+
+    checked = tm.compile(f, backend=backend, check_bounds=True)
+    x = ROW.copy()
+    with pytest.raises(OutOfBoundsError):
+        checked(x, np.array([1, 9]))
+    np.testing.assert_array_equal(x, ROW)
+    checked(x, np.array([1, 0]))
+    np.testing.assert_array_equal(x, [0.0, 0.0, 3.0, 4.0, 5.0])
+
+
+@pytest.mark.parametrize("name", ["numpy", "c", "triton"])
+def test_without_the_option_the_program_is_what_it_was(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "triton" and find_spec("triton") is None:
+        pytest.skip("Triton is not installed; it is for Linux on x86")
+    monkeypatch.delenv("TRACEMILL_CHECK", raising=False)
+    index = np.array([0, 1])
+    plain = tm.compile(add_at, backend=name).lower(TABLE, index)
+    off = tm.compile(add_at, backend=name, check_bounds=False).lower(TABLE, index)
+    on = tm.compile(add_at, backend=name, check_bounds=True).lower(TABLE, index)
+    assert plain.source == off.source
+    assert plain.c_source == off.c_source
+    assert "check_index" not in str(plain.graph)
+    assert "check_index" in str(on.graph)
+    assert on.source != plain.source
+    assert on.identity != plain.identity
+
+
+def test_programs_with_and_without_checks_have_entries_of_their_own_in_the_cache() -> None:
+    def made(*, check_bounds: bool) -> int:
+        before = statistics.compiled
+        tm.compile(read, backend="numpy", check_bounds=check_bounds)(TABLE[:, :3], np.array([0, 1, 2, 0, 1]))
+        return statistics.compiled - before
+
+    first = [made(check_bounds=True), made(check_bounds=False)]
+    again = [made(check_bounds=True), made(check_bounds=False)]
+    assert (first, again) == ([1, 1], [0, 0])
+    with pytest.raises(OutOfBoundsError, match=at_line_of(read)[:-3]):
+        tm.compile(read, backend="numpy", check_bounds=True)(TABLE[:, :3], np.array([0, 1, 2, 0, 9]))
+
+
+# ---- options -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", ["bounds", "1,bounds", " bounds , 1"])
+def test_the_environment_asks_for_checks(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_CHECK", setting)
+    with pytest.raises(OutOfBoundsError):
+        tm.compile(read)(ROW, np.array([9]))
+    assert tm.compile(read, check_bounds=False)(ROW, np.array([9]))[0] == 4.0
+
+
+@pytest.mark.parametrize("setting", ["", "0", "1"])
+def test_other_checks_leave_bounds_alone(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_CHECK", setting)
+    assert tm.compile(read)(ROW, np.array([9]))[0] == 4.0
+
+
+def test_what_no_check_is_called_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_CHECK", "1,bonds")
+    with pytest.raises(ArgumentValueError, match="TRACEMILL_CHECK=1,bonds is unknown: 'bonds' is none of"):
+        tm.compile(read)(ROW, np.array([0]))
+    with pytest.raises(ArgumentTypeError, match="check_bounds must be True or False"):
+        tm.compile(read, check_bounds="yes")  # type: ignore[call-overload]
+
+
+def test_a_function_compiled_inside_another_checks_as_that_one_does_unless_it_says() -> None:
+    usual, never, always = (tm.compile(read, check_bounds=check) for check in (None, False, True))
+
+    def calling(inner: Any, *, check_bounds: bool) -> Any:
+        return tm.compile(lambda x, i: inner(x, i) + 1.0, check_bounds=check_bounds)(ROW, np.array([9]))[0]
+
+    for inner, check_bounds in ((usual, True), (always, True), (always, False)):
+        with pytest.raises(OutOfBoundsError):
+            calling(inner, check_bounds=check_bounds)
+    assert calling(usual, check_bounds=False) == calling(never, check_bounds=True) == 5.0
+
+
+def test_exports_refuse_to_check() -> None:
+    with pytest.raises(ExportError, match="check_bounds"):
+        tm.export(tm.compile(read, check_bounds=True), "x: f64[3]", "i: i64[2]")
+    inner = tm.compile(read, check_bounds=True)
+    with pytest.raises(ExportError, match="check_bounds"):
+        tm.export(lambda x, i: inner(x, i) + 1.0, "x: f64[3]", "i: i64[2]")
+
+
+# ---- functions that are not compiled -------------------------------------------------------------------
+
+
+INTERPRETED: dict[str, Callable[[Any, Any], Any]] = {
+    "vmap": tm.vmap(lambda x, i: x[i], in_dims=(None, 0)),
+    "grad": lambda x, i: tm.grad(lambda x: np.sum(x[i]))(x),
+    "scan": lambda x, i: tm.scan(lambda total, k: (total + np.take(x, k), None), 0.0, i)[0],
+    "fori_loop": lambda x, i: tm.fori_loop(0, i[1] + 1, lambda k, total: total + np.take(x, k), 0.0),
+    "while_loop": lambda x, i: tm.while_loop(lambda k: np.take(x, k) < i[1], lambda k: k + 1, 0),
+    "a graph": lambda x, i: evaluate(tm.compile(read, check_bounds=True).lower(x, i).graph, x, i),
+}
+
+
+@pytest.mark.parametrize("name", INTERPRETED)
+def test_functions_that_are_interpreted_check_without_being_asked(name: str) -> None:
+    INTERPRETED[name](ROW, np.array([0, 4]))
+    with pytest.raises(
+        OutOfBoundsError, match=r"index [59] is out of bounds for axis 0 with size 5"
+    ) as raised:
+        INTERPRETED[name](ROW, np.array([0, 9]))
+    assert "test_check_bounds.py" in str(raised.value)
+
+
+# ---- random programs ---------------------------------------------------------------------------------
+
+
+def random_program(rng: np.random.Generator) -> tuple[Callable[..., Any], list[Any]]:
+    """A function of an array and two index arrays, and arguments that are out of bounds now and then."""
+    x = rng.normal(size=(int(rng.integers(1, 5)), int(rng.integers(1, 5))))
+    shape = tuple(int(n) for n in rng.integers(0 if rng.random() < 0.1 else 1, 4, int(rng.integers(0, 3))))
+    dtype = rng.choice(["int8", "int32", "int64", "uint8", "uint64"])
+    reach = int(rng.choice([0, 0, 0, 1, 3]))
+
+    def index(length: int) -> Any:
+        low = 0 if dtype.startswith("u") else -length - (reach if rng.random() < 0.3 else 0)
+        return rng.integers(low, length + (reach if rng.random() < 0.3 else 0), shape).astype(dtype)
+
+    kind = int(rng.integers(0, 9))
+
+    def f(x: Any, i: Any, j: Any) -> Any:
+        x = x.copy()
+        match kind:
+            case 0:
+                return x[i]
+            case 1:
+                return x[i, j]
+            case 2:
+                return x[:, j] * 2.0
+            case 3:
+                x[i, j] = 4.0
+            case 4:
+                np.add.at(x, (i, j), 1.0)
+            case 5:
+                return np.take(x, j, axis=1) + np.take(x, j, axis=-1, mode="wrap")
+            case 6:
+                return x[i][..., ::2] if x.shape[1] else x[i]
+            case 7:
+                x[::2, j] += 1.0
+            case _:
+                return x.ravel()[i * x.shape[1]]
+        return x
+
+    return f, [x, index(x.shape[0]), index(x.shape[1])]
+
+
+@pytest.mark.parametrize("name", ["numpy", "c"])
+def test_random_programs_raise_where_numpy_does(name: str) -> None:
+    rng = np.random.default_rng(7)
+    raised = 0
+    for _ in range(120 if name == "numpy" else 20):
+        f, arguments = random_program(rng)
+        checked = tm.compile(f, backend=name, check_bounds=True)
+        try:
+            expected = f(*arguments)
+        except IndexError:
+            raised += 1
+            with pytest.raises(OutOfBoundsError):
+                checked(*arguments)
+            continue
+        np.testing.assert_array_equal(checked(*arguments), expected)
+    assert raised > 3

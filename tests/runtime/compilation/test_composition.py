@@ -1,0 +1,155 @@
+"""Every ordered pair of transforms, and a random sample of triples, over samples of every op."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import TypeAlias
+
+import pytest
+
+import tracemill as tm
+from c.through_c import Run, assert_means_the_same_through_c
+from samples.composition import TRANSFORMS, case_of, check, check_narrow, composed
+from samples.grouping import of_each_op
+from samples.sample import Sample
+from samples.table import SAMPLES
+from samples.thinning import some_of
+from tracemill.compiler.dtypes import is_inexact
+from tracemill.compiler.errors import NotDifferentiableError
+
+pytestmark = pytest.mark.filterwarnings("ignore::tracemill.compiler.errors.CallbackLoopWarning")
+
+Composition: TypeAlias = tuple[str, ...]
+PAIRS: Sequence[Composition] = tuple(product(TRANSFORMS, repeat=2))
+TRIPLES: Sequence[Composition] = tuple(product(TRANSFORMS, repeat=3))
+
+
+def subjects() -> Iterator[Sample]:
+    """Calls with inputs at generic points, whose derivatives differences can tell; or without derivatives."""
+    for sample in SAMPLES:
+        is_plain = sample.shapes and not sample.coupled and sample.layout == "contiguous" and sample.generic
+        if is_plain and (sample.smooth or not any(sample.differentiated)):
+            yield sample
+
+
+def narrow_subjects() -> Iterator[Sample]:
+    """The same in single precision throughout."""
+    for sample in SAMPLES:
+        floating = {t.dtype.name for t in sample.types if is_inexact(t.dtype)}
+        made = {v.dtype.name for v in sample.graph().outputs if is_inexact(v.dtype)}
+        is_single = floating | made <= {"float32", "complex64"}
+        if (
+            is_single
+            and not sample.coupled
+            and sample.layout == "contiguous"
+            and sample.generic
+            and any(sample.differentiated)
+        ):
+            yield sample
+
+
+SUBJECTS, NARROW_SUBJECTS = list(subjects()), list(narrow_subjects())
+FIRST, NARROW_FIRST = some_of(SUBJECTS, 0), some_of(NARROW_SUBJECTS, 0)
+"""One of each op."""
+
+
+def check_all(check_one: Callable[[Composition], object], compositions: Sequence[Composition]) -> None:
+    failed: list[str] = []
+    for names in compositions:
+        try:
+            check_one(names)
+        except Exception as error:  # all of them are reported, not the first alone
+            failed.append(f"{' of '.join(names)}: {type(error).__name__}: {error}")
+    if failed:
+        raise AssertionError(f"{len(failed)} of {len(compositions)}\n" + "\n".join(failed))
+
+
+def chosen(compositions: Sequence[Composition], count: int, sample: Sample) -> Sequence[Composition]:
+    """A random sample, the same for the same call."""
+    return random.Random(sample.id).sample(compositions, count)
+
+
+def is_reversed(names: Composition) -> bool:
+    return bool({"grad", "vjp"} & {*names})
+
+
+def check_sample(compositions: Sequence[Composition], sample: Sample) -> None:
+    """Reverse mode does not go through a loop without a limit, whatever comes before and after it."""
+    case = case_of(sample)
+
+    def check_one(names: Composition) -> None:
+        if sample.reversible or not is_reversed(names):
+            check(names, case)
+            return
+        with pytest.raises(NotDifferentiableError, match="max_steps"):
+            check(names, case)
+
+    check_all(check_one, compositions)
+
+
+@pytest.fixture(autouse=True)
+def _no_disk_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEMILL_CACHE", "0")
+
+
+@pytest.mark.parametrize("sample", FIRST, ids=lambda sample: sample.id)
+def test_pairs_of_transforms_compose(sample: Sample) -> None:
+    check_sample(chosen(PAIRS, 4, sample), sample)
+
+
+@pytest.mark.slow
+@of_each_op(SUBJECTS)
+def test_every_pair_of_transforms_composes(sample: Sample) -> None:
+    """All pairs for the first sample of each op, and for each of the others some of them."""
+    check_sample(PAIRS if sample in FIRST else chosen(PAIRS, 4, sample), sample)
+
+
+@of_each_op(SUBJECTS, quick=FIRST)
+def test_triples_of_transforms_compose(sample: Sample) -> None:
+    check_sample(chosen(TRIPLES, 1, sample), sample)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", FIRST, ids=lambda sample: sample.id)
+def test_more_triples_of_transforms_compose(sample: Sample) -> None:
+    check_sample(chosen(TRIPLES, 3, sample), sample)
+
+
+@of_each_op(NARROW_SUBJECTS, quick=NARROW_FIRST)
+def test_pairs_of_transforms_compose_in_single_precision(sample: Sample) -> None:
+    check_all(lambda names: check_narrow(names, sample), chosen(PAIRS, 3, sample))
+
+
+# ---- the same programs through C, many at a time ---------------------------------------------------------
+
+TOGETHER = 60
+
+
+def through_c(names: Composition, sample: Sample) -> Run | None:
+    """The composition as one graph; None if one of the transforms refuses."""
+    if not sample.reversible and is_reversed(names):
+        return None
+    case = composed(names, case_of(sample))
+    if case is None:
+        return None
+    args = case.draw(0)
+    return Run(tm.compile(case.function).lower(*args).graph, args, f"{' of '.join(names)}: {sample.id}")
+
+
+def groups() -> Iterator[object]:
+    """A pair for every other subject; and, as slow ones, some for each."""
+    some = [(chosen(PAIRS, 1, sample)[0], sample) for sample in FIRST[::2]]
+    more = [(names, sample) for sample in FIRST for names in chosen(PAIRS, 6, sample)]
+    for start in range(0, len(some), TOGETHER // 2):
+        yield pytest.param(some[start : start + TOGETHER // 2], id=f"some-{start}")
+    for start in range(0, len(more), TOGETHER):
+        yield pytest.param(more[start : start + TOGETHER], id=f"more-{start}", marks=pytest.mark.slow)
+
+
+@pytest.mark.usefixtures("c_compiler")
+@pytest.mark.parametrize("compositions", list(groups()))
+def test_compositions_give_through_c_what_they_mean(
+    compositions: Sequence[tuple[Composition, Sample]],
+) -> None:
+    runs = [through_c(names, sample) for names, sample in compositions]
+    assert_means_the_same_through_c([run for run in runs if run is not None], ulps=5000)

@@ -1,0 +1,348 @@
+"""Kernels are compiled for GPUs that are not here: they fit into registers and load several numbers at once."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tracemill as tm
+from graphs import product_graphs, step_graphs, symbolic_steps
+from graphs.elementwise_calls import DTYPES
+from graphs.kernel_graphs import MANY, POINTWISE
+from test_golden import EXAMPLES
+from tracemill.compiler.dtypes import dtype_name
+from tracemill.runtime.machine.cubin import KernelFacts, kernels_in
+from tracemill.runtime.machine.triton_compiler import BuiltKernel, target_named
+from tracemill.tools.gpu_check.rows import ROWS
+
+TESTS = Path(__file__).resolve().parents[2]
+TARGETS = ("cuda:sm_80", "cuda:sm_90", "cuda:sm_100", "hip:gfx942")
+NAMES = (
+    "softmax",
+    "softmax of long rows",
+    "softmax of wide rows",
+    "layer_norm",
+    "layer_norm gradient",
+    "layer_norm gradient of wide rows",
+    "losses",
+    "relu gradient",
+    "pulls",
+    "nearest",
+    "columns",
+    "complex columns",
+    "complex whole",
+    "whole",
+    "stencil",
+    "found",
+    "random words",
+    "random pairs",
+    "running sum of rows",
+    "running sum in parts",
+    "running product in parts",
+    "running log-sum",
+    "short rows",
+    "rows of doubles",
+    "turns",
+    "turns of halves",
+    "long rows",
+    "largest",
+    "sums of rows",
+    "last ones",
+    "counts",
+    *MANY,
+    *POINTWISE,
+    "small long place",
+    "small long sum of short numbers",
+)
+OTHERS = tuple(target for target in TARGETS if target != "cuda:sm_90")
+
+EVEN = ("halves", "doubles", "mixed", "long functions")
+"""Elements of which no block has only a part, or a mask is the same for all that a thread loads at once."""
+
+needs_triton = pytest.mark.skipif(
+    find_spec("triton") is None, reason="Triton is not installed; it is for Linux on x86"
+)
+
+
+def shared_out(target: str, names: Sequence[str]) -> Sequence[str]:
+    """All for one GPU; each of the others gets some, so that they together have them all."""
+    return names[OTHERS.index(target) :: len(OTHERS)] if target in OTHERS else names
+
+
+Facts = dict[str, list[dict[str, Any]]]
+"""What is known of the functions of each kernel."""
+
+known: dict[str, Facts] = {}
+"""By the target: a kernel is compiled once, and asked for all that is wanted of it."""
+
+
+def built(target: str, *names: str) -> Facts:
+    """Compiled in a process of its own. No function needs more registers than there are."""
+    facts = known.setdefault(target, {})
+    if missing := [name for name in names if name not in facts]:
+        done = compiled(target, *missing)
+        assert done.returncode == 0, done.stderr
+        facts |= json.loads(done.stdout)
+    spilled = {(name, kernel["name"]): kernel["spilled"] for name in names for kernel in facts[name]}
+    assert not {which: count for which, count in spilled.items() if count}
+    return {name: facts[name] for name in names}
+
+
+def compiled(target: str, *names: str) -> subprocess.CompletedProcess[str]:
+    variables = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    return subprocess.run(
+        [sys.executable, str(TESTS / "gpu" / "triton_facts.py"), target, *names],
+        env={**variables, "PYTHONPATH": f"{TESTS / '.root'}{os.pathsep}{TESTS}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_kernels_stay_in_registers_and_load_several_numbers_at_once(target: str) -> None:
+    found = built(target, *shared_out(target, NAMES))
+    for name, kernels in found.items():
+        for kernel in kernels:
+            if target.startswith("cuda"):
+                assert kernel["threads"] == 32 * kernel["warps"]
+                assert kernel["registers"] * kernel["threads"] <= 65536, (name, kernel)
+    if target == "cuda:sm_90":
+        assert_rows_that_are_multiples_of_four_are_loaded_and_stored_several_numbers_at_once(found)
+        assert_elements_are_loaded_16_bytes_at_once_and_the_cache_is_told_what_is_read_again(found)
+
+
+def assert_rows_that_are_multiples_of_four_are_loaded_and_stored_several_numbers_at_once(
+    found: Facts,
+) -> None:
+    for name in ("softmax", "softmax of wide rows", "layer_norm", "running sum of rows"):
+        for kernel in found[name]:
+            assert kernel["wide loads"] > 0
+            assert kernel["wide stores"] > 0
+
+
+def assert_elements_are_loaded_16_bytes_at_once_and_the_cache_is_told_what_is_read_again(
+    found: Facts,
+) -> None:
+    assert all(facts["loads of 16 bytes"] > 0 for name in POINTWISE for facts in found[name])
+    (odd,), (row,), (streamed,) = found["odd"], found["row"], found["streamed"]
+    assert odd["loads"] > odd["loads of 16 bytes"] == 4, "the last block has a mask"
+    assert row["loads"] == row["loads of 16 bytes"] == 2 * row["kept"]
+    assert streamed["loads"] == streamed["given up"]
+    assert all(found[name][0]["loads"] == found[name][0]["loads of 16 bytes"] for name in EVEN)
+
+
+@needs_triton
+@pytest.mark.slow
+def test_kernels_for_many_sizes_have_hardly_more_instructions_than_those_for_one() -> None:
+    """In the whole text; of a product that of the GPU, and what of it runs: its loop's once for each turn."""
+    names = "softmax", "layer_norm", *symbolic_steps.LARGE
+    found = built("cuda:sm_90", *(f"{kind} {name}" for name in names for kind in ("sized", "fixed")))
+    for name in names:
+        turns = symbolic_steps.TURNS.get(name)
+        count = "machine instructions" if turns else "instructions"
+        for sized, fixed in zip(found[f"sized {name}"], found[f"fixed {name}"], strict=True):
+            assert 0 < sized[count] <= 1.15 * fixed[count], (name, sized, fixed)
+            assert sized["loads of 16 bytes"] == fixed["loads of 16 bytes"]
+            assert (fixed["loads of 16 bytes"] > 0) is (turns is None)
+            if turns:
+                assert 0 < run(sized, turns) <= 1.1 * run(fixed, turns), (name, sized, fixed)
+
+
+def run(kernel: dict[str, Any], turns: int) -> int:
+    """The instructions that a thread runs whose loop has so many turns."""
+    once: int = kernel["machine instructions"]
+    repeated: int = kernel["machine instructions in loops"]
+    assert repeated > 0
+    return once + (turns - 1) * repeated
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_operations_with_known_operands_compile(place: int) -> None:
+    names = [f"known operand {place} of {dtype_name(dtype)}" for dtype in DTYPES if dtype.kind != "c"]
+    assert all(kernels for kernels in built("cuda:sm_90", *names).values())
+
+
+PRODUCTS = tuple(f"product of {name}" for name in product_graphs.LARGE)
+MULTIPLIES = {
+    "cuda:sm_80": "mma.sync",
+    "cuda:sm_90": "wgmma.mma_async",
+    "cuda:sm_100": "tcgen05.mma",
+    "hip:gfx942": "v_mfma",
+}
+SHARED = {"cuda:sm_80": 160, "cuda:sm_90": 227, "cuda:sm_100": 227, "hip:gfx942": 64}
+"""KiB of memory that the threads of a program may share."""
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_products_run_on_tensor_cores_within_registers_and_shared_memory(target: str) -> None:
+    found = built(target, *shared_out(target, PRODUCTS))
+    for name, kernels in found.items():
+        for kernel in kernels:
+            assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+            assert not kernel["tf32"], (name, kernel)
+    for name in (
+        "brain halves",
+        "halves",
+        "turned",
+        "odd",
+        "relu layer",
+        "gelu layer",
+        "widened",
+        "long",
+        "heads",
+        "convolution",
+    ):
+        if f"product of {name}" in found:
+            assert found[f"product of {name}"][0][MULTIPLIES[target]] > 0, name
+    if target == "cuda:sm_90":
+        assert_products_store_several_numbers_at_once_where_rows_are_multiples_of_eight(found)
+
+
+def assert_products_store_several_numbers_at_once_where_rows_are_multiples_of_eight(found: Facts) -> None:
+    for name, kernels in found.items():
+        if name not in ("product of odd", "product of vector"):
+            assert kernels[0]["wide stores"] > 0, name
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_attention_runs_on_tensor_cores_within_registers_and_shared_memory(target: str) -> None:
+    names = [name for name in step_graphs.LARGE if not name.startswith("gradient")]
+    for name, kernels in built(target, *shared_out(target, names)).items():
+        for kernel in kernels:
+            assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+            assert not kernel["tf32"], (name, kernel)
+            if "halves" in name:
+                assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_golden_examples_and_all_that_is_compared_stay_in_registers(target: str) -> None:
+    rows = [f"row {name}" for name in ROWS]
+    examples = [f"example {example.name}" for example in EXAMPLES]
+    assert all(built(target, *examples, *shared_out(target, rows)).values())
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_gradients_of_attention_run_on_tensor_cores_within_registers_and_shared_memory(target: str) -> None:
+    names = [name for name in step_graphs.LARGE if name.startswith("gradient")]
+    for name, kernels in built(target, *names).items():
+        for kernel in kernels:
+            assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+            assert not kernel["tf32"], (name, kernel)
+            if "halves" in name and "256" not in name:
+                assert kernel[MULTIPLIES[target]] > 0, (name, kernel)
+
+
+COPIED = tuple(
+    f"copied product of {name}"
+    for name in ("brain halves", "halves", "turned", "relu layer", "gelu layer", "widened")
+)
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["cuda:sm_90", "cuda:sm_100"])
+def test_products_whose_operands_the_hardware_copies_stay_in_registers(target: str) -> None:
+    for name, (kernel,) in built(target, *COPIED).items():
+        assert kernel["copies"] > 0, name
+        assert kernel[MULTIPLIES[target]] > 0, name
+        assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+        assert kernel["scratch"] == 2 * 128, "a description of each operand"
+
+
+FAST = (
+    "product of singles",
+    "product of batch",
+    "product of convolution layer",
+    *(name for name in step_graphs.LARGE if "singles" in name),
+)
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [target for target in TARGETS if target.startswith("cuda")])
+def test_fast_products_of_f32_run_on_tensor_cores_within_registers(target: str) -> None:
+    found = built(target, "product of singles", *(f"fast {name}" for name in FAST))
+    for name, kernels in found.items():
+        for kernel in kernels:
+            assert kernel["shared"] <= SHARED[target] * 1024, (name, kernel)
+            assert (kernel["tf32"] > 0) is name.startswith("fast "), (name, kernel)
+    multiplies = found["fast product of singles"][0]
+    assert multiplies[MULTIPLIES[target]] > 0
+    assert multiplies["wide loads"] == found["product of singles"][0]["wide loads"]
+
+
+@needs_triton
+@pytest.mark.slow
+def test_fast_products_of_f32_are_refused_where_tensor_cores_have_no_tf32() -> None:
+    done = compiled("hip:gfx942", "fast product of batch")
+    assert done.returncode
+    assert (
+        "KernelError: Triton does not compile f: AMD's GPUs have no tf32x3, of which fast_math" in done.stderr
+    )
+
+
+@needs_triton
+@pytest.mark.slow
+def test_multiplications_are_fused_with_additions_and_quotients_are_short_where_fast_math_is_on() -> None:
+    found = built("cuda:sm_90", "layer_norm", "fast layer_norm")
+    (exact,), (fast,) = found["layer_norm"], found["fast layer_norm"]
+    names = "fma\\.rn\\.f32", "div\\.rn\\.f32", "div\\.full\\.f32"
+    assert [exact[name] > 0 for name in names] == [False, True, False]
+    assert [fast[name] > 0 for name in names] == [True, False, True]
+
+
+@given(st.binary(max_size=300))
+def test_bytes_that_are_no_cubin_are_said_to_be_none(content: bytes) -> None:
+    for start in (b"", b"\x7fELF\x02\x01\x01"):
+        with pytest.raises(tm.errors.CubinError):
+            kernels_in(start + content)
+
+
+@pytest.mark.parametrize(
+    ("assembly", "local", "spilled"),
+    [
+        ("", 24, 24),
+        ("\t.local .align 4 .b8 \tdepot[28];\n", 24, 24),  # an array that has become registers
+        (".func f()\n\t.local .align 8 .b8 \tdepot[40];\n", 48, 0),
+        (".func f()\n\t.local .align 8 .b8 \tdepot[40];\n", 40, 0),
+        (".func f()\n\t.local .align 8 .b8 \tdepot[40];\n", 64, 16),
+    ],
+)
+def test_arrays_that_functions_are_given_are_not_spilled(assembly: str, local: int, spilled: int) -> None:
+    facts = KernelFacts(registers=40, local_bytes=local, shared_bytes=0, threads=128, parameters=())
+    assert BuiltKernel("kernel", b"", assembly, 4, 0, 0, facts).spilled_bytes == spilled
+
+
+@pytest.mark.parametrize(
+    ("name", "warps"), [("cuda:sm_90", [8, 1]), ("hip:gfx942", [4, 1]), ("hip:gfx1100", [8, 1])]
+)
+def test_programs_have_as_many_threads_on_all_gpus(name: str, warps: list[int]) -> None:
+    assert [target_named(name).warps(count) for count in (8, 1)] == warps
+
+
+@pytest.mark.parametrize("name", ["cuda", "cuda:90", "cuda:sm_", "hip:90", "sm_90", "cpu"])
+def test_a_target_that_is_none_is_named(name: str) -> None:
+    with pytest.raises(tm.errors.ArgumentValueError, match="cuda:sm_90 or hip:gfx942"):
+        target_named(name)
