@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,106 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("compiler", "passes", "runtime", "tools")  # a layer imports itself and those before it
+
+# A folder imports itself and those before it. With a slash at its end it stands for the folder's `__init__.py`, where
+# that gathers what lies in the folder and below it.
+FOLDERS = """
+    compiler
+    compiler/callers
+    compiler/ops
+    compiler/ops/linalg
+    compiler/shapes
+    compiler/ops/elementwise
+    compiler/shapes/
+    compiler/text
+    compiler/tracing
+    compiler/backends/triton
+    compiler/interception
+    compiler/ops/arrays
+    compiler/ops/control
+    compiler/ops/special
+    compiler/analysis
+    compiler/frontend
+    compiler/numpy_surface/ufuncs
+    compiler/ops/nn
+    compiler/backends
+    compiler/loops
+    compiler/nn
+    compiler/numpy_surface/arrays
+    compiler/ops/
+    compiler/backends/c
+    compiler/backends/triton/kernels
+    compiler/nn/
+    compiler/numpy_surface
+    compiler/numpy_surface/linalg
+    compiler/numpy_surface/statistics
+    compiler/backends/c/kernels
+    compiler/backends/c/steps
+    compiler/backends/triton/steps
+    compiler/backends/triton/steps/products
+    compiler/numpy_surface/analysis
+    compiler/numpy_surface/indexing
+    compiler/backends/c/steps/
+    compiler/backends/triton/steps/attention
+    compiler/backends/triton/steps/rows
+    compiler/numpy_surface/
+    compiler/backends/c/module
+    compiler/backends/triton/steps/
+    compiler/
+    compiler/backends/c/standalone
+    compiler/backends/numpy
+    compiler/backends/numpy/standalone
+    compiler/backends/triton/planning
+    compiler/backends/triton/standalone
+    passes
+    passes/sparsity
+    passes/lowering
+    passes/rerolling
+    passes/simplifications
+    passes/simplification
+    passes/simplifications/
+    passes/fusion
+    passes/transforms
+    passes/optimizations
+    runtime/interception
+    runtime/files
+    runtime
+    runtime/cache
+    runtime/machine
+    runtime/gpu
+    runtime/eager
+    runtime/gpu_choices
+    runtime/batching
+    runtime/programs
+    runtime/control_flow
+    runtime/derivatives
+    runtime/gpu_programs
+    runtime/autograd
+    runtime/build
+    runtime/interception/range_loop
+    runtime/rules
+    runtime/autograd/
+    runtime/random
+    runtime/variants
+    runtime/bundle
+    runtime/lowering
+    runtime/random/
+    runtime/report
+    runtime/inspection
+    runtime/compilation
+    runtime/artifact
+    tools/terminal
+    tools
+    tools/demo
+    tools/arguments
+    tools/bench
+    tools/comparison
+    tools/bench/suite
+    tools/gpu_check
+    tools/commands
+""".split()
+MOST_MODULES = 20
+"""In a folder, beside its `__init__.py`: who looks for a file can read them all."""
 
 # What a function may import: all else stands at the top of its module.
 OPTIONAL = {
@@ -185,6 +286,36 @@ def test_a_layer_imports_only_itself_and_those_before_it() -> None:
             if target.split(".")[0] == "tracemill" and layer_of(target) not in allowed
         ]
     assert not wrong, "\n".join(wrong)
+
+
+def folder_of(module: str) -> str:
+    """The entry of FOLDERS for a module."""
+    path = module.removeprefix("tracemill.").replace(".", "/")
+    if FILES[module].name != "__init__.py":
+        return path.rpartition("/")[0]
+    return f"{path}/" if f"{path}/" in FOLDERS else path
+
+
+def test_a_folder_imports_only_itself_and_those_before_it() -> None:
+    place_of = {folder: place for place, folder in enumerate(FOLDERS)}
+    ours = {module: folder_of(module) for module in FILES if layer_of(module) in LAYERS}
+    assert not {folder for folder in ours.values() if folder not in place_of}
+    wrong = [
+        f"{place(module, node)}  # {ours[target]} comes after {ours[module]}"
+        for module in ours
+        for node in imports()[module].all
+        for target in imported_modules(node, module)
+        if target in ours and place_of[ours[target]] > place_of[ours[module]]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_folder_holds_more_files_than_can_be_seen_at_once() -> None:
+    files = [*FILES.values(), *(ROOT / "tests").rglob("*.py")]
+    counts = Counter(
+        file.parent for file in files if file.name != "__init__.py" and ".root" not in file.parts
+    )
+    assert not {shown(folder): count for folder, count in counts.items() if count > MOST_MODULES}
 
 
 def test_the_root_imports_no_tools() -> None:
