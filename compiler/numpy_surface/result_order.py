@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..dtypes import is_inexact
 from ..ir import Shape
 from ..tracing.axes import normalize_axis
 from ..tracing.memory_layout import (
@@ -166,6 +167,12 @@ def counted(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> 
     return rule(named, operands, shape)
 
 
+def norm(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """NumPy makes a copy in float64 of numbers that are not inexact."""
+    rule = reduced if is_inexact(as_value(named["x"]).dtype) else reduced_copy
+    return rule(named, operands, shape)
+
+
 def reduced_without_nan(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
     """NumPy makes a copy in which it replaces NaN."""
     rule = reduced_copy if as_value(named["a"]).dtype.kind in "fc" else reduced
@@ -278,13 +285,14 @@ _orders(
 _orders(
     reduced,
     """
-    sum prod max min any all mean var std ptp nanmax nanmin nanmedian linalg.norm trapezoid
+    sum prod max min any all mean var std ptp nanmax nanmin nanmedian trapezoid
     """,
 )
 _orders(cumulated, "cumulative_sum cumulative_prod")
 _orders(close, "isclose")
 _orders(reduced_copy, "median")
 _orders(counted, "count_nonzero")
+_orders(norm, "linalg.norm")
 _orders(reduced_without_nan, "nansum nanprod nanmean nanvar nanstd")
 _orders(cumulated_without_nan, "nancumsum nancumprod")
 _orders(traced, "trace")

@@ -10,7 +10,7 @@ import numpy as np
 from ...dtypes import INT64, Array
 from ...errors import ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
-from ...symbolic_size import SymbolicSize, is_known, joint_shape, typical
+from ...symbolic_size import SymbolicSize, is_empty, is_known, joint_shape, typical
 from ...tracing.indexing import Gather
 from ...tracing.memory_layout import (
     Layout,
@@ -233,7 +233,7 @@ def einsum(
     if out is not None or delivered.ndim < 2:
         return delivered
     given = [_Seen(array.layout, labels) for array, labels in zip(arrays, inputs, strict=True)]
-    if optimize is False:
+    if optimize is False and not any(is_empty(array.shape) for array in arrays):
         layout = _layout_of_sum(given, output, sizes, order)
     else:
         layout = _layout_by_numpy(path, given, output, sizes, order)
@@ -307,10 +307,10 @@ def _layout_by_numpy(
 
 
 def _miniature(layout: Layout) -> Array:
-    """An array with two entries along each axis, if there may be more than one, that lies in memory as another does."""
-    strides = layout.strides or (0,) * len(layout.shape)
-    shape = [1 if is_known(dim == 1) else 2 for dim in layout.shape]
-    in_memory = layout.order()
+    """An array that lies in memory as another does, with two entries along each axis that may have several."""
+    strides = layout.asked().strides or (0,) * len(layout.shape)
+    shape = [dim if is_known(dim <= 1) else 2 for dim in layout.shape]
+    in_memory = sorted(range(len(shape)), key=lambda axis: -abs(typical(strides[axis])))
     kept = [1 if strides[axis] == 0 else shape[axis] for axis in in_memory]
     small = np.zeros(kept).transpose(inverse_permutation(in_memory))
     return np.broadcast_to(small, shape)
