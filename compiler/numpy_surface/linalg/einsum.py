@@ -236,7 +236,8 @@ def einsum(
     if optimize is False and not any(is_empty(array.shape) for array in arrays):
         layout = _layout_of_sum(given, output, sizes, order)
     else:
-        layout = _layout_by_numpy(path, given, output, sizes, order)
+        steps = False if optimize is False else ["einsum_path", *path]
+        layout = _layout_by_numpy(steps, given, output, sizes, order)
     return wrap(delivered.value, layout=layout)
 
 
@@ -289,7 +290,7 @@ class _Seen:
 
 
 def _layout_by_numpy(
-    path: Sequence[Sequence[int]], given: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str
+    optimize: Any, given: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str
 ) -> Layout:
     """As NumPy does it with small arrays whose axes lie in the same order.
 
@@ -299,9 +300,8 @@ def _layout_by_numpy(
     args: list[Any] = []
     for term in given:
         args += [_miniature(term.layout), [numbers[label] for label in term.labels]]
-    steps: Any = ["einsum_path", *path]
     labels = [numbers[label] for label in output]
-    result = np.einsum(*args, labels, optimize=steps, order=order)  # type: ignore[call-overload]
+    result = np.einsum(*args, labels, optimize=optimize, order=order)  # type: ignore[call-overload]
     shape = tuple(sizes[label] for label in output)
     return dense(shape, order_of(result), joint_questions([term.layout for term in given]))
 
