@@ -137,7 +137,7 @@ SELDOM = {  # a first call whose code is on disk would take twice as long with t
     "tracemill.runtime.artifact.saving",
     "tracemill.runtime.inspection.dump",
     "tracemill.runtime.inspection.lowered",
-    "tracemill.runtime.programs.optimise",
+    "tracemill.runtime.programs.optimize",
     "tracemill.runtime.programs.print_program",
     "tracemill.runtime.random.generator",
     "tracemill.runtime.interception.range_loop.frames",

@@ -6,8 +6,8 @@ from dataclasses import replace
 from ...compiler.backends.c.standalone.files import c_files
 from ...compiler.frontend.traced_program import Program
 from ...passes.lowering.without_numpy import without_numpy
-from ..programs.optimise import optimised
-from ..programs.prepare import prepared, refuse_index_checks
+from ..programs.canonicalize import canonicalize, refuse_index_checks
+from ..programs.optimize import optimize
 
 
 def as_c(
@@ -31,7 +31,7 @@ def as_c(
         ExportError: C cannot compute it.
     """
     refuse_index_checks(program.graph.name, program.graph)
-    graph = optimised(without_numpy(prepared(program.graph, "c")), "c")
+    graph = optimize(without_numpy(canonicalize(program.graph, "c")), "c")
     return c_files(
         replace(program, graph=graph), doc, name=name, paths=paths, source=program.graph, fast_math=fast_math
     )

@@ -41,7 +41,7 @@ from ..compilation.compile import CompiledFunction, Options
 from ..eager.numpy_generators import refusing_draws
 from ..gpu.device_array import DeviceArray
 from ..machine.target import target_of
-from ..programs.prepare import refuse_index_checks
+from ..programs.canonicalize import refuse_index_checks
 from ..variants.argument_text import NamedArguments, bound_arguments, parse_spec, spec_named
 from ..variants.donation import donated_inputs
 from ..variants.signature import (

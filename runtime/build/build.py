@@ -21,8 +21,8 @@ from ..machine.target import NUMPY, Target, target_of
 from ..machine.threads import get_num_threads
 from ..machine.toolchain import warn_once
 from ..programs.built import Build, statistics
+from ..programs.canonicalize import can_be_cached, canonicalize
 from ..programs.load_module import load_module
-from ..programs.prepare import can_be_cached, prepared
 from ..programs.shared_library import LIBRARY, link
 from ..stage_times import note_from_disk, stage
 from .index_errors import raising
@@ -40,7 +40,7 @@ def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Obse
     The `scope` is asked about named sizes, and knows afterwards what the program assumes of them.
     """
     sites = index_sites(inline_rules(graph)) if checks_indices(graph) else ()
-    built = _build(prepared(graph, target.backend), target, donated, scope)
+    built = _build(canonicalize(graph, target.backend), target, donated, scope)
     return replace(built, function=raising(built.function, sites)) if sites else built
 
 
@@ -71,10 +71,10 @@ def _build_for_host(graph: Graph, target: Target, donated: Sequence[int], scope:
         with stage("load"):
             return _from_disk(entry)
     from ...compiler.backends.numpy.printer import callbacks, entry_name
-    from ..programs.optimise import optimised
+    from ..programs.optimize import optimize
     from ..programs.print_program import print_program
 
-    compiled = optimised(graph, target.backend)
+    compiled = optimize(graph, target.backend)
     with stage("print"):
         source = print_program(compiled, target, donated)
     members = {"program.py": source.python.encode(), GRAPH: text.encode()}
@@ -110,7 +110,7 @@ def why_cached(
     graph: Graph, target: Target, donated: Sequence[int] = (), scope: Observed | None = None
 ) -> str:
     """Whether a program of the host would come from the disk cache, and why not: a line. Nothing is made."""
-    graph = prepared(graph, target.backend)
+    graph = canonicalize(graph, target.backend)
     text, cache = str(graph), default_cache()
     if not can_be_cached(graph):
         return load_text(cache, None, graph.name, target.backend, text, found=False)

@@ -5,8 +5,8 @@ from ...compiler.ir import Graph
 from ...compiler.text.printer import to_text
 from ..machine.target import GRAPH
 from ..machine.triton_compiler import build_program, target_named
-from ..programs.optimise import optimised
-from ..programs.prepare import prepared
+from ..programs.canonicalize import canonicalize
+from ..programs.optimize import optimize
 from .stored_program import files_of
 
 
@@ -16,7 +16,7 @@ def files_for(graph: Graph, target: str, *, fast_math: bool) -> dict[str, bytes]
     Raises:
         MissingPackageError, BackendError, KernelError: as `build_program` does.
     """
-    graph = prepared(graph, "triton")
-    program = triton_program(optimised(graph, "triton"), {}, fast_math=fast_math)
+    graph = canonicalize(graph, "triton")
+    program = triton_program(optimize(graph, "triton"), {}, fast_math=fast_math)
     built = build_program(program, target_named(target))
     return {GRAPH: to_text(graph, locations=False).encode(), **files_of(program, built, with_ptx=True)}

@@ -25,8 +25,8 @@ from ..gpu_choices.lock_file import read_lock
 from ..machine.target import Target
 from ..machine.triton_compiler import build_program, target_named
 from ..programs.built import Build, statistics
-from ..programs.optimise import optimised
-from ..programs.prepare import can_be_cached
+from ..programs.canonicalize import can_be_cached
+from ..programs.optimize import optimize
 from ..stage_times import note_from_disk, stage
 from .stored_code import build_of_stored
 from .stored_program import KERNELS, files_of, program_in
@@ -71,7 +71,7 @@ def build_for_gpu(graph: Graph, target: Target, scope: Observed | None = None) -
             stored = program_in(entry.members)
             path = entry.folder / KERNELS
             return Build(stored.loaded(device), stored.text, path, from_disk=True)
-    compiled = optimised(graph, "triton")
+    compiled = optimize(graph, "triton")
     with stage("print"):
         program = triton_program(compiled, choices, fast_math=fast_math)
     if target.lock is not None:

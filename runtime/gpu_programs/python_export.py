@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from ...compiler.backends.numpy.standalone.traced_function import TracedFunction
 from ...compiler.backends.triton.standalone.files import triton_files
-from ..programs.optimise import optimise
-from ..programs.prepare import final, refuse_index_checks
+from ..programs.canonicalize import inline_user_rules, refuse_index_checks
+from ..programs.optimize import optimize_in_stages
 
 
 def as_triton(function: TracedFunction, *, fast_math: bool = False) -> Mapping[str, str | bytes]:
@@ -19,5 +19,5 @@ def as_triton(function: TracedFunction, *, fast_math: bool = False) -> Mapping[s
             what.
     """
     refuse_index_checks(function.program.graph.name, function.program.graph)
-    graph, _ = optimise(final(function.program.graph), "triton")
+    graph, _ = optimize_in_stages(inline_user_rules(function.program.graph), "triton")
     return triton_files(function.of(graph), fast_math=fast_math)

@@ -20,8 +20,8 @@ from ..build.build import why_cached
 from ..eager.transform_log import SeenTransform, seen_transforms
 from ..machine.measurements import Machine, measured_machine
 from ..machine.target import target_of
-from ..programs.optimise import costs_for, optimise
-from ..programs.prepare import final
+from ..programs.canonicalize import inline_user_rules
+from ..programs.optimize import costs_for, optimize_in_stages
 from ..programs.print_program import Source, c_printer, memory_of, print_program
 from ..variants.donation import donated_inputs
 from ..variants.layout_guards import entering_orders, layout_guards
@@ -77,7 +77,7 @@ class LoweredProgram:
         self.graph: Graph = program.graph
         """The graph as traced."""
         with self.answering():
-            self.optimised, self.stages = optimise(final(self.graph), self.backend)
+            self.optimised, self.stages = optimize_in_stages(inline_user_rules(self.graph), self.backend)
 
     @cached_property
     def sized(self) -> Graph:

@@ -7,8 +7,8 @@ import tracemill as tm
 from tracemill.compiler.analysis.fusible_ops import is_loop_call
 from tracemill.compiler.ir import Call, Graph, Value
 from tracemill.passes.pipeline import run
-from tracemill.runtime.programs.optimise import PASSES
-from tracemill.runtime.programs.prepare import final
+from tracemill.runtime.programs.canonicalize import CANONICAL, inline_user_rules
+from tracemill.runtime.programs.optimize import PASSES
 
 
 def as_kernel(graph: Graph) -> Graph:
@@ -22,7 +22,9 @@ def as_kernel(graph: Graph) -> Graph:
 
 def kernel_of(function: Callable[..., Any], *arguments: Any) -> Graph:
     """A function of the user's, optimised, as one kernel."""
-    return as_kernel(run(final(tm.compile(function).lower(*arguments).graph), PASSES))
+    return as_kernel(
+        run(inline_user_rules(tm.compile(function).lower(*arguments).graph), (*CANONICAL, *PASSES))
+    )
 
 
 def is_kernel_sample(calls: Sequence[Call]) -> bool:

@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import tracemill as tm
 from tracemill.compiler.builder import Builder, recording
+from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import InvalidGraphError, ShapeError
 from tracemill.compiler.ir import ArrayType, Graph, Value
 from tracemill.compiler.value_ops import cos, sin
 from tracemill.passes.pipeline import Pass, run
 from tracemill.passes.simplification.remove_dead_code import remove_dead_code
+from tracemill.runtime.programs.optimize import PASSES
 
 X = Value(ArrayType(np.dtype("f4"), (3,)))
 
@@ -69,3 +72,23 @@ def test_an_error_inside_a_pass_keeps_its_type_and_notes_the_pass() -> None:
     with pytest.raises(ZeroDivisionError) as failed:
         run(sample(), [Pass("the last one", divide_by_zero)])
     assert failed.value.__notes__ == ["in the pass the last one"]
+
+
+def test_a_pass_that_is_added_as_contributing_says_runs_in_every_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    added: list[str] = []
+
+    def note(graph: Graph) -> Graph:
+        added.append(graph.name)
+        return graph
+
+    monkeypatch.setattr("tracemill.runtime.programs.optimize.PASSES", (*PASSES, note))
+    monkeypatch.setenv("TRACEMILL_CACHE", "0")
+
+    def function(x: Array) -> Array:
+        return np.cos(x) + 1
+
+    assert tm.compile(function, backend="numpy")(np.zeros(3)).tolist() == [2, 2, 2]
+    assert added == ["function"]
+    assert "note" in tm.compile(function, backend="numpy").lower(np.zeros(3)).passes

@@ -35,8 +35,8 @@ from tracemill.passes.optimizations.tile import tile
 from tracemill.passes.pipeline import run
 from tracemill.passes.simplification.fold_constants import fold_constants
 from tracemill.runtime.lowering.cost import cost_of
-from tracemill.runtime.programs.optimise import PASSES, costs_for, optimise
-from tracemill.runtime.programs.prepare import final
+from tracemill.runtime.programs.canonicalize import CANONICAL, inline_user_rules
+from tracemill.runtime.programs.optimize import PASSES, costs_for, optimize_in_stages
 
 BACKENDS = ("numpy", "c", "triton")
 SMALL_TILES = partial(tile, tile_bytes=256, smallest=64)
@@ -59,7 +59,7 @@ def optimised(
     """The graph after all passes, each of which leaves a well formed graph, and assumes nothing of sizes."""
     scope = Observed(hints, known)
     with answering(scope):
-        found, stages = optimise(final(graph), backend)
+        found, stages = optimize_in_stages(inline_user_rules(graph), backend)
         for name, stage in stages:
             stage.lint()
             assert scope.assumed == (), name
@@ -218,7 +218,7 @@ def f(x: f32[B, N], y: f32[N, B]) -> (f32[B], f32[N]):  # B in 2.., N in 2..
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_fusion_weighs_is_reported_for_typical_sizes(backend: str) -> None:
     with answering(Observed({"B": 1000})):
-        text = str(fusion_report(run(tm.parse(TILED), PASSES), costs_for(backend)))
+        text = str(fusion_report(run(tm.parse(TILED), (*CANONICAL, *PASSES)), costs_for(backend)))
     assert "512" in text or "_" in text  # numbers of bytes
     assert "B" not in text.replace("f: ", "")
 

@@ -24,8 +24,8 @@ from ...runtime.artifact.saving import EXTENSION
 from ...runtime.files.input_file import opened, read_whole
 from ...runtime.gpu_programs.agreement import wide
 from ...runtime.machine.target import target_of
-from ...runtime.programs.optimise import optimise
-from ...runtime.programs.prepare import final
+from ...runtime.programs.canonicalize import inline_user_rules
+from ...runtime.programs.optimize import optimize_in_stages
 from ...runtime.programs.print_program import print_program
 from .graph_alignment import Alignment, alignment_of
 
@@ -212,7 +212,7 @@ def _size(content: bytes | None) -> str:
 def _kernels(compared: Compared, backend: str) -> list[str]:
     """The functions that are generated here, or the module if there are none; without the user's lines."""
     target = target_of(backend, compared.fast_math)
-    optimised, _ = optimise(final(_without_lines(compared.graph)), target.backend)
+    optimised, _ = optimize_in_stages(inline_user_rules(_without_lines(compared.graph)), target.backend)
     source = print_program(optimised, target, check=False)
     functions = dict.fromkeys(function.text for function in source.functions.values())
     return "\n".join(functions or [_ARRAY.sub(r"\1…\2", source.python)]).splitlines()

@@ -21,7 +21,7 @@ from tracemill.passes.optimizations.reroll import reroll
 from tracemill.passes.simplification.remove_dead_code import remove_dead_code
 from tracemill.runtime.build.build import build
 from tracemill.runtime.machine.target import NUMPY
-from tracemill.runtime.programs.prepare import final
+from tracemill.runtime.programs.canonicalize import inline_user_rules
 
 STEPS = 40
 FEWEST_CALLS = 60
@@ -30,7 +30,7 @@ FEWEST_CALLS = 60
 def traced(function: Callable[..., Any], *arguments: Any) -> Graph:
     """The graph of a function as the pass gets it."""
     graph = tm.compile(function).lower(*arguments).graph
-    return remove_dead_code(decompose_composites(final(graph)))
+    return remove_dead_code(decompose_composites(inline_user_rules(graph)))
 
 
 def rolled(function: Callable[..., Any], *arguments: Any) -> Graph:

@@ -10,7 +10,7 @@ from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.planning.program import triton_program
 from tracemill.compiler.interpreter import evaluate
 from tracemill.passes.optimizations.split_concatenate import split_concatenate
-from tracemill.runtime.programs.optimise import optimised
+from tracemill.runtime.programs.optimize import optimize
 
 
 def joined(*xs: Any) -> Any:
@@ -31,5 +31,5 @@ def test_no_call_joins_more_than_64_arrays_and_their_elements_are_the_same(count
 
 def test_programs_for_gpus_join_hundreds_of_arrays() -> None:
     graph = recorded(joined, *["f32[2, 4]"] * 600)
-    functions = triton_program(optimised(graph, "triton")).plan.launches
+    functions = triton_program(optimize(graph, "triton")).plan.launches
     assert sum(1 for _ in functions) == 20

@@ -13,8 +13,8 @@ from tracemill.compiler.analysis.fusible_ops import is_loop_call
 from tracemill.compiler.ir import Call, Graph
 from tracemill.passes.optimizations.tile import tile
 from tracemill.passes.pipeline import run
-from tracemill.runtime.programs.optimise import PASSES
-from tracemill.runtime.programs.prepare import final
+from tracemill.runtime.programs.canonicalize import CANONICAL, inline_user_rules
+from tracemill.runtime.programs.optimize import PASSES
 
 
 def the_tiles(graph: Graph) -> Any:
@@ -90,7 +90,9 @@ def test_along_rows_too_long_for_a_tile_the_columns_are_cut() -> None:
 def test_strips_of_columns_so_narrow_that_they_lie_in_many_pieces_are_not_cut(
     function: Callable[..., Any],
 ) -> None:
-    graph = run(final(tm.compile(function).lower(np.ones((1000, 100))).graph), PASSES)
+    graph = run(
+        inline_user_rules(tm.compile(function).lower(np.ones((1000, 100))).graph), (*CANONICAL, *PASSES)
+    )
     found = tile(graph, tile_bytes=1 << 14, smallest=1 << 10)
     tiles: list[Any] = [call.params for call in found.calls if call.op == "tiled"]
     assert all(cut in (0, None) for params in tiles for cut in params["cuts"])

@@ -33,7 +33,7 @@ from tracemill.runtime.gpu_programs import build as gpu_build
 from tracemill.runtime.gpu_programs.stored_code import build_of_stored
 from tracemill.runtime.machine.ptx import kernel_in
 from tracemill.runtime.programs.built import statistics
-from tracemill.runtime.programs.prepare import prepared
+from tracemill.runtime.programs.canonicalize import canonicalize
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
@@ -234,7 +234,7 @@ def test_a_newer_gpu_runs_the_ptx_of_the_nearest_older_one(
     said = "PTX of cuda:sm_86, which the driver compiles for cuda:0, a cuda:sm_100"
     assert f"softmax: {said}; export with targets='cuda:sm_100' for code of its own" in caplog.messages
     artifact = f.artifact
-    built = build_of_stored(artifact.code, prepared(artifact.graph, "triton"), gpu())
+    built = build_of_stored(artifact.code, canonicalize(artifact.graph, "triton"), gpu())
     assert built is not None
     assert built.source.startswith(f"# {said}\n")
     assert str(built.function).startswith(f"# {said}\nplan softmax(")

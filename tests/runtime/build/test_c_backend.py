@@ -450,7 +450,7 @@ def test_a_program_on_disk_needs_no_printing_and_no_compiler(
         raise AssertionError("a warm start does this anew")
 
     monkeypatch.setattr("tracemill.runtime.programs.print_program.print_program", refuse)
-    monkeypatch.setattr("tracemill.runtime.programs.optimise.OTHERS", (refuse,))
+    monkeypatch.setattr("tracemill.runtime.programs.optimize.PASSES", (refuse,))
     monkeypatch.setattr("tracemill.runtime.machine.toolchain.compiled", refuse)
     np.testing.assert_array_equal(tm.compile(gradient, backend=backend)(X), expected)
 

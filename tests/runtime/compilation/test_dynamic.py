@@ -861,17 +861,17 @@ def test_guards_come_back_from_the_disk_with_the_program(private_cache: Path) ->
 
 
 def test_what_making_a_program_assumed_is_stored_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracemill.runtime.programs import optimise
+    from tracemill.runtime.programs import optimize
 
-    optimised = optimise.optimised
+    unpatched = optimize.optimize
     asked: list[bool] = []
 
     def assuming(graph: Any, backend: str) -> Any:
         (size,) = graph.inputs[0].shape
         asked.append(bool(size > 100))  # as a pass may
-        return optimised(graph, backend)
+        return unpatched(graph, backend)
 
-    monkeypatch.setattr(optimise, "optimised", assuming)
+    monkeypatch.setattr(optimize, "optimize", assuming)
     for number, sizes in enumerate([(70, 200), (70, 200), (120, 70), (90, 110)]):
         f = tm.compile(lambda x: x * 2, dynamic=True, backend="numpy")
         for size in sizes:

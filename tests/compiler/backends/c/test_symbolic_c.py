@@ -26,9 +26,9 @@ from tracemill.compiler.text.printer import HEADER
 from tracemill.passes.lowering.fix_sizes import fix_sizes
 from tracemill.runtime.machine.toolchain import Toolchain
 from tracemill.runtime.machine.toolchain import compiled as build
+from tracemill.runtime.programs.canonicalize import canonicalize
 from tracemill.runtime.programs.load_module import load_module
-from tracemill.runtime.programs.optimise import optimised
-from tracemill.runtime.programs.prepare import prepared
+from tracemill.runtime.programs.optimize import optimize
 from tracemill.runtime.programs.shared_library import link
 
 NAMES = (*KERNELS, *STEPS)
@@ -194,7 +194,7 @@ def test_programs_are_right_for_all_sizes(c_toolchain: Toolchain) -> None:
     scope = Observed(of_all_texts(6, 6))
     with answering(scope):
         graphs = {name: graph_of(text) for name, text in TEXTS.items()}
-        made = loaded([optimised(prepared(graph, "c"), "c") for graph in graphs.values()], c_toolchain)
+        made = loaded([optimize(canonicalize(graph, "c"), "c") for graph in graphs.values()], c_toolchain)
     assert str(scope.guards) == "True"
     for (name, graph), function in zip(graphs.items(), made, strict=True):
         for b, n in ((2, 2), (5, 20), (40, 3), (6, 8)):

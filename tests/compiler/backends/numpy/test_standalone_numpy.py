@@ -27,9 +27,9 @@ from tracemill.compiler.ir import Graph
 from tracemill.compiler.op import has_effect
 from tracemill.passes.lowering.collect_index_checks import checks_indices
 from tracemill.runtime.artifact.python_export import as_python
+from tracemill.runtime.programs.canonicalize import inline_user_rules
 from tracemill.runtime.programs.load_module import load_module
-from tracemill.runtime.programs.optimise import optimise
-from tracemill.runtime.programs.prepare import final
+from tracemill.runtime.programs.optimize import optimize_in_stages
 
 ALONE = Path(__file__).parents[3] / "support" / "alone.py"
 F32 = np.float32
@@ -424,7 +424,7 @@ def test_samples_give_the_bits_of_the_numpy_backend(half: int, tmp_path: Path) -
                 as_python(function)
             continue
         files = as_python(function)
-        compiled, _ = optimise(final(graph), "numpy")
+        compiled, _ = optimize_in_stages(inline_user_rules(graph), "numpy")
         with np.errstate(all="ignore"):
             outputs = load_module(print_module(compiled), entry_name(compiled))(*inputs)
         text = next(content for content in files.values() if isinstance(content, str))

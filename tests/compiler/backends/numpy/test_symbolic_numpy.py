@@ -33,9 +33,9 @@ from tracemill.compiler.shapes import Observed, answering
 from tracemill.passes.lowering.decompose import decompose_composites
 from tracemill.passes.lowering.fix_sizes import fix_sizes
 from tracemill.passes.optimizations.tile import tile
+from tracemill.runtime.programs.canonicalize import inline_user_rules
 from tracemill.runtime.programs.load_module import load_module
-from tracemill.runtime.programs.optimise import optimise
-from tracemill.runtime.programs.prepare import final
+from tracemill.runtime.programs.optimize import optimize_in_stages
 
 
 def arrays_for(graph: Graph, sizes: Mapping[str, int]) -> list[Array]:
@@ -169,7 +169,7 @@ def test_a_traced_program_is_printed_once_for_all_sizes(name: str) -> None:
     scope = Observed(OBSERVED)
     with answering(scope):
         once = traced(program, program.types())
-        optimised, _ = optimise(final(once.graph), "numpy")
+        optimised, _ = optimize_in_stages(inline_user_rules(once.graph), "numpy")
         function = loaded(optimised)
     assert str(scope.guards) == program.guards
     for sizes in (OBSERVED, *OTHERS):
@@ -202,7 +202,7 @@ def test_generated_text_is_what_the_formatter_would_write(tmp_path: Path) -> Non
             (tmp_path / f"text_{number}.py").write_text(print_module(graph_of(text)), "utf-8")
     for number, program in enumerate([*PROGRAMS.values()][::5]):
         with answering(Observed(OBSERVED)):
-            graph, _ = optimise(final(traced(program, program.types()).graph), "numpy")
+            graph, _ = optimize_in_stages(inline_user_rules(traced(program, program.types()).graph), "numpy")
             (tmp_path / f"program_{number}.py").write_text(print_module(graph), "utf-8")
     command = [sys.executable, "-m", "ruff", "format", "--diff", "--isolated", "--line-length=110"]
     run = subprocess.run([*command, tmp_path], capture_output=True, text=True, check=False)
@@ -218,7 +218,7 @@ def test_random_graphs_are_right_for_all_sizes(data: st.DataObject) -> None:
     with answering(scope):
         graph = data.draw(matrix_graphs(side=side))
         function = loaded(graph)
-        optimised, _ = optimise(final(graph), "numpy")
+        optimised, _ = optimize_in_stages(inline_user_rules(graph), "numpy")
         through_passes = loaded(optimised)
     assert str(scope.guards) == "True"
     rng = np.random.default_rng(0)

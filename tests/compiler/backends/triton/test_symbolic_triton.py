@@ -32,8 +32,8 @@ from tracemill.runtime.gpu.loading import loaded_kernels
 from tracemill.runtime.gpu.program import MOST, GpuProgram
 from tracemill.runtime.gpu_programs import build
 from tracemill.runtime.machine.triton_compiler import target_named
-from tracemill.runtime.programs.optimise import optimised
-from tracemill.runtime.programs.prepare import prepared
+from tracemill.runtime.programs.canonicalize import canonicalize
+from tracemill.runtime.programs.optimize import optimize
 
 if find_spec("triton") is None:
     pytest.skip("Triton is not installed; it is for Linux on x86", allow_module_level=True)
@@ -69,7 +69,7 @@ def made(text: str, scope: Observed | Declared) -> tuple[Graph, TritonProgram]:
     """The graph of a text, and the program that is made of it within a scope."""
     with answering(scope):
         graph = tm.parse(f"{HEADER}{text}")
-        return graph, triton_program(optimised(prepared(graph, "triton"), "triton"))
+        return graph, triton_program(optimize(canonicalize(graph, "triton"), "triton"))
 
 
 def loaded(program: TritonProgram) -> GpuProgram:

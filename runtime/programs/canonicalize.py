@@ -17,28 +17,28 @@ from ...passes.simplification.remove_dead_code import remove_dead_code
 from ..environment import checking
 from ..stage_times import pass_times
 
-FIRST = (decompose_composites, remove_dead_code, reroll)
-"""What they leave is what the disk cache knows a program by: a Python loop as a loop, whose text is short."""
+CANONICAL = (decompose_composites, remove_dead_code, reroll)
+"""What they leave is the text that the key of the disk cache is made of: short, with Python loops as loops."""
 
 
-def first_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
+def canonical_passes(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
     """What leaves the graph by which the disk cache knows a program."""
     if backend != "triton":
-        return FIRST
+        return CANONICAL
     from ...compiler.backends.triton.steps.attention.gradient import has_kernel
 
     before = (inline_calls, partial(forget_weights, keep=has_kernel))
-    return *before, partial(decompose_composites, keep=has_kernel), *FIRST[1:]
+    return *before, partial(decompose_composites, keep=has_kernel), *CANONICAL[1:]
 
 
-def final(graph: Graph) -> Graph:
+def inline_user_rules(graph: Graph) -> Graph:
     """The graph as it is compiled: no transform will ask for the rules that its calls hold."""
     return run(graph, (inline_rules, collect_index_checks), check=checking())
 
 
-def prepared(graph: Graph, backend: str) -> Graph:
+def canonicalize(graph: Graph, backend: str) -> Graph:
     """The graph by whose text the disk cache knows a program."""
-    return run(final(graph), first_for(backend), check=checking(), record=pass_times())
+    return run(inline_user_rules(graph), canonical_passes(backend), check=checking(), record=pass_times())
 
 
 def refuse_index_checks(name: str, graph: Graph, *, asked: bool | None = False) -> None:

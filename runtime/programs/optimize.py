@@ -17,16 +17,14 @@ from ...passes.simplification.share_subexpressions import share_subexpressions
 from ...passes.simplification.simplify import simplify
 from ..environment import checking
 from ..stage_times import pass_times
-from .prepare import FIRST, first_for
+from .canonicalize import canonical_passes
 
-OTHERS = (simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
-
-PASSES = (*FIRST, *OTHERS)
-"""What programs go through, in this order, for targets that have no kernels of composite ops."""
+PASSES = (simplify, fold_constants, share_subexpressions, simplify, remove_dead_code)
+"""What every program goes through, in this order, before the passes of its backend."""
 
 
 def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
-    """What it goes through then."""
+    """What a program for this backend goes through after that."""
     if backend == "numpy":
         return (tile,)
     if backend == "c":
@@ -36,7 +34,7 @@ def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
 
 
 def costs_for(backend: str) -> Costs:
-    """What fusion believes that things cost there."""
+    """What fusion assumes that operations and memory cost there."""
     if backend != "triton":
         return CPU
     from ...passes.fusion.gpu import GPU
@@ -44,13 +42,13 @@ def costs_for(backend: str) -> Costs:
     return GPU
 
 
-def optimised(graph: Graph, backend: str) -> Graph:
-    """A `prepared` graph after all passes."""
-    return run(graph, (*OTHERS, *passes_for(backend)), check=checking(), record=pass_times())
+def optimize(graph: Graph, backend: str) -> Graph:
+    """A canonical graph after all passes."""
+    return run(graph, (*PASSES, *passes_for(backend)), check=checking(), record=pass_times())
 
 
-def optimise(graph: Graph, backend: str) -> tuple[Graph, list[tuple[str, Graph]]]:
-    """A `final` graph after all passes, and after each."""
+def optimize_in_stages(graph: Graph, backend: str) -> tuple[Graph, list[tuple[str, Graph]]]:
+    """A graph without custom rules after all passes, and after each of them."""
     stages: list[tuple[str, Graph]] = []
-    passes = (*first_for(backend), *OTHERS, *passes_for(backend))
+    passes = (*canonical_passes(backend), *PASSES, *passes_for(backend))
     return run(graph, passes, check=checking(), record=stages), stages
