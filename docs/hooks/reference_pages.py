@@ -1,4 +1,4 @@
-"""The reference: a page for each row of the README's table, which names all that is public."""
+"""The reference: a page for each row of the table of public functions."""
 
 import inspect
 import re
@@ -11,7 +11,7 @@ import tracemill
 from tracemill.docs.hooks.docstring_markdown import as_markdown
 from tracemill.docs.hooks.links import link_names
 
-README = Path(tracemill.__file__).parent / "README.md"
+FUNCTIONS = Path(tracemill.__file__).parent / "docs" / "functions.md"
 _ROW = re.compile(r"^\| (.+?) \| (.+) \|$", re.MULTILINE)
 
 
@@ -25,7 +25,7 @@ class Group(NamedTuple):
 
 def groups() -> list[Group]:
     """The rows of the table; the address of a page is the first words of its row."""
-    table = README.read_text(encoding="utf-8").partition("## What there is")[2].partition("\n## ")[0]
+    table = FUNCTIONS.read_text(encoding="utf-8").partition("## What there is")[2].partition("\n## ")[0]
     found: list[Group] = []
     seen: set[str] = set()  # a name is described where it stands first
     for title, text in _ROW.findall(table):
