@@ -6,6 +6,7 @@ import os
 from collections.abc import Generator, Iterator
 
 import pytest
+from hypothesis import settings
 
 from stub_gpu import StubGpu, compiled, fresh
 from tracemill.runtime.toolchain import Toolchain, toolchain, working_toolchain
@@ -24,6 +25,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="multiplies the number of random trials",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties are tried on few examples, and on more where the slow tests run, too."""
+    more = int(config.getoption("--more") or 1)
+    settings.register_profile("quick", max_examples=15 * more)
+    settings.register_profile("thorough", max_examples=100 * more)
+    settings.load_profile("quick" if config.option.markexpr.startswith("not slow") else "thorough")
 
 
 @pytest.hookimpl(wrapper=True)

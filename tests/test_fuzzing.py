@@ -60,7 +60,7 @@ def test_a_hundred_thousand_damaged_inputs_do_no_harm(names: tuple[str, ...]) ->
 
 
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=st.randoms(use_true_random=False))
 def test_what_goes_wrong_is_shrunk_to_a_small_example(name: str, random: Random) -> None:
     reader = READERS[name]

@@ -340,7 +340,7 @@ def test_a_python_function_is_named_and_must_be_given_to_read_it_back() -> None:
 # ---- reading ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(graphs())
 def test_random_graphs_read_back_and_pass_the_verifier(graph: Graph) -> None:
     graph.lint()
@@ -373,7 +373,7 @@ def damaged_texts(draw: st.DrawFn) -> tuple[str, Mapping[str, Array]]:
     return text, graph_constants(graph)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(damaged_texts())
 def test_a_damaged_text_is_a_graph_or_a_parse_error(damaged: tuple[str, Mapping[str, Array]]) -> None:
     text, constants = damaged

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 import tracemill as tm
 from random_graphs import graphs
 from recording import assert_same, drawn, ops, recorded
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
+from samples.thinning import taken
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.c.function import COptions
 from tracemill.compiler.backends.c.library import CLibrary
@@ -90,7 +91,7 @@ def assert_complete(graph: Graph) -> None:
 # ---- what holds of every graph -----------------------------------------------------------------------
 
 
-@of_each_op(SAMPLES)
+@of_each_sample(SAMPLES, quick=taken(SAMPLES))
 def test_the_kernels_of_every_sample_give_the_same_bits(sample: Sample) -> None:
     graph = decompose_composites(sample.graph())
     if any(has_effect(call) for call in graph.calls):

@@ -9,7 +9,7 @@ import pytest
 
 import tracemill as tm
 from samples.composition import TRANSFORMS, case_of, check, check_narrow, composed
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import some_of
@@ -92,32 +92,26 @@ def _no_disk_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_CACHE", "0")
 
 
-@pytest.mark.parametrize("sample", FIRST, ids=lambda sample: sample.id)
+@of_each_sample(FIRST)
 def test_pairs_of_transforms_compose(sample: Sample) -> None:
-    check_sample(chosen(PAIRS, 4, sample), sample)
+    check_sample(chosen(PAIRS, 1, sample), sample)
 
 
 @pytest.mark.slow
-@of_each_op(SUBJECTS)
+@of_each_sample(SUBJECTS)
 def test_every_pair_of_transforms_composes(sample: Sample) -> None:
-    """All pairs for the first sample of each op, and for each of the others some of them."""
-    check_sample(PAIRS if sample in FIRST else chosen(PAIRS, 4, sample), sample)
+    """All pairs for the first sample of each op, and one of them for each of the others."""
+    check_sample(PAIRS if sample in FIRST else chosen(PAIRS, 1, sample), sample)
 
 
-@of_each_op(SUBJECTS, quick=FIRST)
+@of_each_sample(FIRST, quick=FIRST[::4])
 def test_triples_of_transforms_compose(sample: Sample) -> None:
     check_sample(chosen(TRIPLES, 1, sample), sample)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sample", FIRST, ids=lambda sample: sample.id)
-def test_more_triples_of_transforms_compose(sample: Sample) -> None:
-    check_sample(chosen(TRIPLES, 3, sample), sample)
-
-
-@of_each_op(NARROW_SUBJECTS, quick=NARROW_FIRST)
+@of_each_sample(NARROW_SUBJECTS, quick=NARROW_FIRST)
 def test_pairs_of_transforms_compose_in_single_precision(sample: Sample) -> None:
-    check_all(lambda names: check_narrow(names, sample), chosen(PAIRS, 3, sample))
+    check_all(lambda names: check_narrow(names, sample), chosen(PAIRS, 1, sample))
 
 
 # ---- the same programs through C, many at a time ---------------------------------------------------------
@@ -137,9 +131,9 @@ def through_c(names: Composition, sample: Sample) -> Run | None:
 
 
 def groups() -> Iterator[object]:
-    """A pair for every other subject; and, as slow ones, some for each."""
-    some = [(chosen(PAIRS, 1, sample)[0], sample) for sample in FIRST[::2]]
-    more = [(names, sample) for sample in FIRST for names in chosen(PAIRS, 6, sample)]
+    """A pair for every sixth subject; and, as slow ones, some for each."""
+    some = [(chosen(PAIRS, 1, sample)[0], sample) for sample in FIRST[::6]]
+    more = [(names, sample) for sample in FIRST for names in chosen(PAIRS, 3, sample)]
     for start in range(0, len(some), TOGETHER // 2):
         yield pytest.param(some[start : start + TOGETHER // 2], id=f"some-{start}")
     for start in range(0, len(more), TOGETHER):

@@ -8,7 +8,7 @@ import pytest
 from compiling import Compiled, compiled
 from loop_steps import FOUR, LOOPS, arrays_for, peak, place, total, turned
 from recording import assert_same, recorded
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
@@ -153,7 +153,7 @@ def controls(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -
     return dict(zip(functions, made, strict=True))
 
 
-@of_each_op(CONTROL)
+@of_each_sample(CONTROL)
 def test_samples_give_what_the_meaning_gives(sample: Sample, controls: dict[str, Compiled]) -> None:
     if sample.id not in controls:
         return

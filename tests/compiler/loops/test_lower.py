@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from loop_interpreter import Run
 from random_graphs import graphs
 from recording import assert_same, drawn, recorded
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from tracemill.compiler import functions as fn
@@ -45,7 +45,7 @@ def assert_means_the_same(graph: Graph, inputs: list[np.ndarray]) -> None:
             assert_same([x], [flat])
 
 
-@of_each_op(MOVING)
+@of_each_sample(MOVING)
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays())
 
@@ -108,7 +108,7 @@ def chains(draw: st.DrawFn) -> Graph:
     return recorded(f, f"f64[{', '.join(map(str, shape))}]")
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None)
 @given(graph=chains())
 def test_chains_of_layout_and_sums_give_what_they_mean(graph: Graph) -> None:
     inputs = [np.round(x * 8) for x in drawn(graph, "real")]
