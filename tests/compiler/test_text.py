@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from random_graphs import graphs
 from samples.table import SAMPLES
+from samples.thinning import some_and_all, thinned
 from tracemill.compiler.dtypes import Array, dtype_named, dtype_names
 from tracemill.compiler.errors import ParseError
 from tracemill.compiler.functions import add, constant, cos, dot, exp, multiply, sin, sum_
@@ -247,9 +248,10 @@ def test_a_number_is_written_where_it_is_used(array: Any, shown: str) -> None:
     assert same_bits(constant_of(text), np.asarray(array))
 
 
+@some_and_all
 @pytest.mark.parametrize("name", ["f16", "bf16"])
-def test_every_number_of_a_16_bit_dtype_reads_back_exactly(name: str) -> None:
-    every = np.arange(2**16, dtype="u2").reshape(-1, 16)
+def test_every_number_of_a_16_bit_dtype_reads_back_exactly(name: str, share: float) -> None:
+    every = thinned(np.arange(2**16, dtype="u2").reshape(-1, 16), share)
     arrays = [row.view(dtype_named(name)) for row in every]
     graph = returning(*arrays)
     for value, array in zip(read_back(graph).outputs, arrays, strict=True):

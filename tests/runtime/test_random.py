@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from samples.thinning import one_in
 from threading_together import run_in_threads
 from tracemill.compiler.errors import (
     ArgumentTypeError,
@@ -78,6 +79,7 @@ INTEGERS_OF_0 = [749, 0, 62, 187, 652]
 LARGE_INTEGERS_OF_0 = [3177222994294566, 1732335989804850118]
 
 each_draw = pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+some_draws = pytest.mark.parametrize("draw", one_in(4, DRAWS.values()), ids=DRAWS)
 
 
 def leaves(result: Any) -> list[Any]:
@@ -110,7 +112,7 @@ def test_compiled_or_not_the_numbers_and_the_state_are_the_same(draw: Callable[[
     assert plain.state["counter"] > 0
 
 
-@each_draw
+@some_draws
 def test_compiled_and_mapped_the_numbers_are_those_of_vmap(draw: Callable[[Any], Any]) -> None:
     for flag in ("same", "different"):
         plain, compiled = rng_of(7), rng_of(7)
@@ -133,7 +135,7 @@ def test_same_gives_every_example_the_draw_without_vmap(draw: Callable[[Any], An
     assert plain.state["counter"] == mapped.state["counter"]
 
 
-@each_draw
+@some_draws
 def test_numbers_do_not_depend_on_chunks(draw: Callable[[Any], Any]) -> None:
     for flag in ("same", "different"):
         whole, chunked = rng_of(7), rng_of(7)

@@ -57,6 +57,16 @@ def in_groups(cases: Iterable[Case]) -> Callable[[Test], Test]:
     return decorated
 
 
+def quick_first(cases: Iterable[Case]) -> list[Case]:
+    """The cases, of which all but the first of each group are slow."""
+    seen: set[str] = set()
+    found: list[Case] = []
+    for case in cases:
+        found.append(case._replace(is_slow=case.is_slow or case.group in seen))
+        seen.add(case.group)
+    return found
+
+
 def of_each_sample(
     samples: Iterable[Sample | Failure], quick: Collection[Sample] | None = None
 ) -> Callable[[Test], Test]:

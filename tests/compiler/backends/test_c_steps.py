@@ -120,7 +120,10 @@ def steps(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> d
     return found
 
 
-@in_groups(Case(sample.op, sample.id, (sample, function)) for sample, function in (*SMALL_ONES, *LARGER_ONES))
+@in_groups(
+    Case(lookup(sample.op).family, sample.id, (sample, function))
+    for sample, function in (*SMALL_ONES, *LARGER_ONES)
+)
 def test_samples_give_what_the_meaning_gives(
     sample: Sample, function: CFunction, steps: dict[str, Compiled]
 ) -> None:
