@@ -34,13 +34,12 @@ def check(seed: int, count: int) -> None:
 
 
 def test_pairs_of_ops_give_through_c_what_they_mean() -> None:
-    check(0, 2 * TOGETHER)
+    check(0, TOGETHER)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-def test_all_pairs_of_ops_give_through_c_what_they_mean(seed: int) -> None:
-    check(seed, 100 * TOGETHER)
+def test_many_pairs_of_ops_give_through_c_what_they_mean() -> None:
+    check(1, 40 * TOGETHER)
 
 
 DTYPES = ("int32", "bool", "uint8", "int64", "float32", "float16", "float64", "complex64", "complex128")
