@@ -117,7 +117,7 @@ def test_passes_keep_what_traced_programs_mean_for_all_sizes(program: SymbolicPr
 
 @of_each_sample(PLAIN, quick=taken(PLAIN))
 def test_passes_keep_what_ops_and_their_derivatives_mean_for_all_sizes(sample: Sample) -> None:
-    """Two of the op and its transforms, each through the passes of one backend."""
+    """One of the op and its transforms, through the passes of one backend: both are drawn by the sample."""
     symbolic = sized(sample)
     if symbolic is None:
         return
@@ -125,11 +125,10 @@ def test_passes_keep_what_ops_and_their_derivatives_mean_for_all_sizes(sample: S
     rng = Random(sample.id)
     graphs = [(symbolic.graph, symbolic.assumptions)]
     graphs += [(graph, scope.assumptions) for graph, scope in transformed(sample, symbolic).values()]
-    for graph, known in rng.sample(graphs, min(2, len(graphs))):
-        backend = rng.choice(BACKENDS)
-        found = optimised(graph, backend, hints, known)
-        for sizes in _allowed(symbolic, known):
-            assert_same(found, graph, sizes, arrays_for(sample, fix_sizes(graph, sizes)))
+    graph, known = rng.choice(graphs)
+    found = optimised(graph, rng.choice(BACKENDS), hints, known)
+    for sizes in _allowed(symbolic, known):
+        assert_same(found, graph, sizes, arrays_for(sample, fix_sizes(graph, sizes)))
 
 
 def _allowed(symbolic: Sized, known: Assumptions) -> list[dict[str, int]]:

@@ -11,6 +11,7 @@ import pytest
 import product_graphs
 from kernel_graphs import LARGE, POINTWISE, SMALL
 from recording import drawn, recorded
+from samples.thinning import one_in
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.triton.candidates import candidates, check_choice, fields_of
 from tracemill.compiler.backends.triton.choice import NAMES, RULES, Choice, choice_of
@@ -109,7 +110,7 @@ PROPOSED = {
 }
 
 
-@pytest.mark.parametrize("name", PROPOSED)
+@pytest.mark.parametrize("name", one_in(3, PROPOSED))
 def test_a_few_choices_are_proposed_that_differ_and_can_be_used(name: str) -> None:
     graph = PROPOSED[name]
     found = candidates(graph, "sm_90")
