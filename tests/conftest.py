@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 
 import pytest
+from hypothesis import settings
 
 from faults.table import in_words, write_table
 from gpu.stub_gpu import StubGpu, compiled, fresh
@@ -33,11 +34,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--faults-table") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(FaultsTable())
-
-
 class FaultsTable:
     """Collects what came of each fault, also from the processes of pytest-xdist."""
 
@@ -55,6 +51,16 @@ class FaultsTable:
         write_table(self.found)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties are tried on few examples, and on more where the slow tests run, too."""
+    if config.getoption("--faults-table") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FaultsTable())
+    more = int(config.getoption("--more") or 1)
+    settings.register_profile("quick", max_examples=15 * more)
+    settings.register_profile("thorough", max_examples=100 * more)
+    settings.load_profile("quick" if config.option.markexpr.startswith("not slow") else "thorough")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """While tests are collected there is no garbage. What is left goes as it always does when Python ends."""
@@ -67,7 +73,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests come first, so that none is left for one process while the others have nothing to do."""
+    """Long tests come first, so that none is left for one process while the others have nothing to do.
+
+    Tests of properties are marked as such: with the slow tests they run again, on more examples.
+    """
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("properties")
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

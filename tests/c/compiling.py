@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from c.kept_libraries import kept
 from tracemill.compiler.backends.c.function import CFunction
 from tracemill.compiler.backends.c.module.source import functions_text
 from tracemill.compiler.dtypes import Array
@@ -28,22 +29,18 @@ def compiled(
     functions: Sequence[CFunction], toolchain: Toolchain, folder: Path, *, level: int = 3
 ) -> list[Compiled]:
     """The functions, compiled as one file as programs are, but optimised at a level."""
-    source, library = folder / "functions.c", folder / "functions.so"
-    source.write_text("\n".join([functions_text(functions), *map(_exported, functions)]))
-    command = [
-        *toolchain.command,
-        *REQUIRED,
-        *toolchain.flags,
-        f"-O{level}",  # the last one counts
-        *WARNINGS.split(),
-        str(source),
-        "-o",
-        str(library),
-        "-lm",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr
-    loaded = ctypes.CDLL(str(library))
+    text = "\n".join([functions_text(functions), *map(_exported, functions)])
+    flags = [*REQUIRED, *toolchain.flags, f"-O{level}", *WARNINGS.split()]  # the last level counts
+
+    def library() -> bytes:
+        source, made = folder / "functions.c", folder / "functions.so"
+        source.write_text(text)
+        command = [*toolchain.command, *flags, str(source), "-o", str(made), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert not done.returncode, done.stderr
+        return made.read_bytes()
+
+    loaded = ctypes.CDLL(str(kept(toolchain, " ".join(flags), text, library)))
     return [_called(function, loaded) for function in functions]
 
 

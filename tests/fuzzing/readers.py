@@ -81,13 +81,21 @@ def deepened(text: str, brackets: str) -> str:
 # ---- bundles -------------------------------------------------------------------------------------------
 
 
+@cache
+def undamaged() -> frozenset[bytes]:
+    """What the bundles give when they are read and saved again."""
+    return frozenset(bundle_bytes(artifact_of(content)) for content in bundles())
+
+
 def damaged_zip(mutator: Mutator) -> bytes:
     """Any bytes are other ones: digests and checksums do not fit."""
+    undamaged()  # before the reading is watched
     return mutator.bytes(mutator.random.choice(bundles()))
 
 
 def odd_archive(mutator: Mutator) -> bytes:
     """The members are good ones, but for what the zip file says of them."""
+    undamaged()
     return odd_zip(members_of(mutator.random.choice(bundles())), mutator)
 
 
@@ -125,6 +133,11 @@ def odd_array(mutator: Mutator) -> bytes:
     name = next(name for name in members if name.startswith("consts/"))
     members[name] = mutator.bytes(members[name])
     return _put_together(members, json.loads(members[MANIFEST]), mutator)
+
+
+def read_undamaged(content: bytes) -> None:
+    """Digests protect all members: what loads is what was saved, or damaged where nothing is read."""
+    assert bundle_bytes(artifact_of(content)) in undamaged()
 
 
 def read_bundle(content: bytes) -> None:
@@ -345,8 +358,8 @@ def read_lock_file(content: bytes) -> None:
 
 
 READERS: Final[Mapping[str, Reader]] = {
-    "zip files": Reader(odd_archive, read_bundle, (ArtifactError,), 15),
-    "bytes": Reader(damaged_zip, read_bundle, (ArtifactError,), 10),
+    "zip files": Reader(odd_archive, read_undamaged, (ArtifactError,), 15),
+    "bytes": Reader(damaged_zip, read_undamaged, (ArtifactError,), 10),
     "manifests": Reader(odd_manifest, read_bundle, (ArtifactError,), 16),
     "graphs": Reader(odd_graph, read_bundle, (ArtifactError,), 5),
     "arrays": Reader(odd_array, read_bundle, (ArtifactError,), 3),

@@ -9,6 +9,8 @@ import pytest
 
 import tracemill as tm
 from reference.cases import CASES, Case
+from samples import grouping
+from samples.grouping import in_groups, quick_first
 from tracemill import nn
 
 FILE = Path(__file__).parent.parent / "reference" / "torch.npz"
@@ -84,6 +86,9 @@ class Reference:
         return tm.vjp(self.gradients, *moving)[1](tuple(directions))
 
 
+of_each_function = in_groups(quick_first(grouping.Case(case.function, case.id, (case,)) for case in CASES))
+
+
 def assert_close(actual: Any, expected: Any, dtype: Any, where: str) -> None:
     assert len(actual) >= len(expected), where
     tolerance = 1e-10 if dtype == np.float64 else 2e-4
@@ -93,7 +98,7 @@ def assert_close(actual: Any, expected: Any, dtype: Any, where: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@of_each_function
 def test_values_and_derivatives_to_second_order_are_pytorchs(case: Case, dtype: Any, kept: Any) -> None:
     reference = Reference(case, kept, dtype)
     x = reference.moving
@@ -102,7 +107,7 @@ def test_values_and_derivatives_to_second_order_are_pytorchs(case: Case, dtype: 
     assert_close(reference.second(*x), reference.all("h"), dtype, "second derivative")
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@of_each_function
 def test_compiled_values_and_derivatives_are_pytorchs(case: Case, kept: Any) -> None:
     reference = Reference(case, kept, np.float64)
     x = reference.moving

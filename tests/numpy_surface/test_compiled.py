@@ -8,14 +8,14 @@ import pytest
 
 import tracemill as tm
 from numpy_surface.differential import assert_same, run_numpy, run_traced
-from samples.grouping import in_groups
+from samples.grouping import in_groups, quick_first
 from samples.numpy_functions import CHAPTERS, Use, arguments_of, uses_of
 from tracemill.compiler.dtypes import Array
 
 USES = uses_of(*CHAPTERS)
 
 
-@in_groups(USES)
+@in_groups(quick_first(USES))
 def test_a_compiled_use_gives_what_numpy_gives(use: Use) -> None:
     """To the bit, which C does not promise."""
     ours, theirs = arguments_of(use), arguments_of(use)
@@ -29,7 +29,7 @@ def two_of(x: Any) -> Array:
     return np.stack([x, x * 2 if np.asarray(x).dtype.kind in "fc" else x])
 
 
-@in_groups(USES)
+@in_groups(quick_first(USES))
 def test_a_use_mapped_over_a_batch_gives_what_a_loop_gives(use: Use) -> None:
     batches = [two_of(x) for x in arguments_of(use)]
 

@@ -3,7 +3,7 @@
 
 import operator
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 
 import tracemill as tm
 from numpy_surface.differential import assert_same, copied, run_numpy, run_traced
+from samples.thinning import some_and_all, thinned
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.errors import (
     ArgumentTypeError,
@@ -61,7 +62,7 @@ def difference(function: Any, args: tuple[Any, ...]) -> str:
     return ""
 
 
-def assert_all_agree(calls: Iterator[Call]) -> None:
+def assert_all_agree(calls: Iterable[Call]) -> None:
     found = [(name, difference(function, args)) for name, function, args in calls]
     assert found
     differing = [f"{name}: {text}" for name, text in found if text]
@@ -104,9 +105,10 @@ def uses_of_at(dtype: str) -> Iterator[Call]:
                 yield f"{ufunc.__name__}.at({dtype}, {name}, {update!r})", updated, (x,)
 
 
+@some_and_all
 @BY_DTYPE
-def test_updates_by_ufuncs_cast_as_numpys_do(dtype: str) -> None:
-    assert_all_agree(uses_of_at(dtype))
+def test_updates_by_ufuncs_cast_as_numpys_do(dtype: str, share: float) -> None:
+    assert_all_agree(thinned(uses_of_at(dtype), share))
 
 
 def test_updates_in_a_wider_dtype_need_no_known_index_where_the_order_does_not_matter() -> None:
@@ -167,9 +169,10 @@ def uses_of_reductions(dtype: str) -> Iterator[Call]:
             yield f"{name}({dtype}, out={out})", into, (x, np.zeros(3, out))
 
 
+@some_and_all
 @BY_DTYPE
-def test_reductions_take_every_dtype_that_numpys_take(dtype: str) -> None:
-    assert_all_agree(uses_of_reductions(dtype))
+def test_reductions_take_every_dtype_that_numpys_take(dtype: str, share: float) -> None:
+    assert_all_agree(thinned(uses_of_reductions(dtype), share))
 
 
 def test_a_mean_in_half_precision_divides_by_the_exact_count() -> None:
@@ -211,9 +214,10 @@ def uses_of_operators(dtype: str) -> Iterator[Call]:
         yield f"{name}({dtype})", getattr(operator, name), (x,)
 
 
+@some_and_all
 @BY_DTYPE
-def test_operators_with_numbers_have_numpys_dtypes(dtype: str) -> None:
-    assert_all_agree(uses_of_operators(dtype))
+def test_operators_with_numbers_have_numpys_dtypes(dtype: str, share: float) -> None:
+    assert_all_agree(thinned(uses_of_operators(dtype), share))
 
 
 def test_squares_of_booleans_are_small_integers() -> None:
@@ -259,9 +263,10 @@ def uses_of_pad(dtype: str) -> Iterator[Call]:
             yield f"pad({dtype}, {mode}, {options})", padded, (numbers(dtype, 5),)
 
 
+@some_and_all
 @BY_DTYPE
-def test_padding_rounds_and_wraps_as_numpys_does(dtype: str) -> None:
-    assert_all_agree(uses_of_pad(dtype))
+def test_padding_rounds_and_wraps_as_numpys_does(dtype: str, share: float) -> None:
+    assert_all_agree(thinned(uses_of_pad(dtype), share))
 
 
 WRITTEN: tuple[Any, ...] = (

@@ -31,14 +31,14 @@ def floating(use: Use) -> Callable[[Any], list[Any]]:
 
 
 def differentiable() -> list[Case]:
-    """The uses that take a floating array and give one, with the difference quotient along the direction."""
+    """The uses that take a floating array and give one; those after the first of each function are slow."""
     cases = []
-    for table in CHAPTERS.values():
+    for chapter, table in CHAPTERS.items():
         for name, (kinds, uses) in table.items():
             for number, use in enumerate(uses):
                 label = f"{name}-{number}"
                 if {"f", "i"} & set(kinds) and label not in CORNERS and name not in OF_INTEGERS:
-                    cases.append(Case(name, label, (floating(use),)))
+                    cases.append(Case(chapter, label, (floating(use),), is_slow=number > 0))
     return cases
 
 

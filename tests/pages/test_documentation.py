@@ -19,6 +19,7 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +30,7 @@ import pytest
 
 import tracemill
 from tracemill.runtime.machine.toolchain import working_toolchain
+from tracemill.tools.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
@@ -40,12 +42,14 @@ HEAVY = {
     "docs/how-to/reading-dumps.md",
     "docs/tutorial/export.md",
     "docs/tutorial/first-function.md",
-}  # they take more than a few seconds
+}  # they take more than a few seconds; their commands run as a user runs them, each in a process of its own
 
 if find_spec("triton") is not None:
     # Before an example loads Triton, which compiles from then on and interprets nothing.
     importlib.import_module("gpu.triton_interpreter")
 
+_NEEDS_A_PROCESS = re.compile(r"triton|--target|\b(?:bench|demo|doctor|gpu-check)\b")
+"""Commands that need another Triton than the interpreter, or say how fast a fresh process is."""
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (\w+\.py)\n")
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[\w-]+)?\)")
@@ -76,8 +80,8 @@ class Difference(NamedTuple):
 class Page:
     """Runs the blocks of a page in order, in a folder of its own, and collects what is not as shown."""
 
-    def __init__(self, blocks: Sequence[Block], folder: Path) -> None:
-        self.blocks, self.folder = blocks, folder
+    def __init__(self, blocks: Sequence[Block], folder: Path, *, in_processes: bool = False) -> None:
+        self.blocks, self.folder, self.in_processes = blocks, folder, in_processes
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.printed = ""
         self.differences: list[Difference] = []
@@ -107,21 +111,49 @@ class Page:
     def _command(self, command: str) -> str:
         program, *arguments = shlex.split(command)
         assert program == "tracemill", f"only tracemill runs in a console block, not {program}"
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / ".root"), "COLUMNS": "100"}
-        ran = subprocess.run(
-            [sys.executable, "-c", "from tracemill.tools.cli import main; main()", *arguments],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            check=False,
-        )
-        return ran.stdout + ran.stderr
+        run = in_a_process if self.in_processes or _NEEDS_A_PROCESS.search(command) else in_this_process
+        return run(arguments, self.folder)
 
     def _compare(self, place: str, expected: str, found: str) -> None:
         if not fits(expected, found):
             self.differences.append(Difference(place, expected, found))
+
+
+def in_a_process(arguments: Sequence[str], folder: Path) -> str:
+    """What the command prints, run as a user does."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / ".root"), "COLUMNS": "100"}
+    ran = subprocess.run(
+        [sys.executable, "-c", "from tracemill.tools.cli import main; main()", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    return ran.stdout + ran.stderr
+
+
+def in_this_process(arguments: Sequence[str], folder: Path) -> str:
+    """The same without the start of a process. Modules of the folder are forgotten, so that commands read them anew."""
+    out, err, known = io.StringIO(), io.StringIO(), set(sys.modules)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        warnings.catch_warnings(),
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        contextlib.suppress(SystemExit),
+    ):
+        warnings.simplefilter("default")
+        patch.setenv("COLUMNS", "100")
+        patch.setattr(sys, "argv", ["tracemill", *arguments])
+        patch.setattr(sys, "path", list(sys.path))
+        main()
+    for name in set(sys.modules) - known:
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(folder):
+            del sys.modules[name]
+    return out.getvalue() + err.getvalue()
 
 
 def blocks_of(name: str) -> list[Block]:
@@ -223,7 +255,7 @@ def test_what_a_page_shows_is_what_happens(
             interpreted = importlib.import_module("gpu.interpreted_gpu").interpreted
             stack.enter_context(interpreted(request.getfixturevalue("stub_gpu")))
         stack.callback(tracemill.set_num_threads, tracemill.get_num_threads())
-        differences = Page(blocks, tmp_path).run()
+        differences = Page(blocks, tmp_path, in_processes=name in HEAVY).run()
     if update_golden:
         page = (ROOT / name).read_text(encoding="utf-8")
         for difference in differences:

@@ -1,4 +1,4 @@
-"""Tests of many cases together, such as all samples of an op: a test of each would take longer to start than to run."""
+"""Tests of many cases together, such as all samples of a family: a test of each takes longer to start than to run."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pytest
 
 from samples.sample import Failure, Sample
+from tracemill.compiler.op import lookup
 
 Test: TypeAlias = Callable[..., None]
 
@@ -56,12 +57,23 @@ def in_groups(cases: Iterable[Case]) -> Callable[[Test], Test]:
     return decorated
 
 
-def of_each_op(
+def quick_first(cases: Iterable[Case]) -> list[Case]:
+    """The cases, of which all but the first of each group are slow."""
+    seen: set[str] = set()
+    found: list[Case] = []
+    for case in cases:
+        found.append(case._replace(is_slow=case.is_slow or case.group in seen))
+        seen.add(case.group)
+    return found
+
+
+def of_each_sample(
     samples: Iterable[Sample | Failure], quick: Collection[Sample] | None = None
 ) -> Callable[[Test], Test]:
-    """A test of one sample as a test of all samples of each op; those that are not among the quick ones are slow."""
+    """A test of one sample as a test of all samples of each family; those that are not quick are a slow test."""
     return in_groups(
-        Case(sample.op, sample.id, (sample,), quick is not None and sample not in quick) for sample in samples
+        Case(lookup(sample.op).family, sample.id, (sample,), quick is not None and sample not in quick)
+        for sample in samples
     )
 
 

@@ -1,9 +1,31 @@
-"""Which samples a test takes, where all of them would take minutes."""
+"""Which samples or other cases a test takes, where all of them would take minutes."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+import pytest
 
 from samples.sample import Sample
+
+T = TypeVar("T")
+
+some_and_all = pytest.mark.parametrize(
+    "share", [pytest.param(0.1, id="some"), pytest.param(1.0, id="all", marks=pytest.mark.slow)]
+)
+"""A test that takes `thinned(cases, share)`: some of its cases in every run, and all of them as a slow test."""
+
+
+def thinned(cases: Iterable[T], share: float) -> list[T]:
+    """The first case, and a random share of the others, always the same."""
+    rng = random.Random(0)
+    return [case for number, case in enumerate(cases) if not number or rng.random() < share]
+
+
+def one_in(step: int, cases: Iterable[object]) -> Sequence[Any]:
+    """Parameters of a test: the first and every `step`-th after it run always, and the others are slow."""
+    slow = pytest.mark.slow
+    return [pytest.param(case, marks=[slow] if number % step else []) for number, case in enumerate(cases)]
 
 
 def taken(samples: Iterable[Sample], share: float = 0.0) -> set[Sample]:

@@ -57,13 +57,13 @@ def agree(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(theirs).max()))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(programs())
 def test_one_compilation_serves_all_sizes(program: Program) -> None:
     check(program, "numpy", with_fixed=True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(programs(steps=4))
 def test_one_compilation_of_gradients_serves_all_sizes(program: Program) -> None:
     check_gradient(program)
@@ -71,23 +71,23 @@ def test_one_compilation_of_gradients_serves_all_sizes(program: Program) -> None
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(programs())
-def test_five_hundred_gradients(program: Program) -> None:
+def test_many_gradients_serve_all_sizes(program: Program) -> None:
     check_gradient(program)
 
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=10_000, deadline=None)
+@settings(max_examples=1_500, deadline=None)
 @given(programs())
-def test_ten_thousand_programs(program: Program) -> None:
+def test_many_programs_serve_all_sizes(program: Program) -> None:
     check(program, "numpy", with_fixed=False)
 
 
 @pytest.mark.slow
 @pytest.mark.long
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(programs(steps=10))
-def test_in_c(program: Program) -> None:
+def test_one_compilation_to_c_serves_all_sizes(program: Program) -> None:
     check(program, "c", with_fixed=False)

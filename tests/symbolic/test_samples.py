@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample, entries
 from samples.table import SAMPLES
 from samples.thinning import taken
@@ -110,7 +110,7 @@ def static_sizes(symbolic: Sized, scope: Observed) -> list[Mapping[str, int]]:
     return [sizes for sizes in ({**one, **BATCH} for one in lists) if allowed(scope.guards, sizes)]
 
 
-@of_each_op(PLAIN)
+@of_each_sample(PLAIN, quick=taken(PLAIN))
 def test_the_type_rule_holds_for_all_sizes(sample: Sample) -> None:
     symbolic = sized(sample)
     if symbolic is None:
@@ -123,7 +123,7 @@ def test_the_type_rule_holds_for_all_sizes(sample: Sample) -> None:
         assert str(fix_sizes(symbolic.graph, sizes)) == str(symbolic.at(sizes))
 
 
-@of_each_op(PLAIN, quick=taken(PLAIN, share=0.2))
+@of_each_sample(PLAIN, quick=taken(PLAIN))
 def test_transforms_for_all_sizes_are_those_for_each(sample: Sample) -> None:
     symbolic = sized(sample)
     if symbolic is None:

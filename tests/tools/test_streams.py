@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from samples.thinning import one_in
 
 TREE = Path(__file__).parents[1] / ".root"
 COMMANDS = {
@@ -62,13 +63,13 @@ def tracemill(
     )
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", one_in(4, COMMANDS))
 def test_closed_streams_are_as_quiet_as_no_device(name: str) -> None:
     ran = tracemill(*COMMANDS[name], stdout=None, before=lambda: os.closerange(0, 2))
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", one_in(4, COMMANDS))
 def test_a_full_device_is_said_in_one_line(name: str) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         ran = tracemill(*COMMANDS[name], stdout=full.fileno())
@@ -78,7 +79,7 @@ def test_a_full_device_is_said_in_one_line(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", one_in(4, COMMANDS))
 def test_a_reader_that_goes_away_hears_nothing(name: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -89,7 +90,7 @@ def test_a_reader_that_goes_away_hears_nothing(name: str) -> None:
     assert (ran.returncode, ran.stderr) == (1, "")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", one_in(4, COMMANDS))
 def test_a_small_character_set_is_no_error(name: str) -> None:
     ran = tracemill(*COMMANDS[name], encoding="ascii:strict")
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graphs.loop_interpreter import Run
 from graphs.random_graphs import graphs
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from support.recording import assert_same, drawn, recorded
@@ -46,7 +46,7 @@ def assert_means_the_same(graph: Graph, inputs: list[np.ndarray]) -> None:
             assert_same([x], [flat])
 
 
-@of_each_op(MOVING)
+@of_each_sample(MOVING)
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays())
 
@@ -109,7 +109,7 @@ def chains(draw: st.DrawFn) -> Graph:
     return recorded(f, f"f64[{', '.join(map(str, shape))}]")
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None)
 @given(graph=chains())
 def test_chains_of_layout_and_sums_give_what_they_mean(graph: Graph) -> None:
     inputs = [np.round(x * 8) for x in drawn(graph, "real")]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
@@ -23,7 +23,7 @@ PLAIN = [
     and "special" not in sample.domains
     and not sample.label
 ]
-each_plain = of_each_op(PLAIN)
+each_plain = of_each_sample(PLAIN, quick=taken(PLAIN, share=0.1))
 
 
 def mixes(sample: Sample) -> list[tuple[int | None, ...]]:
@@ -67,7 +67,7 @@ def assert_same(actual: Array, expected: Array) -> None:
         np.testing.assert_array_equal(actual, expected)
 
 
-@of_each_op(PLAIN, quick=taken(PLAIN, share=0.4))
+@of_each_sample(PLAIN, quick={sample for sample in taken(PLAIN, share=0.1) if len(mixes(sample)) <= 100})
 def test_vmap_equals_the_loop(sample: Sample) -> None:
     examples = [sample.arrays(seed) for seed in range(SIZE)]
     graph = sample.graph()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from samples.differences import pairing, random_like, rate_of_change
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
@@ -71,13 +71,13 @@ def reverse_graph(graph: Graph, wrt: Sequence[bool]) -> Graph:
     return Graph(f"{graph.name}_reverse", (*inputs, *cotangents), tuple(builder.calls), outputs)
 
 
-@of_each_op(SMOOTH)
+@of_each_sample(SMOOTH, quick=taken(SMOOTH, share=0.3))
 def test_the_jvp_is_the_rate_of_change(sample: Sample) -> None:
     for wrt in selections(sample):
         assert_jvp_is_the_rate_of_change(sample.measured(), wrt, sample.arrays())
 
 
-@of_each_op(sample for sample in SMOOTH if not sample.coupled)
+@of_each_sample((sample for sample in SMOOTH if not sample.coupled), quick=taken(SMOOTH, share=0.3))
 def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
     graph, arrays = sample.measured(), sample.arrays()
     for wrt in selections(sample):
@@ -97,7 +97,7 @@ def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
         np.testing.assert_allclose(pairing(cotangents, outputs), pairing(back, tangents), 1e-9, 1e-11)
 
 
-@of_each_op(SMOOTH, quick=taken(SMOOTH, share=0.4))
+@of_each_sample(SMOOTH, quick=taken(SMOOTH))
 def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     tangents = random_like(chosen(wrt, arrays), seed=3)
@@ -105,7 +105,7 @@ def test_the_jvp_of_the_jvp_is_the_rate_of_change_of_the_jvp(sample: Sample) -> 
     assert_jvp_is_the_rate_of_change(jvp(graph, wrt=wrt), both, [*arrays, *tangents])
 
 
-@of_each_op(REVERSIBLE, quick=taken(REVERSIBLE, share=0.4))
+@of_each_sample(REVERSIBLE, quick=taken(REVERSIBLE))
 def test_the_jvp_of_the_vjp_is_the_rate_of_change_of_the_vjp(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     cotangents = random_like([out for out in evaluate(graph, *arrays) if is_inexact(out.dtype)], seed=3)
@@ -118,7 +118,7 @@ def widened(dtype: DType) -> DType:
     return np.dtype("c16" if dtype.kind == "c" else "f8") if is_inexact(dtype) else dtype
 
 
-@of_each_op(NARROW)
+@of_each_sample(NARROW, quick=taken(NARROW, share=0.1))
 def test_the_jvp_keeps_narrow_dtypes(sample: Sample) -> None:
     graph, arrays, wrt = sample.measured(), sample.arrays(), sample.differentiated
     tangents = random_like(chosen(wrt, arrays))

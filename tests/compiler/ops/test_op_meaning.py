@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Failure, Sample
 from samples.table import FAILURES, SAMPLES
 from tracemill.compiler.builder import as_tuple
@@ -55,7 +55,7 @@ def assert_close(actual: Array, expected: Array, sample: Sample) -> None:
     )
 
 
-@of_each_op(SAMPLES)
+@of_each_sample(SAMPLES)
 def test_the_meaning_has_the_type_and_the_value(sample: Sample) -> None:
     arrays = sample.arrays()
     outputs = run(sample, arrays)
@@ -65,7 +65,7 @@ def test_the_meaning_has_the_type_and_the_value(sample: Sample) -> None:
         assert_close(np.asarray(output), expected, sample)
 
 
-@of_each_op(SAMPLES)
+@of_each_sample(SAMPLES)
 def test_the_meaning_leaves_its_inputs_alone(sample: Sample) -> None:
     arrays = sample.arrays()
     before = [x.copy() for x in arrays]
@@ -81,7 +81,7 @@ def test_the_meaning_leaves_its_inputs_alone(sample: Sample) -> None:
         assert_close(np.asarray(scalar), np.asarray(array), sample)
 
 
-@of_each_op(FAILURES)
+@of_each_sample(FAILURES)
 def test_misuse_raises_the_named_error(failure: Failure) -> None:
     def misuse() -> None:
         graph = failure.sample.graph()

@@ -17,7 +17,7 @@ from tracemill.compiler.shapes.reading import read_constraint, read_declarations
 SIZES_BY_NAME = {"A": A, "B": B, "C": C}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(deadline=None)
 @given(st.lists(simple_constraints(), max_size=3), simple_constraints())
 def test_what_is_decided_holds_for_all_sizes_that_are_allowed(
     relations: list[Comparison | bool], question: Comparison | bool
@@ -33,7 +33,7 @@ def test_what_is_decided_holds_for_all_sizes_that_are_allowed(
         assert all(holds(question, sizes) == found for sizes in allowed)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(st.lists(simple_constraints(), max_size=2), texts, texts, st.sampled_from(SIGNS))
 def test_bounds_and_decisions_of_any_expressions_hold(
     relations: list[Comparison | bool], left: str, right: str, sign: Sign

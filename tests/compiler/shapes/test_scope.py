@@ -115,7 +115,7 @@ def test_threads_and_nested_scopes_do_not_mix() -> None:
         bool(N >= 3)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(st.sampled_from(SIZES), st.lists(simple_constraints(), max_size=5))
 def test_guards_hold_exactly_where_all_answers_are_the_same(
     hints: dict[str, int], questions: list[Comparison | bool]

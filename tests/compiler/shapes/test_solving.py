@@ -81,7 +81,7 @@ def test_two_dims_with_one_name_are_refused() -> None:
         SizeReader(["x"], [(K, tm.Dim("K", min=1))])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(st.lists(texts, min_size=1, max_size=4), st.sampled_from(SIZES))
 def test_sizes_that_made_the_shapes_are_found_again(shape: list[str], sizes: dict[str, int]) -> None:
     known = {"A": tm.Dim("A"), "B": tm.Dim("B", min=1, max=6), "C": tm.Dim("C", max=12, multiple_of=4)}

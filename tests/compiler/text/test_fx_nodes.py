@@ -101,7 +101,7 @@ BOX = re.compile(r"    n\d+(\(\[|\[/?)\"[\w .,:=()\[\]+\-/#;]*(<br/>[\w .,:=()\[
 ARROW = re.compile(r"    n\d+ --> n\d+")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(graphs())
 def test_flowcharts_of_all_graphs_hold_nothing_with_a_meaning_to_mermaid(graph: Graph) -> None:
     first, *lines = graph.to_mermaid().split("\n")
@@ -109,7 +109,7 @@ def test_flowcharts_of_all_graphs_hold_nothing_with_a_meaning_to_mermaid(graph: 
     assert [line for line in lines if not (BOX.fullmatch(line) or ARROW.fullmatch(line))] == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(graphs())
 def test_all_graphs_have_nodes_named_as_in_their_text(graph: Graph) -> None:
     nodes = graph.nodes

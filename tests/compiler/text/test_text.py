@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from graphs.random_graphs import graphs
 from samples.table import SAMPLES
+from samples.thinning import some_and_all, thinned
 from tracemill.compiler.builder import Builder, bind, bind_all, recording
 from tracemill.compiler.dtypes import Array, dtype_named, dtype_names
 from tracemill.compiler.errors import ParseError
@@ -247,9 +248,10 @@ def test_a_number_is_written_where_it_is_used(array: Any, shown: str) -> None:
     assert same_bits(constant_of(text), np.asarray(array))
 
 
+@some_and_all
 @pytest.mark.parametrize("name", ["f16", "bf16"])
-def test_every_number_of_a_16_bit_dtype_reads_back_exactly(name: str) -> None:
-    every = np.arange(2**16, dtype="u2").reshape(-1, 16)
+def test_every_number_of_a_16_bit_dtype_reads_back_exactly(name: str, share: float) -> None:
+    every = thinned(np.arange(2**16, dtype="u2").reshape(-1, 16), share)
     arrays = [row.view(dtype_named(name)) for row in every]
     graph = returning(*arrays)
     for value, array in zip(read_back(graph).outputs, arrays, strict=True):
@@ -340,7 +342,7 @@ def test_a_python_function_is_named_and_must_be_given_to_read_it_back() -> None:
 # ---- reading ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(graphs())
 def test_random_graphs_read_back_and_pass_the_verifier(graph: Graph) -> None:
     graph.lint()
@@ -373,7 +375,7 @@ def damaged_texts(draw: st.DrawFn) -> tuple[str, Mapping[str, Array]]:
     return text, graph_constants(graph)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(damaged_texts())
 def test_a_damaged_text_is_a_graph_or_a_parse_error(damaged: tuple[str, Mapping[str, Array]]) -> None:
     text, constants = damaged

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
@@ -21,7 +21,7 @@ SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.different
 
 
 @pytest.mark.parametrize("values", ["known", "unknown"])
-@of_each_op(SMOOTH, quick=taken(SMOOTH, share=0.3))
+@of_each_sample(SMOOTH, quick=taken(SMOOTH))
 def test_a_pattern_holds_every_entry_of_the_derivative(sample: Sample, values: str) -> None:
     """Whether the values of the point are known, as outside of a trace, or not."""
     graph, wrt, arrays = sample.graph(), sample.differentiated, sample.arrays()

@@ -9,7 +9,7 @@ import optree
 import pytest
 
 import tracemill as tm
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.table import SAMPLES
 from support.recording import ops, recorded
 from tracemill.compiler import value_ops as fn
@@ -64,7 +64,7 @@ def test_a_graph_without_a_choice_stays_the_same_object() -> None:
     assert safe_where(graph, linear=[True, False]) is graph
 
 
-@of_each_op([s for s in SAMPLES if s.smooth and any(s.differentiated)][::9])
+@of_each_sample([s for s in SAMPLES if s.smooth and any(s.differentiated)][::9])
 def test_no_derivative_changes_where_all_is_finite(sample: Any) -> None:
     graph, arrays = sample.graph(), sample.arrays()
     forward, linear = linearize(graph, wrt=sample.differentiated)

@@ -44,7 +44,7 @@ def test_grad_is_that_of_the_function_in_value_and_dtype(dtype: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_grad_a1_inputs_give_a_tuple_and_a_dict_a_dict() -> None:
+def test_inputs_give_a_tuple_and_a_dict_a_dict() -> None:
     x, y = variable(2.0), variable(3.0)
     assert grad(x * y, x, retain_graph=True) == (3.0,)
     assert grad(x * y, [x, y]) == (3.0, 2.0)
@@ -53,7 +53,7 @@ def test_grad_a1_inputs_give_a_tuple_and_a_dict_a_dict() -> None:
 
 
 @pytest.mark.parametrize("inputs", [(), [], {}])
-def test_grad_a1_no_inputs_are_an_error(inputs: Any) -> None:
+def test_no_inputs_are_an_error(inputs: Any) -> None:
     with pytest.raises(TransformArgumentError, match="inputs is empty"):
         grad(variable(1.0) * 2, inputs)
 
@@ -63,12 +63,12 @@ def test_grad_of_no_outputs_is_an_error() -> None:
         grad([], variable(1.0))
 
 
-def test_grad_a1_the_same_input_twice_gives_its_gradient_twice() -> None:
+def test_the_same_input_twice_gives_its_gradient_twice() -> None:
     x = variable(2.0)
     assert grad(x**2, [x, x]) == (4.0, 4.0)
 
 
-def test_grad_a2_an_array_needs_grad_outputs() -> None:
+def test_an_array_needs_grad_outputs() -> None:
     x = three()
     with pytest.raises(NonScalarOutputError, match=r"output 0 has shape \(3,\)"):
         grad(x * 2, x)
@@ -76,51 +76,51 @@ def test_grad_a2_an_array_needs_grad_outputs() -> None:
         grad(x[:1], x)
 
 
-def test_grad_a2_a_complex_number_is_no_real_scalar() -> None:
+def test_a_complex_number_is_no_real_scalar() -> None:
     z = variable(1 + 2j)
     with pytest.raises(NonScalarOutputError, match="real scalar"):
         grad(z * z, z)
 
 
-def test_grad_a2_an_integer_output_records_nothing() -> None:
+def test_an_integer_output_records_nothing() -> None:
     x = three()
     with pytest.raises(NotRecordedError, match=r"outputs\[0\] is a variable i64\[\]"):
         grad(np.argmax(x), x)
 
 
-def test_grad_a3_grad_outputs_are_the_cotangents() -> None:
+def test_grad_outputs_are_the_cotangents() -> None:
     x = three()
     (found,) = grad([x * x, np.sum(x)], x, [np.array([1.0, 0.0, 2.0]), np.float64(10.0)])
     np.testing.assert_array_equal(found, [12.0, 10.0, 22.0])
 
 
-def test_grad_a3_a_variable_may_be_a_cotangent() -> None:
+def test_a_variable_may_be_a_cotangent() -> None:
     x = three()
     (found,) = grad(x * x, x, x)
     np.testing.assert_array_equal(found, [2.0, 8.0, 18.0])
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (2,), (3, 1), (1, 3)])
-def test_grad_a3_the_shape_of_grad_outputs_is_exact(shape: Any) -> None:
+def test_the_shape_of_grad_outputs_is_exact(shape: Any) -> None:
     x = three()
     with pytest.raises(ShapeError, match=r"grad_outputs\[0\] has shape .* expected \(3,\)"):
         grad(x * x, x, np.ones(shape))
 
 
-def test_grad_a3_there_are_as_many_grad_outputs_as_outputs() -> None:
+def test_there_are_as_many_grad_outputs_as_outputs() -> None:
     x = three()
     with pytest.raises(TransformArgumentError, match="1 outputs and 2 entries"):
         grad(np.sum(x), x, [np.float64(1.0), np.float64(1.0)])
 
 
 @pytest.mark.parametrize("given", ["one", 1.0, {"a": 1}])
-def test_grad_a3_grad_outputs_are_arrays_or_none(given: Any) -> None:
+def test_grad_outputs_are_arrays_or_none(given: Any) -> None:
     x = variable(1.0)
     with pytest.raises(TransformTypeError, match="must be an array or None"):
         grad(x * x, x, [given])
 
 
-def test_grad_a3_complex_goes_with_complex_only() -> None:
+def test_complex_goes_with_complex_only() -> None:
     x, z = variable(1.0), variable(1 + 0j)
     with pytest.raises(DTypeError, match="has dtype c128, the output f64"):
         grad(x * x, x, np.complex128(1))
@@ -129,31 +129,31 @@ def test_grad_a3_complex_goes_with_complex_only() -> None:
     assert grad(z * z, z, np.complex128(1)) == (2 + 0j,)
 
 
-def test_grad_a3_a_wider_cotangent_is_an_error() -> None:
+def test_a_wider_cotangent_is_an_error() -> None:
     x = variable(np.float32(1.0))
     with pytest.raises(DTypeError, match="expected f32"):
         grad(x * x, x, np.float64(1.0))
 
 
-def test_grad_a4_none_stands_for_one_at_scalar_outputs() -> None:
+def test_none_stands_for_one_at_scalar_outputs() -> None:
     x = three()
     (found,) = grad([np.sum(x), np.sum(x * x)], x, [None, np.float64(2.0)])
     np.testing.assert_array_equal(found, [5.0, 9.0, 13.0])
 
 
-def test_grad_a4_an_output_that_records_nothing_needs_no_cotangent_but_is_an_error() -> None:
+def test_an_output_that_records_nothing_needs_no_cotangent_but_is_an_error() -> None:
     x = three()
     with pytest.raises(NotRecordedError, match=r"outputs\[1\]"):
         grad([np.sum(x), variable(np.ones(3), requires_grad=False)], x, [None, None])
 
 
-def test_grad_a5_an_unused_input_is_an_error_that_names_its_index() -> None:
+def test_an_unused_input_is_an_error_that_names_its_index() -> None:
     x, y = three(), three()
     with pytest.raises(UnusedInputError, match=r"do not depend on inputs\[1\]"):
         grad(np.sum(x), [x, y])
 
 
-def test_grad_a5_allow_unused_gives_none() -> None:
+def test_allow_unused_gives_none() -> None:
     x, y = three(), three()
     found = grad(np.sum(x), [x, y], allow_unused=True)
     assert found[1] is None
@@ -161,7 +161,7 @@ def test_grad_a5_allow_unused_gives_none() -> None:
 
 
 @each_precision
-def test_grad_a5_materialize_grads_gives_zeros(dtype: Any) -> None:
+def test_materialize_grads_gives_zeros(dtype: Any) -> None:
     x, y, z = three(), three(dtype), variable(dtype(1))
     _, of_y, of_z = grad(np.sum(x), [x, y, z], materialize_grads=True)
     np.testing.assert_array_equal(of_y, np.zeros(3))
@@ -169,13 +169,13 @@ def test_grad_a5_materialize_grads_gives_zeros(dtype: Any) -> None:
     assert of_z.shape == ()
 
 
-def test_grad_a5_materialize_grads_excludes_allow_unused_false() -> None:
+def test_materialize_grads_excludes_allow_unused_false() -> None:
     x = three()
     with pytest.raises(TransformArgumentError, match="allow_unused=False"):
         grad(np.sum(x), x, materialize_grads=True, allow_unused=False)
 
 
-def test_grad_a6_what_is_not_recorded_is_an_error() -> None:
+def test_what_is_not_recorded_is_an_error() -> None:
     x = three()
     with pytest.raises(NotRecordedError, match=r"inputs\[0\] is ndarray, which records nothing"):
         grad(np.sum(x), np.ones(3))
@@ -189,7 +189,7 @@ def test_grad_a6_what_is_not_recorded_is_an_error() -> None:
         grad(y, x)
 
 
-def test_grad_a7_a_second_call_on_a_released_graph_is_an_error() -> None:
+def test_a_second_call_on_a_released_graph_is_an_error() -> None:
     x = three()
     y = np.sum(x * x)
     grad(y, x)
@@ -197,7 +197,7 @@ def test_grad_a7_a_second_call_on_a_released_graph_is_an_error() -> None:
         grad(y, x)
 
 
-def test_grad_a7_retain_graph_keeps_it() -> None:
+def test_retain_graph_keeps_it() -> None:
     x = three()
     y = np.sum(x * x)
     (first,) = grad(y, x, retain_graph=True)
@@ -205,7 +205,7 @@ def test_grad_a7_retain_graph_keeps_it() -> None:
     np.testing.assert_array_equal(first, second)
 
 
-def test_grad_a7_a_released_part_of_a_larger_graph_is_an_error() -> None:
+def test_a_released_part_of_a_larger_graph_is_an_error() -> None:
     x = three()
     part = np.sin(x)
     grad(np.sum(part), x)
@@ -216,7 +216,7 @@ def test_grad_a7_a_released_part_of_a_larger_graph_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("made_before", [True, False])
-def test_grad_a7_a_released_part_that_no_input_is_behind_does_not_matter(made_before: bool) -> None:
+def test_a_released_part_that_no_input_is_behind_does_not_matter(made_before: bool) -> None:
     w, x = three(), three()
     part = np.sin(x)
     grad(np.sum(part), x)
@@ -231,7 +231,7 @@ def test_grad_a7_a_released_part_that_no_input_is_behind_does_not_matter(made_be
         backward(np.sum(part * w))
 
 
-def test_grad_a7_an_input_far_behind_a_released_part_is_found_though_what_lies_between_is_gone() -> None:
+def test_an_input_far_behind_a_released_part_is_found_though_what_lies_between_is_gone() -> None:
     x, w = three(), three()
     part = np.cos(np.sin(x * 2) * 3)
     grad(np.sum(part), x)
@@ -239,7 +239,7 @@ def test_grad_a7_an_input_far_behind_a_released_part_is_found_though_what_lies_b
         grad(np.sum(part * w + x), [w, x])
 
 
-def test_grad_a7_retain_graph_is_create_graph_by_default() -> None:
+def test_retain_graph_is_create_graph_by_default() -> None:
     x = three()
     y = np.sum(x**3)
     grad(y, x, create_graph=True)
@@ -253,7 +253,7 @@ def batch(*rows: list[float]) -> Any:
 
 
 @each_precision
-def test_grad_a8_batched_grad_outputs_give_a_batch_of_gradients(dtype: Any) -> None:
+def test_batched_grad_outputs_give_a_batch_of_gradients(dtype: Any) -> None:
     x = three(dtype)
     rows = np.eye(3, dtype=dtype)
     (found,) = grad(x**2, x, rows, is_grads_batched=True)
@@ -261,7 +261,7 @@ def test_grad_a8_batched_grad_outputs_give_a_batch_of_gradients(dtype: Any) -> N
     assert found.dtype == dtype
 
 
-def test_grad_a8_a_batch_equals_the_loop_for_several_outputs_and_inputs() -> None:
+def test_a_batch_equals_the_loop_for_several_outputs_and_inputs() -> None:
     rng = np.random.default_rng(0)
     x, y = variable(rng.normal(size=3)), variable(rng.normal(size=(2, 3)))
     outputs = [y @ x, np.sum(np.sin(x) * y)]
@@ -273,19 +273,19 @@ def test_grad_a8_a_batch_equals_the_loop_for_several_outputs_and_inputs() -> Non
             np.testing.assert_allclose(whole[row], part, rtol=1e-14)
 
 
-def test_grad_a8_a_shape_error_says_which_part_is_the_batch() -> None:
+def test_a_shape_error_says_which_part_is_the_batch() -> None:
     x = three()
     with pytest.raises(ShapeError, match=r"first axis, of size 2, is the batch.*output, \(3,\), not \(4,\)"):
         grad(x * x, x, np.ones((2, 4)), is_grads_batched=True)
 
 
-def test_grad_a8_different_sizes_of_batches_are_an_error() -> None:
+def test_different_sizes_of_batches_are_an_error() -> None:
     x = three()
     with pytest.raises(ShapeError, match=r"different sizes \[2, 5\]"):
         grad([x * x, x], x, [np.ones((2, 3)), np.ones((5, 3))], is_grads_batched=True)
 
 
-def test_grad_a8_a_cotangent_without_axes_has_no_batch() -> None:
+def test_a_cotangent_without_axes_has_no_batch() -> None:
     x = three()
     with pytest.raises(ShapeError, match="0-d: with is_grads_batched=True"):
         grad(np.sum(x), x, np.float64(1.0), is_grads_batched=True)
@@ -293,13 +293,13 @@ def test_grad_a8_a_cotangent_without_axes_has_no_batch() -> None:
         grad(np.sum(x), x, is_grads_batched=True)
 
 
-def test_grad_a8_an_unused_input_gets_zeros_with_the_batch() -> None:
+def test_an_unused_input_gets_zeros_with_the_batch() -> None:
     x, y = three(), variable(np.ones((2, 2)))
     _, zeros = grad(x * x, [x, y], np.ones((5, 3)), is_grads_batched=True, materialize_grads=True)
     np.testing.assert_array_equal(zeros, np.zeros((5, 2, 2)))
 
 
-def test_grad_a8_a_batch_of_gradients_can_be_differentiated_again() -> None:
+def test_a_batch_of_gradients_can_be_differentiated_again() -> None:
     x = three()
     (rows,) = grad(x**3, x, np.eye(3), is_grads_batched=True, create_graph=True)
     (found,) = grad(np.sum(rows), x)
@@ -307,7 +307,7 @@ def test_grad_a8_a_batch_of_gradients_can_be_differentiated_again() -> None:
 
 
 @each_precision
-def test_grad_a9_create_graph_allows_another_grad(dtype: Any) -> None:
+def test_create_graph_allows_another_grad(dtype: Any) -> None:
     x = variable(dtype(2.0))
     y: Any = x**4
     for expected in (32.0, 48.0, 48.0, 24.0):
@@ -316,14 +316,14 @@ def test_grad_a9_create_graph_allows_another_grad(dtype: Any) -> None:
         assert float(y) == expected
 
 
-def test_grad_a9_mixed_second_derivatives() -> None:
+def test_mixed_second_derivatives_are_right() -> None:
     x, y = variable(2.0), variable(3.0)
     (of_x,) = grad(np.sin(x * y), x, create_graph=True)
     (found,) = grad(of_x, y)
     assert found == pytest.approx(np.cos(6.0) - 6.0 * np.sin(6.0))
 
 
-def test_grad_a10_an_edge_names_where_a_value_was_made() -> None:
+def test_an_edge_names_where_a_value_was_made() -> None:
     x = three()
     y = x * 3
     edge = gradient_edge(y)
@@ -335,7 +335,7 @@ def test_grad_a10_an_edge_names_where_a_value_was_made() -> None:
     np.testing.assert_array_equal(found, [3.0, 3.0, 3.0])
 
 
-def test_grad_a10_an_edge_and_materialize_grads_exclude_each_other() -> None:
+def test_an_edge_and_materialize_grads_exclude_each_other() -> None:
     x = three()
     with pytest.raises(TransformArgumentError, match="gradient edges"):
         grad(np.sum(x), gradient_edge(x), materialize_grads=True)

@@ -55,7 +55,7 @@ Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @pytest.mark.parametrize("chunk_size", [0, -1, 2.0, "2", True])
-def test_vmap_c1_a_wrong_chunk_size_is_an_error_when_wrapping(chunk_size: Any) -> None:
+def test_a_wrong_chunk_size_is_an_error_when_wrapping(chunk_size: Any) -> None:
     with pytest.raises(
         TransformArgumentError, match=r"vmap\(layer\): chunk_size must be a positive int, not"
     ):
@@ -66,26 +66,26 @@ def test_vmap_c1_a_wrong_chunk_size_is_an_error_when_wrapping(chunk_size: Any) -
 @as_it_is_and_compiled
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 100])
-def test_vmap_c2_any_chunk_size_gives_the_same(wrap: Wrap, dtype: Any, chunk_size: int) -> None:
+def test_any_chunk_size_gives_the_same(wrap: Wrap, dtype: Any, chunk_size: int) -> None:
     x, w = numbers(3, 4, dtype=dtype), numbers(4, 2, dtype=dtype)
     same(wrap(tm.vmap(layer, (0, None), chunk_size=chunk_size))(x, w), tm.vmap(layer, (0, None))(x, w))
 
 
-def test_vmap_c2_three_examples_in_chunks_of_two_run_two_and_then_one() -> None:
+def test_three_examples_in_chunks_of_two_run_two_and_then_one() -> None:
     lowered = tm.compile(tm.vmap(np.sin, chunk_size=2)).lower(np.ones((3, 5))).graph
     (loop,) = (call for call in lowered.calls if call.op == "scan")
     assert (loop.params["length"], [str(v.type) for v in loop.outputs]) == (1, ["f64[1, 2, 5]"])
     assert [str(call.outputs[0].type) for call in lowered.calls if call.op == "sin"] == ["f64[1, 5]"]
 
 
-def test_vmap_c2_a_graph_holds_one_chunk_however_many_there_are() -> None:
+def test_a_graph_holds_one_chunk_however_many_there_are() -> None:
     graphs = [tm.compile(tm.vmap(layer, (0, None), chunk_size=2)).lower(np.ones((n, 4)), np.ones((4, 2))).graph
               for n in (6, 600)]  # fmt: skip
     assert len(graphs[0].calls) == len(graphs[1].calls)
 
 
 @as_it_is_and_compiled
-def test_vmap_c3_each_argument_and_output_has_its_own_axis(wrap: Wrap) -> None:
+def test_each_argument_and_output_has_its_own_axis(wrap: Wrap) -> None:
     x, y = numbers(4, 5, 2), numbers(5, 4)
 
     def f(x: Any, y: Any) -> Any:
@@ -97,7 +97,7 @@ def test_vmap_c3_each_argument_and_output_has_its_own_axis(wrap: Wrap) -> None:
     same(got[1]["sum"], expected[1]["sum"])
 
 
-def test_vmap_c4_what_does_not_depend_on_the_batch_is_computed_once() -> None:
+def test_what_does_not_depend_on_the_batch_is_computed_once() -> None:
     expensive, calls = runs(np.linalg.inv)
     w, x = numbers(3, 3), numbers(7, 3)
 
@@ -109,7 +109,7 @@ def test_vmap_c4_what_does_not_depend_on_the_batch_is_computed_once() -> None:
 
 
 @as_it_is_and_compiled
-def test_vmap_c5_what_is_not_mapped_comes_out_once(wrap: Wrap) -> None:
+def test_what_is_not_mapped_comes_out_once(wrap: Wrap) -> None:
     x, w = numbers(5, 2), numbers(3)
     f = tm.vmap(lambda x: (x * 2, np.sum(w), "text", None), out_dims=(0, None, 0, 0), chunk_size=2)
     doubled, total, text, none = wrap(f)(x)
@@ -118,14 +118,14 @@ def test_vmap_c5_what_is_not_mapped_comes_out_once(wrap: Wrap) -> None:
     assert (text, none) == ("text", None)
 
 
-def test_vmap_c5_an_unmapped_array_is_repeated_over_the_whole_batch() -> None:
+def test_an_unmapped_array_is_repeated_over_the_whole_batch() -> None:
     w = numbers(3)
     _, repeated = tm.vmap(lambda x: (x, w), out_dims=(0, 1), chunk_size=2)(numbers(5))
     same(repeated, np.stack([w] * 5, 1))
 
 
 @as_it_is_and_compiled
-def test_vmap_c6_an_empty_batch_is_as_without_chunks(wrap: Wrap) -> None:
+def test_an_empty_batch_is_as_without_chunks(wrap: Wrap) -> None:
     got = wrap(tm.vmap(layer, (0, None), chunk_size=2))(np.ones((0, 4)), np.ones((4, 2)))
     same(got, np.ones((0, 2)))
     assert tm.vmap(layer, (0, None), memory_limit=8)(np.ones((0, 4)), np.ones((4, 2))).shape == (0, 2)
@@ -133,12 +133,12 @@ def test_vmap_c6_an_empty_batch_is_as_without_chunks(wrap: Wrap) -> None:
 
 @as_it_is_and_compiled
 @pytest.mark.parametrize("chunks", [1, 2, 3, 5, 9])
-def test_chunk_vmap_c8_any_number_of_chunks_gives_the_same(wrap: Wrap, chunks: int) -> None:
+def test_any_number_of_chunks_gives_the_same(wrap: Wrap, chunks: int) -> None:
     x, w = numbers(5, 4), numbers(4, 2)
     same(wrap(tm.chunk_vmap(layer, (0, None), 1, chunks=chunks))(x, w), tm.vmap(layer, (0, None), 1)(x, w))
 
 
-def test_chunk_vmap_c8_the_pieces_have_the_rounded_up_size() -> None:
+def test_the_pieces_have_the_rounded_up_size() -> None:
     graph = tm.compile(tm.chunk_vmap(np.sin, chunks=3)).lower(np.ones(7)).graph
     (loop,) = (call for call in graph.calls if call.op == "scan")
     assert [str(v.type) for v in loop.outputs] == ["f64[2, 3]"]  # 3, 3 and 1
@@ -148,7 +148,7 @@ def test_chunk_vmap_c8_the_pieces_have_the_rounded_up_size() -> None:
 
 
 @pytest.mark.parametrize("chunks", [0, -2, 1.5, None])
-def test_chunk_vmap_c8_a_wrong_number_of_chunks_is_an_error_when_wrapping(chunks: Any) -> None:
+def test_a_wrong_number_of_chunks_is_an_error_when_wrapping(chunks: Any) -> None:
     with pytest.raises(TransformArgumentError, match=r"chunk_vmap\(layer\): chunks must be a positive int"):
         tm.chunk_vmap(layer, chunks=chunks)
 
@@ -158,7 +158,7 @@ def wide(x: Any) -> Any:
     return np.sum(np.outer(x, np.ones(100)), axis=1)
 
 
-def test_vmap_c9_the_peak_is_the_result_and_one_chunk() -> None:
+def test_the_peak_is_the_result_and_one_chunk() -> None:
     x = numbers(1000, 50)
     result, chunk = x.nbytes, 10 * 50 * 100 * 8
     assert peak_of(tm.vmap(wide), x) > 100 * result
@@ -169,7 +169,7 @@ def test_vmap_c9_the_peak_is_the_result_and_one_chunk() -> None:
 
 
 @pytest.mark.parametrize("limit", ["2MB", "0.01GB", np.int64(30_000_000)])
-def test_vmap_c10_the_peak_stays_below_the_limit_and_uses_it(limit: Any) -> None:
+def test_the_peak_stays_below_the_limit_and_uses_it(limit: Any) -> None:
     x = numbers(1000, 50)
     f = tm.vmap(wide, memory_limit=limit)
     same(f(x), tm.vmap(wide)(x))
@@ -177,14 +177,14 @@ def test_vmap_c10_the_peak_stays_below_the_limit_and_uses_it(limit: Any) -> None
     assert 0.9 * allowed < peak_of(f, x) < allowed + 200_000  # the objects of the graph, and buffers of NumPy
 
 
-def test_vmap_c10_a_limit_above_what_all_need_makes_no_chunks() -> None:
+def test_a_limit_above_what_all_need_makes_no_chunks() -> None:
     graph = tm.compile(tm.vmap(wide, memory_limit="1GiB")).lower(np.ones((20, 50))).graph
     assert "scan" not in {call.op for call in graph.calls}
     limited = tm.compile(tm.vmap(wide, memory_limit="500kB")).lower(np.ones((20, 50))).graph
     assert "scan" in {call.op for call in limited.calls}
 
 
-def test_vmap_c10_an_impossible_limit_says_what_is_needed_at_least() -> None:
+def test_an_impossible_limit_says_what_is_needed_at_least() -> None:
     x = numbers(1000, 50)
     with pytest.raises(
         TransformArgumentError, match=r"vmap\(wide\): memory_limit leaves 1 kB, but .* needs (\d+) bytes"
@@ -197,12 +197,12 @@ def test_vmap_c10_an_impossible_limit_says_what_is_needed_at_least() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, -5, "many", "5 apples", 1.5, "512"])
-def test_vmap_c10_a_wrong_limit_is_an_error_when_wrapping(limit: Any) -> None:
+def test_a_wrong_limit_is_an_error_when_wrapping(limit: Any) -> None:
     with pytest.raises(TransformArgumentError, match=r"memory_limit must be a positive number of bytes"):
         tm.vmap(wide, memory_limit=limit)
 
 
-def test_vmap_c10_a_limit_beside_a_chunk_size_is_an_error() -> None:
+def test_a_limit_beside_a_chunk_size_is_an_error() -> None:
     with pytest.raises(TransformArgumentError, match="exclude each other"):
         tm.vmap(wide, memory_limit="1MB", chunk_size=2)
 
@@ -212,9 +212,7 @@ def test_vmap_c10_a_limit_beside_a_chunk_size_is_an_error() -> None:
 
 @as_it_is_and_compiled
 @pytest.mark.parametrize("chunk_size", [1, 2, 5])
-def test_vmap_v40_writes_to_mapped_arguments_reach_the_caller_from_every_chunk(
-    wrap: Wrap, chunk_size: int
-) -> None:
+def test_writes_to_mapped_arguments_reach_the_caller_from_every_chunk(wrap: Wrap, chunk_size: int) -> None:
     def f(x: Any, y: Any) -> Any:
         x[0] += y
         return x.sum()

@@ -15,7 +15,7 @@ def lane() -> Any:
 
 
 @pytest.mark.parametrize("flag", ["unknown", None, 0, "Same"])
-def test_vmap_r1_an_unknown_flag_is_an_error_when_wrapping(flag: Any) -> None:
+def test_an_unknown_flag_is_an_error_when_wrapping(flag: Any) -> None:
     with pytest.raises(
         TransformArgumentError, match=r"vmap\(sin\): randomness must be one of 'error', 'same', 'd"
     ):

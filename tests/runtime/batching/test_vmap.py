@@ -57,34 +57,34 @@ def loss(x: Any, scale: Any = 1.0) -> Any:
 # ---- inputs ----------------------------------------------------------------------------------------------
 
 
-def test_vmap_v1_maps_a_ufunc_over_the_first_axis() -> None:
+def test_vmap_maps_a_ufunc_over_the_first_axis() -> None:
     x = numbers(3, 4)
     same(tm.vmap(np.sin)(x), np.sin(x))
 
 
 @pytest.mark.parametrize("kwargs", [{}, {"scale": 2.0}])
-def test_vmap_v2_a_call_without_inputs_is_an_error(kwargs: Any) -> None:
+def test_a_call_without_inputs_is_an_error(kwargs: Any) -> None:
     with pytest.raises(TransformArgumentError, match=r"vmap\(loss\): no inputs"):
         tm.vmap(loss)(**kwargs)
     assert issubclass(TransformArgumentError, ValueError)
 
 
-def test_vmap_v2_axis_size_stands_in_for_inputs() -> None:
+def test_axis_size_stands_in_for_inputs() -> None:
     same(tm.vmap(lambda: np.ones(2), axis_size=3)(), np.ones((3, 2)))
 
 
 @pytest.mark.parametrize("in_dims", ["0", {"x": 0}, 0.0, None, True])
-def test_vmap_v3_in_dims_of_a_wrong_type_is_named(in_dims: Any) -> None:
+def test_in_dims_of_a_wrong_type_is_named(in_dims: Any) -> None:
     with pytest.raises(TransformArgumentError, match=f"not {type(in_dims).__name__}"):
         tm.vmap(loss, in_dims)(np.ones((2, 3)))
 
 
-def test_vmap_v3_a_list_of_in_dims_is_accepted_as_a_tuple() -> None:
+def test_a_list_of_in_dims_is_accepted_as_a_tuple() -> None:
     x, y = numbers(3, 2), numbers(2)
     same(tm.vmap(np.dot, [0, None])(x, y), x @ y)
 
 
-def test_vmap_v4_more_dims_than_arguments_shows_both_structures() -> None:
+def test_more_dims_than_arguments_shows_both_structures() -> None:
     with pytest.raises(TreeMismatchError, match=r"vmap\(loss\): in_dims=\(0, 0\).*structure \(\*,\)"):
         tm.vmap(loss, (0, 0))(np.ones((2, 3)))
     assert issubclass(TreeMismatchError, ValueError)
@@ -93,14 +93,14 @@ def test_vmap_v4_more_dims_than_arguments_shows_both_structures() -> None:
 @pytest.mark.parametrize(
     "build", [lambda x: [x, x], lambda x: {"a": (x, None), "b": x}, lambda x: Point(x, x)]
 )
-def test_vmap_v5_an_int_applies_to_every_leaf(build: Any) -> None:
+def test_an_int_applies_to_every_leaf(build: Any) -> None:
     x = numbers(3, 2)
     got = tm.vmap(lambda tree: tree, 0)(build(x))
     assert type(got) is type(build(x))
     same(got[0] if isinstance(got, (list, tuple)) else got["b"], x)
 
 
-def test_vmap_v6_a_prefix_covers_a_whole_dict() -> None:
+def test_a_prefix_covers_a_whole_dict() -> None:
     x, w = numbers(3, 2), numbers(2)
     parameters = {"w": w, "scale": 2.0, "name": "dot"}
 
@@ -111,7 +111,7 @@ def test_vmap_v6_a_prefix_covers_a_whole_dict() -> None:
     same(tm.vmap(f, (0, None))(x, parameters), x @ w * 2.0)
 
 
-def test_vmap_v6_a_prefix_with_dims_for_parts_of_a_dict() -> None:
+def test_a_prefix_may_give_dims_for_parts_of_a_dict() -> None:
     x, w = numbers(2, 3), numbers(2)
     got = tm.vmap(lambda p: np.dot(p["x"], p["rest"]["w"]), ({"x": 1, "rest": None},))(
         {"x": x, "rest": {"w": w}}
@@ -119,23 +119,23 @@ def test_vmap_v6_a_prefix_with_dims_for_parts_of_a_dict() -> None:
     same(got, w @ x)
 
 
-def test_vmap_v7_a_list_of_dims_fits_a_list() -> None:
+def test_a_list_of_dims_fits_a_list() -> None:
     x, y = numbers(3, 2), numbers(2, 3)
     same(tm.vmap(lambda pair: pair[0] + pair[1], ([0, 1],))([x, y]), x + y.T)
 
 
 @pytest.mark.parametrize("dims", [(0, 0), {0: 0, 1: 0}, [0], [0, 0, 0], [0, [0]]])
-def test_vmap_v7_containers_of_another_type_or_length_do_not_fit_a_list(dims: Any) -> None:
+def test_containers_of_another_type_or_length_do_not_fit_a_list(dims: Any) -> None:
     with pytest.raises(TreeMismatchError, match=r"in_dims=.* structure \(\[\*, \*\],\)"):
         tm.vmap(lambda pair: pair[0], (dims,))([np.ones(3), np.ones(3)])
 
 
-def test_vmap_v7_kinds_of_dicts_are_not_confused() -> None:
+def test_kinds_of_dicts_are_not_confused() -> None:
     with pytest.raises(TreeMismatchError, match="OrderedDict"):
         tm.vmap(lambda d: d["a"], ({"a": 0},))(OrderedDict(a=np.ones(3)))
 
 
-def test_vmap_v8_namedtuples_and_registered_dataclasses_keep_their_type() -> None:
+def test_namedtuples_and_registered_dataclasses_keep_their_type() -> None:
     x, r = numbers(3, 2), numbers(3)
     ball = tm.vmap(lambda b: Ball(b.centre * 2, b.radius + 1))(Ball(x, r))
     assert type(ball) is Ball
@@ -146,13 +146,13 @@ def test_vmap_v8_namedtuples_and_registered_dataclasses_keep_their_type() -> Non
     same(point.x, x)
 
 
-def test_vmap_v8_dims_may_be_given_in_the_dataclass() -> None:
+def test_dims_may_be_given_in_the_dataclass() -> None:
     x, r = numbers(2, 3), numbers(2)
     same(tm.vmap(lambda b: b.centre + b.radius, (Ball(1, None),))(Ball(x, r)), x.T + r)
 
 
 @pytest.mark.parametrize("dim", [0.0, True, "0"])
-def test_vmap_v9_a_dim_that_is_no_int_is_named_with_its_path(dim: Any) -> None:
+def test_a_dim_that_is_no_int_is_named_with_its_path(dim: Any) -> None:
     with pytest.raises(
         TransformArgumentError, match=rf"args\[1\]\['w'\] must be an int or None, not {type(dim).__name__}"
     ):
@@ -163,18 +163,18 @@ def test_vmap_v9_a_dim_that_is_no_int_is_named_with_its_path(dim: Any) -> None:
     ("dim", "shape", "valid"),
     [(2, (3, 4), "-2 to 1"), (-3, (3, 4), "-2 to 1"), (0, (), "it is 0-d"), (-1, (), "it is 0-d")],
 )
-def test_vmap_v10_a_dim_out_of_range_gives_the_valid_range(dim: int, shape: Any, valid: str) -> None:
+def test_a_dim_out_of_range_gives_the_valid_range(dim: int, shape: Any, valid: str) -> None:
     with pytest.raises(TransformArgumentError, match=rf"dim {dim} is out of range for args\[0\].*{valid}"):
         tm.vmap(np.sin, dim)(np.ones(shape))
 
 
-def test_vmap_v11_negative_dims_count_from_the_end() -> None:
+def test_negative_dims_count_from_the_end() -> None:
     x = numbers(3, 4)
     same(tm.vmap(np.sum, -1)(x), x.sum(0))
 
 
 @pytest.mark.parametrize("argument", [2.0, "text", np.float64(1.0), object()])
-def test_vmap_v13_a_dim_for_what_is_no_array_says_to_use_none(argument: Any) -> None:
+def test_a_dim_for_what_is_no_array_says_to_use_none(argument: Any) -> None:
     with pytest.raises(
         TransformArgumentError, match=r"args\[1\] has dim 0 but is \w+, not an array: use None"
     ):
@@ -182,7 +182,7 @@ def test_vmap_v13_a_dim_for_what_is_no_array_says_to_use_none(argument: Any) -> 
 
 
 @pytest.mark.parametrize("argument", [2.0, "text", None, object(), True, np.float64(1.0)])
-def test_vmap_v14_what_has_no_dim_is_passed_through_unchanged(argument: Any) -> None:
+def test_what_has_no_dim_is_passed_through_unchanged(argument: Any) -> None:
     seen = []
 
     def f(x: Any, other: Any) -> Any:
@@ -193,25 +193,25 @@ def test_vmap_v14_what_has_no_dim_is_passed_through_unchanged(argument: Any) -> 
     assert seen[0] is argument
 
 
-def test_vmap_v15_nothing_mapped_is_an_error() -> None:
+def test_nothing_mapped_is_an_error() -> None:
     with pytest.raises(
         TransformArgumentError, match="every dim is None: map at least one argument or give axis_size"
     ):
         tm.vmap(np.add, (None, None))(np.ones(3), np.ones(3))
 
 
-def test_vmap_v15_axis_size_makes_the_batch_of_what_is_not_mapped() -> None:
+def test_axis_size_makes_the_batch_of_what_is_not_mapped() -> None:
     x = numbers(3)
     same(tm.vmap(np.sin, None, axis_size=2)(x), np.stack([np.sin(x)] * 2))
 
 
 @pytest.mark.parametrize("size", [-1, 2.0, True])
-def test_vmap_v15_an_impossible_axis_size_is_an_error(size: Any) -> None:
+def test_an_impossible_axis_size_is_an_error(size: Any) -> None:
     with pytest.raises(TransformArgumentError, match="axis_size must be an int of at least 0"):
         tm.vmap(np.sin, axis_size=size)(np.ones(3))
 
 
-def test_vmap_v16_different_sizes_are_listed_with_their_paths() -> None:
+def test_different_sizes_are_listed_with_their_paths() -> None:
     with pytest.raises(TransformArgumentError, match=r"args\[0\] has 2, args\[1\]\['w'\] has 3"):
         tm.vmap(lambda x, p: x)(np.ones(2), {"w": np.ones(3)})
     with pytest.raises(TransformArgumentError, match=r"args\[0\] has 2; axis_size is 5"):
@@ -229,20 +229,20 @@ def test_vmap_v16_different_sizes_are_listed_with_their_paths() -> None:
         lambda x: x @ np.ones((3, 2)),
     ],
 )
-def test_vmap_v17_an_empty_batch_has_the_shapes_of_any_other(f: Any) -> None:
+def test_an_empty_batch_has_the_shapes_of_any_other(f: Any) -> None:
     got = tm.vmap(f)(np.ones((0, 3)))
     assert got.shape == (0, *np.shape(f(np.ones(3))))
     assert got.dtype == np.float64
 
 
-def test_vmap_v18_keyword_arguments_are_not_mapped_unless_named() -> None:
+def test_keyword_arguments_are_not_mapped_unless_named() -> None:
     x, scale = numbers(3, 2), numbers(3)
     same(tm.vmap(loss)(x, scale=scale), x.sum(1)[:, None] * scale)
     same(tm.vmap(loss, kw_dims={"scale": 0})(x, scale=scale), x.sum(1) * scale)
     same(tm.vmap(loss, kw_dims={"x": 1})(x=x), x.sum(0))
 
 
-def test_vmap_v18_kw_dims_must_name_what_is_passed() -> None:
+def test_kw_dims_must_name_what_is_passed() -> None:
     with pytest.raises(TransformArgumentError, match="kw_dims has 'scale', which the call does not pass"):
         tm.vmap(loss, kw_dims={"scale": 0})(np.ones(3))
     with pytest.raises(TreeMismatchError, match="kw_dims="):
@@ -342,13 +342,13 @@ def test_the_mapped_function_keeps_name_and_doc() -> None:
         lambda x: None,
     ],
 )
-def test_vmap_v20_output_trees_keep_their_structure(build: Any) -> None:
+def test_output_trees_keep_their_structure(build: Any) -> None:
     x = numbers(3, 2)
     got = tm.vmap(build)(x)
     assert repr(got) == repr(build(x))
 
 
-def test_vmap_v21_out_dims_may_be_a_tree_or_a_prefix() -> None:
+def test_out_dims_may_be_a_tree_or_a_prefix() -> None:
     x = numbers(3, 2)
     tree = tm.vmap(lambda x: {"a": x, "b": (x, x)}, out_dims={"a": 1, "b": (0, 1)})(x)
     same(tree["a"], x.T)
@@ -360,7 +360,7 @@ def test_vmap_v21_out_dims_may_be_a_tree_or_a_prefix() -> None:
 
 
 @pytest.mark.parametrize("out_dims", [(0, 0), [0], {"a": 0}, (0, [0])])
-def test_vmap_v22_out_dims_of_another_structure_shows_both(out_dims: Any) -> None:
+def test_out_dims_of_another_structure_shows_both(out_dims: Any) -> None:
     with pytest.raises(TreeMismatchError, match=r"out_dims=.* structure \(\*,\)"):
         tm.vmap(lambda x: (x,), out_dims=out_dims)(np.ones(3))
     with pytest.raises(TreeMismatchError, match=r"out_dims=.* structure \*"):
@@ -368,7 +368,7 @@ def test_vmap_v22_out_dims_of_another_structure_shows_both(out_dims: Any) -> Non
 
 
 @pytest.mark.parametrize("out_dims", ["0", 0.5, True, (0, "0"), {"a": 1.0}])
-def test_vmap_v23_a_wrong_out_dim_is_found_before_the_function_runs(out_dims: Any) -> None:
+def test_a_wrong_out_dim_is_found_before_the_function_runs(out_dims: Any) -> None:
     def never(x: Any) -> Any:
         raise AssertionError("the function must not run")
 
@@ -378,14 +378,14 @@ def test_vmap_v23_a_wrong_out_dim_is_found_before_the_function_runs(out_dims: An
         tm.vmap(never, out_dims=out_dims)(np.ones(3))
 
 
-def test_vmap_v24_negative_out_dims_count_physical_axes() -> None:
+def test_negative_out_dims_count_physical_axes() -> None:
     x = numbers(3, 2)
     same(tm.vmap(lambda x: x, out_dims=-1)(x), x.T)
     same(tm.vmap(lambda x: x, out_dims=-2)(x), x)
 
 
 @pytest.mark.parametrize("out_dim", [2, -3])
-def test_vmap_v24_out_dims_out_of_range_name_the_path_of_the_output(out_dim: int) -> None:
+def test_out_dims_out_of_range_name_the_path_of_the_output(out_dim: int) -> None:
     with pytest.raises(
         TransformArgumentError, match=rf"out_dim {out_dim} is out of range for output\['a'\]\[1\].*-2 to 1"
     ):
@@ -394,29 +394,29 @@ def test_vmap_v24_out_dims_out_of_range_name_the_path_of_the_output(out_dim: int
 
 @pytest.mark.parametrize("out_dims", [0, None, 7])
 @pytest.mark.parametrize("output", [3, "text", None, 2.5, True])
-def test_vmap_v25_outputs_that_are_no_arrays_are_returned_unchanged(output: Any, out_dims: Any) -> None:
+def test_outputs_that_are_no_arrays_are_returned_unchanged(output: Any, out_dims: Any) -> None:
     assert tm.vmap(lambda x: output, out_dims=out_dims)(np.ones(3)) is output
 
 
-def test_vmap_v25_beside_arrays_too() -> None:
+def test_outputs_beside_arrays_are_returned_unchanged_too() -> None:
     marker = object()
     got, other = tm.vmap(lambda x: (x, marker))(np.ones(3))
     same(got, np.ones(3))
     assert other is marker
 
 
-def test_vmap_v27_a_mapped_output_needs_an_out_dim() -> None:
+def test_a_mapped_output_needs_an_out_dim() -> None:
     with pytest.raises(TransformArgumentError, match=r"output\['a'\] depends on the batch.*cannot be None"):
         tm.vmap(lambda x: {"a": x}, out_dims=None)(np.ones(3))
 
 
-def test_vmap_v28_an_unmapped_output_is_repeated() -> None:
+def test_an_unmapped_output_is_repeated() -> None:
     y = numbers(2)
     same(tm.vmap(lambda x: y * 2)(np.ones(3)), np.stack([y * 2] * 3))
     same(tm.vmap(lambda x: np.zeros((2, 4)), out_dims=-1)(np.ones(3)), np.zeros((2, 4, 3)))
 
 
-def test_vmap_v29_an_unmapped_output_without_out_dim_is_returned_as_is() -> None:
+def test_an_unmapped_output_without_out_dim_is_returned_as_is() -> None:
     y = numbers(2)
     same(tm.vmap(lambda x: y * 2, out_dims=None)(np.ones(3)), y * 2)
     got = tm.vmap(lambda x: np.zeros(3), out_dims=None)(np.ones(3))
@@ -441,26 +441,26 @@ def test_results_are_arrays_of_their_own() -> None:
 # ---- nesting and the logical view ------------------------------------------------------------------------
 
 
-def test_vmap_v30_two_levels_of_dot() -> None:
+def test_two_levels_of_vmap_take_the_dot_of_every_row() -> None:
     x, y = numbers(2, 3, 5), numbers(2, 3, 5, seed=1)
     same(tm.vmap(tm.vmap(np.dot))(x, y), np.sum(x * y, -1))
 
 
-def test_vmap_v31_inner_in_dims_index_the_logical_array() -> None:
+def test_inner_in_dims_index_the_logical_array() -> None:
     x = numbers(2, 3, 4)
     got = tm.vmap(tm.vmap(np.sum, in_dims=-1), in_dims=1)(x)
     assert got.shape == (3, 4)
     same(got, x.sum(0))
 
 
-def test_vmap_v32_inner_out_dims_and_outer_in_dims() -> None:
+def test_inner_out_dims_and_outer_in_dims_combine() -> None:
     x = numbers(2, 3, 4)
     got = tm.vmap(tm.vmap(lambda row: row, out_dims=1), in_dims=2)(x)
     assert got.shape == (4, 3, 2)
     same(got, x.transpose(2, 1, 0))
 
 
-def test_vmap_v33_shapes_inside_are_logical() -> None:
+def test_shapes_inside_are_logical() -> None:
     seen = []
 
     def f(x: Any) -> Any:
@@ -472,7 +472,7 @@ def test_vmap_v33_shapes_inside_are_logical() -> None:
     assert seen == [(2, (5, 3), 15, 5)]
 
 
-def test_vmap_v33_range_errors_speak_of_the_logical_array() -> None:
+def test_range_errors_speak_of_the_logical_array() -> None:
     with pytest.raises(IndexError, match="axis 2 is out of bounds for an array of dimension 2"):
         tm.vmap(lambda x: x.sum(axis=2))(np.ones((4, 2, 3)))
     with pytest.raises(IndexError, match="index 3 is out of bounds for axis 1 with size 3"):
@@ -481,7 +481,7 @@ def test_vmap_v33_range_errors_speak_of_the_logical_array() -> None:
         tm.vmap(np.add)(np.ones((4, 2)), np.ones((4, 3)))
 
 
-def test_vmap_v33_reducing_a_logical_number_follows_numpy() -> None:
+def test_reducing_a_logical_number_follows_numpy() -> None:
     x = numbers(3)
     same(tm.vmap(lambda x: x.sum(0))(x), loop(lambda x: x.sum(0), x))
     same(tm.vmap(lambda x: x.sum())(x), x)
@@ -507,7 +507,7 @@ PROMOTIONS: list[Callable[..., Any]] = [
 )
 @pytest.mark.parametrize("shape", [(3,), (3, 2)])
 @pytest.mark.parametrize("which", range(len(PROMOTIONS)))
-def test_vmap_v34_promotes_as_the_loop_does(dtype: str, shape: Any, which: int) -> None:
+def test_vmap_promotes_as_the_loop_does(dtype: str, shape: Any, which: int) -> None:
     f = PROMOTIONS[which]
     x = np.arange(6)[: int(np.prod(shape))].reshape(shape).astype(dtype)
     try:
@@ -522,7 +522,7 @@ def test_vmap_v34_promotes_as_the_loop_does(dtype: str, shape: Any, which: int) 
     np.testing.assert_allclose(got, expected, rtol=1e-2 if expected.dtype == np.float16 else 1e-6)
 
 
-def test_vmap_v34_aligns_by_logical_rank() -> None:
+def test_arrays_are_aligned_by_their_logical_rank() -> None:
     x, m = numbers(4, 2), numbers(4, 3, 2)
     same(tm.vmap(np.add)(x, m), loop(np.add, x, m))
     same(tm.vmap(lambda a, b: a * b, (0, None))(x, numbers(3, 2)), x[:, None] * numbers(3, 2))
@@ -538,22 +538,20 @@ def test_vmap_v34_aligns_by_logical_rank() -> None:
         (lambda x: x[x > 0], DataDependentShapeError, r"np\.where"),
     ],
 )
-def test_vmap_v35_questions_about_values_are_named_errors_at_the_users_line(
-    ask: Any, error: Any, fix: str
-) -> None:
+def test_questions_about_values_are_named_errors_at_the_users_line(ask: Any, error: Any, fix: str) -> None:
     with pytest.raises(error, match=fix) as caught:
         tm.vmap(ask)(np.ones((2, 3)))
     assert "test_vmap.py" in str(caught.value)
 
 
-def test_vmap_v35_values_of_what_is_not_mapped_are_known() -> None:
+def test_values_of_what_is_not_mapped_are_known() -> None:
     def f(x: Any, y: Any) -> Any:
         return x * 2 if y.sum() > 0 else x
 
     same(tm.vmap(f, (0, None))(np.ones(3), np.ones(2)), np.full(3, 2.0))
 
 
-def test_vmap_v36_a_callback_runs_as_a_loop_and_a_warning_names_it() -> None:
+def test_a_callback_runs_as_a_loop_and_a_warning_names_it() -> None:
     calls = []
 
     def largest(row: Any) -> Any:
@@ -572,7 +570,7 @@ def test_vmap_v36_a_callback_runs_as_a_loop_and_a_warning_names_it() -> None:
     assert calls == [(4,)] * 3
 
 
-def test_vmap_v36_a_callback_of_unmapped_values_runs_once_and_silently() -> None:
+def test_a_callback_of_unmapped_values_runs_once_and_silently() -> None:
     calls = []
 
     def count(x: Any) -> Any:
@@ -584,7 +582,7 @@ def test_vmap_v36_a_callback_of_unmapped_values_runs_once_and_silently() -> None
     assert calls == [1]
 
 
-def test_vmap_v36_the_printed_graph_shows_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_printed_graph_shows_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_CACHE_DIR", str(tmp_path))
     mapped = tm.compile(tm.vmap(lambda x: tm.pure_callback(lambda v: v + 1, np.float64, x)))
     with pytest.warns(CallbackLoopWarning):
@@ -592,7 +590,7 @@ def test_vmap_v36_the_printed_graph_shows_the_loop(tmp_path: Path, monkeypatch: 
     assert "loops=((3, (True,)),)" in text
 
 
-def test_vmap_v36_nested_loops_of_a_callback_have_one_result_per_example() -> None:
+def test_nested_loops_of_a_callback_have_one_result_per_example() -> None:
     x = numbers(2, 3)
     with pytest.warns(CallbackLoopWarning):
         got = tm.vmap(tm.vmap(lambda x: tm.pure_callback(lambda v: v + 1, np.float64, x)))(x)
@@ -600,7 +598,7 @@ def test_vmap_v36_nested_loops_of_a_callback_have_one_result_per_example() -> No
 
 
 @pytest.mark.parametrize("depth", [3, 12, 30])
-def test_vmap_v37_nests_to_any_depth(depth: int) -> None:
+def test_vmap_nests_to_any_depth(depth: int) -> None:
     f: Callable[..., Any] = np.sin
     for _ in range(depth):
         f = tm.vmap(f)
@@ -611,7 +609,7 @@ def test_vmap_v37_nests_to_any_depth(depth: int) -> None:
 # ---- in-place updates ------------------------------------------------------------------------------------
 
 
-def test_vmap_v40_updates_of_a_mapped_argument_reach_the_callers_array() -> None:
+def test_updates_of_a_mapped_argument_reach_the_callers_array() -> None:
     def f(x: Any) -> Any:
         x[0] += 10
         x *= 2
@@ -624,7 +622,7 @@ def test_vmap_v40_updates_of_a_mapped_argument_reach_the_callers_array() -> None
         same(x, y)
 
 
-def test_vmap_v40_in_place_ufuncs_and_views_update_it_too() -> None:
+def test_in_place_ufuncs_and_views_update_the_callers_array_too() -> None:
     def f(x: Any) -> None:
         np.exp(x[::2], out=x[::2])
         x.T[-1] = 7.0
@@ -636,14 +634,14 @@ def test_vmap_v40_in_place_ufuncs_and_views_update_it_too() -> None:
     same(x, y)
 
 
-def test_vmap_v40_a_callers_array_that_is_only_read_is_unchanged() -> None:
+def test_a_callers_array_that_is_only_read_is_unchanged() -> None:
     x = numbers(3, 2)
     before = x.copy()
     tm.vmap(lambda x: (x + 1) * 2)(x)
     same(x, before)
 
 
-def test_vmap_v40_the_same_array_twice_is_the_same_memory_inside() -> None:
+def test_the_same_array_twice_is_the_same_memory_inside() -> None:
     def f(a: Any, b: Any) -> Any:
         a += 1
         return b.sum()
@@ -654,7 +652,7 @@ def test_vmap_v40_the_same_array_twice_is_the_same_memory_inside() -> None:
     same(x, y)
 
 
-def test_vmap_v40_the_same_array_along_two_axes() -> None:
+def test_the_same_array_may_be_mapped_along_two_axes_where_nothing_is_written() -> None:
     x = numbers(3, 3)
     same(tm.vmap(lambda a, b: a - b, (0, 1))(x, x), x - x.T)
 
@@ -669,7 +667,7 @@ def test_vmap_v40_the_same_array_along_two_axes() -> None:
     tm.vmap(f)(x[:, 0], x[:, 1])  # interleaved, but apart
 
 
-def test_vmap_v40_updates_inside_a_gradient_of_the_map() -> None:
+def test_updates_inside_a_gradient_of_the_map_are_differentiated() -> None:
     def f(w: Any) -> Any:
         z = np.zeros((3, 2)) + w
         tm.vmap(double_first)(z)
@@ -682,7 +680,7 @@ def double_first(row: Any) -> None:
     row[0] *= 2
 
 
-def test_vmap_v40_updates_of_a_numpy_array_from_inside_another_trace() -> None:
+def test_updates_of_a_numpy_array_from_inside_another_trace_reach_it() -> None:
     outer = np.ones((3, 2))
 
     def f(w: Any) -> Any:
@@ -693,7 +691,7 @@ def test_vmap_v40_updates_of_a_numpy_array_from_inside_another_trace() -> None:
     same(outer, np.array([[2.0, 1.0]] * 3))
 
 
-def test_vmap_v41_writing_a_mapped_value_into_a_new_array_makes_it_mapped() -> None:
+def test_writing_a_mapped_value_into_a_new_array_makes_it_mapped() -> None:
     def f(x: Any) -> Any:
         z = np.zeros(4)
         z[0] = x
@@ -704,7 +702,7 @@ def test_vmap_v41_writing_a_mapped_value_into_a_new_array_makes_it_mapped() -> N
     same(tm.vmap(f)(x), loop(f, x))
 
 
-def test_vmap_v41_writing_to_an_unmapped_array_from_outside_is_an_error() -> None:
+def test_writing_to_an_unmapped_array_from_outside_is_an_error() -> None:
     z = np.zeros(3)
 
     def f(x: Any, z: Any) -> Any:

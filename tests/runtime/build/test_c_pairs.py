@@ -12,6 +12,7 @@ from c.through_c import assert_means_the_same_through_c
 from graphs.pair_graphs import pairs
 from numpy_surface.differential import assert_same
 from samples.table import SAMPLES
+from samples.thinning import one_in
 from tracemill.compiler.op import lookup
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
@@ -33,16 +34,15 @@ def check(seed: int, count: int) -> None:
 
 
 def test_pairs_of_ops_give_through_c_what_they_mean() -> None:
-    check(0, 2 * TOGETHER)
+    check(0, TOGETHER)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-def test_all_pairs_of_ops_give_through_c_what_they_mean(seed: int) -> None:
-    check(seed, 100 * TOGETHER)
+def test_many_pairs_of_ops_give_through_c_what_they_mean() -> None:
+    check(1, 40 * TOGETHER)
 
 
-DTYPES = ("bool", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128")
+DTYPES = ("int32", "bool", "uint8", "int64", "float32", "float16", "float64", "complex64", "complex128")
 MOVES: dict[str, Callable[[Any, Any], Any]] = {
     "an index in brackets": lambda x, i: x[[4, 0, 2, 1, 0]],
     "an index of the caller": lambda x, i: x[i],
@@ -54,7 +54,7 @@ MOVES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", one_in(4, DTYPES))
 def test_searches_among_entries_at_other_places_find_what_numpy_finds(dtype: str) -> None:
     x = np.array([3, 1, 4, 1, 5, 9, 2]).astype(dtype)
     index = np.array([1, 6, 5, 3, 5, 2, 0])

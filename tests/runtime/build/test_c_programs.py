@@ -20,8 +20,8 @@ SLOW = [
     HealthCheck.function_scoped_fixture,
     HealthCheck.differing_executors,
 ]
-EXAMPLES = settings(max_examples=4, deadline=None, suppress_health_check=SLOW)
-MANY = settings(EXAMPLES, max_examples=40)
+EXAMPLES = settings(max_examples=2, deadline=None, suppress_health_check=SLOW)
+MANY = settings(EXAMPLES, max_examples=20)
 TOGETHER = 12
 
 random_graphs = st.lists(graphs(), min_size=TOGETHER, max_size=TOGETHER)

@@ -107,7 +107,7 @@ tm.set_num_threads(2)
 x = np.linspace(0.0, 1.0, 200_000)
 made = {}
 def use():
-    for turn in range(40):
+    for turn in range(12):
         made[turn % 3] = tm.compile(lambda x: np.sin(x) * (turn % 4) + x, backend="c", dynamic=False)
         for f in list(made.values()):
             assert f(x).shape == x.shape

@@ -10,12 +10,13 @@ import pytest
 import tracemill as tm
 from c.through_c import Run, assert_means_the_same_through_c
 from samples.composition import TRANSFORMS, case_of, check, check_narrow, composed
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import some_of
 from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.errors import NotDifferentiableError
+from tracemill.compiler.op import lookup
 
 pytestmark = pytest.mark.filterwarnings("ignore::tracemill.compiler.errors.CallbackLoopWarning")
 
@@ -51,6 +52,7 @@ def narrow_subjects() -> Iterator[Sample]:
 SUBJECTS, NARROW_SUBJECTS = list(subjects()), list(narrow_subjects())
 FIRST, NARROW_FIRST = some_of(SUBJECTS, 0), some_of(NARROW_SUBJECTS, 0)
 """One of each op."""
+FIRST_OF_FAMILIES = {lookup(sample.op).family: sample for sample in FIRST}.values()
 
 
 def check_all(check_one: Callable[[Composition], object], compositions: Sequence[Composition]) -> None:
@@ -92,32 +94,27 @@ def _no_disk_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_CACHE", "0")
 
 
-@pytest.mark.parametrize("sample", FIRST, ids=lambda sample: sample.id)
+@of_each_sample(FIRST)
 def test_pairs_of_transforms_compose(sample: Sample) -> None:
-    check_sample(chosen(PAIRS, 4, sample), sample)
+    check_sample(chosen(PAIRS, 1, sample), sample)
 
 
 @pytest.mark.slow
-@of_each_op(SUBJECTS)
+@of_each_sample(SUBJECTS)
 def test_every_pair_of_transforms_composes(sample: Sample) -> None:
-    """All pairs for the first sample of each op, and for each of the others some of them."""
-    check_sample(PAIRS if sample in FIRST else chosen(PAIRS, 4, sample), sample)
+    """All pairs for an op of each family, some of them for each op, and one for each other sample."""
+    count = len(PAIRS) if sample in FIRST_OF_FAMILIES else 6 if sample in FIRST else 1
+    check_sample(chosen(PAIRS, count, sample), sample)
 
 
-@of_each_op(SUBJECTS, quick=FIRST)
+@of_each_sample(FIRST, quick=FIRST[::4])
 def test_triples_of_transforms_compose(sample: Sample) -> None:
     check_sample(chosen(TRIPLES, 1, sample), sample)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sample", FIRST, ids=lambda sample: sample.id)
-def test_more_triples_of_transforms_compose(sample: Sample) -> None:
-    check_sample(chosen(TRIPLES, 3, sample), sample)
-
-
-@of_each_op(NARROW_SUBJECTS, quick=NARROW_FIRST)
+@of_each_sample(NARROW_SUBJECTS, quick=NARROW_FIRST)
 def test_pairs_of_transforms_compose_in_single_precision(sample: Sample) -> None:
-    check_all(lambda names: check_narrow(names, sample), chosen(PAIRS, 3, sample))
+    check_all(lambda names: check_narrow(names, sample), chosen(PAIRS, 1, sample))
 
 
 # ---- the same programs through C, many at a time ---------------------------------------------------------
@@ -137,9 +134,9 @@ def through_c(names: Composition, sample: Sample) -> Run | None:
 
 
 def groups() -> Iterator[object]:
-    """A pair for every other subject; and, as slow ones, some for each."""
-    some = [(chosen(PAIRS, 1, sample)[0], sample) for sample in FIRST[::2]]
-    more = [(names, sample) for sample in FIRST for names in chosen(PAIRS, 6, sample)]
+    """A pair for every sixth subject; and, as slow ones, some for each."""
+    some = [(chosen(PAIRS, 1, sample)[0], sample) for sample in FIRST[::6]]
+    more = [(names, sample) for sample in FIRST for names in chosen(PAIRS, 3, sample)]
     for start in range(0, len(some), TOGETHER // 2):
         yield pytest.param(some[start : start + TOGETHER // 2], id=f"some-{start}")
     for start in range(0, len(more), TOGETHER):

@@ -186,7 +186,7 @@ def test_a_mismatch_says_the_users_line() -> None:
     assert "test_branch.py" in str(caught.value.location)
 
 
-def test_vmap_v35_the_error_of_an_if_names_cond_and_the_fix_works() -> None:
+def test_the_error_of_an_if_names_cond_and_the_fix_works() -> None:
     def bend(x: Any) -> Any:
         return x if x > 0 else 0.1 * x
 

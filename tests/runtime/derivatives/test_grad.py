@@ -51,7 +51,7 @@ def product(x: Any, y: Any, z: Any = 1.0) -> Any:
 
 
 @pytest.mark.parametrize("shape", [(1,), (3,), (2, 0)])
-def test_grad_g1_an_array_output_gives_its_shape_and_points_at_vjp_and_jacrev(shape: Any) -> None:
+def test_the_error_of_an_array_output_gives_its_shape_and_points_at_vjp_and_jacrev(shape: Any) -> None:
     with pytest.raises(
         NonScalarOutputError, match=rf"^grad\(sin\): .* array of shape \({shape[0]}.*vjp or jacrev"
     ):
@@ -59,7 +59,7 @@ def test_grad_g1_an_array_output_gives_its_shape_and_points_at_vjp_and_jacrev(sh
     assert issubclass(NonScalarOutputError, TypeError)
 
 
-def test_grad_g2_a_python_float_is_accepted() -> None:
+def test_a_python_float_as_output_is_accepted() -> None:
     same(tm.grad(lambda x: 2.5)(np.ones(3)), np.zeros(3))
     assert tm.value_and_grad(lambda x: 2.5)(1.0) == (2.5, 0.0)
 
@@ -73,19 +73,19 @@ def test_grad_g2_a_python_float_is_accepted() -> None:
         (lambda x: {"a": x}, "'a'"),
     ],
 )
-def test_grad_g2_a_container_is_an_error(output: Any, shown: str) -> None:
+def test_a_container_as_output_is_an_error(output: Any, shown: str) -> None:
     with pytest.raises(NonScalarOutputError, match=rf"must return one number, not .*{shown}.*has_aux=True"):
         tm.grad(output)(1.0)
 
 
 @pytest.mark.parametrize("output", [3, True, "text", 1j])
-def test_grad_g2_what_is_no_float_is_an_error(output: Any) -> None:
+def test_an_output_that_is_no_float_is_an_error(output: Any) -> None:
     with pytest.raises(NonScalarOutputError, match=f"must return a float, not {type(output).__name__}"):
         tm.grad(lambda x: output)(1.0)
 
 
 @pytest.mark.parametrize("output", [lambda x: x, lambda x: (x,), lambda x: (x, 1, 2), lambda x: [x, 1]])
-def test_grad_g3_aux_needs_a_pair(output: Any) -> None:
+def test_aux_needs_a_pair(output: Any) -> None:
     with pytest.raises(
         TreeMismatchError, match=r"with has_aux=True the function must return a pair \(output, aux\), not"
     ):
@@ -93,14 +93,14 @@ def test_grad_g3_aux_needs_a_pair(output: Any) -> None:
 
 
 @pytest.mark.parametrize("aux", [None, 3, "text", object(), [1, {"a": None}], np.float32(2)])
-def test_grad_g4_aux_is_returned_unchanged(aux: Any) -> None:
+def test_aux_is_returned_unchanged(aux: Any) -> None:
     gradient, returned = tm.grad(lambda x: (x * x, aux), has_aux=True)(3.0)
     same(gradient, np.float64(6.0))
     assert returned == aux
     assert type(returned) is type(aux)
 
 
-def test_grad_g4_aux_may_hold_what_was_computed() -> None:
+def test_aux_may_hold_what_was_computed() -> None:
     gradient, aux = tm.grad(lambda x: (np.sum(x), {"twice": x * 2, "largest": np.argmax(x)}), has_aux=True)(
         np.array([1.0, 3.0])
     )
@@ -123,7 +123,7 @@ def test_grad_values_beside_gradients_come_in_the_promised_order() -> None:
 # ---- choosing arguments ----------------------------------------------------------------------------------
 
 
-def test_grad_g5_an_int_gives_a_bare_gradient_and_a_tuple_a_tuple() -> None:
+def test_an_int_gives_a_bare_gradient_and_a_tuple_a_tuple() -> None:
     x, y = numbers(3), numbers(3, seed=1)
     same(tm.grad(product)(x, y), y)
     same(tm.grad(product, 1)(x, y), x)
@@ -140,7 +140,7 @@ def test_grad_g5_an_int_gives_a_bare_gradient_and_a_tuple_a_tuple() -> None:
     same(tm.grad(product, [0, -1])(x, y)[1], x)
 
 
-def test_grad_g5_keyword_arguments_by_name() -> None:
+def test_keyword_arguments_are_chosen_by_name() -> None:
     x, y, z = numbers(3), numbers(3, seed=1), numbers(3, seed=2)
     by_name = tm.grad(product, argnames="z")(x, y, z=z)
     assert set(by_name) == {"z"}
@@ -152,7 +152,7 @@ def test_grad_g5_keyword_arguments_by_name() -> None:
 
 
 @pytest.mark.parametrize("argnums", [2, -3, (0, 5)])
-def test_grad_g6_an_argument_out_of_range_is_an_error(argnums: Any) -> None:
+def test_an_argument_out_of_range_is_an_error(argnums: Any) -> None:
     with pytest.raises(
         TransformArgumentError, match=r"grad\(product\): argnums=-?\d is out of range: the call has 2"
     ):
@@ -161,7 +161,7 @@ def test_grad_g6_an_argument_out_of_range_is_an_error(argnums: Any) -> None:
 
 
 @pytest.mark.parametrize("argnums", [(0, 0), (0, -2), [1, -1]])
-def test_grad_g6_an_argument_chosen_twice_is_an_error(argnums: Any) -> None:
+def test_an_argument_chosen_twice_is_an_error(argnums: Any) -> None:
     with pytest.raises(TransformArgumentError, match="names an argument twice"):
         tm.grad(product, argnums)(1.0, 2.0)
     with pytest.raises(TransformArgumentError, match="names an argument twice"):
@@ -169,7 +169,7 @@ def test_grad_g6_an_argument_chosen_twice_is_an_error(argnums: Any) -> None:
 
 
 @pytest.mark.parametrize("argnums", [(), []])
-def test_grad_g6_no_argument_is_an_error(argnums: Any) -> None:
+def test_no_argument_is_an_error(argnums: Any) -> None:
     with pytest.raises(TransformArgumentError, match="argnums is empty"):
         tm.grad(product, argnums)
     with pytest.raises(TransformArgumentError, match="argnums is empty"):
@@ -177,14 +177,14 @@ def test_grad_g6_no_argument_is_an_error(argnums: Any) -> None:
 
 
 @pytest.mark.parametrize("argnums", [0.0, "x", True, (0, 1.0), (True,), {0}])
-def test_grad_g6_argnums_of_a_wrong_type_are_an_error(argnums: Any) -> None:
+def test_argnums_of_a_wrong_type_are_an_error(argnums: Any) -> None:
     with pytest.raises(TransformTypeError, match="argnums must be an int or a tuple of ints, not"):
         tm.grad(product, argnums)
     assert issubclass(TransformTypeError, TypeError)
 
 
 @pytest.mark.parametrize("argnames", [0, (0,), 1.5])
-def test_grad_g6_argnames_of_a_wrong_type_are_an_error(argnames: Any) -> None:
+def test_argnames_of_a_wrong_type_are_an_error(argnames: Any) -> None:
     with pytest.raises(TransformTypeError, match="argnames must be a str or a tuple of them"):
         tm.grad(product, argnames=argnames)
     with pytest.raises(
@@ -193,7 +193,7 @@ def test_grad_g6_argnames_of_a_wrong_type_are_an_error(argnames: Any) -> None:
         tm.grad(product, argnames="w")(1.0, 2.0)
 
 
-def test_grad_g7_a_tree_has_a_gradient_of_the_same_structure() -> None:
+def test_a_tree_has_a_gradient_of_the_same_structure() -> None:
     model = Model([Layer(numbers(2), 1.0), Layer(numbers(2, seed=1), None)], {"s": np.float32(2.0)})
 
     def f(m: Model) -> Any:
@@ -210,7 +210,7 @@ def test_grad_g7_a_tree_has_a_gradient_of_the_same_structure() -> None:
 
 
 @pytest.mark.parametrize("leaf", ["text", object()])
-def test_grad_g7_a_leaf_that_is_no_array_is_an_error_with_its_path(leaf: Any) -> None:
+def test_a_leaf_that_is_no_array_is_an_error_with_its_path(leaf: Any) -> None:
     with pytest.raises(
         ArgumentTypeError, match=r"args\[0\]\.scale\['s'\]\[1\] is \w+, not an array or a number"
     ):
@@ -218,14 +218,14 @@ def test_grad_g7_a_leaf_that_is_no_array_is_an_error_with_its_path(leaf: Any) ->
 
 
 @pytest.mark.parametrize("leaf", [3, True, np.arange(3), np.ones(2, bool), np.int8(1)])
-def test_grad_g8_an_integer_is_an_error_with_its_path(leaf: Any) -> None:
+def test_an_integer_argument_is_an_error_with_its_path(leaf: Any) -> None:
     with pytest.raises(
         TransformTypeError, match=r"grad\(<lambda>\): args\[0\]\['n'\] has dtype \w+, which has no derivative"
     ):
         tm.grad(lambda p: p["x"])({"x": 1.0, "n": leaf})
 
 
-def test_grad_g8_arguments_that_are_not_chosen_may_be_anything() -> None:
+def test_arguments_that_are_not_chosen_may_be_anything() -> None:
     seen: list[Any] = []
 
     def f(x: Any, *others: Any) -> Any:
@@ -241,19 +241,19 @@ def test_grad_g8_arguments_that_are_not_chosen_may_be_anything() -> None:
 @pytest.mark.parametrize(
     "output", [np.argmax, lambda x: np.sum(x > 0), lambda x: np.any(x > 0), lambda x: np.int64(3)]
 )
-def test_grad_g9_an_integer_output_is_an_error(output: Any) -> None:
+def test_an_integer_output_is_an_error(output: Any) -> None:
     with pytest.raises(NotDifferentiableError, match=r"the result has dtype \w+, which has no derivative"):
         tm.grad(output)(np.ones(3))
     assert issubclass(NotDifferentiableError, TypeError)
 
 
 @pytest.mark.parametrize("z", [1 + 0j, 1j, 3 + 4j, -2 - 1j])
-def test_grad_g10_of_a_real_function_of_complex_numbers_points_uphill(z: complex) -> None:
+def test_the_gradient_of_a_real_function_of_complex_numbers_points_uphill(z: complex) -> None:
     same(tm.grad(np.abs)(z), np.complex128(z / abs(z)))
     same(tm.grad(lambda z: np.real(z) ** 2 + 3 * np.imag(z))(z), np.complex128(2 * z.real + 3j))
 
 
-def test_grad_g10_a_complex_output_needs_holomorphic() -> None:
+def test_a_complex_output_needs_holomorphic() -> None:
     z = np.complex128(0.5 - 0.3j)
     with pytest.raises(NotDifferentiableError, match=r"the result is complex.*holomorphic=True"):
         tm.grad(np.square)(z)
@@ -261,7 +261,7 @@ def test_grad_g10_a_complex_output_needs_holomorphic() -> None:
     same(tm.grad(lambda z: np.sin(z) * 1j, holomorphic=True)(z), np.cos(z) * 1j)
 
 
-def test_grad_g10_holomorphic_functions_take_and_give_complex_numbers() -> None:
+def test_holomorphic_functions_take_and_give_complex_numbers() -> None:
     with pytest.raises(
         NotDifferentiableError, match=r"holomorphic=True needs complex .* but args\[0\] has dtype f(loat)?64"
     ):
@@ -272,7 +272,7 @@ def test_grad_g10_holomorphic_functions_take_and_give_complex_numbers() -> None:
         tm.grad(np.abs, holomorphic=True)(1j)
 
 
-def test_grad_g11_an_argument_without_influence_has_a_zero_gradient() -> None:
+def test_an_argument_without_influence_has_a_zero_gradient() -> None:
     x, y = numbers(3), numbers(2, dtype=np.float32)
     gradients = tm.grad(lambda x, y, z: np.sum(x), (0, 1, 2))(x, y, {"a": 1.0})
     same(gradients[0], np.ones(3))
@@ -283,7 +283,7 @@ def test_grad_g11_an_argument_without_influence_has_a_zero_gradient() -> None:
     constant[0] = 1.0  # an array of the caller's own
 
 
-def test_grad_g13_derivatives_of_derivatives() -> None:
+def test_derivatives_of_derivatives_are_right() -> None:
     def f(x: Any) -> Any:
         return x**4
 
@@ -296,7 +296,7 @@ def test_grad_g13_derivatives_of_derivatives() -> None:
 # ---- stop_gradient ---------------------------------------------------------------------------------------
 
 
-def test_grad_g14_stop_gradient_is_respected() -> None:
+def test_stop_gradient_is_respected() -> None:
     same(tm.grad(lambda x: x * tm.stop_gradient(x))(3.0), np.float64(3.0))
     same(tm.grad(lambda x: tm.stop_gradient(x) ** 2)(3.0), np.float64(0.0))
     same(tm.grad(tm.grad(lambda x: x**2 * tm.stop_gradient(x**2)))(3.0), np.float64(18.0))
@@ -304,7 +304,7 @@ def test_grad_g14_stop_gradient_is_respected() -> None:
     same(tm.vmap(tm.grad(lambda x: x * tm.stop_gradient(x)))(np.arange(3.0)), np.arange(3.0))
 
 
-def test_grad_g14_stop_gradient_takes_trees_arrays_and_numbers() -> None:
+def test_stop_gradient_takes_trees_arrays_and_numbers() -> None:
     x = numbers(2)
     tree = {"x": x, "n": (3, None), "s": "text"}
     stopped = tm.stop_gradient(tree)
@@ -314,7 +314,7 @@ def test_grad_g14_stop_gradient_takes_trees_arrays_and_numbers() -> None:
     same(gradient["x"], x)
 
 
-def test_grad_g14_stopped_numbers_stay_weak() -> None:
+def test_stopped_numbers_stay_weak() -> None:
     same(
         tm.jvp(lambda x, y: y * tm.stop_gradient(x), (2.0, np.float32(3)), (0.0, np.float32(1)))[0],
         np.float32(6),
@@ -331,7 +331,7 @@ def update_in_place(x: Any) -> Any:
     return np.sum(x**2)
 
 
-def test_grad_g15_in_place_updates_are_differentiated_and_do_not_reach_the_caller() -> None:
+def test_in_place_updates_are_differentiated_and_do_not_reach_the_caller() -> None:
     x = np.array([1.0, 2.0, 3.0])
     a, b = 2.0, 3.0  # (4ab)² + (2a+1)² + (2b+1)²
     same(
@@ -347,7 +347,7 @@ def test_grad_g15_in_place_updates_are_differentiated_and_do_not_reach_the_calle
     same(x, np.array([1.0, 2.0, 3.0]))
 
 
-def test_grad_g15_arguments_that_are_not_differentiated_are_not_touched_either() -> None:
+def test_arguments_that_are_not_differentiated_are_not_touched_either() -> None:
     y = np.ones(3)
 
     def f(x: Any, y: Any) -> Any:
@@ -372,7 +372,7 @@ def test_grad_writes_to_arrays_that_the_function_closes_over_happen_once() -> No
     same(total, 2 * x)
 
 
-def test_grad_g16_python_control_flow_follows_the_values() -> None:
+def test_python_control_flow_follows_the_values() -> None:
     def f(x: Any) -> Any:
         if x > 0:
             return x**2
@@ -393,7 +393,7 @@ def test_grad_g16_python_control_flow_follows_the_values() -> None:
     same(tm.linearize(halve, 10.0)[1](1.0), np.float64(1 / 16))
 
 
-def test_grad_g16_loops_over_arrays_and_integer_arguments() -> None:
+def test_loops_run_over_arrays_and_integer_arguments() -> None:
     def f(x: Any, n: Any, table: Any) -> Any:
         for i in range(n):
             x = x * table[i] if table[i] > 0 else x
@@ -402,7 +402,7 @@ def test_grad_g16_loops_over_arrays_and_integer_arguments() -> None:
     same(tm.grad(f)(1.0, 3, np.array([2.0, -1.0, 5.0])), np.float64(10.0))
 
 
-def test_grad_g16_is_a_named_error_under_vmap() -> None:
+def test_control_flow_on_values_is_a_named_error_under_vmap() -> None:
     f = tm.grad(lambda x: x**2 if x > 0 else -x)
     with pytest.raises(ConcretizationError, match=r"np\.where") as caught:
         tm.vmap(f)(np.ones(3))
@@ -485,7 +485,7 @@ def test_gradients_share_no_memory_with_anything() -> None:
     same(y, numbers(3))
 
 
-def test_grad_g16_under_compile_and_vmap_control_flow_on_values_is_the_named_error() -> None:
+def test_under_compile_and_vmap_control_flow_on_values_is_the_named_error() -> None:
     def bent(x: Any) -> Any:
         return x * 2 if x > 0 else x
 

@@ -63,7 +63,7 @@ def test_vjp_primals_may_be_trees_and_keep_their_structure() -> None:
 @pytest.mark.parametrize(
     "cotangents", [1.0, (1.0,), {"a": 1.0}, {"a": 1.0, "b": [1.0, [1.0]]}, {"a": (1.0,), "b": (1.0, [1.0])}]
 )
-def test_vjp_j1_trees_that_differ_are_both_shown(cotangents: Any) -> None:
+def test_trees_that_differ_are_both_shown(cotangents: Any) -> None:
     _, vjp_fn = tm.vjp(tree_of, 1.0, 2.0)
     with pytest.raises(
         TreeMismatchError, match=r"cotangents: expected the structure \{'a': \*, 'b': \(\*, \[\*\]\)\}, found"
@@ -71,13 +71,13 @@ def test_vjp_j1_trees_that_differ_are_both_shown(cotangents: Any) -> None:
         vjp_fn(cotangents)
 
 
-def test_vjp_j1_a_leaf_that_is_no_array_is_an_error() -> None:
+def test_a_leaf_that_is_no_array_is_an_error() -> None:
     _, vjp_fn = tm.vjp(np.sin, 1.0)
     with pytest.raises(TransformTypeError, match="must be arrays, not 'one'"):
         vjp_fn("one")
 
 
-def test_vjp_j2_shapes_are_not_broadcast() -> None:
+def test_shapes_of_cotangents_are_not_broadcast() -> None:
     _, vjp_fn = tm.vjp(lambda x: {"out": x}, np.ones(3))
     for wrong in (1.0, np.ones(1), np.ones((1, 3))):
         with pytest.raises(
@@ -95,19 +95,19 @@ def test_vjp_j2_shapes_are_not_broadcast() -> None:
         (1.0, 1j),
     ],
 )
-def test_vjp_j3_a_dtype_that_does_not_cast_safely_is_an_error(primal: Any, cotangent: Any) -> None:
+def test_a_dtype_that_does_not_cast_safely_is_an_error(primal: Any, cotangent: Any) -> None:
     _, vjp_fn = tm.vjp(np.sin, primal)
     with pytest.raises(DTypeError, match=r"cotangents has dtype \w+, expected \w+"):
         vjp_fn(cotangent)
 
 
 @pytest.mark.parametrize("cotangent", [np.ones(2, np.float32), np.ones(2, int), np.ones(2, bool)])
-def test_vjp_j3_a_safe_cast_is_made(cotangent: Any) -> None:
+def test_a_safe_cast_is_made(cotangent: Any) -> None:
     x = numbers(2)
     same(tm.vjp(np.sin, x)[1](cotangent)[0], np.cos(x))
 
 
-def test_vjp_j3_python_numbers_take_the_dtype_of_the_output() -> None:
+def test_python_numbers_take_the_dtype_of_the_output() -> None:
     same(tm.vjp(np.sin, np.float32(0.0))[1](2.0)[0], np.float32(2.0))
     same(tm.vjp(np.sin, 0.0)[1](2)[0], np.float64(2.0))
 
@@ -123,7 +123,7 @@ def test_vjp_j3_python_numbers_take_the_dtype_of_the_output() -> None:
         (np.argmax, r"output has dtype i(nt)?64"),
     ],
 )
-def test_vjp_j4_outputs_without_a_derivative_are_named(output: Any, found: str) -> None:
+def test_outputs_without_a_derivative_are_named(output: Any, found: str) -> None:
     with pytest.raises(NotDifferentiableError, match=found):
         tm.vjp(output, np.ones(2))
 
@@ -141,7 +141,7 @@ def test_vjp_without_primals_there_is_nothing_to_pull_back_to() -> None:
         tm.vjp(lambda: 1.0)
 
 
-def test_vjp_j6_none_means_zero() -> None:
+def test_a_cotangent_of_none_means_zero() -> None:
     x, y = 3.0, 5.0
     _, vjp_fn = tm.vjp(tree_of, x, y)
     assert vjp_fn({"a": 1.0, "b": None}) == (5.0, 3.0)
@@ -150,7 +150,7 @@ def test_vjp_j6_none_means_zero() -> None:
     assert vjp_fn(None) == (0.0, 0.0)
 
 
-def test_vjp_j7_batched_cotangents_give_batched_results() -> None:
+def test_batched_cotangents_give_batched_results() -> None:
     x, y, cts = numbers(3), numbers(3, seed=1), numbers(4, 3, seed=2)
     _, vjp_fn = tm.vjp(np.multiply, x, y)
     got = vjp_fn(cts, batched=True)
@@ -158,7 +158,7 @@ def test_vjp_j7_batched_cotangents_give_batched_results() -> None:
         same(got[i], np.stack([vjp_fn(ct)[i] for ct in cts]))
 
 
-def test_vjp_j7_none_is_zero_for_the_whole_batch() -> None:
+def test_a_cotangent_of_none_is_zero_for_the_whole_batch() -> None:
     _, vjp_fn = tm.vjp(tree_of, 3.0, 5.0)
     got = vjp_fn({"a": np.ones(4), "b": None}, batched=True)
     same(got[0], np.full(4, 5.0))
@@ -166,7 +166,7 @@ def test_vjp_j7_none_is_zero_for_the_whole_batch() -> None:
     same(unused[0], np.zeros(4))
 
 
-def test_vjp_j7_batches_must_agree_and_exist() -> None:
+def test_batches_must_agree_and_exist() -> None:
     _, vjp_fn = tm.vjp(lambda x: (x, x * 2), 3.0)
     with pytest.raises(ShapeError, match=r"batches of different sizes \[2, 3\]"):
         vjp_fn((np.ones(2), np.ones(3)), batched=True)
@@ -180,12 +180,12 @@ def test_vjp_j7_batches_must_agree_and_exist() -> None:
         vjp_fn(None, batched=True)
 
 
-def test_vjp_j7_an_empty_batch() -> None:
+def test_an_empty_batch_of_cotangents_gives_an_empty_batch() -> None:
     (got,) = tm.vjp(np.sin, numbers(3))[1](np.ones((0, 3)), batched=True)
     assert got.shape == (0, 3)
 
 
-def test_vjp_j8_the_forward_values_are_computed_once() -> None:
+def test_the_forward_values_are_computed_once() -> None:
     traced = []
     ran = []
 
@@ -208,7 +208,7 @@ def test_vjp_j8_the_forward_values_are_computed_once() -> None:
     assert len(ran) == 1
 
 
-def test_vjp_j8_the_backward_pass_does_not_repeat_the_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_backward_pass_does_not_repeat_the_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = count_calls(monkeypatch)
     x = numbers(3)
     _, vjp_fn = tm.vjp(lambda x: np.sin(np.exp(np.tanh(x))), x)
@@ -236,7 +236,7 @@ def count_calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("transform", [tm.vjp, tm.linearize])
-def test_vjp_j8_only_what_the_derivative_needs_is_kept(transform: Any) -> None:
+def test_only_what_the_derivative_needs_is_kept(transform: Any) -> None:
     x = numbers(3)
     closed_over = numbers(3)
     alive = [weakref.ref(x), weakref.ref(closed_over)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gpu.stub_gpu import StubGpu
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import some_of
@@ -33,7 +33,7 @@ def card(stub_gpu: StubGpu) -> Iterator[StubGpu]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@of_each_op(some_of(SAMPLES, share=0.4))
+@of_each_sample(some_of(SAMPLES, share=0.1))
 def test_samples_give_what_they_mean(sample: Sample, card: StubGpu) -> None:
     graph = sample.graph()
     with np.errstate(all="ignore"):

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from gpu.triton_elsewhere import Elsewhere, NativeError
 from graphs.kernel_graphs import SMALL
 from graphs.random_graphs import graphs
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from support.recording import drawn
@@ -116,7 +116,7 @@ def assert_close(x: Array, y: Array, of_largest: float) -> None:
     np.testing.assert_allclose(ours, wanted, relative, relative * of_largest * largest + steps)
 
 
-@of_each_op(CHOSEN)
+@of_each_sample(CHOSEN)
 def test_samples_give_what_they_mean(sample: Sample, native: Elsewhere) -> None:
     assert_means_the_same(native, sample.graph(), sample.arrays())
 

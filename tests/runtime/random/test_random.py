@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from samples.thinning import one_in
 from support.threading_together import run_in_threads
 from tracemill.compiler.errors import (
     ArgumentTypeError,
@@ -78,6 +79,7 @@ INTEGERS_OF_0 = [749, 0, 62, 187, 652]
 LARGE_INTEGERS_OF_0 = [3177222994294566, 1732335989804850118]
 
 each_draw = pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+some_draws = pytest.mark.parametrize("draw", one_in(4, DRAWS.values()), ids=DRAWS)
 
 
 def leaves(result: Any) -> list[Any]:
@@ -110,7 +112,7 @@ def test_compiled_or_not_the_numbers_and_the_state_are_the_same(draw: Callable[[
     assert plain.state["counter"] > 0
 
 
-@each_draw
+@some_draws
 def test_compiled_and_mapped_the_numbers_are_those_of_vmap(draw: Callable[[Any], Any]) -> None:
     for flag in ("same", "different"):
         plain, compiled = rng_of(7), rng_of(7)
@@ -123,7 +125,7 @@ def test_compiled_and_mapped_the_numbers_are_those_of_vmap(draw: Callable[[Any],
 
 
 @each_draw
-def test_vmap_r3_same_gives_every_example_the_draw_without_vmap(draw: Callable[[Any], Any]) -> None:
+def test_same_gives_every_example_the_draw_without_vmap(draw: Callable[[Any], Any]) -> None:
     plain, mapped = rng_of(7), rng_of(7)
     expected = leaves(draw(plain))
     out = tm.vmap(lambda _: draw(mapped), randomness="same")(np.zeros(3))
@@ -133,8 +135,8 @@ def test_vmap_r3_same_gives_every_example_the_draw_without_vmap(draw: Callable[[
     assert plain.state["counter"] == mapped.state["counter"]
 
 
-@each_draw
-def test_vmap_c7_numbers_do_not_depend_on_chunks(draw: Callable[[Any], Any]) -> None:
+@some_draws
+def test_numbers_do_not_depend_on_chunks(draw: Callable[[Any], Any]) -> None:
     for flag in ("same", "different"):
         whole, chunked = rng_of(7), rng_of(7)
         expected = tm.vmap(lambda _: draw(whole), randomness=flag)(np.zeros(5))  # noqa: B023 (called at once)
@@ -248,7 +250,7 @@ def test_one_that_is_made_inside_starts_anew_at_each_call() -> None:
 # ---- vmap -------------------------------------------------------------------------------------------------
 
 
-def test_vmap_r2_a_draw_is_an_error_unless_told_what_it_means() -> None:
+def test_a_draw_is_an_error_unless_told_what_it_means() -> None:
     rng = rng_of(0)
     with pytest.raises(
         RandomnessError, match=r"normal: a random draw inside vmap\(<lambda>\)(.|\n)*test_random"
@@ -261,7 +263,7 @@ def test_vmap_r2_a_draw_is_an_error_unless_told_what_it_means() -> None:
     assert rng.state["counter"] == 0
 
 
-def test_vmap_r4_different_gives_every_example_numbers_of_its_own() -> None:
+def test_different_gives_every_example_numbers_of_its_own() -> None:
     rng = rng_of(0)
     out = tm.vmap(lambda _: rng.random(50), randomness="different")(np.zeros(40))
     after = tm.vmap(lambda _: rng.random(50), randomness="different")(np.zeros(40))
@@ -271,7 +273,7 @@ def test_vmap_r4_different_gives_every_example_numbers_of_its_own() -> None:
     assert np.max(np.abs(rows - np.eye(40))) < 0.6
 
 
-def test_vmap_r5_same_with_parameters_that_differ_holds_the_same_numbers() -> None:
+def test_same_with_parameters_that_differ_holds_the_same_numbers() -> None:
     loc = np.array([0.0, 10.0, 20.0])
     rng = rng_of(0)
     out = tm.vmap(lambda m: rng.normal(m, 1.0, 4), randomness="same")(loc)
@@ -279,7 +281,7 @@ def test_vmap_r5_same_with_parameters_that_differ_holds_the_same_numbers() -> No
     same(out[2], 20 + (out[0] - 0.0))
 
 
-def test_vmap_r8_nested_flags_combine() -> None:
+def test_nested_flags_combine() -> None:
     def draw(outer: str, inner: str) -> Any:
         rng = rng_of(0)
         inside = tm.vmap(lambda _: rng.random(), randomness=inner)
@@ -446,7 +448,7 @@ def test_threads_draw_from_generators_of_their_own_and_share_one_without_repeati
 @pytest.mark.parametrize(
     "transform", [tm.compile, tm.grad, tm.vmap, tm.jacfwd, lambda f: tm.compile(tm.vmap(f))]
 )
-def test_vmap_r10_numpys_global_state_is_refused_with_the_line(name: str, transform: Any) -> None:
+def test_numpys_global_state_is_refused_with_the_line(name: str, transform: Any) -> None:
     def f(x: Any) -> Any:
         getattr(np.random, name)(2)
         return np.sum(x) * np.random.normal()
@@ -479,7 +481,7 @@ def sum_of_drawing(x: Any) -> Any:
         (tm.grad(sum_of_drawing), "NUMPYS"),
     ],
 )
-def test_vmap_r10_numpys_generators_are_refused_while_compiling(f: Callable[..., Any], name: str) -> None:
+def test_numpys_generators_are_refused_while_compiling(f: Callable[..., Any], name: str) -> None:
     with pytest.raises(RandomStateError, match=rf"drew from {name}, a generator of NumPy's(.|\n)*frozen"):
         tm.compile(f)(np.ones(2))
 
@@ -495,7 +497,7 @@ def test_vmap_r10_numpys_generators_are_refused_while_compiling(f: Callable[...,
         lambda x: tm.while_loop(lambda c: np.sum(c) < 9, drawing_from_numpys, x),
     ],
 )
-def test_vmap_r10_numpys_generators_are_refused_in_what_is_traced_once_and_runs_often(looped: Any) -> None:
+def test_numpys_generators_are_refused_in_what_is_traced_once_and_runs_often(looped: Any) -> None:
     with pytest.raises(RandomStateError, match=r"drew from NUMPYS, a generator of NumPy's(.|\n)*frozen"):
         looped(np.ones(2))
 

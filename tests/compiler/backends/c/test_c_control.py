@@ -7,7 +7,7 @@ import pytest
 
 from c.compiling import Compiled, compiled
 from graphs.loop_steps import FOUR, LOOPS, arrays_for, peak, place, total, turned
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from support.recording import assert_same, recorded
@@ -154,7 +154,7 @@ def controls(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -
     return dict(zip(functions, made, strict=True))
 
 
-@of_each_op(CONTROL)
+@of_each_sample(CONTROL)
 def test_samples_give_what_the_meaning_gives(sample: Sample, controls: dict[str, Compiled]) -> None:
     if sample.id not in controls:
         return

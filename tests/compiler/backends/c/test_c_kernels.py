@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from c.compiling import Compiled, compiled
 from graphs.kernel_graphs import LARGE, LONG, large_function, scaled_sums, stencil
 from graphs.random_graphs import graphs
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample, special_values
 from samples.table import SAMPLES
 from support.recording import assert_same, drawn, recorded
@@ -70,7 +70,7 @@ def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) ->
     return {sample.id: run for sample, run in zip(SAMPLED, made, strict=True)}
 
 
-@of_each_op(SAMPLED)
+@of_each_sample(SAMPLED)
 def test_samples_give_what_they_mean(sample: Sample, kernels: dict[str, Compiled]) -> None:
     arrays = sample.arrays()
     expected = meaning(sample.graph(), arrays)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from graphs.loop_steps import FOUR, peak, total
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from support.recording import recorded
@@ -32,7 +32,7 @@ def elsewhere(call: Call) -> Call:
 ONE_CALL = [sample for sample in SAMPLES if sample.op in OPS and len(sample.graph().calls) == 1]
 
 
-@of_each_op(ONE_CALL)
+@of_each_sample(ONE_CALL)
 def test_equal_calls_share_a_function(sample: Sample) -> None:
     found, names = library(), Names()
     (call,) = sample.graph().calls

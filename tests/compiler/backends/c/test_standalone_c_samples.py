@@ -36,7 +36,7 @@ MOST = 150
 
 
 def groups() -> list[Any]:
-    ordered = sorted(some_of(SAMPLES, share=0.4), key=lambda sample: lookup(sample.op).family)
+    ordered = sorted(some_of(SAMPLES, share=0.2), key=lambda sample: lookup(sample.op).family)
     found: list[Any] = []
     for family, of_family in groupby(ordered, lambda sample: lookup(sample.op).family):
         samples = list(of_family)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from graphs.matrix_graphs import matrix_graphs
 from graphs.random_graphs import graphs
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
@@ -86,7 +86,7 @@ def run_and_check(graph: Graph, inputs: Sequence[Array]) -> tuple[Any, ...]:
 # ---- every op --------------------------------------------------------------------------------------
 
 
-@of_each_op(SAMPLES, quick=taken(SAMPLES, share=0.25))
+@of_each_sample(SAMPLES, quick=taken(SAMPLES, share=0.1))
 def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
     graph, inputs = sample.graph(), sample.arrays()
     actual = compiled(graph)(*inputs)
@@ -96,7 +96,7 @@ def test_every_sample_gives_what_the_op_means(sample: Sample) -> None:
     assert_own(actual, inputs)
 
 
-@of_each_op(sample for sample in SAMPLES if not list(called(sample.graph().calls)))
+@of_each_sample(sample for sample in SAMPLES if not list(called(sample.graph().calls)))
 def test_only_views_share_memory_with_an_operand(sample: Sample) -> None:
     """The memory plan relies on it. A graph may return what it is given."""
     graph, inputs = sample.graph(), sample.arrays()
@@ -174,7 +174,7 @@ def test_random_graphs_give_what_their_ops_mean(graph: Graph) -> None:
     assert_close(compiled(graph)(*inputs), evaluate(graph, *inputs))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(deadline=None)
 @given(graph=matrix_graphs(), fortran=st.booleans(), simplified=st.booleans())
 def test_views_and_writes_in_place_never_show(graph: Graph, fortran: bool, simplified: bool) -> None:
     inputs = drawn(graph, "real")

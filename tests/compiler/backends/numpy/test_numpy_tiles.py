@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tracemill as tm
 from graphs.kernels import as_kernel, is_kernel_sample, kernel_of
 from graphs.matrix_graphs import matrix_graphs
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample
 from samples.table import SAMPLES
 from samples.thinning import taken
@@ -165,14 +165,14 @@ def test_inputs_may_lie_in_memory_in_any_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("tile_bytes", [30, pytest.param(8, marks=pytest.mark.slow)])
-@of_each_op(LOOPS, quick=taken(LOOPS, share=0.25))
+@of_each_sample(LOOPS, quick=taken(LOOPS))
 def test_every_sample_gives_the_same_in_tiles(sample: Sample, tile_bytes: int) -> None:
     graph, inputs = as_kernel(sample.graph()), sample.arrays()
     found = run_in_tiles(graph, inputs, tile_bytes)
     assert_near([np.asarray(x) for x in found], evaluate(graph, *inputs))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     graph=matrix_graphs(without={"product"}, sums=True),
     rows=st.sampled_from((1, 5, 16)),

@@ -15,10 +15,10 @@ import tracemill as tm
 from c.through_c import assert_close as assert_equal_but_for_rounding
 from graphs.kernels import as_kernel
 from graphs.matrix_graphs import matrix_graphs
-from samples.grouping import of_each_op
+from samples.grouping import of_each_sample
 from samples.sample import Sample, entries
 from samples.table import SAMPLES
-from samples.thinning import taken
+from samples.thinning import one_in, taken
 from support.comparing import assert_close
 from support.recording import assert_same
 from symbolic.programs import OBSERVED, OTHERS, PROGRAMS, SymbolicProgram
@@ -163,7 +163,7 @@ def test_python_functions_get_the_sizes_of_the_call() -> None:
     assert called == [(1, 3), (6, 3), (40, 3)]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", one_in(4, PROGRAMS))
 def test_a_traced_program_is_printed_once_for_all_sizes(name: str) -> None:
     program = PROGRAMS[name]
     scope = Observed(OBSERVED)
@@ -177,7 +177,7 @@ def test_a_traced_program_is_printed_once_for_all_sizes(name: str) -> None:
             assert_right(function, once.graph, sizes, [*program.arrays(sizes), *once.captured])
 
 
-@of_each_op(SAMPLES, quick=taken(SAMPLES))
+@of_each_sample(SAMPLES, quick=taken(SAMPLES))
 def test_every_sample_is_printed_once_for_all_sizes(sample: Sample) -> None:
     symbolic = sized(sample)
     if symbolic is None:
@@ -209,7 +209,7 @@ def test_generated_text_is_what_the_formatter_would_write(tmp_path: Path) -> Non
     assert run.returncode == 0, run.stdout
 
 
-@settings(max_examples=25, deadline=None)
+@settings(deadline=None)
 @given(st.data())
 def test_random_graphs_are_right_for_all_sizes(data: st.DataObject) -> None:
     """Their steps are exact, so that even the last bit agrees."""

@@ -109,27 +109,35 @@ def assert_close(found: Sequence[Any], expected: Sequence[Any]) -> None:
 
 
 SOFTMAX, COLUMNS = KERNELS["softmax"], KERNELS["column_statistics"]
+few_and_all_sizes = pytest.mark.parametrize(
+    "count", [pytest.param(2, id="few"), pytest.param(99, id="all", marks=pytest.mark.slow)]
+)
+"""The interpreter takes long for each of them."""
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@few_and_all_sizes
 @pytest.mark.parametrize("name", CASES)
-def test_one_program_gives_what_it_means_for_each_size_that_it_is_for(name: str, card: StubGpu) -> None:
+def test_one_program_gives_what_it_means_for_each_size_that_it_is_for(
+    name: str, count: int, card: StubGpu
+) -> None:
     scope = Observed(HINTS | OTHERS)
     graph, program = made(CASES[name], scope)
     run = loaded(program)
     candidates = [HINTS | OTHERS, *({**OTHERS, "B": b, "N": n, "M": m, "K": 6 * m} for b, n, m in SIZES)]
     found = [sizes for sizes in candidates if allowed(scope.guards, sizes)]
-    for sizes in sorted(found, key=lambda sizes: sizes["B"] * sizes["N"])[:4]:
+    for sizes in sorted(found, key=lambda sizes: sizes["B"] * sizes["N"])[:count]:
         arrays = drawn(graph, sizes)
         assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))
     assert len(found) >= 3, str(scope.guards)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@few_and_all_sizes
 @pytest.mark.parametrize("is_whole", [False, True])
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_is_one_program_for_sizes_at_the_ends_of_its_blocks(
-    name: str, is_whole: bool, card: StubGpu
+    name: str, is_whole: bool, count: int, card: StubGpu
 ) -> None:
     scope = Observed(WHOLE_HINTS if is_whole else symbolic_steps.HINTS)
     graph, program = made(STEPS[name], scope)
@@ -137,7 +145,7 @@ def test_a_step_is_one_program_for_sizes_at_the_ends_of_its_blocks(
     wanted = WHOLE_SIZES if is_whole else symbolic_steps.SIZES
     found = [sizes for sizes in wanted if allowed(scope.guards, sizes)]
     assert len(found) >= (1 if is_whole else 3), str(scope.guards)
-    for sizes in found:
+    for sizes in sorted(found, key=lambda sizes: sizes["B"] * sizes["N"] * sizes["M"])[:count]:
         arrays = drawn(graph, sizes)
         assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))
 
@@ -147,7 +155,7 @@ def test_a_step_is_one_program_for_sizes_at_the_ends_of_its_blocks(
 def test_what_is_sorted_is_one_program_up_to_a_declared_maximum(name: str, card: StubGpu) -> None:
     graph, program = made(SORTED[name], Declared())
     run = loaded(program)
-    for sizes in symbolic_steps.SIZES:
+    for sizes in symbolic_steps.SIZES[:2]:
         arrays = drawn(graph, sizes)
         assert_close(run(*arrays), evaluate(fix_sizes(graph, sizes), *arrays))
     assert "\n# For rows of up to " in program.text
