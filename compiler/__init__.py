@@ -8,7 +8,7 @@ from .text import printer as text
 
 __all__ = ["numpy_surface", "ops"]  # importing them fills the tables of ops and of NumPy's functions
 
-ir.Graph.faces = ir.Faces(
+ir.Graph.faces = ir.GraphViews(
     text=text.to_text,
     code=text.to_code,
     nodes=nodes.nodes,

@@ -169,7 +169,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Faces:
+class GraphViews:
     """How a graph shows itself: functions of files above this one, which the package hands to `Graph`."""
 
     text: "Callable[[Graph], str]"
@@ -203,7 +203,7 @@ class Graph:
     (['sin'], True)
     """
 
-    faces: ClassVar[Faces]
+    faces: ClassVar[GraphViews]
 
     name: str
     inputs: tuple[Value, ...]

@@ -17,7 +17,7 @@ but ``np`` and its arguments, because the NumPy backend quotes its source."""
 
 JvpRule: TypeAlias = Callable[..., Any]
 """``jvp(inputs, tangents, outputs, **params)``: the tangents of the outputs, linear in ``tangents``.
-A tangent is None where it is zero; at least one is not. `Anew` if a call in another form gives the outputs, too."""
+A tangent is None where it is zero; at least one is not. `Rebuilt` if a call in another form gives the outputs, too."""
 
 TransposeRule: TypeAlias = Callable[..., Any]
 """``transpose(cotangents, inputs, **params)``: one cotangent, or None for zero, per input. An input that
@@ -29,7 +29,7 @@ BatchRule: TypeAlias = Callable[..., Any]
 examples may be given without it, as `compiler.batching.Unmapped`."""
 
 
-class Anew(NamedTuple):
+class Rebuilt(NamedTuple):
     """What a JVP rule gives that has recorded its call anew: what stands for the outputs, and their tangents."""
 
     outputs: tuple[Value, ...]
@@ -44,7 +44,7 @@ marked in `of`.
 
 Joint: ``(graph, None)`` of ``(*inputs, *tangents) -> (*outputs, *tangents)``. Split, when linearizing:
 ``(forward, linear)`` of ``inputs -> (*outputs, *residuals)`` and ``(*residuals, *tangents) -> tangents``.
-The JVP rule records its call with these, so that nothing is computed twice, and gives that as `Anew`.
+The JVP rule records its call with these, so that nothing is computed twice, and gives that as `Rebuilt`.
 """
 
 

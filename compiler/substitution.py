@@ -1,4 +1,4 @@
-"""`Fixing`: ints in the place of symbolic sizes, in graphs and in calls."""
+"""`Substitution`: ints in the place of symbolic sizes, in graphs and in calls."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -7,7 +7,7 @@ from .ir import ArrayType, Call, Constant, Graph, Param, Shape, Value
 from .symbolic_size import SymbolicSize
 
 
-class Fixing:
+class Substitution:
     """Gives the sizes of graphs values, and remembers what has become of theirs."""
 
     def __init__(self, value_of: Callable[[SymbolicSize], int]) -> None:

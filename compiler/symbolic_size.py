@@ -119,7 +119,7 @@ class SymbolicFact:
         """Whether it holds for all sizes that the program is for."""
         raise NotImplementedError
 
-    def suppose(self) -> bool:
+    def assume(self) -> bool:
         """If it holds for this call, record it as a guard."""
         raise NotImplementedError
 
@@ -132,7 +132,7 @@ _imagined: ContextVar[Mapping[str, int] | None] = ContextVar("imagined", default
 
 
 @contextmanager
-def imagining(sizes: Mapping[str, int]) -> Generator[None]:
+def with_typical_sizes(sizes: Mapping[str, int]) -> Generator[None]:
     """Within the block, and in this context alone, named sizes are typically these."""
     token = _imagined.set(sizes)
     try:
@@ -160,7 +160,7 @@ def is_known(fact: Any) -> bool:
     return fact.is_known if isinstance(fact, SymbolicFact) else bool(fact)
 
 
-def where_all(facts: Iterable[Any]) -> AbstractContextManager[None]:
+def assuming(facts: Iterable[Any]) -> AbstractContextManager[None]:
     """Within the block, what is known is known of sizes for which these hold."""
     unknown = [fact for fact in facts if not is_known(fact)]
     return unknown[0].assumed(*unknown[1:]) if unknown else nullcontext()
@@ -178,12 +178,12 @@ def same_shape(x: Sequence[Any], y: Sequence[Any]) -> bool:
     )
 
 
-def suppose(fact: Any) -> bool:
+def assume(fact: Any) -> bool:
     """Whether a comparison holds for all sizes, or else for the call at hand: then it becomes a guard.
 
     It is for what is right for all sizes, and better for those for which the comparison holds.
     """
-    return fact.suppose() if isinstance(fact, SymbolicFact) else bool(fact)
+    return fact.assume() if isinstance(fact, SymbolicFact) else bool(fact)
 
 
 def lowest(size: Any) -> float:
@@ -230,16 +230,16 @@ def maximum(left: Any, right: Any) -> Any:
 
 def least(left: Any, right: Any) -> Any:
     """The lesser of two sizes: that which it is for the call at hand, as a guard; without a call, `minimum`."""
-    if suppose(left <= right):
+    if assume(left <= right):
         return left
-    return right if is_known(right <= left) or suppose(right < left) else minimum(left, right)
+    return right if is_known(right <= left) or assume(right < left) else minimum(left, right)
 
 
 def greatest(left: Any, right: Any) -> Any:
     """The greater of two sizes, as `least`."""
-    if suppose(left >= right):
+    if assume(left >= right):
         return left
-    return right if is_known(right >= left) or suppose(right > left) else maximum(left, right)
+    return right if is_known(right >= left) or assume(right > left) else maximum(left, right)
 
 
 def is_symbolic_shape(shape: Sequence[Any]) -> bool:

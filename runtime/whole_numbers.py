@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from ..compiler.errors import TransformArgumentError, TransformTypeError
 from ..compiler.symbolic_size import SymbolicSize
-from ..compiler.tracing.size_values import size_behind
+from ..compiler.tracing.size_values import size_of_value
 from ..compiler.tracing.traced_array import is_traced
 
 
@@ -32,7 +32,7 @@ def whole_number(where: str, name: str, given: Any, *, least: int | None = 0, mo
 
 def whole_size(where: str, name: str, given: Any) -> int:
     """How many there are: an int, or a symbolic size; never negative."""
-    found: Any = size_behind(given._trace, given.value) if is_traced(given) else given
+    found: Any = size_of_value(given._trace, given.value) if is_traced(given) else given
     size = cast("int", found)  # computes as one
     return size if isinstance(found, SymbolicSize) and size >= 0 else whole_number(where, name, given)
 

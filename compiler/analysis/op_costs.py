@@ -29,8 +29,8 @@ _BY_OP: Final[Mapping[str, float]] = {
 }
 
 
-def additions(call: Call) -> float:
-    """How many additions in a loop on vectors one element of the result takes as long as, roughly."""
+def element_cost(call: Call) -> float:
+    """Cost of one output element, in vectorised additions, roughly."""
     if call.op in _BY_OP:
         return _BY_OP[call.op]
     return _BY_FAMILY.get(lookup(call.op).family, _SPECIAL) if is_elementwise(call) else 1.0

@@ -21,8 +21,8 @@ from ..interpreter import is_idle
 from ..ir import ArrayType, Graph, Value
 from ..nesting import named, refuse_deep
 from ..symbolic_size import SymbolicFact, SymbolicSize, is_symbolic_shape
-from ..tracing.foreign_array import COMPILE_OR_COPY, OutsideArray, as_seen_inside
-from ..tracing.foreign_memory import Outside
+from ..tracing.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_inside
+from ..tracing.foreign_memory import ForeignMemory
 from ..tracing.memory_layout import Layout, LayoutQuestion, Order, copied_order, order_of
 from ..tracing.trace import CHECKS_BOUNDS, Known, Lane, Storage, Trace, array_type
 from ..tracing.traced_array import PYTHON_NUMBERS, TracedArray, array_on, as_value, is_numpy_array, is_traced
@@ -80,7 +80,7 @@ class Program:
 
     graph: Graph
     arguments: tuple[Argument, ...]
-    captured: tuple["Array | Outside | TracedArray | Lane", ...]
+    captured: tuple["Array | ForeignMemory | TracedArray | Lane", ...]
     out_tree: Any
     out_leaves: tuple["ArrayOutput | Static", ...]
     mutated: tuple[tuple[int, int], ...]
@@ -196,7 +196,7 @@ def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], 
             leaf = leaf.as_number()
         elif isinstance(leaf, SymbolicFact):
             leaf = bool(leaf)
-        if isinstance(leaf, (TracedArray, np.ndarray, np.generic, Outside)):
+        if isinstance(leaf, (TracedArray, np.ndarray, np.generic, ForeignMemory)):
             scalar = leaf.is_scalar if isinstance(leaf, TracedArray) else isinstance(leaf, np.generic)
             leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))
             outputs.append(as_value(leaf))
@@ -209,7 +209,7 @@ def _outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], 
 def _orders_of(result: Any) -> tuple[Order, ...]:
     """The memory orders of the arrays in the result."""
     leaves = optree.tree_leaves(with_plain_keys(result), namespace=NAMESPACE)
-    arrays = [x for x in leaves if isinstance(x, (TracedArray, np.ndarray, np.generic, Outside))]
+    arrays = [x for x in leaves if isinstance(x, (TracedArray, np.ndarray, np.generic, ForeignMemory))]
     return tuple(
         copied_order(x.layout, "K")
         if isinstance(x, TracedArray)
@@ -415,7 +415,7 @@ def leaf_type(leaf: Any, path: str) -> ArrayType:
 
 def remedy_for(leaf: Any) -> str:
     """The end of a message that a leaf is of no use here: what to do about arrays from outside and users' classes."""
-    if isinstance(leaf, OutsideArray):
+    if isinstance(leaf, ForeignArray):
         return f": {COMPILE_OR_COPY}"
     name = type(leaf).__name__
     if is_dataclass(leaf):

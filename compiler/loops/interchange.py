@@ -1,4 +1,4 @@
-"""`on_vectors`: loops over pairs in which the long loop runs on vectors, not the short sum that it holds.
+"""`vectorize_long_axis`: loops over pairs in which the long loop runs on vectors, not the short sum that it holds.
 
 In ``for i: for j: for k: sum (x[i, k] - y[j, k])²`` with 2000 values of j and 16 of k, vectors over k are short, and
 what follows each sum is computed one by one. Here the turns of k are written out in the turn of j, and the loop over j
@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Final, TypeAlias
 
-from ..analysis.op_costs import additions
+from ..analysis.op_costs import element_cost
 from ..dtypes import kind
 from ..symbolic_size import SymbolicSize, highest, is_known, maximum, typical
 from .affine import ZERO, Variable, is_unit, of, same
@@ -64,7 +64,7 @@ Making: TypeAlias = Callable[[Loop, tuple[Variable, ...]], Sequence[Statement]]
 """What becomes of a loop in others."""
 
 
-def on_vectors(nest: Nest, reserved: Sequence[str] = ()) -> Nest:
+def vectorize_long_axis(nest: Nest, reserved: Sequence[str] = ()) -> Nest:
     """The same nest, its loops over pairs made to run on vectors. New names are others than `reserved`."""
     pairs = _Pairs(nest, reserved)
     body = pairs.changed(nest.body, ())
@@ -282,7 +282,7 @@ def _is_slow(first: Block, rest: Block) -> bool:
     if not any(isinstance(statement, Loop) for statement in rest):
         return False
     calls = (x.call for statement in first for x in expressions(statement) if isinstance(x, Apply))
-    return any(additions(call) >= SLOW for call in calls)
+    return any(element_cost(call) >= SLOW for call in calls)
 
 
 def _in_any_order(accumulator: Accumulator) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from ..analysis.op_costs import OPERATION, additions
+from ..analysis.op_costs import OPERATION, element_cost
 from ..ir import Call
 from ..symbolic_size import SymbolicSize, highest, lowest, maximum, quotient
 from .nest import Apply, Block, Buffer, Choose, Clamped, Load, Loop, Nest, Statement, Store
@@ -101,7 +101,7 @@ def work(body: Iterable[Statement]) -> float:
 
 def _nanoseconds(call: Call) -> float:
     """Of one element. Functions take longer than their additions where the C library has no vectors for them."""
-    count = additions(call)
+    count = element_cost(call)
     return count * (OPERATION if count > FUNCTION else ARITHMETIC)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..analysis.fusible_ops import MOVES, PLACES, REDUCTIONS, is_elementwise
-from ..analysis.op_costs import additions
+from ..analysis.op_costs import element_cost
 from ..dtypes import INT64, DType
 from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
@@ -226,7 +226,7 @@ class _Lowering(Loops):
         elements = tuple(self.element(x, aligned(index, x.shape)) for x in call.inputs)
         local = self.let(self.stem(call), call.outputs[0].dtype, Apply(call, elements), call)
         names = {e.name for e in elements if isinstance(e, Local) and self.homes[e.name][0] is self.current}
-        self.costs[local.name] = additions(call) + sum(self.costs.get(name, 0) for name in names)
+        self.costs[local.name] = element_cost(call) + sum(self.costs.get(name, 0) for name in names)
         return local
 
     def kept(self, call: Call, index: Index) -> Expression | None:
@@ -485,7 +485,7 @@ def _slow(graph: Graph) -> set[Value]:
     """What takes longer to compute from the inputs of a graph than to read."""
     costs: dict[Value, float] = {}
     for call in graph.calls:
-        own = math.inf if call.op in REDUCTIONS else additions(call)
+        own = math.inf if call.op in REDUCTIONS else element_cost(call)
         costs[call.outputs[0]] = own + sum(costs.get(x, 0.0) for x in call.inputs)
     return {
         call.outputs[0] for call in graph.calls if call.op not in MOVES and costs[call.outputs[0]] >= SLOW

@@ -5,8 +5,8 @@ Importing this package fills the tables of `registry` and of `interception`.
 
 from . import array_api, methods, refused, result_order
 from .analysis import differences, functional, polynomials, signals
-from .arrays import constructors as creation
 from .arrays import (
+    constructors,
     editing,
     flat,
     joining,
@@ -22,8 +22,7 @@ from .arrays import (
 )
 from .indexing import indexing_functions, sets, sorting
 from .linalg import einsum, factorizations, fft, linear_algebra, linear_systems, products
-from .statistics import averages as statistics
-from .statistics import histograms, nan_reductions, order_statistics
+from .statistics import averages, histograms, nan_reductions, order_statistics
 from .ufuncs import (
     bits,
     complex_domain,
@@ -34,18 +33,19 @@ from .ufuncs import (
     operators,
     reductions,
     special,
+    ufunc_calls,
     ufunc_methods,
 )
-from .ufuncs import ufunc_calls as ufuncs
 
 result_order.give_results_numpys_order()
 
 __all__ = [
     "array_api",
+    "averages",
     "bits",
     "complex_domain",
     "composed_ufuncs",
-    "creation",
+    "constructors",
     "differences",
     "dtype_functions",
     "editing",
@@ -80,9 +80,8 @@ __all__ = [
     "sorting",
     "special",
     "splitting",
-    "statistics",
     "triangles",
+    "ufunc_calls",
     "ufunc_methods",
-    "ufuncs",
     "windows",
 ]

@@ -28,7 +28,7 @@ def refuse_collectives_in(graphs: Sequence[Graph]) -> None:
     )
 
 
-def copy_active_lane(mask: Value, values: Sequence[Value], mapped: Sequence[bool]) -> tuple[Value, ...]:
+def fill_inactive_examples(mask: Value, values: Sequence[Value], mapped: Sequence[bool]) -> tuple[Value, ...]:
     """The mapped values with each lane outside of the mask replaced by a copy of one within; at least one is.
 
     What runs for all lanes then meets no values but those it is meant for: a loop in it ends, nothing overflows, and

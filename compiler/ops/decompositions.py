@@ -38,7 +38,7 @@ from ..value_ops import (
     subtract,
     where,
 )
-from .parallel_prefix import doubling_steps
+from .parallel_prefix import prefix_strides
 
 Decomposition: TypeAlias = Callable[..., Value | tuple[Value, ...] | None]
 """``decomposition(*inputs, **params)``: the outputs by other ops, the one output bare or not; None where there is
@@ -267,7 +267,7 @@ def _scan(op: str, x: Value, axis: int, reverse: bool) -> Value:
     if reverse:
         return flip(_scan(op, flip(x, (axis,)), axis, False), (axis,))
     length = x.shape[axis]
-    for step in doubling_steps(length):
+    for step in prefix_strides(length):
         early, late = slice_axis(x, 0, length - step, axis), slice_axis(x, step, length, axis)
         x = concatenate([slice_axis(x, 0, step, axis), elementwise(op, early, late)], axis)
     return x

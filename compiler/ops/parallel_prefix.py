@@ -5,10 +5,10 @@ from math import inf
 from typing import Any
 
 from ..errors import UndecidedDimError
-from ..symbolic_size import highest, minimum, suppose
+from ..symbolic_size import assume, highest, minimum
 
 
-def doubling_steps(length: Any) -> Iterator[Any]:
+def prefix_strides(length: Any) -> Iterator[Any]:
     """The powers of 2 below a length.
 
     How many there are for a symbolic length becomes a guard where a call is observed: the program is for the lengths
@@ -16,10 +16,10 @@ def doubling_steps(length: Any) -> Iterator[Any]:
     Those that others do not need are as long as the array, so that nothing has an entry that far before it.
     """
     step = 1
-    while suppose(step < length):
+    while assume(step < length):
         yield step
         step *= 2
-    if suppose(step >= length):
+    if assume(step >= length):
         return
     most = highest(length)
     if most == inf:

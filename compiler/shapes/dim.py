@@ -64,7 +64,7 @@ class Answers(Protocol):
 
     def decide(self, comparison: "Comparison") -> bool | None: ...
 
-    def suppose(self, comparison: "Comparison") -> bool: ...
+    def assume(self, comparison: "Comparison") -> bool: ...
 
     def whole(self, dim: "Dim", because: str = "") -> int: ...
 
@@ -476,8 +476,8 @@ class Comparison(SymbolicFact):
         value = evaluated(self.terms, sizes)
         return {"==": value == 0, "!=": value != 0, ">=": value >= 0}[self.relation]
 
-    def suppose(self) -> bool:
-        return (ANSWERS.get() or Dim.answers).suppose(self)
+    def assume(self) -> bool:
+        return (ANSWERS.get() or Dim.answers).assume(self)
 
     def assumed(self, *others: Any) -> AbstractContextManager[None]:
         return answering((ANSWERS.get() or Dim.answers).adding(self, *others))

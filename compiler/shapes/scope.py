@@ -78,7 +78,7 @@ class Declared:
     def decide(self, comparison: Comparison) -> bool | None:
         return self.assumptions.decide(comparison)
 
-    def suppose(self, comparison: Comparison) -> bool:
+    def assume(self, comparison: Comparison) -> bool:
         return self.assumptions.decide(comparison) is True
 
     def typical(self, dim: Dim) -> int:
@@ -157,7 +157,7 @@ class Observed:
             self._guard(comparison if found else comparison.negated, because)
         return found
 
-    def suppose(self, comparison: Comparison) -> bool:
+    def assume(self, comparison: Comparison) -> bool:
         found = self.assumptions.decide(comparison)
         if found is None:
             found = comparison.holds(self.hints)

@@ -1,4 +1,4 @@
-"""`OutsideArray`: arrays in other memory than NumPy's, with which a traced function computes as with NumPy's."""
+"""`ForeignArray`: arrays in other memory than NumPy's, with which a traced function computes as with NumPy's."""
 
 import operator
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import optree
 
 from ..callers.user_code import user_location
 from ..errors import ArgumentTypeError, ConcretizationError, UnsupportedAttributeError
-from .foreign_memory import Outside
+from .foreign_memory import ForeignMemory
 from .trace import Trace, current_trace
 from .traced_array import TracedArray, array_on
 
@@ -19,7 +19,7 @@ COMPILE_OR_COPY = (
 )
 
 
-class OutsideArray(Outside):
+class ForeignArray(ForeignMemory):
     """In a traced function, what is done to such an array is recorded, and the array is an input of the program.
 
     Elsewhere NumPy's functions get a copy. Operators and methods, which look as if they computed where the array
@@ -88,7 +88,7 @@ def trace_of_a_function() -> Trace | None:
 
 def as_seen_inside(leaf: Any) -> Any:
     """What a traced function hands on: an array from outside as a traced one."""
-    if isinstance(leaf, OutsideArray) and trace_of_a_function() is not None:
+    if isinstance(leaf, ForeignArray) and trace_of_a_function() is not None:
         return leaf.inside("a call")
     return leaf
 
@@ -97,7 +97,7 @@ def _called(function: Any, args: Any, kwargs: Any) -> Any:
     """A function of NumPy's, recorded on arrays of a traced function, or computed on copies."""
     convert = np.asarray if trace_of_a_function() is None else as_seen_inside
     given: Any = args, kwargs
-    args, kwargs = optree.tree_map(lambda x: convert(x) if isinstance(x, OutsideArray) else x, given)
+    args, kwargs = optree.tree_map(lambda x: convert(x) if isinstance(x, ForeignArray) else x, given)
     return function(*args, **kwargs)
 
 
@@ -119,18 +119,18 @@ def _install_operators() -> None:
 
 
 def _install(name: str, function: Any) -> None:
-    def operate(self: OutsideArray, *others: Any) -> Any:
+    def operate(self: ForeignArray, *others: Any) -> Any:
         return function(self.inside(name), *others)
 
-    setattr(OutsideArray, f"__{name}__", operate)
+    setattr(ForeignArray, f"__{name}__", operate)
 
 
 def _install_in_place(name: str) -> None:
-    def operate(self: OutsideArray, other: Any) -> OutsideArray:
+    def operate(self: ForeignArray, other: Any) -> ForeignArray:
         getattr(operator, name)(self.inside(name), other)
         return self
 
-    setattr(OutsideArray, f"__{name}__", operate)
+    setattr(ForeignArray, f"__{name}__", operate)
 
 
 _install_operators()

@@ -1,4 +1,4 @@
-"""`Outside`: what arrays in other memory than NumPy's have in common, such as those on a GPU."""
+"""`ForeignMemory`: what arrays in other memory than NumPy's have in common, such as those on a GPU."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from ..dtypes import DType
 from ..ir import ArrayType, Shape
 
 
-class Outside:
+class ForeignMemory:
     """Base of arrays that a trace captures by reference, and whose elements it cannot look at."""
 
     __slots__ = ()
@@ -21,4 +21,4 @@ class Outside:
 
 
 def is_outside(x: Any) -> bool:
-    return isinstance(x, Outside)
+    return isinstance(x, ForeignMemory)

@@ -1,4 +1,4 @@
-"""`range_behind`: index arrays that are a range of a symbolic length, or follow from one: ``n - 1 - np.arange(n)``."""
+"""`progression_of`: index arrays that are a range of a symbolic length, or follow from one: ``n - 1 - arange(n)``."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 from ..dtypes import INT64
 from ..ir import Call, Value
 from ..symbolic_size import is_known
-from .size_values import size_behind
+from .size_values import size_of_value
 from .trace import Trace
 
 _SAME_ENTRIES: Final = frozenset({"broadcast_to", "transpose"})
@@ -41,7 +41,7 @@ class RangeBehind:
         return replace(self, first=self.first * number, step=self.step * number)
 
 
-def range_behind(trace: Trace, value: Value) -> RangeBehind | None:
+def progression_of(trace: Trace, value: Value) -> RangeBehind | None:
     """What an array of the program is computed from; None if it is no range and a number with operators."""
     call = trace.producer(value)
     if call is None or value.dtype != INT64:
@@ -50,7 +50,7 @@ def range_behind(trace: Trace, value: Value) -> RangeBehind | None:
         return RangeBehind(0, 1, call.params["length"])
     if call.op in ("add", "subtract", "multiply"):
         return _computed(trace, call)
-    found = range_behind(trace, call.inputs[0]) if call.inputs else None
+    found = progression_of(trace, call.inputs[0]) if call.inputs else None
     if found is None or call.op in _SAME_ORDER:
         return found
     if call.op in _SAME_ENTRIES:
@@ -59,13 +59,13 @@ def range_behind(trace: Trace, value: Value) -> RangeBehind | None:
 
 
 def _computed(trace: Trace, call: Call) -> RangeBehind | None:
-    of, number = call.inputs[0], size_behind(trace, call.inputs[1])
+    of, number = call.inputs[0], size_of_value(trace, call.inputs[1])
     is_taken_off = call.op == "subtract" and number is None
     if number is None:
-        of, number = call.inputs[1], size_behind(trace, call.inputs[0])
+        of, number = call.inputs[1], size_of_value(trace, call.inputs[0])
     elif call.op == "subtract":
         number = -number
-    found = None if number is None else range_behind(trace, of)
+    found = None if number is None else progression_of(trace, of)
     if found is None:
         return None
     found = found.times(-1) if is_taken_off else found

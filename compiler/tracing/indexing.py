@@ -14,6 +14,8 @@ from ..errors import ArgumentValueError, DataDependentShapeError, OutOfBoundsErr
 from ..ir import Constant, Shape, Value
 from ..symbolic_size import (
     SymbolicSize,
+    assume,
+    assuming,
     greatest,
     is_empty,
     is_known,
@@ -21,8 +23,6 @@ from ..symbolic_size import (
     least,
     maximum,
     same_shape,
-    suppose,
-    where_all,
 )
 from ..value_ops import (
     add,
@@ -37,10 +37,10 @@ from ..value_ops import (
     where,
 )
 from .index_checks import check_index
-from .index_progressions import range_behind
+from .index_progressions import progression_of
 from .memory_layout import Layout, copied_order, dense
 from .trace import Storage, require_trace
-from .value_ranges import interval_behind
+from .value_ranges import value_range_of
 from .views import Flip, Reshape, Slice, View
 
 
@@ -150,10 +150,8 @@ class _Plan:
             return
         if step > 0:
             start, stop = _within(index.start, 0, dim, 0, dim), _within(index.stop, dim, dim, 0, dim)
-            if not suppose(start <= stop):
-                start, stop, step = (
-                    (0, 0, 1) if suppose(stop < start) else (start, maximum(start, stop), step)
-                )
+            if not assume(start <= stop):
+                start, stop, step = (0, 0, 1) if assume(stop < start) else (start, maximum(start, stop), step)
         else:
             last = _within(index.start, dim - 1, dim, -1, dim - 1)
             before = _within(index.stop, -1, dim, -1, dim - 1)
@@ -282,8 +280,8 @@ def _is_in_range(index: Value, dim: Any, axis: int) -> bool:
         trace, index = trace.parent, outer
     if trace.depends_on_arguments(index):
         return False
-    with where_all(dim >= 1 for dim in index.shape):  # without entries, nothing is out of range
-        found = interval_behind(trace, index)
+    with assuming(dim >= 1 for dim in index.shape):  # without entries, nothing is out of range
+        found = value_range_of(trace, index)
         facts: list[Any] = []
         if found is not None:
             (low, high), facts = found[0], [*found[1]]
@@ -292,7 +290,7 @@ def _is_in_range(index: Value, dim: Any, axis: int) -> bool:
             facts += low >= -dim, high < dim
             if all(map(is_known, facts)):
                 return True
-    progression = range_behind(trace, index)
+    progression = progression_of(trace, index)
     if progression is not None and progression.ends is not None:
         for entry in progression.ends:
             if not -dim <= entry < dim and progression.count >= 1:

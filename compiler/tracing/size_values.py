@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import FLOAT64, INT64, DType
 from ..ir import Call, Constant, Value
 from ..op import lookup
-from ..symbolic_size import SymbolicSize, maximum, minimum, suppose
+from ..symbolic_size import SymbolicSize, assume, maximum, minimum
 from .trace import Trace
 
 MOST_ENTRIES = 64
@@ -35,23 +35,23 @@ _COMPARISONS = {
 }
 
 
-def size_behind(trace: Trace, value: Value) -> Any:
+def size_of_value(trace: Trace, value: Value) -> Any:
     """The symbolic size or int that a number without axes is; None if it is computed from anything but sizes."""
     found = None if value.ndim else _entries(trace, value)
     return None if found is None else found.item()
 
 
-def comparison_behind(trace: Trace, value: Value) -> Any:
+def comparison_of_value(trace: Trace, value: Value) -> Any:
     """What compares two sizes or ints, for a truth without axes; None if it is anything else."""
     call = None if value.ndim else trace.producer(value)
     compare = None if call is None else _COMPARISONS.get(call.op)
     if call is None or compare is None:
         return None
-    left, right = (size_behind(trace, one) for one in call.inputs)
+    left, right = (size_of_value(trace, one) for one in call.inputs)
     return None if left is None or right is None else compare(left, right)
 
 
-def ratio_behind(trace: Trace, value: Value) -> tuple[Any, int] | None:
+def ratio_of_value(trace: Trace, value: Value) -> tuple[Any, int] | None:
     """Two sizes or ints of which a float without axes is the quotient; None if it is not one for sure.
 
     It is a float of 64 bits, and the whole numbers next to it are those next to the quotient itself.
@@ -92,7 +92,7 @@ def _fraction(trace: Trace, value: Value) -> tuple[Any, Any] | None:
         number = value.array.item()
         return number.as_integer_ratio() if isinstance(number, (int, float)) and isfinite(number) else None
     call = trace.producer(value)
-    size = None if call is None or call.op != "convert" else size_behind(trace, call.inputs[0])
+    size = None if call is None or call.op != "convert" else size_of_value(trace, call.inputs[0])
     return None if size is None else (size, 1)
 
 
@@ -118,7 +118,7 @@ def _fitting(entries: Any, dtype: DType) -> Any:
     if entries is None or dtype == INT64:
         return entries
     limits = np.iinfo(dtype)
-    fits = all(suppose(one >= int(limits.min)) and suppose(one <= int(limits.max)) for one in entries.flat)
+    fits = all(assume(one >= int(limits.min)) and assume(one <= int(limits.max)) for one in entries.flat)
     return entries if fits else None
 
 

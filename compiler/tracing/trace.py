@@ -19,7 +19,7 @@ from ..free_sizes import is_symbolic
 from ..interpreter import run_call
 from ..ir import ArrayType, Call, Constant, Location, Param, Value
 from ..symbolic_size import SymbolicSize
-from .foreign_memory import Outside
+from .foreign_memory import ForeignMemory
 from .memory_layout import Layout, LayoutQuestion, layout_of
 
 CHECKS_BOUNDS: ContextVar[bool | None] = ContextVar("checks_bounds", default=None)
@@ -104,7 +104,7 @@ class Trace(Builder):
         self.thread = threading.get_ident()
         self.inputs: list[Value] = []
         self.input_names: list[str] = []
-        self.captured: list[Storage | Array | Outside | Lane] = []
+        self.captured: list[Storage | Array | ForeignMemory | Lane] = []
         """What lies behind the inputs that come after the arguments."""
         self.ends: dict[Value, tuple[Any, Any]] = {}
         """Between which sizes, both included, the entries of values lie, where what computes them does not tell, or
@@ -180,7 +180,7 @@ class Trace(Builder):
 
     # ---- capturing -----------------------------------------------------------------------------
 
-    def storage_of_array(self, array: Array | Outside) -> Storage:
+    def storage_of_array(self, array: Array | ForeignMemory) -> Storage:
         """The memory of an array from outside that the function closes over, by reference."""
         if self.parent is not None:
             return self.shadow(self.parent.storage_of_array(array))
@@ -190,7 +190,7 @@ class Trace(Builder):
         if found is not None:  # ``row *= 2`` of NumPy's: what was recorded before is about what it held then
             self._keep_as_it_was(array)
 
-        type_ = array.type if isinstance(array, Outside) else array_type(array)
+        type_ = array.type if isinstance(array, ForeignMemory) else array_type(array)
         number = len(self.captured)
 
         def known() -> Array | None:  # `captured` alone holds the array: `is_made_inside` counts
@@ -203,7 +203,7 @@ class Trace(Builder):
 
         if isinstance(array, np.ndarray):
             self._contents[id(array)] = number, _content(array)
-        layout = None if isinstance(array, Outside) else layout_of(array)
+        layout = None if isinstance(array, ForeignMemory) else layout_of(array)
         return self._capture(array, Value(type_), known, layout)
 
     def _has_changed(self, array: Any) -> bool:
@@ -270,7 +270,7 @@ class Trace(Builder):
 
     def _capture(
         self,
-        what: "Storage | Array | Outside | Lane",
+        what: "Storage | Array | ForeignMemory | Lane",
         value: Value,
         known: Known,
         layout: Layout | None = None,
@@ -280,7 +280,7 @@ class Trace(Builder):
         self._storages[id(what)] = storage
         return storage
 
-    def captured_behind(self, value: Value) -> "Storage | Array | Outside | Lane | None":
+    def captured_behind(self, value: Value) -> "Storage | Array | ForeignMemory | Lane | None":
         """What an input stands for that is no argument; None for arguments."""
         index = self.inputs.index(value) - (len(self.inputs) - len(self.captured))
         return self.captured[index] if index >= 0 else None

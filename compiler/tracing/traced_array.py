@@ -29,11 +29,11 @@ from ..ir import ArrayType, Constant, Shape, Value
 from ..nesting import MOST_AXES, named, refuse_deep, shown
 from ..symbolic_size import SymbolicFact, SymbolicSize
 from ..value_ops import broadcast_to, concatenate, convert, expand_dims, full, reshape
-from .foreign_memory import Outside
+from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
 from .memory_layout import Flags, Layout, elementwise_layout, row_major
 from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
-from .size_values import comparison_behind, ratio_behind, rounded_quotient, size_behind
+from .size_values import comparison_of_value, ratio_of_value, rounded_quotient, size_of_value
 from .trace import Storage, Trace, array_type, current_trace, require_trace
 from .views import Bits, Broadcast, ImaginaryPart, ReadOnly, RealPart, Transpose, View, Windows
 
@@ -339,9 +339,9 @@ class TracedArray:
     def _known_here(self) -> Any:
         """The elements if they are known, where symbolic sizes are what they are for the call at hand, else None."""
         known = self.concrete()
-        if known is None and (size := size_behind(self._trace, self.value)) is not None:
+        if known is None and (size := size_of_value(self._trace, self.value)) is not None:
             known = np.asarray(operator.index(size))
-        if known is None and (comparison := comparison_behind(self._trace, self.value)) is not None:
+        if known is None and (comparison := comparison_of_value(self._trace, self.value)) is not None:
             known = np.asarray(bool(comparison))
         return self._trace.at_these_sizes(self.value) if known is None else known
 
@@ -392,7 +392,7 @@ class TracedArray:
             raise ArgumentTypeError("round(x) takes no arrays: use np.round", user_location())
         if ndigits is not None:
             return np.round(self, ndigits)
-        ratio = ratio_behind(self._trace, self.value)
+        ratio = ratio_of_value(self._trace, self.value)
         return int(np.rint(self)) if ratio is None else rounded_quotient(*ratio)
 
     def __trunc__(self) -> int:
@@ -400,12 +400,12 @@ class TracedArray:
 
     def __floor__(self) -> Any:
         """``math.floor(n / 2)``, a size where `n` is one."""
-        ratio = ratio_behind(self._trace, self.value)
+        ratio = ratio_of_value(self._trace, self.value)
         return math.floor(float(self)) if ratio is None else ratio[0] // ratio[1]
 
     def __ceil__(self) -> Any:
         """``math.ceil(n / 2)``, a size where `n` is one."""
-        ratio = ratio_behind(self._trace, self.value)
+        ratio = ratio_of_value(self._trace, self.value)
         return math.ceil(float(self)) if ratio is None else -(-ratio[0] // ratio[1])
 
     def __format__(self, spec: str) -> str:
@@ -512,7 +512,8 @@ def _has_0d_array(index: Any) -> bool:
     """Whether an index holds an array without axes: NumPy takes it for an integer, but makes a copy."""
     items = index if isinstance(index, tuple) else (index,)
     return any(
-        isinstance(i, (np.ndarray, TracedArray, Outside)) and not (i.shape or getattr(i, "is_scalar", False))
+        isinstance(i, (np.ndarray, TracedArray, ForeignMemory))
+        and not (i.shape or getattr(i, "is_scalar", False))
         for i in items
     )
 
@@ -629,7 +630,7 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
     if isinstance(x, np.generic):
         array_type(np.asarray(x))
         return Constant(x)
-    if isinstance(x, (np.ndarray, Outside)):
+    if isinstance(x, (np.ndarray, ForeignMemory)):
         return _value_of_array(x)
     if isinstance(x, PYTHON_NUMBERS):
         if weak_dtype is not None and not isinstance(x, bool):
@@ -642,11 +643,11 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
     return _symbolic_value(x, weak_dtype)
 
 
-def _value_of_array(x: Array | Outside) -> Value:
+def _value_of_array(x: Array | ForeignMemory) -> Value:
     """A captured array; a view of one that was written to shows what was written."""
     trace = require_trace()
     adopted = trace.outermost().adopted.get(id(getattr(x, "base", None)))
-    if adopted is None or isinstance(x, Outside):
+    if adopted is None or isinstance(x, ForeignMemory):
         return trace.storage_of_array(x).value
     view: TracedArray = adopted(x)
     return view.value
@@ -714,7 +715,7 @@ def check_fits(x: Any, dtype: DType) -> None:
         _check_size_fits(x, dtype)
     elif isinstance(x, TracedArray) and x.weak is int and dtype != INT64:
         trace, value = x._trace, x.value
-        size = size_behind(trace, value)
+        size = size_of_value(trace, value)
         if size is None and not trace.depends_on_arguments(value):  # such as a power
             size = int(trace.at_these_sizes(value))  # type: ignore[arg-type]
         check_fits(size, dtype)
@@ -741,7 +742,7 @@ def as_size(x: Any) -> Any:
     if type(x) is int or isinstance(x, SymbolicSize):
         return x
     if isinstance(x, TracedArray):
-        found = size_behind(x._trace, x.value)
+        found = size_of_value(x._trace, x.value)
         if found is not None:
             return found
     return operator.index(x)
@@ -835,11 +836,11 @@ def _index_item(item: Any) -> Any:
     if value.ndim == 0 and value.dtype.kind != "b":
         trace = require_trace()
         known = trace.concrete(value)
-        return (size_behind(trace, value) or value) if known is None else int(known)
+        return (size_of_value(trace, value) or value) if known is None else int(known)
     return value
 
 
-_INDEX_ARRAYS = (TracedArray, Value, np.ndarray, np.generic, Outside, bool, list, tuple)
+_INDEX_ARRAYS = (TracedArray, Value, np.ndarray, np.generic, ForeignMemory, bool, list, tuple)
 
 
 def _index_type_error(what: str) -> IndexTypeError:

@@ -1,4 +1,4 @@
-"""`interval_behind`: sizes between which the entries of whole numbers lie: 0 and ``2*N - 2`` for ``i[:, None] + i``."""
+"""`value_range_of`: sizes between which the entries of whole numbers lie: 0 and ``2*N - 2`` for ``i[:, None] + i``."""
 
 from collections.abc import Callable, Hashable, Mapping
 from math import ceil, floor
@@ -8,8 +8,8 @@ import numpy as np
 
 from ..dtypes import FLOAT64, INT64, is_inexact
 from ..ir import Call, Constant, Value
-from ..symbolic_size import SymbolicSize, highest, is_known, lowest, maximum, minimum, quotient, where_all
-from .index_progressions import range_behind
+from ..symbolic_size import SymbolicSize, assuming, highest, is_known, lowest, maximum, minimum, quotient
+from .index_progressions import progression_of
 from .trace import Trace
 
 Interval = tuple[Any, Any]
@@ -54,7 +54,7 @@ _OPPOSITE: Final = {
 }
 
 
-def interval_behind(trace: Trace, value: Value) -> tuple[Interval, tuple[Any, ...]] | None:
+def value_range_of(trace: Trace, value: Value) -> tuple[Interval, tuple[Any, ...]] | None:
     """Where all entries lie, and what must hold so that no number is too large; None if nothing is known."""
     reader = _Reader(trace)
     found = reader.of(value)
@@ -106,7 +106,7 @@ class _Reader:
         noted = self.trace.ends.get(value)
         if noted is not None:
             return noted
-        progression = range_behind(self.trace, value)
+        progression = progression_of(self.trace, value)
         found = None if progression is None else progression.ends
         call = self.trace.producer(value)
         if call is None:
@@ -120,7 +120,7 @@ class _Reader:
         outer = self.trace.outer_value(value)
         if outer is None or self.trace.parent is None:
             return None
-        found = interval_behind(self.trace.parent, outer)
+        found = value_range_of(self.trace.parent, outer)
         if found is not None:
             self.facts += found[1]
         return None if found is None else found[0]
@@ -135,7 +135,7 @@ class _Reader:
         low, high = found
         if is_inexact(value.dtype):
             exact = 1 << (np.finfo(value.dtype).nmant + 1)
-            with where_all(size <= _LONGEST for end in found for size in _sizes(end)):
+            with assuming(size <= _LONGEST for end in found for size in _sizes(end)):
                 return found if is_known(low >= -exact) and is_known(high <= exact) else None
         if value.dtype != INT64:
             limits = np.iinfo(value.dtype)
@@ -181,7 +181,7 @@ class _Reader:
         if found is None:
             return None
         top, below = found if op != "rint" else (2 * found[0] + found[1], 2 * found[1])
-        with where_all(size <= _USUAL for size in _sizes(top)):
+        with assuming(size <= _USUAL for size in _sizes(top)):
             return (0, quotient(top, below)) if is_known(top <= 1 << 50) else None
 
     def _share_above(self, value: Value, calls: int = 6) -> tuple[Any, Any] | None:

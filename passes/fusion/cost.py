@@ -6,7 +6,7 @@ from typing import Final
 
 from ...compiler.analysis.fusible_ops import is_loop_call
 from ...compiler.analysis.memory_plan import VIEWS
-from ...compiler.analysis.op_costs import OPERATION, additions
+from ...compiler.analysis.op_costs import OPERATION, element_cost
 from ...compiler.ir import Call, Constant, Graph, Value
 
 
@@ -83,7 +83,7 @@ PARTS: Final = 8
 
 def operations(call: Call) -> float:
     """How many additions one element of the result costs: nothing where it is only another view of memory."""
-    return 0.0 if call.op in VIEWS else additions(call)
+    return 0.0 if call.op in VIEWS else element_cost(call)
 
 
 def is_number(value: Value) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...compiler.free_sizes import sizes_in_graph
 from ...compiler.ir import Call, Graph, Value
-from ...compiler.substitution import Fixing
+from ...compiler.substitution import Substitution
 from ...compiler.symbolic_size import SymbolicSize, is_known, typical
 from .group import Group
 from .plan import Plan, Step, Unit
@@ -62,7 +62,7 @@ def typical_graph(graph: Graph) -> TypicalGraph:
 
     Sizes that happen to be the same for the call at hand would else look like one axis.
     """
-    fixing = Fixing(_distinct_sizes(graph).__getitem__)
+    fixing = Substitution(_distinct_sizes(graph).__getitem__)
     fixed = fixing.graph(graph)
     values = {ours: value for value, ours in fixing.values.items()}
     return TypicalGraph(graph, fixed, values, dict(zip(fixed.calls, graph.calls, strict=True)))

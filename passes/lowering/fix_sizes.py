@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...compiler.ir import Graph
-from ...compiler.substitution import Fixing
+from ...compiler.substitution import Substitution
 
 
 def fix_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
@@ -19,4 +19,4 @@ def fix_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
 
     `KeyError` names a size without a value.
     """
-    return Fixing(lambda size: size.at(sizes)).graph(graph)
+    return Substitution(lambda size: size.at(sizes)).graph(graph)

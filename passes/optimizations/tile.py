@@ -10,7 +10,7 @@ from ...compiler.analysis.tiling_axes import Tiling, input_axes, params_of_part,
 from ...compiler.builder import Builder, bind, inline, recording
 from ...compiler.free_sizes import is_symbolic, sizes_in_graph
 from ...compiler.ir import ArrayType, Call, Constant, Dim, Graph, Param, Value, called
-from ...compiler.symbolic_size import SymbolicSize, imagining, maximum, typical
+from ...compiler.symbolic_size import SymbolicSize, maximum, typical, with_typical_sizes
 from ...compiler.value_ops import reshape
 from ..fusion.cost import operations
 from ..rewrite import Rewriter
@@ -66,7 +66,7 @@ def tile(graph: Graph, *, tile_bytes: int = TILE_BYTES, smallest: int = SMALLEST
     larger = None if is_large else _larger_sizes(graph, smallest)
     if not (holds_kernels or is_large or larger):
         return graph
-    with imagining(larger) if larger else nullcontext():
+    with with_typical_sizes(larger) if larger else nullcontext():
         tiled = _Tiler(fuse(graph), tile_bytes, smallest, only_larger=larger is not None).run()
     if not holds_kernels and not any(call.op == "tiled" for call in _all_calls(tiled)):
         return graph
@@ -86,7 +86,7 @@ def _larger_sizes(graph: Graph, smallest: int) -> Mapping[str, int] | None:
     usual = {str(size): typical(size) for size in named}
     for factor in FACTORS if named else ():
         sizes = {str(size): int(min(factor * usual[str(size)], size.bounds[1])) for size in named}
-        with imagining(sizes):
+        with with_typical_sizes(sizes):
             if _largest(graph) >= PLENTY * smallest:
                 return sizes
     return None

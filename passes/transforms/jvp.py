@@ -7,7 +7,7 @@ from ...compiler.builder import Builder, as_tuple, recording
 from ...compiler.dtypes import is_inexact
 from ...compiler.errors import InternalError, TracemillError
 from ...compiler.ir import Call, Graph, Value
-from ...compiler.op import Anew, DifferentiateGraph, lookup
+from ...compiler.op import DifferentiateGraph, Rebuilt, lookup
 from ...compiler.value_ops import zeros_like
 from ..lowering.decompose import decompose_without
 from ..nested import rule_params
@@ -61,7 +61,7 @@ def jvp(
             except TracemillError as error:
                 error.locate(call.location)
                 raise
-            if isinstance(results, Anew):
+            if isinstance(results, Rebuilt):
                 del builder.calls[place]
                 outputs, results = results
                 now.update(zip(call.outputs, outputs, strict=True))

@@ -15,7 +15,7 @@ from ...passes.lowering.inline_rules import inline_rules
 from ..cache.disk_cache import DiskCache, cache_key, default_cache, versions_in_use
 from ..cache.entry import Entry
 from ..cache.guard_codec import guards_text
-from ..cache.guarded_lookup import GUARDS, entry_for_sizes, holds
+from ..cache.guarded_lookup import GUARDS, guarded_entry, holds
 from ..cache.log_lines import GRAPH, load_text, log_load, log_store
 from ..machine.target import NUMPY, Target, target_of
 from ..machine.threads import get_num_threads
@@ -151,7 +151,7 @@ def _key(text: str, target: Target, donated: Sequence[int], sizes: str = "") -> 
 def _found(
     cache: DiskCache, text: str, graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None
 ) -> tuple[str, Entry | None]:
-    return entry_for_sizes(cache, lambda sizes: _key(text, target, donated, sizes), graph, scope)
+    return guarded_entry(cache, lambda sizes: _key(text, target, donated, sizes), graph, scope)
 
 
 def _from_disk(entry: Entry) -> Build:

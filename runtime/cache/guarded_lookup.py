@@ -13,7 +13,7 @@ GUARDS: Final = "guards.json"
 """The member of an entry that says what making the program assumed of named sizes."""
 
 
-def entry_for_sizes(
+def guarded_entry(
     cache: DiskCache, key_of: Callable[[str], str], graph: Graph, scope: Observed | None
 ) -> tuple[str, Entry | None]:
     """The entry that serves the call, and its key; if there is none, the key under which to store one.

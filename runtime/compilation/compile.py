@@ -35,7 +35,7 @@ from ..variants.static_arguments import as_tuple, static_arguments
 from ..variants.symbolic_call import SymbolicCall
 from ..variants.variant import Variant
 from .recompilation import Recompilation, recompilation
-from .symbolic_fallback import NamingFailure
+from .symbolic_fallback import SymbolicFallback
 from .variant_table import MOST_FIXED, Variants
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class CompiledFunction:
         except Exception as error:
             if checking():
                 raise
-            failure = NamingFailure.of(error)
+            failure = SymbolicFallback.of(error)
             variant = self._watched(called, None)  # an error of the user's is raised here, too
             why = why.for_one_size(
                 f"no program for many sizes could be made: {failure.what}", fix=failure.fix

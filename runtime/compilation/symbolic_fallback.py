@@ -18,7 +18,7 @@ _OURS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class NamingFailure:
+class SymbolicFallback:
     """An error that is none of the function's, as it does not come with sizes that are numbers."""
 
     what: str
@@ -32,13 +32,13 @@ class NamingFailure:
         return _OURS if self.is_ours else ""
 
     @staticmethod
-    def of(error: Exception) -> "NamingFailure":
+    def of(error: Exception) -> "SymbolicFallback":
         """What is to be said of it, in a line."""
         message = error.message if isinstance(error, TracemillError) else str(error)
         first = next(iter(message.splitlines()), "")
         what = f"{type(error).__name__}: {first}" if first else type(error).__name__
         is_ours = not isinstance(error, TracemillError) or isinstance(error, InternalError)
-        return NamingFailure(what + _place(error), is_ours)
+        return SymbolicFallback(what + _place(error), is_ours)
 
 
 def _place(error: Exception) -> str:

@@ -13,7 +13,7 @@ import optree
 from ...compiler.callers.user_code import location_at
 from ...compiler.errors import CarryMismatchError, TransformArgumentError, TransformTypeError
 from ...compiler.frontend.traced_program import describe, is_array_like, leaf_type, path_names, remedy_for
-from ...compiler.ops.parallel_prefix import doubling_steps
+from ...compiler.ops.parallel_prefix import prefix_strides
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.option_checks import flag
 from ...compiler.tracing.traced_array import located
@@ -103,7 +103,7 @@ class _Halving:
 
     def doubling(self, xs: list[Any], length: Any) -> list[Any]:
         """Each step adds what lies twice as far back."""
-        for step in doubling_steps(length):
+        for step in prefix_strides(length):
             later = self.combine(self.part(xs, slice(0, length - step)), self.part(xs, slice(step, None)))
             first = self.part(xs, slice(0, step))
             xs = [np.concatenate([a, b], axis) for a, b, axis in zip(first, later, self.axes, strict=True)]

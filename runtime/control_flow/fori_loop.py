@@ -11,7 +11,7 @@ from ...compiler.errors import TransformTypeError
 from ...compiler.frontend.traced_program import Argument, describe, is_array_like, leaf_type
 from ...compiler.ir import ArrayType
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.tracing.size_values import size_behind
+from ...compiler.tracing.size_values import size_of_value
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced, located
 from ..eager.nested_function import NestedFunction
@@ -68,7 +68,7 @@ def _fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> 
 
 def _as_size(bound: Any) -> Any:
     """A symbolic size also if it became a number of the program."""
-    found = size_behind(bound._trace, bound.value) if is_traced(bound) else None
+    found = size_of_value(bound._trace, bound.value) if is_traced(bound) else None
     return bound if found is None else found
 
 

@@ -25,7 +25,7 @@ from ...compiler.symbolic_size import SymbolicSize, is_known, typical
 from ...compiler.tracing.option_checks import flag
 from ...compiler.tracing.traced_array import located, wrap
 from ...compiler.value_ops import add, number
-from ..eager.nested_function import NestedFunction, Outside
+from ..eager.nested_function import Captures, NestedFunction
 from ..eager.run import overwrite, require_function, run
 from ..trees import flatten, show, structure
 from ..whole_numbers import joint_length, whole_number, whole_size
@@ -160,7 +160,7 @@ def run_loop(
     The step takes ``(carry, slices)``; where it counts, from `first` on, ``(number, carry, slices)``.
     """
     count = len(carry.leaves)
-    outside = Outside.of(step)
+    outside = Captures.of(step)
     counter = [] if first is None else [_number(first)]
     inputs = [*outside.read.values(), *carry.initial(), *outside.written.values(), *counter, *slices.leaves]
     types = [leaf_type(x, step.where) for x in inputs]

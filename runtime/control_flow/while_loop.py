@@ -12,7 +12,7 @@ from ...compiler.ir import Value
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.tracing.traced_array import located
 from ...compiler.value_ops import nonzero_mask
-from ..eager.nested_function import NestedFunction, Outside
+from ..eager.nested_function import Captures, NestedFunction
 from ..eager.run import overwrite, require_function, run
 from ..trees import show, structure
 from ..whole_numbers import whole_number
@@ -78,7 +78,7 @@ def run_while(
     )
     goes_on = NestedFunction(where, cond, tree, carry.arguments())
     _check_condition(goes_on)
-    outside = Outside.of(step, goes_on)
+    outside = Captures.of(step, goes_on)
     inputs = [*outside.read.values(), *carry.initial(), *outside.written.values()]
     types = [leaf_type(x, where) for x in inputs]
     consts, count = len(outside.read), len(carry.leaves)

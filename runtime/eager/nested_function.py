@@ -129,14 +129,14 @@ class NestedFunction:
 
 
 @dataclass(frozen=True)
-class Outside:
+class Captures:
     """What the functions of a loop captured: what they read only is the same in each step, the rest is carried."""
 
     read: dict[Hashable, Any]
     written: dict[Hashable, Any]
 
     @classmethod
-    def of(cls, *functions: NestedFunction) -> "Outside":
+    def of(cls, *functions: NestedFunction) -> "Captures":
         captured = {place: array for function in functions for place, array in function.captured.items()}
         written = {place for function in functions for place in function.written}
         return cls(

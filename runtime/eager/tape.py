@@ -16,7 +16,7 @@ from ...compiler.errors import NotRecordedError, ReleasedGraphError
 from ...compiler.interpreter import is_watched, run_call
 from ...compiler.ir import ArrayType, Call, Constant, Location, Param, Value
 from ...compiler.op import lookup
-from ...compiler.tracing.foreign_memory import Outside
+from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.memory_layout import Layout, layout_of
 from ...compiler.tracing.trace import Storage, Trace, current_trace
 from ...compiler.tracing.traced_array import is_traced
@@ -206,7 +206,7 @@ class Tape(Trace):
 
         return producer
 
-    def storage_of_array(self, array: Array | Outside) -> Storage:
+    def storage_of_array(self, array: Array | ForeignMemory) -> Storage:
         return _Outside(self, np.asarray(array))
 
     def shadow(self, outer: Storage) -> Storage:

@@ -7,7 +7,7 @@ import numpy as np
 from ...compiler.dtypes import Array, DType
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, WrongDeviceError
 from ...compiler.ir import ArrayType
-from ...compiler.tracing.foreign_array import OutsideArray, trace_of_a_function
+from ...compiler.tracing.foreign_array import ForeignArray, trace_of_a_function
 from . import dlpack
 from .device import LEGACY_STREAM, Device, HasMemory, Memory, gpu
 
@@ -18,7 +18,7 @@ _WITHOUT_ORDER: Final = -1
 """The stream by which a consumer of DLPack says that it takes care of the order itself."""
 
 
-class DeviceArray(OutsideArray):
+class DeviceArray(ForeignArray):
     """An array in the memory of a GPU, in C order. `device_put` makes one; compiled programs return them.
 
     Programs compiled for a GPU compute with it, as an argument or where a function closes over it: then it is used by

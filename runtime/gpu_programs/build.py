@@ -14,7 +14,7 @@ from ...compiler.shapes.scope import Observed
 from ...compiler.text.units import show_bytes
 from ..cache.disk_cache import cache_key, default_cache, versions_in_use
 from ..cache.guard_codec import guards_text
-from ..cache.guarded_lookup import GUARDS, entry_for_sizes, holds
+from ..cache.guarded_lookup import GUARDS, guarded_entry, holds
 from ..cache.log_lines import log_load, log_store
 from ..gpu.by_cupy import is_by_cupy
 from ..gpu.device import Device, gpu
@@ -59,7 +59,7 @@ def build_for_gpu(graph: Graph, target: Target, scope: Observed | None = None) -
     cache = default_cache()
     key, entry = "", None
     if is_cached:
-        key, entry = entry_for_sizes(
+        key, entry = guarded_entry(
             cache, lambda sizes: _key(text, target, device, choices, sizes), graph, scope
         )
     known = len(scope.assumed) if scope else 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.errors import ArgumentTypeError, ArgumentValueError, ShapeError
-from ...compiler.tracing.foreign_memory import Outside
+from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.option_checks import flag, whole
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced, located, wrap
@@ -459,7 +459,7 @@ def _returned(drawn: Any) -> Any:
 
 def _children(generator: Generator) -> tuple[tuple[Any, Any], None]:
     """A function that gets the generator may draw from it, where enclosing `vmap`s cannot see whose counter it is."""
-    if isinstance(generator._counter, (np.ndarray, Outside)):
+    if isinstance(generator._counter, (np.ndarray, ForeignMemory)):
         update_in_step(generator._counter)
     return (generator._key, generator._counter), None
 

@@ -11,7 +11,7 @@ from ...ir import Value
 from ...symbolic_size import is_known, is_symbolic_shape, maximum
 from ...tracing.axes import axes_or_all, normalize_axes, normalize_axis
 from ...tracing.registry import implements
-from ...tracing.size_values import size_behind
+from ...tracing.size_values import size_of_value
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, as_size, as_value, is_traced
 from ...tracing.views import Flip, Reshape
@@ -126,7 +126,7 @@ def _cut(given: Any, length: Any) -> Any:
 def _size_given(x: Any) -> Any:
     """What is given, as the symbolic size that it is or was computed from."""
     is_number = is_traced(x) and not x.ndim and x.dtype.kind in "iu" and x.concrete() is None
-    found = size_behind(require_trace(), x.value) if is_number else None
+    found = size_of_value(require_trace(), x.value) if is_number else None
     return x if found is None else found
 
 

@@ -12,6 +12,7 @@ from ...interception.constructors import intercepts
 from ...ir import Shape
 from ...nesting import shown
 from ...symbolic_size import (
+    assume,
     broadcasts,
     is_known,
     is_symbolic_shape,
@@ -19,7 +20,6 @@ from ...symbolic_size import (
     quotient,
     remainder,
     same_shape,
-    suppose,
 )
 from ...tracing.axes import normalize_axes, normalize_axis
 from ...tracing.memory_layout import Strides
@@ -158,7 +158,7 @@ def _completed_symbolic(shape: Shape, given: Shape) -> Shape:
     if (
         fits and unknown
     ):  # beside a length of 0, -1 may be anything: an error, where a call shows such a length
-        fits = suppose(known != 0) or not suppose(known == 0)
+        fits = assume(known != 0) or not assume(known == 0)
         fits = fits and bool(remainder(size, known) == 0)
         shape = (*shape[: unknown[0]], quotient(size, known), *shape[unknown[0] + 1 :])
     elif fits:

@@ -9,7 +9,7 @@ from ...callers.user_code import user_location
 from ...dtypes import BOOL
 from ...errors import ArgumentTypeError
 from ...symbolic_size import SymbolicSize
-from ...tracing.foreign_memory import Outside
+from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.traced_array import PYTHON_NUMBERS, TracedArray, wrap
 from .ufunc_calls import is_weak
 
@@ -40,7 +40,7 @@ _COMPARISONS = {
 }
 _SUPPORTED_OPERANDS = (
     TracedArray,
-    Outside,
+    ForeignMemory,
     np.ndarray,
     np.generic,
     *PYTHON_NUMBERS,

@@ -14,7 +14,7 @@ from ...ir import Shape, Value
 from ...nesting import shown
 from ...op import all_ops
 from ...symbolic_size import SymbolicSize, is_known, joint_shape
-from ...tracing.foreign_memory import Outside
+from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.memory_layout import Layout, dense, elementwise_layout, layout_of
 from ...tracing.registry import REFUSED, UFUNCS
 from ...tracing.trace import require_trace
@@ -75,7 +75,7 @@ def apply(
     outs = out if isinstance(out, tuple) else (out,) * ufunc.nout
     for target, found in zip(outs, dtypes[ufunc.nin :], strict=True):
         if target is not None:
-            is_array = is_traced(target) or isinstance(target, (np.ndarray, Outside))
+            is_array = is_traced(target) or isinstance(target, (np.ndarray, ForeignMemory))
             _refuse_cast(found, (target if is_array else target_of(target)).dtype, casting)
     result: Any
     if ufunc.signature is not None:
@@ -331,7 +331,7 @@ def target_of(x: Any) -> TracedArray:
     """What is written to: a traced array, or a NumPy array that the function closes over, sharing its memory."""
     if is_traced(x):
         return x  # type: ignore[no-any-return]
-    if not isinstance(x, (np.ndarray, Outside)):
+    if not isinstance(x, (np.ndarray, ForeignMemory)):
         raise ArgumentTypeError(f"what is written to must be an array, not {type(x).__name__}: {shown(x)}")
     if is_numpy_array(x):
         return adopt(x)

@@ -10,7 +10,7 @@ from ...builder import bind
 from ...dtypes import BOOL, INT64, Array, DType, is_complex, is_inexact
 from ...errors import ArgumentValueError, DTypeError, OutOfBoundsError, UnsupportedFunctionError
 from ...ir import Value
-from ...ops.parallel_prefix import doubling_steps
+from ...ops.parallel_prefix import prefix_strides
 from ...symbolic_size import is_known, is_symbolic_shape
 from ...tracing.axes import normalize_axis
 from ...tracing.memory_layout import elementwise_layout
@@ -212,7 +212,7 @@ def _scan(ufunc: Any, x: Value, axis: int) -> Value:
         return run_along(running, x, axis)
     length = x.shape[axis]
     if ufunc.__name__ in _ASSOCIATIVE:
-        for step in doubling_steps(length):
+        for step in prefix_strides(length):
             joined = _combine(ufunc, slice_axis(x, 0, length - step, axis), slice_axis(x, step, length, axis))
             x = concatenate([slice_axis(x, 0, step, axis), joined], axis)
         return x

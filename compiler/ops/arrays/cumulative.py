@@ -31,7 +31,7 @@ from ...value_ops import (
     take_along_axis,
     where,
 )
-from ..parallel_prefix import doubling_steps
+from ..parallel_prefix import prefix_strides
 
 FAMILY = "cumulative"
 
@@ -113,7 +113,7 @@ def _cumprod_tangent(x: Value, dx: Value, out: Value, axis: int) -> Value:
 
     Nothing is divided, so entries that are 0 are exact.
     """
-    for step in doubling_steps(x.shape[axis]):
+    for step in prefix_strides(x.shape[axis]):
         first, late, early = _parts(x, step, axis)
         dfirst, dlate, dearly = _parts(dx, step, axis)
         dx = concatenate([dfirst, add(multiply(dlate, early), multiply(dearly, late))], axis)
@@ -184,7 +184,7 @@ def _cumlogsumexp_tangent(x: Value, dx: Value, out: Value, axis: int) -> Value:
     """
     safe = where(equal(out, -np.inf), 0, out)
     total = multiply(dx, exp(subtract(x, safe)))
-    for step in doubling_steps(x.shape[axis]):
+    for step in prefix_strides(x.shape[axis]):
         first, late, early = _parts(total, step, axis)
         weight = exp(subtract(_parts(out, step, axis)[2], _parts(safe, step, axis)[1]))
         total = concatenate([first, add(late, multiply(early, weight))], axis)

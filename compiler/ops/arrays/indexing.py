@@ -42,7 +42,7 @@ from ...value_ops import (
     zeros_like,
 )
 from ..elementwise.broadcasting import broadcast_shapes
-from ..parallel_prefix import doubling_steps
+from ..parallel_prefix import prefix_strides
 
 FAMILY = "indexing"
 MODES = {"set": "biufc", "add": "biufc", "multiply": "biufc", "minimum": "biuf", "maximum": "biuf"}
@@ -350,7 +350,7 @@ def _segment_products(x: Value, key: Value, *, reverse: bool) -> Value:
         return concatenate([ones, where(same, slice_axis(values, 0, length - step, 0), 1)], 0)
 
     scan = shifted_by(x, 1)
-    for step in doubling_steps(length):
+    for step in prefix_strides(length):
         scan = multiply(scan, shifted_by(scan, step))
     return scan
 

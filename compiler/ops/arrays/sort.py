@@ -14,7 +14,7 @@ from ...builder import bind_all
 from ...dtypes import INT64
 from ...errors import ShapeError
 from ...ir import ArrayType, Value
-from ...op import Anew, Op, not_linear, register
+from ...op import Op, Rebuilt, not_linear, register
 from ...value_ops import positions, take_along_axis
 
 FAMILY = "sort"
@@ -57,12 +57,12 @@ def _sort_jvp(
     *,
     axis: int,
     **params: Any,
-) -> Anew:
+) -> Rebuilt:
     """The tangents follow their entries, whose numbers are sorted with them: all is sorted once."""
     numbers = positions(inputs[0].shape, axis)
     *ordered, order = bind_all("sort", *inputs, numbers, axis=axis, **params)
     moved = (None if t is None else take_along_axis(t, order, axis, unique=True) for t in tangents)
-    return Anew(tuple(ordered), tuple(moved))
+    return Rebuilt(tuple(ordered), tuple(moved))
 
 
 def _sort_batch(

@@ -8,9 +8,9 @@ from ...dtypes import BOOL, INT64, is_inexact
 from ...errors import DTypeError, ShapeError
 from ...interpreter import depends_on, evaluate
 from ...ir import ArrayType, Graph, Value
-from ...op import Anew, DifferentiateGraph, Linear, Op, register
+from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...value_ops import convert, equal, full, logical_not, maximum, minimum
-from ..batched_branches import copy_active_lane, refuse_collectives_in, select_lanes
+from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_lanes
 from ..nested_graphs import graph_of, spread
 
 FAMILY = "branching"
@@ -54,7 +54,7 @@ def _switch_jvp(
     branches: tuple[Graph, ...],
     *,
     recurse: DifferentiateGraph,
-) -> Anew:
+) -> Rebuilt:
     index, *operands = inputs
     wrt = [tangent is not None for tangent in tangents[1:]]
     given = [tangent for tangent in tangents if tangent is not None]
@@ -74,7 +74,7 @@ def _switch_jvp(
         results = bind_all("switch", *inputs, branches=forwards)
         known = [*(operands[place] for place in shared), *results[len(outputs) :]]
         pushed = bind_all("switch", index, *known, *given, branches=linears)
-    return Anew(results[: len(outputs)], spread(iter(pushed), of))
+    return Rebuilt(results[: len(outputs)], spread(iter(pushed), of))
 
 
 def _with_shared_residuals(
@@ -183,7 +183,7 @@ def _select_branch(
 
 def _for_all(branch: Graph, types: Sequence[ArrayType], mapped: Sequence[bool]) -> Graph:
     def run(mask: Value, *operands: Value) -> tuple[Value, ...]:
-        return inline(branch, copy_active_lane(mask, operands, mapped))
+        return inline(branch, fill_inactive_examples(mask, operands, mapped))
 
     return graph_of(f"{branch.name}_for_all", types, run, ("taken", *branch.input_names))
 

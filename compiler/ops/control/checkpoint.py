@@ -14,7 +14,7 @@ from ...errors import TransformTypeError
 from ...interpreter import evaluate
 from ...ir import ArrayType, Call, Graph, Param, Value
 from ...nesting import shown
-from ...op import DONE_ONCE, Anew, DifferentiateGraph, Op, has_effect, lookup, register
+from ...op import DONE_ONCE, DifferentiateGraph, Op, Rebuilt, has_effect, lookup, register
 from ..nested_graphs import needed_calls, spread
 from .graph_call import batched_call, differentiation, result_types, transposed_call
 
@@ -31,7 +31,7 @@ def _checkpoint_jvp(
     *,
     recurse: DifferentiateGraph,
     **saves: Names,
-) -> Anew:
+) -> Rebuilt:
     wrt, of, given = differentiation(graph, tangents)
     forward, linear = recurse(graph, wrt, of)
     count = len(outputs)
@@ -46,7 +46,7 @@ def _checkpoint_jvp(
         results = bind_all("checkpoint", *inputs, graph=head, **saves)
         known = [x for x, value in zip(inputs, forward.inputs, strict=True) if value in needed]
         pushed = bind_all("checkpoint", *known, *results[count:], *given, graph=again, **saves)
-    return Anew(results[:count], spread(iter(pushed), of))
+    return Rebuilt(results[:count], spread(iter(pushed), of))
 
 
 def _recomputation(

@@ -13,7 +13,7 @@ from ...dtypes import is_inexact
 from ...errors import NotDifferentiableError, ShapeError
 from ...interpreter import evaluate
 from ...ir import ArrayType, Graph, Value
-from ...op import Anew, DifferentiateGraph, Linear, Op, register
+from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...value_ops import broadcast_to, sum_, zeros_like
 from ..nested_graphs import spread
 from .graph_call import batched_graph, differentiation, result_types
@@ -76,7 +76,7 @@ def _custom_jvp(
     transpose: MakeTranspose | None = None,
     batch: MakeBatch | None = None,
     recurse: DifferentiateGraph,
-) -> Anew:
+) -> Rebuilt:
     if jvp is None and vjp is None and transpose is None:
         return _derived(inputs, tangents, graph, recurse)
     if any(t is not None and not mark for t, mark in zip(tangents, differentiable, strict=True)):
@@ -105,7 +105,7 @@ def _custom_jvp(
         linear = _applied(graph, differentiable)
         pushed = bind_all("linear_call", *known, *given, graph=linear, transposed=transpose())
     rates = iter(pushed)
-    return Anew(results[:count], tuple(next(rates) if is_inexact(v.dtype) else None for v in outputs))
+    return Rebuilt(results[:count], tuple(next(rates) if is_inexact(v.dtype) else None for v in outputs))
 
 
 def _derived(
@@ -113,14 +113,14 @@ def _derived(
     tangents: tuple[Value | None, ...],
     graph: Graph,
     recurse: DifferentiateGraph,
-) -> Anew:
+) -> Rebuilt:
     """Without a rule for it: the derivative of the function itself."""
     wrt, of, given = differentiation(graph, tangents)
     forward, linear = recurse(graph, wrt, of)
     count = len(graph.outputs)
     results = inline(forward, (*inputs, *given) if linear is None else inputs)
     pushed = results[count:] if linear is None else inline(linear, (*results[count:], *given))
-    return Anew(results[:count], spread(iter(pushed), of))
+    return Rebuilt(results[:count], spread(iter(pushed), of))
 
 
 def _beside(pushed: Graph, count: int, reverse: Reverse) -> tuple[Graph, Graph]:
@@ -315,7 +315,7 @@ def _linear_jvp(
     graph: Graph | None,
     transposed: Graph,
     recurse: DifferentiateGraph,
-) -> Anew:
+) -> Rebuilt:
     return _derived(inputs, tangents, pushing(graph, transposed), recurse)
 
 

@@ -8,7 +8,7 @@ from ...dtypes import is_inexact
 from ...errors import ShapeError
 from ...interpreter import depends_on, evaluate
 from ...ir import ArrayType, Graph, Param, Value
-from ...op import Anew, BatchRule, DifferentiateGraph, JvpRule, Linear, Op, TransposeRule, register
+from ...op import BatchRule, DifferentiateGraph, JvpRule, Linear, Op, Rebuilt, TransposeRule, register
 from ..nested_graphs import spread
 
 
@@ -50,7 +50,7 @@ def differentiated_call(op: str) -> JvpRule:
         graph: Graph,
         *,
         recurse: DifferentiateGraph,
-    ) -> Anew:
+    ) -> Rebuilt:
         wrt, of, given = differentiation(graph, tangents)
         forward, linear = recurse(graph, wrt, of)
         count = len(outputs)
@@ -58,7 +58,7 @@ def differentiated_call(op: str) -> JvpRule:
         pushed = results[count:]
         if linear is not None:
             pushed = bind_all(op, *pushed, *given, graph=linear)
-        return Anew(results[:count], spread(iter(pushed), of))
+        return Rebuilt(results[:count], spread(iter(pushed), of))
 
     return jvp
 

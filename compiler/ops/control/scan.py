@@ -16,7 +16,7 @@ from ...error_state import quiet_unless_strict
 from ...errors import ShapeError
 from ...interpreter import Interpreter, depends_on
 from ...ir import ArrayType, Graph, Value
-from ...op import Anew, DifferentiateGraph, Linear, Op, register
+from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...value_ops import add, broadcast_to, moveaxis, zeros_like
 from ..nested_graphs import graph_of, needed_calls, rearranged, spread, spreading
 
@@ -88,7 +88,7 @@ def _scan_jvp(
     *,
     recurse: DifferentiateGraph,
     **loop: Any,
-) -> Anew:
+) -> Rebuilt:
     wrt = spreading(graph, [tangent is not None for tangent in tangents], *counts, inexact=True)
     reached = depends_on(graph, wrt)
     carried = counts[1]
@@ -104,7 +104,7 @@ def _scan_jvp(
         results, pushed = _joint(inputs, given, forward, counts, wrt, of, loop)
     else:
         results, pushed = _split(inputs, given, forward, linear, counts, wrt, of, loop)
-    return Anew(tuple(results), spread(iter(pushed), of))
+    return Rebuilt(tuple(results), spread(iter(pushed), of))
 
 
 def _joint(

@@ -18,9 +18,9 @@ from ...error_state import quiet_unless_strict
 from ...errors import DTypeError, NotDifferentiableError, ShapeError
 from ...interpreter import Interpreter
 from ...ir import ArrayType, Graph, Value
-from ...op import Anew, DifferentiateGraph, Op, refuses, register
+from ...op import DifferentiateGraph, Op, Rebuilt, refuses, register
 from ...value_ops import broadcast_to, zeros_like
-from ..batched_branches import copy_active_lane, refuse_collectives_in, select_lanes
+from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_lanes
 from ..collective_calls import mapped_values
 from ..nested_graphs import graph_of, rearranged, spread, spreading
 
@@ -78,12 +78,12 @@ def _while_jvp(
     *,
     recurse: DifferentiateGraph,
     **limit: Any,
-) -> Anew:
+) -> Rebuilt:
     wrt = spreading(body, [tangent is not None for tangent in tangents], consts, len(outputs), inexact=True)
     of = wrt[consts:]
     loop: dict[str, Any] = {"cond": cond, "body": body, "consts": consts, **limit}
     if not any(of):
-        return Anew(bind_all("while_loop", *inputs, **loop), (None,) * len(outputs))
+        return Rebuilt(bind_all("while_loop", *inputs, **loop), (None,) * len(outputs))
     given = [
         zeros_like(x) if tangent is None else tangent
         for x, tangent, marked in zip(inputs, tangents, wrt, strict=True)
@@ -101,7 +101,7 @@ def _while_jvp(
         # The tangents come from a loop that runs the values again: it is linear in them, and forward mode is done.
         results = bind_all("while_loop", *inputs, **loop)
         _, pushed = _joint(inputs, given, _joined(forward, linear, len(outputs)), wrt, loop)
-    return Anew(results, spread(iter(pushed), of))
+    return Rebuilt(results, spread(iter(pushed), of))
 
 
 def _joined(forward: Graph, linear: Graph, count: int) -> Graph:
@@ -231,7 +231,7 @@ def _until_all_are_done(
 
     def step(*values: Value) -> list[Value]:
         going, before = values[consts], (*values[:consts], *values[consts + 1 :])
-        new = inline(body, copy_active_lane(going, before, marks))
+        new = inline(body, fill_inactive_examples(going, before, marks))
         after = [select_lanes(going, a, b) for a, b in zip(new, before[consts:], strict=True)]
         return [inline(cond, (*before[:consts], *after))[0], *after]
 

@@ -12,7 +12,7 @@ from ...builder import bind, bind_all
 from ...dtypes import BOOL, INT64
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
-from ...op import Anew, BatchRule, by_decomposition, not_linear
+from ...op import BatchRule, Rebuilt, by_decomposition, not_linear
 from ...value_ops import (
     add,
     broadcast_to,
@@ -110,13 +110,13 @@ def _seen(mask: Sequence[Value], rows: int, columns: int, causal: bool) -> Value
 
 def _attention_jvp(
     inputs: tuple[Value, ...], tangents: Sequence[Value | None], outputs: Any, scale: float, causal: bool
-) -> Anew:
+) -> Rebuilt:
     """The derivative needs the weights, so the call is one that gives them, too."""
     out, weights = bind_all("attention_with_weights", *inputs, scale=scale, causal=causal)
     wrt = tuple(place for place, tangent in enumerate(tangents) if tangent is not None)
     moving = [tangent for tangent in tangents if tangent is not None]
     tangent = bind("attention_tangent", *moving, *inputs[:3], weights, scale=scale, wrt=wrt)
-    return Anew((out,), (tangent,))
+    return Rebuilt((out,), (tangent,))
 
 
 def _batch_of(name: str) -> BatchRule:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....compiler.dtypes import INT64
 from ....compiler.symbolic_size import SymbolicFact, SymbolicSize, is_known
-from .counted import Counted, combined, is_whole, negated
+from .counted import BoundedInt, combined, is_whole, negated
 from .values import NUMBERS, NotInLanguageError, is_array, is_dtype_type, is_weak_float
 
 _OPERATORS: Final[Mapping[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]]] = {
@@ -74,7 +74,7 @@ def binary(op: ast.operator, left: Any, right: Any, *, in_place: bool = False) -
 def unary(op: ast.unaryop, x: Any) -> Any:
     """``-x`` and the like."""
     compute = _UNARY[type(op)]
-    if type(x) is Counted:
+    if type(x) is BoundedInt:
         found = negated(x) if compute is operator.neg else x if compute is operator.pos else None
         if found is None:
             raise NotInLanguageError("it turns the bits of its counter")
@@ -109,14 +109,14 @@ def truth(x: Any) -> bool:
 
 def as_operand(x: Any) -> Any:
     """What stands for a value where functions of NumPy meet it."""
-    if type(x) is Counted:
+    if type(x) is BoundedInt:
         return x.number
     return x.as_number() if isinstance(x, SymbolicSize) else x
 
 
 def check_meets(x: Any, dtype: Any) -> None:
     """Refuse a counter where NumPy would raise, as a dtype might not hold it, or would round it otherwise."""
-    if type(x) is not Counted or dtype == INT64 or dtype.kind == "b" or dtype.char in _FLOATS:
+    if type(x) is not BoundedInt or dtype == INT64 or dtype.kind == "b" or dtype.char in _FLOATS:
         return
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
@@ -137,7 +137,7 @@ def _check_operands(sign: str, *operands: Any) -> None:
 
 
 def _of_whole_numbers(sign: str, compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    if type(left) is Counted or type(right) is Counted:
+    if type(left) is BoundedInt or type(right) is BoundedInt:
         found = combined(sign, left, right)
         if found is None:
             raise NotInLanguageError(f"it computes {_shown(left)} {sign} {_shown(right)}")
@@ -154,7 +154,7 @@ def _is_safe(sign: str, right: Any) -> bool:
     """Whether Python does not raise, where NumPy gives an infinity."""
     if sign != "/":
         return sign in ("+", "-", "*")
-    if type(right) is Counted:
+    if type(right) is BoundedInt:
         return right.is_not_zero
     return (type(right) in (int, float) or isinstance(right, SymbolicSize)) and is_known(right != 0)
 
@@ -168,6 +168,6 @@ def _is_known(x: Any) -> bool:
 
 def _shown(x: Any) -> str:
     """In messages."""
-    if type(x) is Counted:
+    if type(x) is BoundedInt:
         return "its counter"
     return "a number of the program" if is_array(x) or is_weak_float(x) else repr(x)

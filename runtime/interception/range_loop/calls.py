@@ -15,7 +15,7 @@ from ....compiler.interception.constructors import in_users_code, is_length
 from ....compiler.symbolic_size import SymbolicSize, is_known
 from ....compiler.tracing.traced_array import contains_size, contains_traced
 from .arithmetic import as_operand, check_meets
-from .counted import Counted
+from .counted import BoundedInt
 from .values import (
     NUMBERS,
     NotInLanguageError,
@@ -175,7 +175,7 @@ def _operands(args: Sequence[Any]) -> list[Any]:
     dtypes = [x.dtype for x in args if is_array(x)]
     for x in args:
         if not (
-            is_array(x) or is_weak_float(x) or isinstance(x, Counted | SymbolicSize) or type(x) in NUMBERS
+            is_array(x) or is_weak_float(x) or isinstance(x, BoundedInt | SymbolicSize) or type(x) in NUMBERS
         ):
             raise NotInLanguageError(f"it gives {type(x).__name__} to a function of arrays")
         for dtype in dtypes:
@@ -190,7 +190,7 @@ def _of_python(function: Any, args: Sequence[Any], options: Mapping[str, Any], t
     if len(args) > 1:
         if (function is builtins.min or function is builtins.max) and all(map(_is_size, args)):
             return function(*args)
-    elif type(x) is Counted:
+    elif type(x) is BoundedInt:
         if function is builtins.float:
             return x.number * 1.0
         if function is builtins.int or (function is builtins.abs and is_known(x.low >= 0)):
@@ -219,7 +219,7 @@ def _holds_numbers_of_turns(given: Any) -> bool:
     """Whether numbers that are Python's, and others in each turn, are among values."""
     if isinstance(given, list | tuple):
         return any(map(_holds_numbers_of_turns, given))
-    return type(given) is Counted or is_weak_float(given)
+    return type(given) is BoundedInt or is_weak_float(given)
 
 
 @lru_cache(256)

@@ -1,4 +1,4 @@
-"""`Counted`: what a loop computes from its counter as Python's whole numbers, between bounds that are known."""
+"""`BoundedInt`: what a loop computes from its counter as Python's whole numbers, between bounds that are known."""
 
 import operator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _MOST: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class BoundedInt:
     """A whole number of a program that stands for one of Python's, from `low` to `high`, which are ints or sizes."""
 
     number: Any
@@ -38,10 +38,10 @@ class Counted:
 
 def is_whole(x: Any) -> bool:
     """Whether it is a number of this kind, a symbolic size, or one of Python's ints."""
-    return type(x) in (int, Counted) or isinstance(x, SymbolicSize)
+    return type(x) in (int, BoundedInt) or isinstance(x, SymbolicSize)
 
 
-def combined(sign: str, left: Any, right: Any) -> Counted | None:
+def combined(sign: str, left: Any, right: Any) -> BoundedInt | None:
     """``left + right`` of whole numbers, one of which is counted, or ``- * // %``; None if 64 bits may not hold it."""
     if not all(type(x) is not int or abs(x) <= _MOST_FACTOR for x in (left, right)):
         return None
@@ -62,12 +62,12 @@ def combined(sign: str, left: Any, right: Any) -> Counted | None:
     )
 
 
-def negated(x: Counted) -> Counted | None:
+def negated(x: BoundedInt) -> BoundedInt | None:
     """``-x``."""
     return _made(operator.neg(x.number), -x.high, -x.low)
 
 
-def _product(number: Any, one: tuple[Any, Any], other: tuple[Any, Any]) -> Counted | None:
+def _product(number: Any, one: tuple[Any, Any], other: tuple[Any, Any]) -> BoundedInt | None:
     """Of factors whose signs are known."""
     if is_known(other[0] >= 0):
         one, other = other, one
@@ -82,15 +82,15 @@ def _product(number: Any, one: tuple[Any, Any], other: tuple[Any, Any]) -> Count
 
 
 def _bounds(x: Any) -> tuple[Any, Any]:
-    return (x.low, x.high) if type(x) is Counted else (x, x)
+    return (x.low, x.high) if type(x) is BoundedInt else (x, x)
 
 
 def _number(x: Any) -> Any:
-    return x.number if type(x) is Counted else x
+    return x.number if type(x) is BoundedInt else x
 
 
-def _made(number: Any, low: Any, high: Any) -> Counted | None:
-    return Counted(number, low, high) if _is_small(low) and _is_small(high) else None
+def _made(number: Any, low: Any, high: Any) -> BoundedInt | None:
+    return BoundedInt(number, low, high) if _is_small(low) and _is_small(high) else None
 
 
 def _is_small(bound: Any) -> bool:

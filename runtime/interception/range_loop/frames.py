@@ -11,7 +11,7 @@ from ....compiler.callers.loop_source import LoopSource, loop_source
 from ....compiler.errors import TracemillError
 from ....compiler.symbolic_size import SymbolicSize
 from ....compiler.tracing.trace import current_trace
-from .turns import Turns
+from .turns import LoopTracer
 from .values import NotInLanguageError
 
 
@@ -37,7 +37,7 @@ def run_loop(size: SymbolicSize, frame: FrameType, rows: Any = None) -> int | st
     source = None if current_trace() is None else loop_source(frame)
     if source is None:
         return ""
-    turns = Turns(source, frame.f_globals, frame.f_builtins)
+    turns = LoopTracer(source, frame.f_globals, frame.f_builtins)
     try:
         return _run(turns, source, size, frame, rows)
     except NotInLanguageError as error:
@@ -51,7 +51,7 @@ def run_loop(size: SymbolicSize, frame: FrameType, rows: Any = None) -> int | st
     return f"the loop at {file}:{source.loop.lineno} runs turn by turn, since {reason}"
 
 
-def _run(turns: Turns, source: LoopSource, size: SymbolicSize, frame: FrameType, rows: Any) -> int:
+def _run(turns: LoopTracer, source: LoopSource, size: SymbolicSize, frame: FrameType, rows: Any) -> int:
     if _SEES_VARIABLES & {*source.code.co_names}:
         raise NotInLanguageError("the function looks at its variables by their names")
     before = dict(frame.f_locals)
@@ -65,7 +65,9 @@ def _run(turns: Turns, source: LoopSource, size: SymbolicSize, frame: FrameType,
     return next((bound for bound in bounds[:2] if type(bound) is int), 0)
 
 
-def _bounds(turns: Turns, source: LoopSource, size: SymbolicSize, names: dict[str, Any]) -> tuple[Any, ...]:
+def _bounds(
+    turns: LoopTracer, source: LoopSource, size: SymbolicSize, names: dict[str, Any]
+) -> tuple[Any, ...]:
     """What ``range`` is given, of which the size is the first that is not known."""
     found: list[Any] = []
     for argument in source.bounds:

@@ -7,7 +7,7 @@ import numpy as np
 from ....compiler.symbolic_size import SymbolicSize
 from ....compiler.tracing.trace import array_type, require_trace
 from ....compiler.tracing.traced_array import array_on, contains_traced
-from .counted import Counted
+from .counted import BoundedInt
 from .values import NotInLanguageError, is_array, is_traced_exactly
 
 
@@ -37,12 +37,12 @@ def checked_index(shape: tuple[Any, ...], index: Any) -> Any:
             if not (axis < len(shape) and _is_allowed(item, shape[axis])):
                 raise NotInLanguageError(_reason(item))
             axis += 1
-        found.append(item.number if type(item) is Counted else item)
+        found.append(item.number if type(item) is BoundedInt else item)
     return tuple(found) if type(index) is tuple else found[0]
 
 
 def _is_allowed(item: Any, length: Any) -> bool:
-    if type(item) is Counted:
+    if type(item) is BoundedInt:
         return item.indexes(length)
     if type(item) is slice:
         return _is_plain(item)
@@ -58,6 +58,6 @@ def _is_plain(index: slice) -> bool:
 
 
 def _reason(item: Any) -> str:
-    if type(item) is Counted:
+    if type(item) is BoundedInt:
         return "its counter may be no index of the array"
     return "it slices by its counter" if type(item) is slice else f"it indexes by {type(item).__name__}"

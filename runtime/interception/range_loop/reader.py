@@ -2,7 +2,7 @@
 
 It is read from its text, node by node. Each node that may stand there has a rule; all else, and all values but arrays,
 numbers and sizes, is a `NotInLanguageError`. So the user's objects, lists and dicts are never touched, and what differs
-from turn to turn is computed from the counter, a `Counted`. Functions of the user's are read in the same way.
+from turn to turn is computed from the counter, a `BoundedInt`. Functions of the user's are read in the same way.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""`Turns`: a loop over a range, whose body is read, as one `fori_loop`; or an error, before it has an effect."""
+"""`LoopTracer`: a loop over a range, whose body is read, as one `fori_loop`; or an error, before it has an effect."""
 
 import ast
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from ....compiler.ir import Constant, Value
 from ....compiler.symbolic_size import is_known, maximum, same_shape
 from ....compiler.tracing.trace import Storage, Trace, next_number, require_trace
 from ...control_flow.fori_loop import fori_loop
-from .counted import Counted
+from .counted import BoundedInt
 from .indexing import read_item
 from .reader import Host, Reader, Variables
 from .values import NotInLanguageError, is_array, is_same, is_traced_exactly
@@ -32,7 +32,7 @@ class _FirstTurnError(Exception):
     """A variable becomes an array in the first turn, which must be taken by itself."""
 
 
-class Turns:
+class LoopTracer:
     """Runs a loop of a function, and those inside of it, and can undo what they wrote to arrays."""
 
     def __init__(self, source: LoopSource, module: Mapping[str, Any], python: Mapping[str, Any]) -> None:
@@ -130,7 +130,7 @@ class _OneLoop:
 
     def __init__(
         self,
-        turns: Turns,
+        turns: LoopTracer,
         loop: ast.For,
         names: Variables,
         kept: tuple[str, ...],
@@ -225,10 +225,10 @@ class _Turn:
             raise _CarriedError(set(more))
         return tuple(names[name] for name in self.carried)
 
-    def _counter(self, i: Any) -> Counted:
+    def _counter(self, i: Any) -> BoundedInt:
         step, first, stop = self.one.step, self.first, self.one.stop
         number = i if step == 1 else i * step + first
-        return Counted(number, first, stop - 1) if step > 0 else Counted(number, stop + 1, first)
+        return BoundedInt(number, first, stop - 1) if step > 0 else BoundedInt(number, stop + 1, first)
 
     def _check_written(self, written: list[Storage], given: Variables) -> None:
         """A variable that is rebound is a new array in each turn, which nobody else has."""

@@ -7,10 +7,10 @@ import numpy as np
 
 from ....compiler.symbolic_size import SymbolicSize
 from ....compiler.tracing.traced_array import TracedArray
-from .counted import Counted
+from .counted import BoundedInt
 
 NUMBERS: Final = (bool, int, float, complex)
-_PLAIN: Final = frozenset({*NUMBERS, NoneType, str, EllipsisType, Counted})
+_PLAIN: Final = frozenset({*NUMBERS, NoneType, str, EllipsisType, BoundedInt})
 _SCALARS: Final = frozenset(x for x in np.sctypeDict.values() if issubclass(x, np.number | np.bool_))
 TYPES: Final = _SCALARS | {bool, int, float, complex}
 """What ``dtype=`` takes."""
@@ -62,4 +62,4 @@ def is_same(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(map(is_same, one, other))
     if type(one) in _SCALARS:
         return bool(one.tobytes() == other.tobytes())
-    return type(one) in _PLAIN - {Counted} and repr(one) == repr(other)
+    return type(one) in _PLAIN - {BoundedInt} and repr(one) == repr(other)

@@ -18,12 +18,12 @@ from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.loops import building, lower
 from tracemill.compiler.loops.affine import Variable, of
 from tracemill.compiler.loops.in_place_safety import overwritable
-from tracemill.compiler.loops.interchange import on_vectors
+from tracemill.compiler.loops.interchange import vectorize_long_axis
 from tracemill.compiler.loops.nest import Buffer, Let, Load, Local, Loop, Nest, Store
 
 
 def nest_of(graph: Graph) -> Nest:
-    return on_vectors(lower.lower(graph))
+    return vectorize_long_axis(lower.lower(graph))
 
 
 def found(function: Callable[..., Any], *types: str) -> dict[int, list[int]]:

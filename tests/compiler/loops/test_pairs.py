@@ -16,7 +16,7 @@ from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.loops import interchange as pairs
-from tracemill.compiler.loops.interchange import on_vectors
+from tracemill.compiler.loops.interchange import vectorize_long_axis
 from tracemill.compiler.loops.lower import lower
 from tracemill.compiler.loops.nest import Copy, Loop, Nest, Row
 from tracemill.compiler.loops.walk import statements, used
@@ -24,7 +24,7 @@ from tracemill.compiler.loops.walk import statements, used
 
 def assert_means_the_same(graph: Graph) -> Nest:
     inputs = [x.astype(v.dtype) for x, v in zip(drawn(graph, "real"), graph.inputs, strict=True)]
-    nest = on_vectors(lower(graph))
+    nest = vectorize_long_axis(lower(graph))
     with np.errstate(all="ignore"):
         expected = evaluate(graph, *inputs)
     for x, y in zip(Run(nest, inputs).outputs, expected, strict=True):
@@ -95,16 +95,16 @@ def test_one_copy_serves_all_loops() -> None:
 )
 def test_loops_stay_where_vectors_would_not_pay(x: str, y: str) -> None:
     graph = recorded(distances, x, y)
-    assert str(on_vectors(lower(graph))) == str(lower(graph))
+    assert str(vectorize_long_axis(lower(graph))) == str(lower(graph))
 
 
 def test_sums_over_short_rows_that_are_read_once_stay() -> None:
-    nest = on_vectors(lower(recorded(lambda x: fn.sum_(fn.square(x), (1,)), "f64[50, 16]")))
+    nest = vectorize_long_axis(lower(recorded(lambda x: fn.sum_(fn.square(x), (1,)), "f64[50, 16]")))
     assert [loop.variable.extent for loop in long_loops(nest)] == [50, 16]
 
 
 def test_long_loops_leave_rows_in_parts() -> None:
-    nest = on_vectors(lower(recorded(kernel_sums, "f64[9, 5]", "f64[20000, 5]")))
+    nest = vectorize_long_axis(lower(recorded(kernel_sums, "f64[9, 5]", "f64[20000, 5]")))
     assert [b.size for loop in nest.body for b in used((loop,)).buffers if isinstance(b, Row)] == [512, 32]
     assert all(map(runs_on_vectors, innermost(nest)))
 
@@ -128,7 +128,7 @@ def test_outermost_loops_leave_rows_only_within_parts(monkeypatch: pytest.Monkey
 
 def test_new_names_are_none_that_are_taken() -> None:
     graph = recorded(distances, "f64[9, 5]", "f64[20, 5]", names=["y_copy", "y"])
-    assert [copy.name for copy in copies(on_vectors(lower(graph), ["y_copy_2"]))] == ["y_copy_3"]
+    assert [copy.name for copy in copies(vectorize_long_axis(lower(graph), ["y_copy_2"]))] == ["y_copy_3"]
 
 
 def test_what_is_slow_runs_on_vectors_although_a_loop_follows_in_its_turn() -> None:
@@ -153,4 +153,4 @@ def test_random_graphs_give_what_they_mean(graph: Graph) -> None:
 
 @pytest.mark.parametrize("name", ["layer_norm", "pulls", "found", "columns of doubles"])
 def test_other_kernels_are_left_as_they_are(name: str) -> None:
-    assert str(on_vectors(lower(LARGE[name]))) == str(lower(LARGE[name]))
+    assert str(vectorize_long_axis(lower(LARGE[name]))) == str(lower(LARGE[name]))

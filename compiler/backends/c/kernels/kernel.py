@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from ....ir import Constant, Graph
 from ....loops.affine import same
 from ....loops.in_place_safety import overwritable
-from ....loops.interchange import on_vectors
+from ....loops.interchange import vectorize_long_axis
 from ....loops.loop_costs import chunked, nanoseconds
 from ....loops.lower import lower
 from ....loops.nest import Buffer, Nest
@@ -76,7 +76,7 @@ class _Version:
 def _version(graph: Graph, name: str) -> _Version:
     sizes = names_in_graph(graph)
     reserved = (*RESERVED, name, *map(size_variable, sizes))
-    return _Version(name, graph, sizes, chunked(on_vectors(lower(graph, reserved), reserved)))
+    return _Version(name, graph, sizes, chunked(vectorize_long_axis(lower(graph, reserved), reserved)))
 
 
 def _written(version: _Version, places: Mapping[int, Sequence[int]]) -> ChunkWriter:

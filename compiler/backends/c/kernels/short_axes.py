@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ....ir import Graph
 from ....loops.nest import Block, Loop, Nest
-from ....substitution import Fixing
+from ....substitution import Substitution
 from ....symbolic_size import SymbolicSize, is_known, typical
 
 LENGTHS: Final = (2, 3, 4)
@@ -55,4 +55,4 @@ def _version(graph: Graph, axis: SymbolicSize, length: int) -> Graph:
     def value_of(size: SymbolicSize) -> Any:
         return size.where(axis, length)
 
-    return Fixing(value_of).graph(graph)
+    return Substitution(value_of).graph(graph)

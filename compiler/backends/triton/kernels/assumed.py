@@ -10,7 +10,7 @@ from ....ir import Location
 from ....loops.affine import Affine, Variable
 from ....shapes.dim import Dim, of_size
 from ....shapes.terms import Size
-from ....symbolic_size import SymbolicSize, is_known, suppose, typical
+from ....symbolic_size import SymbolicSize, assume, is_known, typical
 from ..plan import ALIGNED
 
 LARGEST_BLOCK: Final = 1 << 17
@@ -45,9 +45,9 @@ def block_of(extent: int, least: int = 1, most: int = LARGEST_BLOCK) -> int | No
     while block <= most:
         if is_known(extent <= block):
             return block
-        if suppose(extent <= block):
+        if assume(extent <= block):
             if block > least:
-                suppose(extent > block // LOOSE)
+                assume(extent > block // LOOSE)
             return block
         block *= 2
     return None

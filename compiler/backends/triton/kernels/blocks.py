@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ....loops.affine import Affine, Variable, is_unit, same
 from ....loops.nest import Apply, Begin, Block, Load, Loop, Store
 from ....loops.walk import expressions, places, statements
-from ....symbolic_size import SymbolicSize, suppose, typical
+from ....symbolic_size import SymbolicSize, assume, typical
 from ..choice import RULES, Choice
 from .assumed import block_of, is_multiple, power_of_two
 from .definitions import definitions
@@ -191,7 +191,7 @@ def _is_far(body: Block) -> bool:
     if any(end >= FAR for end in ends if not isinstance(end, SymbolicSize)):
         return True
     # The largest first, from which others follow.
-    return not all(suppose(end < FAR) for end in sorted(symbolic, key=typical, reverse=True))
+    return not all(assume(end < FAR) for end in sorted(symbolic, key=typical, reverse=True))
 
 
 def _ends(place: Affine) -> Iterator[int]:

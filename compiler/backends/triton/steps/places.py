@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ....ir import Shape
 from ....loops.affine import Affine, SizeText, Variable, flattened, of, unflattened
 from ....loops.moves import aligned
-from ....symbolic_size import SymbolicSize, is_known, suppose, typical
+from ....symbolic_size import SymbolicSize, assume, is_known, typical
 from ..kernels.blocks import FAR
 
 
@@ -70,7 +70,7 @@ def is_far(counts: Iterable[int]) -> bool:
     found = sorted(counts, key=typical, reverse=True)  # the largest first, from which others follow
     if any(count >= FAR for count in found if not isinstance(count, SymbolicSize)):
         return True
-    return not all(suppose(count < FAR) for count in found)
+    return not all(assume(count < FAR) for count in found)
 
 
 def wide(count: int) -> str:

@@ -5,7 +5,7 @@ from string import Template
 from typing import Any
 
 from ....ir import Call
-from ....symbolic_size import is_known, is_one, is_symbolic_shape, quotient, suppose
+from ....symbolic_size import assume, is_known, is_one, is_symbolic_shape, quotient
 from ..kernels.assumed import pieces
 from ..kernels.kernel import TritonKernel
 from .places import broadcast_place, counting
@@ -59,7 +59,7 @@ def random_bits(call: Call, name: str) -> TritonKernel:
     size, per_block = math.prod(params["shape"]), 2 if is_wide else 4
     lead = out.shape[: out.ndim - len(params["shape"])]
     streams = math.prod(lead)
-    is_in_a_row = is_one(streams) or suppose(size % per_block == 0)
+    is_in_a_row = is_one(streams) or assume(size % per_block == 0)
     is_full = is_known(size % per_block == 0)
     per_stream = quotient(size, per_block) if is_full else pieces(size, per_block)
     blocks, stream = streams * per_stream, counting("stream", streams)

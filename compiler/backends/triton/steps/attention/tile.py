@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from .....errors import ArgumentValueError
-from .....symbolic_size import is_symbolic_shape, suppose, typical
+from .....symbolic_size import assume, is_symbolic_shape, typical
 from ...choice import RULES, Choice
 from ..products.tile import LEAST, PROCESSORS, SIDE, matrix_side
 from .blocks import Attention
@@ -86,8 +86,8 @@ def tile_of_gradient(attention: Attention) -> AttentionTile:
 
 def _suppose_whole(attention: Attention, tile: AttentionTile) -> None:
     """Let a program be for sequences of whole tiles, where those at hand are: it needs no code for the last ones."""
-    suppose(attention.rows % tile.rows == 0)
-    suppose(attention.columns % tile.columns == 0)
+    assume(attention.rows % tile.rows == 0)
+    assume(attention.columns % tile.columns == 0)
 
 
 def _fitting(tiles: Mapping[int, Mapping[int, AttentionTile]], attention: Attention) -> AttentionTile:

@@ -6,7 +6,7 @@ from typing import Final
 
 from .....analysis.fusible_ops import PRODUCTS
 from .....ir import Call, Graph
-from .....symbolic_size import is_known, suppose
+from .....symbolic_size import assume, is_known
 from ...choice import RULES, Choice
 from ...kernels.kernel import TritonKernel, is_in_triton, triton_kernel
 from .product import WIDE, Product, behind_parts, in_parts, product_in, product_of, with_sums
@@ -74,7 +74,7 @@ def product_kernel(graph: Graph, name: str, choice: Choice = RULES) -> TritonKer
         tile, make = tile_of_matrices(product, choice), by_matrices
         parts = tile.parts
         if is_known(product.length % (WIDE // product.dtype.itemsize) == 0):
-            suppose(product.length % tile.depth == 0)  # no step needs a mask then
+            assume(product.length % tile.depth == 0)  # no step needs a mask then
     whole = make(product, tile, name) if parts == 1 else None
     if whole is not None:
         return whole

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from .....analysis.fusible_ops import is_elementwise
-from .....analysis.op_costs import additions
+from .....analysis.op_costs import element_cost
 from .....errors import ArgumentValueError
 from .....symbolic_size import SymbolicSize, is_known, typical
 from ...choice import RULES, Choice
@@ -112,7 +112,7 @@ def tile_of_matrices(product: Product, choice: Choice = RULES) -> Tile:
 def has_long_tail(product: Product) -> bool:
     """Whether what is made of each element of a product needs many registers."""
     tail, size = product.tail, typical(product.type.size)
-    calls = sum(additions(call) for call in tail.calls if is_elementwise(call))
+    calls = sum(element_cost(call) for call in tail.calls if is_elementwise(call))
     read = {value for call in tail.calls for value in call.inputs if value in tail.inputs[:-1]}
     arrays = sum(typical(value.type.size) >= size for value in (*read, *tail.outputs))
     return calls > LONG_TAIL or arrays > 2

@@ -11,7 +11,7 @@ from .....loops.affine import Affine, Variable, of
 from .....loops.lower import lower
 from .....loops.nest import Block, Buffer, Choose, Expression, Let, Load, Loop, Nest, Statement, Store
 from .....loops.walk import at_value, expressions, places, statements
-from .....symbolic_size import is_known, is_one, quotient, remainder, suppose, typical
+from .....symbolic_size import assume, is_known, is_one, quotient, remainder, typical
 from ....python_text import wrapped
 from ...kernels.assumed import pieces
 from ...kernels.blocks import FAR, Rows
@@ -95,7 +95,7 @@ class _Writing:
         """Begin a function: find the program's tile, and let its sums be 0."""
         values = (*product.tail.inputs, *product.tail.outputs)
         sizes = sorted(dict.fromkeys(value.type.size for value in values), key=typical, reverse=True)
-        rows = Rows(tile.rows, tile.columns, not all(suppose(size < FAR) for size in sizes))
+        rows = Rows(tile.rows, tile.columns, not all(assume(size < FAR) for size in sizes))
         is_by_axes, depth = product.is_symbolic and tile.depth > 1, 2 if tile.programs else 1
         writer = Writer(rows, numbers=Numbers.of(product.tail), is_by_axes=is_by_axes, depth=depth)
         writer.names.update(_NAMES.split(), (name,))
