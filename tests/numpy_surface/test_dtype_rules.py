@@ -3,7 +3,7 @@
 
 import operator
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,7 @@ def difference(function: Any, args: tuple[Any, ...]) -> str:
     return ""
 
 
-def assert_all_agree(calls: Iterator[Call]) -> None:
+def assert_all_agree(calls: Iterable[Call]) -> None:
     found = [(name, difference(function, args)) for name, function, args in calls]
     assert found
     differing = [f"{name}: {text}" for name, text in found if text]
