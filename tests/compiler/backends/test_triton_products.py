@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from product_graphs import LARGE, SMALL
 from recording import drawn, recorded
-from samples.thinning import one_in
 from tracemill.compiler import functions as fn
 from tracemill.compiler.backends.triton.module import call_kernel, operands
 from tracemill.compiler.backends.triton.steps.products import product_kernel
@@ -65,7 +64,7 @@ def assert_runs(graph: Graph) -> None:
             np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize("name", one_in(3, SMALL))
+@pytest.mark.parametrize("name", SMALL)
 def test_products_give_what_they_mean(name: str) -> None:
     graph = SMALL[name]
     kernel = Graph("kernel", graph.inputs, graph.calls, graph.outputs)
