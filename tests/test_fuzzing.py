@@ -63,7 +63,7 @@ def test_twenty_thousand_damaged_inputs_do_no_harm(names: tuple[str, ...]) -> No
 
 
 @pytest.mark.parametrize("name", READERS)
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=st.randoms(use_true_random=False))
 def test_what_loads_is_sound_and_all_else_is_refused_by_name(name: str, random: Random) -> None:
     """Hypothesis shrinks what goes wrong. Readers check what they have read."""

@@ -98,7 +98,7 @@ def assert_close(actual: Any, expected: Any, dtype: Any, where: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@of_each_function
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_values_and_derivatives_to_second_order_are_pytorchs(case: Case, dtype: Any, kept: Any) -> None:
     reference = Reference(case, kept, dtype)
     x = reference.moving

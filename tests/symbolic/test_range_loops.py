@@ -20,6 +20,7 @@ import pytest
 
 import tracemill as tm
 from numpy_surface.differential import assert_same
+from samples.thinning import one_in
 from tracemill.compiler.errors import UndecidedDimError
 
 SIZES = (4, 7, 2, 30)
@@ -879,14 +880,14 @@ def check(
 
 
 @pytest.mark.parametrize("backend", ["numpy", "c"])
-@pytest.mark.parametrize("function", COMPUTING, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", one_in(2, COMPUTING), ids=lambda function: function.__name__)
 def test_a_loop_that_computes_is_one_program_for_all_sizes(
     function: Callable[..., Any], backend: str, c_compiler: str
 ) -> None:
     assert check(function, backend) == 1
 
 
-@pytest.mark.parametrize("function", MORE, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", one_in(3, MORE), ids=lambda function: function.__name__)
 def test_a_loop_that_does_more_runs_turn_by_turn(function: Callable[..., Any]) -> None:
     assert check(function, "numpy") > 1
     assert check(function, "numpy", (2, 3), dynamic=False) == 2

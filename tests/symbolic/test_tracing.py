@@ -68,6 +68,7 @@ def allowed(guards: Guards, sizes: Mapping[str, int]) -> bool:
     return bool(eval(guards.source({name: name for name in sizes}), dict(sizes)))
 
 
+every_program = in_groups(Case(name.partition(":")[0], name, (name,)) for name in PROGRAMS)
 each_program = in_groups(
     Case(name.partition(":")[0], name, (name,), bool(number % 4)) for number, name in enumerate(PROGRAMS)
 )
@@ -97,7 +98,7 @@ def test_a_program_is_traced_once_for_all_sizes(name: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@each_program
+@every_program
 def test_guards_say_where_sizes_of_0_and_1_are_others(name: str) -> None:
     program = PROGRAMS[name]
     scope = Observed(OBSERVED)
@@ -114,7 +115,7 @@ def test_guards_say_where_sizes_of_0_and_1_are_others(name: str) -> None:
             assert_same(expected, found, program.rtol, program.rtol)
 
 
-@each_program
+@every_program
 def test_declared_sizes_are_traced_without_questions_or_the_users_line_is_named(name: str) -> None:
     program = PROGRAMS[name]
     with answering(Declared(where=user_location)):

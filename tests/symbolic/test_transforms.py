@@ -9,7 +9,6 @@ import optree
 import pytest
 
 import tracemill as tm
-from samples.thinning import one_in
 from symbolic.programs import OBSERVED, OTHERS, SymbolicProgram
 from symbolic.sized_samples import allowed
 from symbolic.transforms import TRANSFORMS
@@ -42,7 +41,7 @@ def assert_close(program: SymbolicProgram, found: Any, expected: Any) -> None:
         np.testing.assert_allclose(ours, theirs, max(program.rtol, 1e-11), 1e-11)
 
 
-@pytest.mark.parametrize("name", one_in(3, TRANSFORMS))
+@pytest.mark.parametrize("name", TRANSFORMS)
 def test_a_transform_is_traced_once_for_all_sizes(name: str) -> None:
     """Against the same function on arrays of known sizes."""
     program = TRANSFORMS[name]
@@ -61,7 +60,7 @@ def test_a_transform_is_traced_once_for_all_sizes(name: str) -> None:
         traced(program.function, program.types()).graph.lint()
 
 
-@pytest.mark.parametrize("name", one_in(6, TRANSFORMS))
+@pytest.mark.parametrize("name", TRANSFORMS)
 def test_a_compiled_transform_serves_all_sizes(name: str) -> None:
     """By one program, or by two where arguments had a size in common when it was first called."""
     program = TRANSFORMS[name]

@@ -375,7 +375,7 @@ def damaged_texts(draw: st.DrawFn) -> tuple[str, Mapping[str, Array]]:
     return text, graph_constants(graph)
 
 
-@settings(deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(damaged_texts())
 def test_a_damaged_text_is_a_graph_or_a_parse_error(damaged: tuple[str, Mapping[str, Array]]) -> None:
     text, constants = damaged

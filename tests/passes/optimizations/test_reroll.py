@@ -531,7 +531,7 @@ def programs(draw: st.DrawFn) -> Callable[[Array, Array], Any]:
     return program
 
 
-@settings(deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(programs())
 def test_a_random_loop_keeps_its_bits(program: Callable[[Array, Array], Any]) -> None:
     arguments = drawn(2), drawn(STEPS + 1, 2)

@@ -21,7 +21,7 @@ SMOOTH = [sample for sample in SAMPLES if sample.smooth and any(sample.different
 
 
 @pytest.mark.parametrize("values", ["known", "unknown"])
-@of_each_sample(SMOOTH, quick=taken(SMOOTH))
+@of_each_sample(SMOOTH, quick=taken(SMOOTH, share=0.3))
 def test_a_pattern_holds_every_entry_of_the_derivative(sample: Sample, values: str) -> None:
     """Whether the values of the point are known, as outside of a trace, or not."""
     graph, wrt, arrays = sample.graph(), sample.differentiated, sample.arrays()

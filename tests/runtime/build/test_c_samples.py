@@ -13,8 +13,8 @@ from tracemill.compiler.op import lookup
 
 pytestmark = pytest.mark.usefixtures("c_compiler")
 
-QUICK = 30
-"""Every 30th sample of an op is tested always, the others in the slow run."""
+QUICK = 12
+"""Every 12th sample of an op is tested always, the others in the slow run."""
 
 MOST_QUICK, MOST = 60, 120
 """Samples in one program."""

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from samples.thinning import one_in
 from tracemill.compiler.backends.triton.kernels.kernel import TritonKernel
 from tracemill.compiler.backends.triton.planning.module import graph_kernel
 from tracemill.compiler.dtypes import Array
@@ -128,7 +127,7 @@ def assert_right(
         assert any(low <= first <= last < high for low, high in ends), sizes
 
 
-@pytest.mark.parametrize("name", one_in(3, PRODUCTS))
+@pytest.mark.parametrize("name", PRODUCTS)
 def test_a_product_of_any_size_reads_its_operands_alone(name: str, read: list[tuple[int, int]]) -> None:
     for hints in HINTS:
         scope = Observed(hints)
@@ -141,7 +140,7 @@ def test_a_product_of_any_size_reads_its_operands_alone(name: str, read: list[tu
         assert read
 
 
-@pytest.mark.parametrize("name", one_in(3, PRODUCTS))
+@pytest.mark.parametrize("name", PRODUCTS)
 def test_a_product_of_declared_sizes_is_right_for_all_of_them(name: str, read: list[tuple[int, int]]) -> None:
     """With places of eight bytes, and where nothing is added up."""
     graph, kernel = made(name, Declared())

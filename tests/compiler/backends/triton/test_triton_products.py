@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphs.product_graphs import LARGE, SMALL
-from samples.thinning import one_in
 from support.recording import drawn, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.backends.triton.planning.module import call_kernel, operands
@@ -65,7 +64,7 @@ def assert_runs(graph: Graph) -> None:
             np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize("name", one_in(3, SMALL))
+@pytest.mark.parametrize("name", SMALL)
 def test_products_give_what_they_mean(name: str) -> None:
     graph = SMALL[name]
     kernel = Graph("kernel", graph.inputs, graph.calls, graph.outputs)
