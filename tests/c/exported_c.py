@@ -37,7 +37,7 @@ _SIZE = re.compile(r"^    int64_t dim_(\w+),\s+// the size (\w+)", re.MULTILINE)
 def program_of(function: Callable[..., Any], *args: Any) -> Program:
     """A function as it is traced for these arguments, with what it captures as constants."""
     signature = sign(*flatten_arguments(args, {}))
-    program = trace(function, signature.tree, arguments_for(signature))
+    program = trace(function, signature.tree, arguments_for(signature), is_kept=True)
     graph, count = program.graph, len(program.arguments)
     inputs = tuple(Value(value.type) for value in graph.inputs[:count])
     with recording(Builder()) as builder:

@@ -42,7 +42,7 @@ def calls_of(op: Op, among: Sequence[DType] = DTYPES) -> Iterator[Call]:
 
 ROUNDED = {
     "elementary",
-    "special",
+    "error_functions",
     "gamma",
     "bessel",
     "incomplete",

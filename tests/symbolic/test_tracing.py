@@ -46,9 +46,8 @@ SIMPLER_FOR_SOME = {
 def traced(program: SymbolicProgram, types: Sequence[ArrayType]) -> Program:
     """The function traced for arguments of these types."""
     _, tree = flatten_arguments(tuple(range(len(types))), {})
-    return trace(
-        program.function, tree, [Argument(type, f"args[{place}]") for place, type in enumerate(types)]
-    )
+    arguments = [Argument(type, f"args[{place}]") for place, type in enumerate(types)]
+    return trace(program.function, tree, arguments, check_bounds=False)
 
 
 def run(program: Program, graph: Graph, arrays: Sequence[Array]) -> Any:

@@ -183,7 +183,7 @@ def test_a_wrong_choice_is_named(
 def test_a_mismatch_says_the_users_line() -> None:
     with pytest.raises(BranchMismatchError) as caught:
         tm.compile(lambda x: tm.cond(x > 0, lambda: (x, x), lambda: x))(1.0)
-    assert "test_branch.py" in str(caught.value.location)
+    assert "test_cond.py" in str(caught.value.location)
 
 
 def test_the_error_of_an_if_names_cond_and_the_fix_works() -> None:
