@@ -16,8 +16,8 @@ from ..variants.dynamic_shapes import SMALLEST
 from ..variants.signature import ArraySpec, NumberSpec, Signature, StaticSpec, is_one_of
 from ..variants.variant import Variant
 
-_SERVED = "let it be: from the second size of an axis on, one program serves all"
-_SMALL = "let it be: axes of size 0 and 1 have programs of their own"
+_SERVED = "none needed: from the second size of an axis on, one program serves all"
+_SMALL = "none needed: axes of size 0 and 1 get programs of their own"
 _FIX_OF_LAYOUTS = "pass arrays in one memory order, such as np.ascontiguousarray(x)"
 CONTAINERS = "the containers of the arguments changed"
 
@@ -53,7 +53,7 @@ class Recompilation:
 
     def for_one_size(self, *notes: str, fix: str = "") -> "Recompilation":
         """With why no program for many sizes came of it, and what to do about that; the same without a note."""
-        each = f"let it be: each size has a program; for one that serves all, {instead_of(_line(notes))}"
+        each = f"none needed: each size gets a program; for one that serves all, {instead_of(_line(notes))}"
         usual = each if notes and self.fix == _SERVED else self.fix
         return replace(self.noting(*notes), fix=fix or usual)
 
@@ -113,14 +113,14 @@ def _refusal(called: Signature, variant: Variant) -> tuple[str, Guard | None]:
 
 def _fix_of_guard(guard: Guard) -> str:
     if guard.because == OF_KERNEL:
-        return "let it be: kernels on GPUs are made for sizes such as those of one alignment"
+        return "none needed: kernels on GPUs are made for sizes of one alignment"
     line = "that line" if guard.location is not None else "the program"
     code = guard.location.code if guard.location is not None else ""
     if guard.because:
         return f"{guard.because}: {instead_of(code)}"
     if _leaves_one(guard):
         return f"{line} needs the size as a number: {instead_of(code)}"
-    return f"{line} asks which sizes there are, and each answer has a program: {without_asking(code)}"
+    return f"{line} asks for a size, and each answer gets a program: {without_asking(code)}"
 
 
 def _leaves_one(guard: Guard) -> bool:
@@ -133,7 +133,7 @@ def _leaves_one(guard: Guard) -> bool:
 def _fix_of_sizes(called: Signature) -> str:
     if any(size < SMALLEST for shape in called.shapes for size in shape):
         return _SMALL
-    return "let it be: sizes that were equal in all calls so far have had one name, and have their own from now on"
+    return "none needed: sizes that were equal in all calls so far shared a name, and get their own from now on"
 
 
 def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:

@@ -12,7 +12,7 @@ _ROOT: Final = os.path.dirname(os.path.abspath(PACKAGE))
 _PYTHON: Final = os.path.dirname(os.__file__)
 
 _OURS: Final = (
-    "let it be: each size has a program. A size that works as a number is to work by a name, so please report this:"
+    "none needed: each size gets a program. This is a Tracemill bug; please report it:"
     " TRACEMILL_CHECK=1 raises the error with its traceback, and TRACEMILL_DUMP=folder writes the program"
 )
 

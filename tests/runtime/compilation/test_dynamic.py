@@ -151,7 +151,7 @@ def test_a_recompilation_names_the_guard_its_values_the_line_and_what_to_do() ->
     text = f.explain_recompile()
     assert "the program for f64[x_0] is for x_0 >= 9, and x_0 is 3, by test_dynamic.py:" in text
     assert "if x.shape[0] > 8:" in text
-    assert "\nfix: that line asks which sizes there are" in text
+    assert "\nfix: that line asks for a size" in text
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_recompilation_names_the_guard_its_values_the_line_and_what_to_do() ->
         (lambda x: x * float(len(x)), "write n * 1.0"),
         (lambda x: x[: int(len(x) / 2)], "write n instead of int(n), and n // 2"),
         (lambda x: sum(x[i] for i in range(len(x))), "loop with tm.fori_loop(0, n, …)"),
-        (lambda x: x.reshape(2, -1) if len(x) % 2 == 0 else x, "ask less, or let it be"),
+        (lambda x: x.reshape(2, -1) if len(x) % 2 == 0 else x, "ask less, or accept that"),
     ],
 )
 def test_the_remedy_is_for_the_line_that_needs_a_size_or_asks(function: Any, fix: str) -> None:
@@ -183,12 +183,12 @@ def test_the_remedy_is_for_the_line_that_needs_a_size_or_asks(function: Any, fix
         ([rows(3), [rows(3)]], "args[0]: f64[3, 4] is gone\nfix: pass the same containers"),
         ([1.0, 1], "args[0]: float became int\nfix: pass numbers of one type, as 1.0 for 1"),
         ([rows(3), "text"], "args[0]: f64[3, 4] became static 'text'\nfix: pass what is data as an array"),
-        ([rows(3), rows(5), rows(1)], "x_0 is 1 in this call, and its limits are x_0 in 2..\nfix: let it be"),
+        ([rows(3), rows(5), rows(1)], "x_0 is 1 in this call, and its limits are x_0 in 2..\nfix: none needed"),
         (
             [rows(3), rows(0)],
-            "f64[3, 4] became f64[0, 4]\nfix: let it be: axes of size 0 and 1 have programs",
+            "f64[3, 4] became f64[0, 4]\nfix: none needed: axes of size 0 and 1 get programs",
         ),
-        ([rows(1), rows(5)], "f64[1, 4] became f64[5, 4]\nfix: let it be: from the second size"),
+        ([rows(1), rows(5)], "f64[1, 4] became f64[5, 4]\nfix: none needed: from the second size"),
     ],
 )
 def test_a_recompilation_names_what_changed_and_what_to_do(calls: list[Any], message: str) -> None:
@@ -214,7 +214,7 @@ def test_a_size_that_is_needed_as_a_number_gives_up_names_after_some_programs() 
     assert "args[0]: f64[7, 4] became f64[8, 4]" in text
     assert "sizes get no names any more, after: x_0 == 6  # test_dynamic.py:" in text
     assert (
-        "\nfix: let it be: each size has a program; for one that serves all, loop with tm.fori_loop(0, n, …)"
+        "\nfix: none needed: each size gets a program; for one that serves all, loop with tm.fori_loop(0, n, …)"
         in text
     )
     again = tm.compile(unrolled, on_recompile="ignore")

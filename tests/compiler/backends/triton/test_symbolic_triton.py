@@ -243,7 +243,7 @@ def test_a_program_for_other_kernels_is_explained_by_their_line(card: StubGpu) -
         np.testing.assert_allclose(f(np.ones((8, columns))), np.exp(np.ones((8, columns))))
     text = f.explain_recompile()
     assert "is for x_1 % 16 == 0, and x_1 is 63, by the kernel of test_symbolic_triton.py:" in text
-    assert "\nfix: let it be: kernels on GPUs" in text
+    assert "\nfix: none needed: kernels on GPUs" in text
 
 
 def test_guards_of_kernels_say_the_line_that_the_kernel_computes_also_when_they_are_read_again() -> None:
