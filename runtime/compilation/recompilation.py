@@ -133,7 +133,9 @@ def _leaves_one(guard: Guard) -> bool:
 def _fix_of_sizes(called: Signature) -> str:
     if any(size < SMALLEST for shape in called.shapes for size in shape):
         return _SMALL
-    return "none needed: sizes that were equal in all calls so far shared a name, and get their own from now on"
+    return (
+        "none needed: sizes that were equal in all calls so far shared a name, and get their own from now on"
+    )
 
 
 def _fix(called: Signature, other: Signature, *, names_sizes: bool) -> str:

@@ -21,9 +21,6 @@ from .literals import function_suffix
 from .meaning import meaning_text
 from .types import c_type
 
-HEADERS: Final = ("complex", "float", "math", "stdbool", "stddef", "stdint")
-"""What the definitions include: ``#include <math.h>`` …"""
-
 VECTOR_MATH: Final = "TM_VECTOR_MATH"
 """The macro that says that the library of mathematical functions has vector variants."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ...free_sizes import sizes_in_call, sizes_in_graph
-from ...ir import ArrayType, Call, Graph
+from ...ir import Call, Graph
 from ...loops.affine import Affine
 from ...symbolic_size import SymbolicSize, quotient
 
@@ -92,11 +92,6 @@ def names_in_call(call: Call) -> tuple[str, ...]:
     """The named sizes of what a call takes and makes, and of its parameters, in order."""
     found = [size for value in call.inputs for size in value.type.shape]
     return _names([*sizes_in_call(call), *found])
-
-
-def names_in_types(types: Iterable[ArrayType]) -> tuple[str, ...]:
-    """The named sizes of arrays, in order."""
-    return _names(size for type in types for size in type.shape)
 
 
 def _names(sizes: Iterable[Any]) -> tuple[str, ...]:

@@ -183,7 +183,10 @@ def test_the_remedy_is_for_the_line_that_needs_a_size_or_asks(function: Any, fix
         ([rows(3), [rows(3)]], "args[0]: f64[3, 4] is gone\nfix: pass the same containers"),
         ([1.0, 1], "args[0]: float became int\nfix: pass numbers of one type, as 1.0 for 1"),
         ([rows(3), "text"], "args[0]: f64[3, 4] became static 'text'\nfix: pass what is data as an array"),
-        ([rows(3), rows(5), rows(1)], "x_0 is 1 in this call, and its limits are x_0 in 2..\nfix: none needed"),
+        (
+            [rows(3), rows(5), rows(1)],
+            "x_0 is 1 in this call, and its limits are x_0 in 2..\nfix: none needed",
+        ),
         (
             [rows(3), rows(0)],
             "f64[3, 4] became f64[0, 4]\nfix: none needed: axes of size 0 and 1 get programs",

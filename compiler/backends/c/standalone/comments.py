@@ -1,7 +1,5 @@
 """Comments of exported files: text of the user's that cannot end them, or make the next line one."""
 
-import textwrap
-
 from ..layout import comment_line
 
 WIDTH = 110
@@ -10,11 +8,6 @@ WIDTH = 110
 def paragraph(text: str) -> str:
     """Text as comments, its lines as they are."""
     return "\n".join(comment_line(plain(line)) for line in text.expandtabs().strip("\n").split("\n"))
-
-
-def wrapped_paragraph(text: str) -> str:
-    """Text as comments, its lines broken anew."""
-    return "\n".join(paragraph(line) for line in textwrap.wrap(text, WIDTH - 3, break_long_words=False))
 
 
 def plain(text: str) -> str:

@@ -22,7 +22,7 @@ from graphs.elementwise_calls import (
     operands_of,
 )
 from tracemill.compiler.analysis.fusible_ops import is_loop_call
-from tracemill.compiler.backends.c.definitions import HEADERS, source_of
+from tracemill.compiler.backends.c.definitions import source_of
 from tracemill.compiler.backends.c.expression import POWERS, expression
 from tracemill.compiler.backends.c.literals import c_array, c_literal
 from tracemill.compiler.backends.c.names import variable_name
@@ -43,6 +43,9 @@ GROUPS = [
 ]
 """The calls of a group are compiled together."""
 MOST_USED = ("bool", "i64", "u8", "f64", "c128")
+
+HEADERS = ("complex", "float", "math", "stdbool", "stddef", "stdint")
+"""What the definitions of functions need."""
 
 
 def loop_of(call: Call, name: str = "") -> tuple[str, frozenset[str]]:
