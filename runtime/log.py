@@ -4,17 +4,17 @@ import contextlib
 import logging
 import os
 import sys
-import threading
 import warnings
 from difflib import get_close_matches
 from typing import Final
 
 from ..compiler.errors import SettingWarning
+from ..compiler.locks import reentrant_lock
 
 TOPICS: Final = ("recompiles", "fusion", "cache", "timing")
 """What ``TRACEMILL_LOG`` names, with commas; the loggers are ``tracemill.recompiles`` and so on, at the level INFO."""
 
-_lock = threading.Lock()
+_lock = reentrant_lock()
 _raised: set[str] = set()
 """The topics whose loggers were told to speak by the environment."""
 _complained: set[str] = set()

@@ -137,10 +137,11 @@ def trace(
     record = Trace(function_name(function), is_kept=is_kept, check_bounds=check_bounds)
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
     is_symbolic = any(is_symbolic_shape(argument.type.shape) for argument in arguments)
+    # Before anything is recorded: what a signal handler computes then becomes no input before the arguments.
+    filled = _fill(record, leaves, partial(users_name, function))
     checking = CHECKS_BOUNDS.set(record.checks_bounds)
-    with recording(record), intercepted(is_symbolic=is_symbolic):
-        try:
-            filled = _fill(record, leaves, partial(users_name, function))
+    try:
+        with intercepted(is_symbolic=is_symbolic), recording(record):
             args, kwargs = optree.tree_unflatten(tree, filled)
             result = function(*args, **kwargs)
             record.location = (
@@ -151,15 +152,13 @@ def trace(
             del result  # which holds arrays, and `_finish` asks who does
             program = _finish(record, arguments, filled, *outputs)
             return replace(program, orders=orders, in_c_order=_relied_on(program))
-        except ValueError as error:
-            if isinstance(
-                error.__cause__, ConcretizationError
-            ):  # ``w[0] = x``: NumPy wraps our error in its own
-                raise error.__cause__ from None
-            raise
-        finally:
-            CHECKS_BOUNDS.reset(checking)
-            record.close()
+    except ValueError as error:
+        if isinstance(error.__cause__, ConcretizationError):  # ``w[0] = x``: NumPy wraps our error in its own
+            raise error.__cause__ from None
+        raise
+    finally:
+        CHECKS_BOUNDS.reset(checking)
+        record.close()
 
 
 def _fill(record: Trace, leaves: Sequence["Argument | Static"], name: Callable[[str], str]) -> list[Any]:

@@ -3,7 +3,6 @@
 import builtins
 import math
 import sys
-import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import numpy as np
 
 from ..callers.user_code import is_library, user_location
 from ..errors import RandomStateError
+from ..locks import reentrant_lock
 from ..tracing.registry import FUNCTIONS, enter
 from ..tracing.trace import current_trace
 from ..tracing.traced_array import TracedArray, contains_size, contains_traced, located
@@ -79,32 +79,35 @@ class _Installation:
     """What is replaced in NumPy while any thread traces. The replacements are made once."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.active = 0
-        self.symbolic = 0
-        """How many of the traces that are active have symbolic sizes."""
+        self.lock = reentrant_lock()
+        self.active: set[object] = set()
+        """The traces that go on."""
+        self.symbolic: set[object] = set()
+        """Those of them that have symbolic sizes."""
+        self.is_made = False
         self.replaced: list[tuple[Any, str, Any, Any]] | None = None
         """Module, name, NumPy's own, ours."""
         self.meanings: dict[int, Meaning | None] = {}
         """What ours stand for, by their ids: they are kept."""
         self.refuses_draws = False
 
-    def enter(self, *, is_symbolic: bool) -> None:
+    def enter(self, trace: object, *, is_symbolic: bool) -> None:
         with self.lock:
+            self.active.add(trace)  # first: a trace in a signal handler then leaves the replacements in place
             if is_symbolic:
+                self.symbolic.add(trace)
                 for module, name, _, ours in _FOR_SIZES:
                     setattr(module, name, ours)
-                self.symbolic += 1
             if self.replaced is None:
-                self.replaced = list(_replacements())
-                self.meanings = {
-                    id(ours): _meaning(module, name, original)
-                    for module, name, original, ours in self.replaced
-                }
-            if self.active == 0:
+                found = list(_replacements())
+                meanings = {id(ours): _meaning(module, name, own) for module, name, own, ours in found}
+                if self.replaced is None:  # else a signal handler has traced meanwhile
+                    self.meanings = meanings
+                    self.replaced = found
+            if not self.is_made:
                 for module, name, _, ours in self.replaced:
                     setattr(module, name, ours)
-            self.active += 1
+                self.is_made = True
         if self.refuses_draws:
             return
         if (random := vars(np).get("random")) is not None:
@@ -115,24 +118,25 @@ class _Installation:
     def refuse_draws(self, random: ModuleType) -> None:
         """Replace the functions of ``numpy.random``, now that it is loaded."""
         with self.lock:
+            found = list(_draws(random))
             if self.refuses_draws:
                 return
             self.refuses_draws = True
-            found = list(_draws(random))
             self.replaced = [*(self.replaced or ()), *found]
             if self.active:
                 for module, name, _, ours in found:
                     setattr(module, name, ours)
 
-    def leave(self, *, is_symbolic: bool) -> None:
+    def leave(self, trace: object) -> None:
         with self.lock:
-            if is_symbolic:
-                self.symbolic -= 1
-                if self.symbolic == 0:
+            if trace in self.symbolic:
+                self.symbolic.discard(trace)
+                if not self.symbolic:
                     for module, name, original, _ in _FOR_SIZES:
                         setattr(module, name, original)
-            self.active -= 1
-            if self.active == 0:
+            self.active.discard(trace)
+            if not self.active:
+                self.is_made = False
                 for module, name, original, _ in self.replaced or ():
                     setattr(module, name, original)
 
@@ -199,11 +203,12 @@ def intercepted(*, is_symbolic: bool = False) -> Generator[None]:
 
     In traces with symbolic sizes ``len(x)`` is one, too, and ``math.sqrt(len(x))`` a number of the program.
     """
-    _installation.enter(is_symbolic=is_symbolic)
+    trace = object()
     try:
+        _installation.enter(trace, is_symbolic=is_symbolic)
         yield
     finally:
-        _installation.leave(is_symbolic=is_symbolic)
+        _installation.leave(trace)
 
 
 def _replacements() -> Iterator[tuple[Any, str, Any, Any]]:

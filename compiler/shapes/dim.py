@@ -2,7 +2,6 @@
 
 import operator
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -19,6 +18,7 @@ import numpy as np
 
 from ..dtypes import dtype_names
 from ..errors import DimSpecError
+from ..locks import reentrant_lock
 from ..nesting import shown
 from ..symbolic_size import SymbolicFact, SymbolicSize
 from . import division
@@ -88,7 +88,7 @@ def answering(answers: Answers) -> Generator[None]:
 
 
 _interned: WeakValueDictionary[Terms, "Dim"] = WeakValueDictionary()
-_lock = threading.Lock()
+_lock = reentrant_lock()
 
 
 class Dim(SymbolicSize):
@@ -526,9 +526,9 @@ def of_terms(terms: Terms) -> Extent:
     with _lock:
         found = _interned.get(terms)
         if found is None:
-            found = object.__new__(Dim)
-            found.terms = terms
-            _interned[terms] = found
+            made = object.__new__(Dim)
+            made.terms = terms
+            found = _interned.setdefault(terms, made)
     return found
 
 

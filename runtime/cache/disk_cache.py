@@ -115,15 +115,15 @@ class DiskCache:
         self.folder = default_folder() if folder is None else Path(folder)
         self.max_bytes = max_bytes
         self._off = off
-        self._lock = threading.Lock()
-        self._statistics = Statistics()
+        self._lock = threading.RLock()  # a signal handler may come in the middle of a block
+        self._counts: dict[str, int] = dict.fromkeys(("hits", "misses", "stores", "bad"), 0)
         self._warned: set[str] = set()
         self._room: int | None = None  # bytes that may be stored before the folder is measured again
 
     @property
     def statistics(self) -> Statistics:
         """How often this object has hit, missed, stored, and met a bad entry."""
-        return self._statistics
+        return Statistics(**self._counts)
 
     def path_of(self, key: str) -> Path:
         """The folder of an entry, where its generated source can be read. It need not exist."""
@@ -136,17 +136,17 @@ class DiskCache:
         folder = self.path_of(key)
         before = _identity(folder) if self._is_usable() else None
         if before is None:
-            self._count(misses=1)
+            self._count("misses")
             return None
         try:
             entry = read_entry(folder, key)
         except BadEntryError as error:
-            self._count(misses=1)
+            self._count("misses")
             if _identity(folder) == before:  # else another process has just evicted or replaced it
-                self._count(bad=1)
+                self._count("bad")
                 self._warn(f"ignored a bad entry of Tracemill's disk cache: {error}. It will be made anew")
             return None
-        self._count(hits=1)
+        self._count("hits")
         with contextlib.suppress(OSError):  # evicted meanwhile, or a read-only disk
             if abs(time.time() - last_used(folder)) > _MINUTE:
                 mark_used(folder)
@@ -169,7 +169,7 @@ class DiskCache:
             if not self._is_usable():  # looks again: another user may have been faster to make it
                 return None
             if self._build(folder, key, members, about):
-                self._count(stores=1)
+                self._count("stores")
                 self._keep_below_cap(size)
         except OSError as error:
             self._warn_once("store", f"cannot store in Tracemill's disk cache {self.folder}: {error}")
@@ -279,12 +279,9 @@ class DiskCache:
             self._warn_once("evict", f"cannot evict from Tracemill's disk cache {self.folder}: {error}")
             return 0
 
-    def _count(self, *, hits: int = 0, misses: int = 0, stores: int = 0, bad: int = 0) -> None:
+    def _count(self, what: str) -> None:
         with self._lock:
-            then = self._statistics
-            self._statistics = Statistics(
-                then.hits + hits, then.misses + misses, then.stores + stores, then.bad + bad
-            )
+            self._counts[what] += 1
 
     def _warn_once(self, what: str, message: str) -> None:
         with self._lock:
@@ -308,7 +305,21 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 _SETTINGS = ("TRACEMILL_CACHE", "TRACEMILL_CACHE_DIR")
 _caches: dict[tuple[str | None, ...], DiskCache] = {}
-_caches_lock = threading.Lock()
+
+
+class _Shared:
+    lock = threading.RLock()
+
+
+def _in_child() -> None:
+    """Another thread of the parent may have had these locks, and is not in the child to release them."""
+    _Shared.lock = threading.RLock()
+    for cache in _caches.values():
+        cache._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def default_cache() -> DiskCache:
@@ -317,9 +328,9 @@ def default_cache() -> DiskCache:
     `TRACEMILL_CACHE=0` turns it off, `TRACEMILL_CACHE_DIR` moves it.
     """
     settings = tuple(map(os.environ.get, _SETTINGS))
-    with _caches_lock:
+    with _Shared.lock:
         if settings not in _caches:
-            _caches[settings] = _cache_for(*settings)
+            _caches.setdefault(settings, _cache_for(*settings))
         return _caches[settings]
 
 

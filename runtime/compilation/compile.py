@@ -2,7 +2,6 @@
 
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from ...compiler.error_state import DEFAULT, error_state, is_strict
 from ...compiler.errors import RecompileError, RecompileWarning, TransformTypeError
 from ...compiler.frontend.traced_program import Program, argument_names, describe, flatten_arguments, trace
 from ...compiler.interpreter import is_idle
+from ...compiler.locks import reentrant_lock
 from ...compiler.nesting import shown
 from ...compiler.shapes.dim import Comparison
 from ...compiler.tracing.option_checks import flag
@@ -107,7 +107,7 @@ class CompiledFunction:
         self._last: Recompilation | None = None
         """Why the newest variant was compiled."""
         self._has_warned = False
-        self._lock = threading.RLock()
+        self._lock = reentrant_lock()
         self._entry: Callable[..., Any] = always_miss
         """The entry of the variant that ran last, which is tried first."""
         update_wrapper(self, function, updated=())

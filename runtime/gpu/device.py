@@ -13,6 +13,7 @@ import numpy as np
 
 from ...compiler.dtypes import Array, DType
 from ...compiler.errors import GpuMemoryError, NoGpuError, TracemillError
+from ...compiler.locks import reentrant_lock
 from .driver import checked, driver, failure
 
 LEGACY_STREAM = 1
@@ -25,7 +26,7 @@ _NON_BLOCKING: Final = 1
 _WITHOUT_TIME: Final = 2
 
 _devices: dict[int, "Device"] = {}
-_opening = threading.Lock()
+_opening = reentrant_lock()
 
 
 def gpu(ordinal: int = 0) -> "Device":
@@ -40,7 +41,7 @@ def gpu(ordinal: int = 0) -> "Device":
         return found
     with _opening:
         if ordinal not in _devices:
-            _devices[ordinal] = Device(ordinal)
+            _devices.setdefault(ordinal, Device(ordinal))
         return _devices[ordinal]
 
 

@@ -4,7 +4,6 @@ import linecache
 import os
 import re
 import tempfile
-import threading
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from ...compiler.backends.triton.planning.program import TritonProgram
 from ...compiler.backends.triton.types import pointer_type
 from ...compiler.errors import ArgumentValueError, BackendError, KernelError, MissingPackageError
 from ...compiler.ir import ArrayType
+from ...compiler.locks import reentrant_lock
 from .cubin import KernelFacts, kernels_in, laid_out
 from .triton_amd_stub import name_missing_functions
 
@@ -39,7 +39,7 @@ _FUNCTION: Final = re.compile(r"^\s*\.func\b", re.MULTILINE)
 _ARRAYS: Final = re.compile(r"^\s*\.local .*\[(\d+)\];", re.MULTILINE)
 """Their bytes, in PTX."""
 
-_knobs_lock = threading.Lock()
+_knobs_lock = reentrant_lock()
 """Triton's settings belong to the process."""
 
 

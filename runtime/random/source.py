@@ -1,6 +1,5 @@
 """`Source`: what a distribution draws from: each draw takes the next part of a generator's stream."""
 
-import threading
 from math import prod
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ArgumentValueError, RandomnessError
+from ...compiler.locks import reentrant_lock
 from ...compiler.symbolic_size import SymbolicSize, is_known
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_array import is_traced
@@ -15,7 +15,7 @@ from ..eager.mapped_axes import mapped_axes, update_in_step
 from .arguments import as_array
 from .stream import Size, Stream, bits_of, blocks
 
-_taking = threading.Lock()
+_taking = reentrant_lock()
 """Two threads that draw from one generator outside of a trace get different numbers."""
 
 
@@ -35,9 +35,10 @@ class Source:
             start = +counter
             counter += taken.as_number() if isinstance(taken, SymbolicSize) else np.uint64(taken)
         else:
-            with _taking:
+            blocks_taken = np.uint64(taken)
+            with _taking:  # no calls between these steps: a signal handler could draw there
                 start = self._counter[()]
-                self._counter += np.uint64(taken)
+                self._counter += blocks_taken
         return Stream(as_array(self._key), start, self._lane)
 
     def attempts(self, shape: Size, dtype: Any, numbers: int) -> Stream:

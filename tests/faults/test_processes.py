@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
@@ -121,3 +122,39 @@ def hard_ends(random: Random, count: int) -> Iterator[str]:
 
 def test_children_end_without_cleaning_up(place: Place) -> None:
     assert set(place.run(hard_ends, 4)) == {RIGHT}
+
+
+def forks_beside_a_thread(random: Random, count: int) -> Iterator[str]:
+    """A process forks while another of its threads compiles, whose locks the child inherits without the thread."""
+    called(backend="numpy")
+    compiled, argument = None, np.empty(0)
+    is_over = threading.Event()
+
+    def compile_without_end() -> None:
+        nonlocal compiled, argument
+        number = 1000
+        while not is_over.is_set():
+            number += 1
+            function, argument = workload(number)
+            compiled = tm.compile(function, backend="numpy")
+            compiled(argument)
+
+    worker = threading.Thread(target=compile_without_end)
+    worker.start()
+    try:
+        for number in range(count):
+            time.sleep(random.uniform(0.0, 0.02))
+
+            def work(number: int = number) -> str:
+                if compiled is not None:
+                    compiled(argument)
+                return called(number + 2, "numpy")
+
+            yield forked(work)
+    finally:
+        is_over.set()
+        worker.join()
+
+
+def test_a_process_forks_while_a_thread_compiles(place: Place) -> None:
+    assert set(place.run(forks_beside_a_thread, 20)) == {RIGHT}

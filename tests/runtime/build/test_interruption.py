@@ -149,3 +149,34 @@ def test_only_long_loops_ask_whether_to_stop(length: int, asks: bool) -> None:
     function = print_function(graph.calls[0], "loop", COptions())
     assert function
     assert ("tm_stops(" in functions_text([function])) is asks
+
+
+ENTERED_AGAIN = """
+from tracemill.compiler.interception import constructors
+from tracemill.compiler.interpreter import is_idle
+from tracemill.runtime.cache import disk_cache
+
+files, seen, found = {constructors.__file__, disk_cache.__file__}, set(), []
+x = np.linspace(0.0, 1.0, 5)
+
+def is_right(number):
+    function = lambda x: np.tanh(x * number) + np.zeros(5)
+    return np.allclose(tm.compile(function, backend="numpy")(x), np.tanh(x * number))
+
+def at_each_line(frame, event, argument):
+    place = frame.f_code.co_filename, frame.f_lineno
+    if place[0] in files and place not in seen and is_idle():  # else it would be a part of the trace
+        seen.add(place)
+        found.append(is_right(float(len(seen))))
+    return at_each_line if place[0] in files else None
+
+sys.settrace(at_each_line)
+for number in range(3):
+    found.append(is_right(-1.0 - number))
+sys.settrace(None)
+print({file for file, _ in seen} == files, len(seen) > 30, all(found))
+"""
+
+
+def test_a_handler_may_compile_in_the_middle_of_any_step_that_is_locked() -> None:
+    assert said(ENTERED_AGAIN) == ["True True True"]
