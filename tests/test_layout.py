@@ -92,7 +92,7 @@ FOLDERS = """
     runtime/derivatives
     runtime/gpu_programs
     runtime/autograd
-    runtime/build
+    runtime/builder
     runtime/interception/range_loop
     runtime/rules
     runtime/autograd/

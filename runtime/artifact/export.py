@@ -31,7 +31,7 @@ from ...compiler.shapes.dim import Comparison, answering
 from ...compiler.shapes.guards import Guard, Guards
 from ...compiler.shapes.reading import Sizes, read_constraints
 from ...compiler.shapes.scope import Declared
-from ..build.build import build
+from ..builder.build import build
 from ..bundle.contents import Settings
 from ..bundle.interface import Interface, StandIn, interface_document, interface_from, interface_of
 from ..bundle.literal_document import literal_document

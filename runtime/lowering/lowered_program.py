@@ -16,7 +16,7 @@ from ...compiler.shapes.guards import Guards
 from ...passes.fusion.report import Report
 from ...passes.lowering.fix_sizes import fix_sizes
 from ...passes.optimizations.fuse import fusion_report
-from ..build.build import why_cached
+from ..builder.build import why_cached
 from ..eager.transform_log import SeenTransform, seen_transforms
 from ..machine.measurements import Machine, measured_machine
 from ..machine.target import target_of

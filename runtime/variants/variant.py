@@ -16,7 +16,7 @@ from ...compiler.shapes.dim import Comparison, Dim
 from ...compiler.shapes.guards import Guards
 from ...compiler.tracing.traced_array import is_traced
 from ...passes.lowering.fix_sizes import fix_sizes
-from ..build.build import build
+from ..builder.build import build
 from ..eager.numpy_generators import refusing_draws
 from ..eager.run import inputs_of, overwrite, run
 from ..gpu.device_array import DeviceArray

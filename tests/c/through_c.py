@@ -10,7 +10,7 @@ from tracemill.compiler.builder import Builder, inline, recording
 from tracemill.compiler.dtypes import Array, is_inexact, real_dtype
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value
-from tracemill.runtime.build.build import build
+from tracemill.runtime.builder.build import build
 from tracemill.runtime.machine.target import target_of
 
 

@@ -19,7 +19,7 @@ from tracemill.compiler.verifier import check
 from tracemill.passes.lowering.decompose import decompose_composites
 from tracemill.passes.optimizations.reroll import reroll
 from tracemill.passes.simplification.remove_dead_code import remove_dead_code
-from tracemill.runtime.build.build import build
+from tracemill.runtime.builder.build import build
 from tracemill.runtime.machine.target import NUMPY
 from tracemill.runtime.programs.canonicalize import inline_user_rules
 

@@ -13,7 +13,7 @@ from samples.table import SAMPLES
 from samples.thinning import some_of
 from tracemill.compiler.dtypes import is_inexact, real_dtype
 from tracemill.compiler.interpreter import evaluate
-from tracemill.runtime.build.build import build
+from tracemill.runtime.builder.build import build
 from tracemill.runtime.machine.target import target_of
 
 if find_spec("triton") is None:

@@ -19,7 +19,7 @@ from tracemill.compiler.backends.c.module.source import functions_text, print_fu
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
-from tracemill.runtime.build.build import build
+from tracemill.runtime.builder.build import build
 from tracemill.runtime.machine import blas
 from tracemill.runtime.machine.loaded_library import LoadedLibrary
 from tracemill.runtime.machine.target import target_of
