@@ -12,7 +12,7 @@ _ROOT: Final = os.path.dirname(os.path.abspath(PACKAGE))
 _PYTHON: Final = os.path.dirname(os.__file__)
 
 _OURS: Final = (
-    "none needed: each size gets a program. This is a Tracemill bug; please report it:"
+    "none needed: each size gets a program. This is a Tracemill bug; please report this:"
     " TRACEMILL_CHECK=1 raises the error with its traceback, and TRACEMILL_DUMP=folder writes the program"
 )
 
