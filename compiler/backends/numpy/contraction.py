@@ -76,14 +76,15 @@ def returns_rows(call: Call) -> bool:
 
     `np.matmul` keeps the order of stacks of matrices.
     """
-    return call.op == "dot" and not call.params.get("batch_x") and not _is_outer(call)
+    if call.op != "dot" or call.outputs[0].dtype.name == "bfloat16":  # which is no `np.dot`
+        return False
+    return not call.params.get("batch_x") and not _is_outer(call)
 
 
 def _is_outer(call: Call) -> bool:
-    """Whether nothing is summed, or NumPy's product of bfloat16 is not asked."""
+    """Whether nothing is summed: the axes that are contracted have one entry."""
     axes: Any = call.params["contract_x"]
-    is_single = is_known(math.prod(call.inputs[0].shape[axis] for axis in axes) == 1)
-    return is_single or call.outputs[0].dtype.name == "bfloat16"
+    return is_known(math.prod(call.inputs[0].shape[axis] for axis in axes) == 1)
 
 
 def _plain(call: Call, scope: Scope, left: Side, right: Side, target: str | None) -> list[str]:

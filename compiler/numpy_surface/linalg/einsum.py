@@ -294,7 +294,7 @@ def _layout_by_numpy(
 ) -> Layout:
     """As NumPy does it with small arrays whose axes lie in the same order.
 
-    How NumPy contracts operands along a path, and so how the result lies, is another in each of its versions.
+    How NumPy contracts operands along a path, and so how the result lies, may change from version to version.
     """
     numbers = {label: number for number, label in enumerate(sizes)}
     args: list[Any] = []
