@@ -3,7 +3,7 @@
 Importing this package fills the tables of `registry` and of `interception`.
 """
 
-from . import array_api, methods, refused, result_order
+from . import array_api, methods, ownership, refused, result_order
 from .analysis import differences, functional, polynomials, signals
 from .arrays import (
     constructors,
@@ -38,6 +38,7 @@ from .ufuncs import (
 )
 
 result_order.give_results_numpys_order()
+ownership.give_results_numpys_ownership()
 
 __all__ = [
     "array_api",
@@ -67,6 +68,7 @@ __all__ = [
     "nan_reductions",
     "operators",
     "order_statistics",
+    "ownership",
     "padding",
     "polynomials",
     "products",

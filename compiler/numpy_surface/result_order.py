@@ -55,7 +55,7 @@ def _ordered(function: Any, rule: Rule) -> Callable[..., Any]:
     @wraps(implementation)
     def ordered(*args: Any, **kwargs: Any) -> Any:
         result = implementation(*args, **kwargs)
-        given = list(_arrays((*args, *kwargs.values())))
+        given = list(arrays_among((*args, *kwargs.values())))
         operands = layouts_of(given)
         if not operands:
             return result
@@ -82,13 +82,13 @@ def tuple_like(result: Any, items: Iterable[Any]) -> Any:
     return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
 
 
-def _arrays(args: Sequence[Any]) -> Iterator[Any]:
+def arrays_among(args: Sequence[Any]) -> Iterator[Any]:
     """The arrays among arguments, also in lists."""
     for one in args:
         if is_traced(one) or is_numpy_array(one):
             yield one
         elif isinstance(one, (list, tuple)):
-            yield from _arrays(one)
+            yield from arrays_among(one)
 
 
 def _orders(rule: Rule, names: str) -> None:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
+from ..callers.user_code import user_location
 from ..dtypes import Array
+from ..errors import UnsupportedAttributeError
 from ..ir import Shape
 from ..symbolic_size import SymbolicSize, is_known, typical
 
@@ -249,14 +251,9 @@ def joined_order(ndim: int, operands: Sequence[Layout]) -> Order:
 
 
 def magnitudes(layout: Layout) -> list[int]:
-    """Numbers that are larger the larger the strides of an axis are; 0 where these are 0, or not regular.
-
-    NumPy's strides of an array without elements are 0.
-    """
-    if any(type(dim) is int and dim == 0 for dim in layout.shape):
-        return [0] * len(layout.shape)
+    """Numbers that are larger the larger the strides of an axis are; 0 where these are 0, or not regular."""
     order = layout.known_axes
-    if order is not None:
+    if order is not None and not _is_empty(layout.shape):
         return [len(order) - order.index(axis) for axis in range(len(order))]
     strides = layout.strides or (0,) * len(layout.shape)
     return [-stride if is_known(stride < 0) else stride for stride in strides]
@@ -345,11 +342,18 @@ def copied_order(layout: Layout, order: Literal["C", "F", "A", "K"]) -> Order:
 
 
 def contiguous_strides(shape: Shape) -> tuple[int, ...]:
-    """The strides of a new row-major array. Those of one without elements, some of which are 0, do not matter."""
+    """The strides of a new row-major array, as NumPy has them: all 0 if there are no elements."""
+    if _is_empty(shape):
+        return (0,) * len(shape)
     strides = [1] * len(shape)
     for axis in range(len(shape) - 2, -1, -1):
         strides[axis] = strides[axis + 1] * shape[axis + 1]
     return tuple(strides)
+
+
+def _is_empty(shape: Shape) -> bool:
+    """Whether an axis is known to have the length 0."""
+    return any(type(dim) is int and dim == 0 for dim in shape)
 
 
 def dense_strides(shape: Shape, order: Order) -> tuple[int, ...]:
@@ -408,15 +412,26 @@ def _follows(stride: int, extent: int) -> bool:
 class Flags:
     """``x.flags`` of a traced array, by attribute and by NumPy's names: ``x.flags["C_CONTIGUOUS"]``."""
 
-    __slots__ = ("_layout", "owndata", "writeable")
+    __slots__ = ("_layout", "_owndata", "_unknown_owner", "writeable")
 
     aligned = True
     writebackifcopy = False
 
-    def __init__(self, layout: Layout, *, owndata: bool, writeable: bool) -> None:
+    def __init__(self, layout: Layout, *, owndata: bool, writeable: bool, unknown_owner: str = "") -> None:
         self._layout = layout
-        self.owndata = owndata
+        self._owndata = owndata
+        self._unknown_owner = unknown_owner
         self.writeable = writeable
+
+    @property
+    def owndata(self) -> bool:
+        if self._unknown_owner:
+            raise UnsupportedAttributeError(
+                f"x.flags.owndata of a result of {self._unknown_owner} depends on the release of NumPy, and on values: "
+                "write np.array(x) for an array that owns its memory",
+                user_location(),
+            )
+        return self._owndata
 
     @property
     def c_contiguous(self) -> bool:

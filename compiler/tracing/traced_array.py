@@ -47,7 +47,10 @@ class TracedArray:
     current value of the memory that this array shares with its views; writing replaces it.
     """
 
-    __slots__ = ("_known_value", "_layout", "_storage", "_version", "_views", "is_scalar", "type", "weak")
+    __slots__ = (
+        "_is_reshaped", "_known_value", "_layout", "_storage", "_unknown_owner", "_version", "_views", "is_scalar",
+        "type", "weak",
+    )  # fmt: skip
     __array_priority__ = 1000.0
 
     def __init__(
@@ -66,6 +69,10 @@ class TracedArray:
         """NumPy would give a scalar here, which cannot be written to."""
         self.weak = weak
         """The Python type (int, float, complex) of a number that takes the dtype of the array it meets."""
+        self._unknown_owner = ""
+        """NumPy's function that made this array, if it is not known whether the result owns its memory."""
+        self._is_reshaped = False
+        """Its views are those of ``x.shape = …``, which leaves an array what it was."""
         self._version = -1
         self._known_value: Value | None = None
         self._layout: Layout | None = None
@@ -152,6 +159,7 @@ class TracedArray:
     def shape(self, new: Any) -> None:
         """The same memory in another shape, where that needs no copy."""
         reshaped = np.reshape(self, new, copy=False)
+        self._is_reshaped = self._is_reshaped or not self._views
         self._views, self.type, self._version = reshaped._views, reshaped.type, -1  # type: ignore[attr-defined]
         self._layout = None
 
@@ -184,15 +192,20 @@ class TracedArray:
         return tuple(stride * self.itemsize for stride in found.strides)
 
     @property
+    def _owns_memory(self) -> bool:
+        """Whether this is no view, as far as that follows from how it was made here."""
+        return self._is_reshaped or all(isinstance(view, ReadOnly) for view in self._views)
+
+    @property
     def flags(self) -> Flags:
         """NumPy's: contiguity, and whether the array may be written to."""
         is_read_only = any(isinstance(view, (Broadcast, ReadOnly, Windows)) for view in self._views)
-        owndata, writeable = not self._views, not (self.is_scalar or is_read_only)
+        owndata, writeable = self._owns_memory, not (self.is_scalar or is_read_only)
         argument = self._storage.argument
         if argument is not None:
             argument.asked_owndata = argument.asked_writeable = True
             owndata, writeable = owndata and argument.owndata, writeable and argument.writeable
-        return Flags(self.layout, owndata=owndata, writeable=writeable)
+        return Flags(self.layout, owndata=owndata, writeable=writeable, unknown_owner=self._unknown_owner)
 
     @property
     def itemsize(self) -> int:

@@ -212,7 +212,10 @@ def constants_of(result: Any) -> Any:
     """Arrays, alone or in a tuple or list, as traced constants in the same memory order."""
     if isinstance(result, (tuple, list)):
         return type(result)(map(constants_of, result))
-    return new_array(constant(result), order_of(result)) if is_numpy_array(result) else result
+    if not is_numpy_array(result):
+        return result
+    array = new_array(constant(result), order_of(result))
+    return array if result.flags.owndata else array.through()
 
 
 def intercepts_constants(*names: str) -> None:

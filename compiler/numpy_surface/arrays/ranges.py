@@ -155,7 +155,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     shape = as_shape(dimensions)
     grids = positions(shape, as_dtype(dtype))
     if sparse:
-        return tuple(map(new_array, grids))
+        return tuple(new_array(grid).through() for grid in grids)
     if not grids:
         return new_array(constant(np.empty(0), as_dtype(dtype)))
     return new_array(

@@ -32,13 +32,13 @@ from .constructors import as_shape, new_array
 
 
 def view_of(array: TracedArray, *views: View) -> TracedArray:
-    """`array` seen through `views`. A scalar has no memory to share: it is copied, to a scalar if 0-d."""
+    """`array` seen through `views`. A scalar has no memory to share: a copy is seen, or a scalar is made if 0-d."""
     if not array.is_scalar:
         return array.through(*views)
     value = array.value
     for step in views:
         value = step.read(value)
-    return wrap(value)
+    return wrap(value).through() if value.ndim else wrap(value)
 
 
 # ---- the order of axes -------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     value = array.value
     for step in views:
         value = step.read(value)
-    return new_array(value, range(len(wanted))[::-1] if in_columns else None, array.layout)
+    return new_array(value, range(len(wanted))[::-1] if in_columns else None, array.layout).through()
 
 
 @method("reshape")

@@ -10,7 +10,7 @@ import numpy as np
 from ...dtypes import INT64, Array
 from ...errors import ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
-from ...symbolic_size import SymbolicSize, is_empty, is_known, joint_shape, typical
+from ...symbolic_size import SymbolicSize, is_empty, is_known, is_one, joint_shape, typical
 from ...tracing.indexing import Gather
 from ...tracing.memory_layout import (
     Layout,
@@ -307,13 +307,16 @@ def _layout_by_numpy(
 
 
 def _miniature(layout: Layout) -> Array:
-    """An array that lies in memory as another does, with two entries along each axis that may have several."""
+    """An array that lies in memory as another does, with two entries along each axis that may have several.
+
+    An array without elements keeps the strides of what it was sliced from; those of a new one are 0.
+    """
     strides = layout.asked().strides or (0,) * len(layout.shape)
-    shape = [dim if is_known(dim <= 1) else 2 for dim in layout.shape]
+    shape = [1 if is_one(dim) else 2 for dim in layout.shape]
     in_memory = sorted(range(len(shape)), key=lambda axis: -abs(typical(strides[axis])))
     kept = [1 if strides[axis] == 0 else shape[axis] for axis in in_memory]
     small = np.zeros(kept).transpose(inverse_permutation(in_memory))
-    return np.broadcast_to(small, shape)
+    return np.broadcast_to(small, shape)[tuple(slice(0 if is_known(dim == 0) else None) for dim in layout.shape)]
 
 
 def _layout_of_sum(terms: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str) -> Layout:

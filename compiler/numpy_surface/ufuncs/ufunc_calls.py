@@ -89,7 +89,9 @@ def apply(
     results: tuple[Any, ...] = result if ufunc.nout > 1 else (result,)
     if ufunc.signature is not None and "?" in ufunc.signature and outs[0] is not None:
         results = (_without_leading_axes(as_array(result), target_of(outs[0]).ndim),)
-    if ufunc.signature is None or order in ("A", "a"):
+    if order in ("A", "a"):
+        layouts = layouts_of(inputs, least_axes=1)
+    elif ufunc.signature is None:
         layouts = layouts_of(inputs)
     else:
         layouts = _layouts_of_stacks(ufunc, inputs, gufunc_options)
@@ -289,10 +291,10 @@ def _layouts_of_stacks(ufunc: Any, inputs: Sequence[Any], options: Mapping[str, 
     ]
 
 
-def layouts_of(arrays: Sequence[Any]) -> list[Layout]:
-    """The layouts of those that may decide on the memory order of a result: arrays with two axes or more."""
-    traced = [x.layout for x in arrays if is_traced(x) and len(x.type.shape) > 1]
-    return traced + [layout_of(x) for x in arrays if is_numpy_array(x) and x.ndim > 1]
+def layouts_of(arrays: Sequence[Any], least_axes: int = 2) -> list[Layout]:
+    """The layouts of those that may decide on the memory order of a result: usually arrays with two axes or more."""
+    traced = [x.layout for x in arrays if is_traced(x) and len(x.type.shape) >= least_axes]
+    return traced + [layout_of(x) for x in arrays if is_numpy_array(x) and x.ndim >= least_axes]
 
 
 def as_mask(mask: Any) -> Value:

@@ -16,6 +16,7 @@ from numpy_surface.layout.layout_programs import different_order, quiet
 from samples import numpy_functions, numpy_linalg, numpy_math
 from samples.grouping import Case, in_groups
 from tracemill.compiler.dtypes import Array
+from tracemill.compiler.errors import UnsupportedAttributeError
 
 Use = Callable[..., Any]
 Layout = Callable[[Array], Array]
@@ -197,3 +198,29 @@ def test_results_of_stacks_of_matrices_have_numpys_memory_order(use: Use, axes: 
 
 def test_the_walk_covers_the_functions_that_are_sampled() -> None:
     assert len({case.group for case in CASES}) >= 250
+
+
+@in_groups(CASES)
+def test_flags_tell_who_owns_the_memory_or_say_that_it_is_not_known(
+    use: Use, arrays: list[Any], layouts: Sequence[Layout]
+) -> None:
+    def owners(*args: Any) -> list[bool]:
+        return [x.flags.owndata for x in array_leaves(use(*args))]
+
+    problems = []
+    for layout in layouts:
+        try:
+            with quiet():
+                expected = owners(*arranged(layout, arrays))
+        except ValueError as error:  # NumPy writes to no such layout: another test compares errors
+            if "read-only" not in str(error):
+                raise
+            continue
+        try:
+            found = tm.compile(owners, backend="numpy")(*arranged(layout, arrays))
+        except UnsupportedAttributeError as error:
+            assert "np.array(x)" in str(error)  # the fix
+            continue
+        if found != expected:
+            problems.append(f"{layout.__name__}: {found} for {expected}")
+    assert not problems, "\n".join(problems)

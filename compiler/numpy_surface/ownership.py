@@ -1,0 +1,129 @@
+"""Whether results own their memory (``x.flags.owndata``): many of NumPy's are views of arrays that nobody else sees.
+
+``np.require(x, requirements="O")`` copies what does not own its memory, and shares what does. A function that is in
+no table here returns what the rest of the surface makes of it: new arrays own their memory, views do not.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..tracing.registry import FUNCTIONS, enter
+from ..tracing.traced_array import TracedArray, is_traced, wrap
+from .result_order import arrays_among, tuple_like
+
+Rule: TypeAlias = Callable[[dict[str, Any], TracedArray], bool | None]
+"""From the arguments by name and a new array that the function returns, to its flag; None if that is not known."""
+
+_RULES: dict[str, Rule] = {}
+
+
+def give_results_numpys_ownership() -> None:
+    """Wrap the registered functions that have a rule."""
+    for name, rule in _RULES.items():
+        function: Any = np
+        for part in name.split("."):
+            function = getattr(function, part, None)
+        if function in FUNCTIONS:  # else newer than the installed NumPy
+            FUNCTIONS[function] = _owned(function, name, rule)
+
+
+def _owned(function: Any, name: str, rule: Rule) -> Callable[..., Any]:
+    implementation = FUNCTIONS[function]
+    parameters = signature(function)
+
+    @wraps(implementation)
+    def owned(*args: Any, **kwargs: Any) -> Any:
+        result = implementation(*args, **kwargs)
+        memory = {id(x._storage) for x in arrays_among((*args, *kwargs.values())) if is_traced(x)}
+
+        def flagged(one: Any) -> Any:
+            if not is_traced(one) or one.is_scalar or id(one._storage) in memory:
+                return one
+            owndata = rule(parameters.bind(*args, **kwargs).arguments, one)
+            if owndata is None:
+                one._unknown_owner = f"np.{name}"
+            elif owndata != one._owns_memory:
+                return wrap(one.value, is_scalar=False, layout=one.layout) if owndata else one.through()
+            return one
+
+        if isinstance(result, (tuple, list)):
+            return tuple_like(result, map(flagged, result))
+        return flagged(result)
+
+    return owned
+
+
+def _rule(rule: Rule, names: str) -> None:
+    for name in names.split():
+        enter(_RULES, name, rule)
+
+
+# ---- rules -------------------------------------------------------------------------------------------
+
+
+def is_view(named: dict[str, Any], one: TracedArray) -> bool | None:
+    return False
+
+
+def is_new(named: dict[str, Any], one: TracedArray) -> bool | None:
+    return True
+
+
+def depends(named: dict[str, Any], one: TracedArray) -> bool | None:
+    """On the installed NumPy, or on values."""
+    return None
+
+
+def chosen(named: dict[str, Any], one: TracedArray) -> bool | None:
+    """The places of what is true are views, as of ``np.nonzero``."""
+    return "x" in named
+
+
+def squeezed(named: dict[str, Any], one: TracedArray) -> bool | None:
+    return one.ndim > 1
+
+
+def resized(named: dict[str, Any], one: TracedArray) -> bool | None:
+    """Repetitions, seen in the new shape; zeros where there is nothing to repeat."""
+    return None if 0 in (one.size, np.size(named["a"])) else False
+
+
+def rolled(named: dict[str, Any], one: TracedArray) -> bool | None:
+    """Without an axis a flat copy is rolled, and seen in the shape of the array."""
+    return named.get("axis") is not None
+
+
+def tiled(named: dict[str, Any], one: TracedArray) -> bool | None:
+    """Nothing to repeat: a copy."""
+    reps = named["reps"] if isinstance(named["reps"], (tuple, list)) else (named["reps"],)
+    return len(reps) <= np.ndim(named["A"]) and all(type(n) is int and n == 1 for n in reps)
+
+
+_rule(
+    is_view,
+    """
+    argwhere flatnonzero isclose isin nonzero tensordot unravel_index linalg.tensordot
+    """,
+)
+_rule(
+    is_new,
+    """
+    digitize interp linalg.cond linalg.tensorsolve packbits poly unpackbits
+    """,
+)
+_rule(
+    depends,
+    """
+    broadcast_arrays einsum geomspace histogram2d histogramdd iscomplex kron linalg.lstsq linalg.matrix_norm linalg.norm
+    linalg.qr linalg.svd linalg.vector_norm linspace median nanmedian nanpercentile nanquantile percentile polydiv quantile
+    """,
+)
+_rule(chosen, "where")
+_rule(squeezed, "cov")
+_rule(resized, "resize")
+_rule(rolled, "roll")
+_rule(tiled, "tile")
