@@ -88,7 +88,7 @@ def write_entry(folder: Path, key: str, members: Mapping[str, bytes], about: Map
     Without fsync: after a power cut an entry may be torn, which its digests show, and is then made anew.
     """
     for name, content in members.items():
-        (folder / name).write_bytes(content)
+        _write_private(folder / name, content)
     document: dict[str, Any] = {
         "format": FORMAT,
         "key": key,
@@ -97,8 +97,14 @@ def write_entry(folder: Path, key: str, members: Mapping[str, bytes], about: Map
         "members": {name: [len(content), _digest(content)] for name, content in members.items()},
     }
     document["checksum"] = _checksum(document)
-    (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    _write_private(folder / MANIFEST, (json.dumps(document, indent=1) + "\n").encode())
     mark_used(folder)
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    """Make a file that nobody else can write to, whatever the process's umask is."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
 
 
 def delete_members(folder: Path, members: Iterable[str]) -> None:
@@ -249,6 +255,8 @@ def _read_file(path: Path, folder: int | None, limit: int) -> bytes:
                 raise BadEntryError(path, "is not a regular file")
             if not is_mine(status):
                 raise BadEntryError(path, "belongs to another user")
+            if others_can_write(status):
+                raise BadEntryError(path, "can be written by other users")
             if status.st_size > limit:
                 raise BadEntryError(path, f"is too large: {status.st_size} bytes instead of at most {limit}")
             return file.read()

@@ -49,7 +49,7 @@ def is_mine(status: os.stat_result) -> bool:
 
 
 def others_can_write(status: os.stat_result) -> bool:
-    """Whether a folder is open to its group or to everyone."""
+    """Whether a folder or file is open to its group or to everyone."""
     return os.name != "nt" and bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 

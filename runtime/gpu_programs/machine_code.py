@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +14,7 @@ from ...compiler.backends.triton.planning.module import Module
 from ...compiler.backends.triton.planning.program import triton_program
 from ...compiler.errors import BackendError, KernelError, MissingPackageError, NoDriverError, NoGpuError
 from ...compiler.ir import Call, Graph
+from ..files.scratch_folder import ScratchFolder
 from ..gpu.device import gpu
 from ..gpu_choices.known_choices import known_choices
 from ..machine.target import Target
@@ -81,9 +81,9 @@ def instructions(kernels: Sequence[BuiltKernel]) -> str:
         KernelError: it does not read the code.
     """
     command = disassembler()
-    with tempfile.TemporaryDirectory(prefix="tracemill-") as folder:
+    with ScratchFolder() as folder:
         return "\n".join(
-            f"// {facts_text(kernel)}\n{_disassembled(kernel, command, Path(folder)).strip()}\n"
+            f"// {facts_text(kernel)}\n{_disassembled(kernel, command, folder.path).strip()}\n"
             for kernel in kernels
         )
 

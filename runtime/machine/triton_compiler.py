@@ -3,7 +3,6 @@
 import linecache
 import os
 import re
-import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from ...compiler.backends.triton.types import pointer_type
 from ...compiler.errors import ArgumentValueError, BackendError, KernelError, MissingPackageError
 from ...compiler.ir import ArrayType
 from ...compiler.locks import reentrant_lock
+from ..files.scratch_folder import ScratchFolder
 from .cubin import KernelFacts, kernels_in, laid_out
 from .triton_amd_stub import name_missing_functions
 
@@ -204,11 +204,11 @@ def _compiling(count: int) -> Generator[Executor]:
 
     with (
         _knobs_lock,
-        tempfile.TemporaryDirectory(prefix="tracemill-") as folder,
+        ScratchFolder() as folder,
         knobs.cache.scope(),
         ThreadPoolExecutor(max(1, min(count, os.cpu_count() or 1))) as pool,
     ):
-        knobs.cache.dir = folder
+        knobs.cache.dir = str(folder.path)
         yield pool
 
 

@@ -3,11 +3,14 @@
 import hashlib
 import json
 import os
+import re
+import resource
 import shutil
 import stat
+import subprocess
 import zipfile
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -15,14 +18,40 @@ from typing import Any, Final
 import pytest
 
 import tracemill as tm
-from faults.harness import Place
-from faults.inside import RIGHT, cache_folder, called, outcome, workload
+from faults.harness import Campaign, Place
+from faults.inside import RIGHT, cache_folder, called, forked, outcome, workload
+from tracemill.runtime.bundle.manifest import manifest_id
 
 pytestmark = pytest.mark.faults
 
 FOREIGN: Final = b"import os\nos.mkdir('foreign')\n"
-"""What would leave a folder if it were run."""
+FOREIGN_C: Final = """\
+#include <sys/stat.h>
+__attribute__((constructor)) static void run(void) { mkdir("foreign", 0700); }
+"""
+"""What would leave a folder if it were run, or loaded."""
 NOBODY: Final = 65534
+
+
+@cache
+def foreign_library() -> bytes:
+    source, library = Path("foreign.c"), Path("foreign.so")
+    source.write_text(FOREIGN_C, encoding="utf-8")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    return library.read_bytes()
+
+
+def code(entry: Path) -> Path:
+    """The member that is run: a library if there is one."""
+    library = entry / "program.so"
+    return library if library.exists() else entry / "program.py"
+
+
+def put_foreign_code(entry: Path) -> Path:
+    """In the place of the entry's own; returns where."""
+    target = code(entry)
+    target.write_bytes(foreign_library() if target.suffix == ".so" else FOREIGN)
+    return target
 
 
 def entries() -> list[Path]:
@@ -56,24 +85,41 @@ def swap_two_entries(one: Path, other: Path) -> None:
 
 
 def swap_two_programs(one: Path, other: Path) -> None:
-    """The members of another entry, without its manifest."""
-    for name in ("program.py",):
-        shutil.copy(other / name, one / name)
+    """The code of another entry, without its manifest."""
+    shutil.copy(code(other), code(one))
+
+
+def hard_link_to_another_program(one: Path, other: Path) -> None:
+    """Whoever mends the one entry must not write into the other."""
+    code(one).unlink()
+    os.link(code(other), one / code(other).name)
 
 
 def foreign_program(one: Path, other: Path) -> None:
-    (one / "program.py").write_bytes(FOREIGN)
+    put_foreign_code(one)
 
 
 def foreign_program_in_a_writable_folder(one: Path, other: Path) -> None:
     """With digests that fit, in a folder that others can write to."""
-    (one / "program.py").write_bytes(FOREIGN)
+    put_foreign_code(one)
     with_own_digests(one)
     one.chmod(0o777)
 
 
+def foreign_program_in_a_folder_of_the_group(one: Path, other: Path) -> None:
+    put_foreign_code(one)
+    with_own_digests(one)
+    one.chmod(0o770)
+
+
+def foreign_program_that_the_group_can_write_to(one: Path, other: Path) -> None:
+    target = put_foreign_code(one)
+    with_own_digests(one)
+    target.chmod(0o660)
+
+
 def foreign_program_of_another_user(one: Path, other: Path) -> None:
-    (one / "program.py").write_bytes(FOREIGN)
+    put_foreign_code(one)
     with_own_digests(one)
     if os.geteuid() == 0:
         os.chown(one, NOBODY, NOBODY)
@@ -82,34 +128,36 @@ def foreign_program_of_another_user(one: Path, other: Path) -> None:
 
 
 def foreign_member_of_another_user(one: Path, other: Path) -> None:
-    (one / "program.py").write_bytes(FOREIGN)
+    target = put_foreign_code(one)
     with_own_digests(one)
     if os.geteuid() == 0:
-        os.chown(one / "program.py", NOBODY, NOBODY)
+        os.chown(target, NOBODY, NOBODY)
     else:
         one.chmod(0o722)
 
 
 def link_to_a_program(one: Path, other: Path) -> None:
-    (one / "program.py").write_bytes(FOREIGN)
+    target = put_foreign_code(one)
     with_own_digests(one)
-    (one / "program.py").symlink_to(moved_aside(one / "program.py"))
+    target.symlink_to(moved_aside(target))
 
 
 def link_to_an_entry(one: Path, other: Path) -> None:
-    (one / "program.py").write_bytes(FOREIGN)
+    put_foreign_code(one)
     with_own_digests(one)
     one.symlink_to(moved_aside(one))
 
 
 def pipe_for_a_program(one: Path, other: Path) -> None:
-    (one / "program.py").unlink()
-    os.mkfifo(one / "program.py")
+    target = code(one)
+    target.unlink()
+    os.mkfifo(target)
 
 
 def folder_for_a_program(one: Path, other: Path) -> None:
-    (one / "program.py").unlink()
-    (one / "program.py").mkdir()
+    target = code(one)
+    target.unlink()
+    target.mkdir()
 
 
 def device_for_a_manifest(one: Path, other: Path) -> None:
@@ -126,37 +174,50 @@ def manifest_of_another_key(one: Path, other: Path) -> None:
 
 def endless_member(one: Path, other: Path) -> None:
     """A file of a tebibyte that takes no room on disk."""
-    with (one / "program.py").open("r+b") as file:
+    with code(one).open("r+b") as file:
         file.truncate(2**40)
 
 
 FORGERIES: Final[tuple[Callable[[Path, Path], None], ...]] = (
-    swap_two_entries, swap_two_programs, foreign_program, foreign_program_in_a_writable_folder,
-    foreign_program_of_another_user, foreign_member_of_another_user, link_to_a_program, link_to_an_entry,
+    swap_two_entries, swap_two_programs, hard_link_to_another_program, foreign_program,
+    foreign_program_in_a_writable_folder, foreign_program_in_a_folder_of_the_group,
+    foreign_program_that_the_group_can_write_to, foreign_program_of_another_user, foreign_member_of_another_user, link_to_a_program, link_to_an_entry,
     pipe_for_a_program, folder_for_a_program, device_for_a_manifest, manifest_of_another_key, endless_member,
 )  # fmt: skip
 
 
-def forged_entries(random: Random, count: int) -> Iterator[str]:
-    called(1, "numpy")
-    called(2, "numpy")
+def forged_entries(random: Random, count: int, backend: str = "numpy") -> Iterator[str]:
+    called(1, backend)
+    called(2, backend)
     whole = Path("whole")
     shutil.copytree(cache_folder(), whole)
     for number in range(count):
         forge = FORGERIES[number % len(FORGERIES)]
         one, other = random.sample(entries(), 2)
         forge(one, other)
-        yield f"{forge.__name__}: {called(1, 'numpy')} and {called(2, 'numpy')}"
+        yield f"{forge.__name__}: {forked(partial(called, 1, backend))} and {forked(partial(called, 2, backend))}"
         assert not Path("foreign").exists(), forge.__name__
         shutil.rmtree(cache_folder())
         shutil.copytree(whole, cache_folder())
         cache_folder().chmod(0o700)
 
 
-def test_entries_of_the_cache_are_forged(place: Place) -> None:
-    found = place.run(forged_entries, 2 * len(FORGERIES))
+def forged_entries_of_c(random: Random, count: int) -> Iterator[str]:
+    return forged_entries(random, count, "c")
+
+
+def assert_that_forgeries_fail(place: Place, campaign: Campaign) -> None:
+    found = place.run(campaign, 2 * len(FORGERIES))
     assert all(name.count(RIGHT) == 2 for name in found)
     assert len({name.partition(":")[0] for name in found}) == len(FORGERIES)
+
+
+def test_entries_of_the_cache_are_forged(place: Place) -> None:
+    assert_that_forgeries_fail(place, forged_entries)
+
+
+def test_entries_of_the_cache_for_c_are_forged(place: Place) -> None:
+    assert_that_forgeries_fail(place, forged_entries_of_c)
 
 
 def forged_bundle(random: Random, content: Path, path: Path) -> str:
@@ -185,6 +246,45 @@ def forged_bundle(random: Random, content: Path, path: Path) -> str:
     return way
 
 
+def vouched_bundle(random: Random, content: Path, path: Path) -> str:
+    """A zip file whose graph was changed, with digests that fit."""
+    with zipfile.ZipFile(content) as whole:
+        members = {name: whole.read(name) for name in whole.namelist()}
+    text = bytearray(members["graph.txt"])
+    way = random.choice(
+        ("cut off", "one letter", "a line twice", "another op", "foreign code", "a long number")
+    )
+    lines = bytes(text).splitlines(keepends=True)
+    if way == "cut off":
+        del text[random.randrange(len(text)) :]
+    elif way == "one letter":
+        text[random.randrange(len(text))] = random.choice(b" (){}[],:=%-09azAZ\n")
+    elif way == "a line twice":
+        text[:] = b"".join([*lines, random.choice(lines)])
+    elif way == "another op":
+        text[:] = bytes(text).replace(
+            b"tanh", random.choice((b"os.mkdir", b"__import__", b"while_loop", b"cholesky"))
+        )
+    elif way == "foreign code":
+        text[:] = FOREIGN
+    else:
+        text[:] = re.sub(
+            rb"\d+", b"9" * random.choice((3, 10, 30, 5000)), bytes(text), count=random.randint(1, 3)
+        )
+    members["graph.txt"] = bytes(text)
+    manifest = json.loads(members["manifest.json"])
+    manifest["members"] = {
+        name: {"bytes": len(members[name]), "sha256": hashlib.sha256(members[name]).hexdigest()}
+        for name in manifest["members"]
+    }
+    manifest["id"] = manifest_id(manifest)
+    members["manifest.json"] = json.dumps(manifest).encode()
+    with zipfile.ZipFile(path, "w") as forged:
+        for name, changed in members.items():
+            forged.writestr(name, changed)
+    return way
+
+
 def loaded(path: Path, x: Any) -> Any:
     return tm.load(path)(x)
 
@@ -205,3 +305,30 @@ def test_bundles_are_forged(place: Place) -> None:
     found = place.run(forged_bundles, 60)
     assert {name.partition(": ")[2] for name in found} <= {"ArtifactError", RIGHT}
     assert any(name.endswith("ArtifactError") for name in found)
+
+
+def vouched_bundles(random: Random, count: int) -> Iterator[str]:
+    """Whoever makes the digests anew may say what is computed, but runs nothing, and exhausts nothing."""
+    function, x = workload()
+    whole = Path("whole.tmill")
+    tm.export(function, x).save(whole)
+    resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
+    for number in range(count):
+        path = Path(f"{number}.tmill")
+        way = vouched_bundle(random, whole, path)
+        try:
+            found = type(tm.load(path)(x)).__name__
+        except tm.TracemillError as error:
+            found = type(error).__name__
+        assert not Path("foreign").exists()
+        yield f"{way}: {found}"
+
+
+def test_bundles_have_a_forged_graph_and_digests_that_fit(place: Place) -> None:
+    found = place.run(vouched_bundles, 120)
+    assert {name.partition(": ")[2] for name in found} <= {
+        "ArtifactError",
+        "ShapeError",
+        "DTypeError",
+        "ndarray",
+    }

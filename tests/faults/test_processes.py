@@ -76,6 +76,19 @@ def test_processes_are_spawned(place: Place) -> None:
     assert set(place.run(spawned, 6)) == {RIGHT}
 
 
+def workers_of_a_pool(random: Random, count: int) -> Iterator[str]:
+    """Workers that `multiprocessing` forks after threads of C have run, as data loaders do."""
+    called(0, "c", 300_000)
+    for _ in range(count):
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            yield from pool.map(spawned_work, range(4))
+        yield called(0, "c", 300_000)
+
+
+def test_workers_of_a_pool_are_forked(place: Place) -> None:
+    assert set(place.run(workers_of_a_pool, 3)) == {RIGHT}
+
+
 def threads(random: Random, count: int) -> Iterator[str]:
     """Threads that compile and call, some of them the same function, while the cache and the settings change."""
     for number in range(count):

@@ -316,7 +316,9 @@ def _miniature(layout: Layout) -> Array:
     in_memory = sorted(range(len(shape)), key=lambda axis: -abs(typical(strides[axis])))
     kept = [1 if strides[axis] == 0 else shape[axis] for axis in in_memory]
     small = np.zeros(kept).transpose(inverse_permutation(in_memory))
-    return np.broadcast_to(small, shape)[tuple(slice(0 if is_known(dim == 0) else None) for dim in layout.shape)]
+    return np.broadcast_to(small, shape)[
+        tuple(slice(0 if is_known(dim == 0) else None) for dim in layout.shape)
+    ]
 
 
 def _layout_of_sum(terms: Sequence[_Seen], output: Labels, sizes: dict[Any, int], order: str) -> Layout:
