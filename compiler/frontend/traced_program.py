@@ -149,6 +149,7 @@ def trace(
             )  # reading results has no line
             outputs = _outputs_of(result)
             orders = _orders_of(result) if is_kept else ()
+            record.give_back()
             del result  # which holds arrays, and `_finish` asks who does
             program = _finish(record, arguments, filled, *outputs)
             return replace(program, orders=orders, in_c_order=_relied_on(program))

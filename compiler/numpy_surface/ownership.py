@@ -118,8 +118,9 @@ _rule(
 _rule(
     depends,
     """
-    broadcast_arrays einsum geomspace histogram2d histogramdd iscomplex kron linalg.lstsq linalg.matrix_norm linalg.norm
-    linalg.qr linalg.svd linalg.vector_norm linspace median nanmedian nanpercentile nanquantile percentile polydiv quantile
+    broadcast_arrays einsum geomspace histogram2d histogramdd iscomplex kron linspace median nanmedian nanpercentile
+    nanquantile percentile polydiv quantile
+    linalg.lstsq linalg.matrix_norm linalg.norm linalg.qr linalg.svd linalg.vector_norm
     """,
 )
 _rule(chosen, "where")

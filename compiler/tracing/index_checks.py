@@ -21,6 +21,7 @@ _DOORS: Final = (
             "compiler/interception/constructors.py",
             "compiler/numpy_surface/arrays/flat.py",
             "compiler/numpy_surface/indexing/indexing_functions.py",
+            "compiler/numpy_surface/ownership.py",
             "compiler/numpy_surface/result_order.py",
             "compiler/numpy_surface/ufuncs/ufunc_calls.py",
             "compiler/numpy_surface/ufuncs/ufunc_methods.py",

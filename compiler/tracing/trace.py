@@ -116,6 +116,8 @@ class Trace(Builder):
         """By id of a captured array: its number, and what `_content` was when it was captured."""
         self.adopted: dict[int, Callable[[Array], Any]] = {}
         """By id of a captured array that was written to: what views of its memory are from then on."""
+        self.borrowed: list[Callable[[], None]] = []
+        """Put arrays back where the function reaches them, and where traced ones stand for them meanwhile."""
         self._began = len(self.outermost().captured)
         self._error_state, self._errors = error_state(), state_in_force()
         self._producer: dict[Value, Call] = {}
@@ -161,6 +163,7 @@ class Trace(Builder):
 
     def close(self) -> None:
         """Let go of all arrays once the function has returned: what escapes from the trace keeps nothing alive."""
+        self.give_back()
         self._storages.clear()
         self._known.clear()
         self._producer.clear()
@@ -169,6 +172,11 @@ class Trace(Builder):
         self._contents.clear()
         self.adopted.clear()
         self.frozen.clear()
+
+    def give_back(self) -> None:
+        """Let the function's globals and the like be what they were."""
+        while self.borrowed:
+            self.borrowed.pop()()
 
     def new_storage(self, value: Value, layout: Layout | None = None) -> Storage:
         """Memory of its own that holds `value`; row-major, unless another layout is given."""

@@ -103,7 +103,7 @@ def write_entry(folder: Path, key: str, members: Mapping[str, bytes], about: Map
 
 def _write_private(path: Path, content: bytes) -> None:
     """Make a file that nobody else can write to, whatever the process's umask is."""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
 
 

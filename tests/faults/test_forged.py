@@ -181,7 +181,8 @@ def endless_member(one: Path, other: Path) -> None:
 FORGERIES: Final[tuple[Callable[[Path, Path], None], ...]] = (
     swap_two_entries, swap_two_programs, hard_link_to_another_program, foreign_program,
     foreign_program_in_a_writable_folder, foreign_program_in_a_folder_of_the_group,
-    foreign_program_that_the_group_can_write_to, foreign_program_of_another_user, foreign_member_of_another_user, link_to_a_program, link_to_an_entry,
+    foreign_program_that_the_group_can_write_to, foreign_program_of_another_user,
+    foreign_member_of_another_user, link_to_a_program, link_to_an_entry,
     pipe_for_a_program, folder_for_a_program, device_for_a_manifest, manifest_of_another_key, endless_member,
 )  # fmt: skip
 

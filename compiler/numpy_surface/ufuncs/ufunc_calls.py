@@ -71,8 +71,10 @@ def apply(
             f"{ufunc_name(ufunc)} cannot be traced: it calls Python for every element; "
             "write it with NumPy functions of whole arrays"
         )
-    operands, dtypes = resolve(ufunc, inputs, loop_signature(ufunc, dtype, signature), casting)
     outs = out if isinstance(out, tuple) else (out,) * ufunc.nout
+    if out is not None:  # before operands on the same memory are read
+        list(map(adopt, filter(is_numpy_array, outs)))
+    operands, dtypes = resolve(ufunc, inputs, loop_signature(ufunc, dtype, signature), casting)
     for target, found in zip(outs, dtypes[ufunc.nin :], strict=True):
         if target is not None:
             is_array = is_traced(target) or isinstance(target, (np.ndarray, ForeignMemory))

@@ -219,7 +219,8 @@ def test_flags_tell_who_owns_the_memory_or_say_that_it_is_not_known(
         try:
             found = tm.compile(owners, backend="numpy")(*arranged(layout, arrays))
         except UnsupportedAttributeError as error:
-            assert "np.array(x)" in str(error)  # the fix
+            if "write np.array(x)" not in str(error):  # the fix
+                problems.append(f"{layout.__name__}: {error}")
             continue
         if found != expected:
             problems.append(f"{layout.__name__}: {found} for {expected}")

@@ -439,9 +439,7 @@ def no_space(*_args: Any, **_options: Any) -> NoReturn:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize(
-    "where", [(Path, "write_bytes"), (Path, "write_text"), (os, "mkdir"), (os, "rename")]
-)
+@pytest.mark.parametrize("where", [(os, "fdopen"), (os, "mkdir"), (os, "rename")], ids=lambda where: where[1])
 def test_a_full_disk_warns_once_and_leaves_nothing_behind(
     cache: DiskCache, monkeypatch: pytest.MonkeyPatch, where: tuple[Any, str]
 ) -> None:
