@@ -538,11 +538,12 @@ def test_numpy_reads_what_was_written_by_out_to_an_array_from_outside(make: Any,
         return lambda x: sum(np.sum(part) for part in function(x))
 
     ours = make()
-    function = {
-        "compile": lambda: tm.compile(ours, backend="numpy"),
-        "grad": lambda: tm.grad(loss(ours)),
-        "jvp": lambda: lambda x: tm.jvp(loss(ours), (x,), (np.ones(6),))[1],
-    }[transform]()
+    functions: dict[str, Callable[[Any], Any]] = {
+        "compile": tm.compile(ours, backend="numpy"),
+        "grad": tm.grad(loss(ours)),
+        "jvp": lambda x: tm.jvp(loss(ours), (x,), (np.ones(6),))[1],
+    }
+    function = functions[transform]
     for x in (ROW, ROW * 3):
         if transform == "compile":
             assert_same(make()(x), function(x))
