@@ -26,6 +26,7 @@ from ..gpu.arguments import entered
 from ..inspection.observed_compilation import watched
 from ..log import logger
 from ..machine.target import check_backend, takes_symbolic_sizes, target_of
+from ..variants.compile_spec import CompileSpec
 from ..variants.donation import check_donated
 from ..variants.dynamic_shapes import Dynamic, Given, check_arguments, read_dynamic
 from ..variants.generated_entry import MISS, always_miss
@@ -95,7 +96,7 @@ class CompiledFunction:
         self._function = function
         self._options = options
         self._code: Mapping[str, Mapping[str, bytes]] = {}
-        """What was compiled ahead of time, as in `Target`."""
+        """What was compiled ahead of time, as in `CompileSpec`."""
         self._static_argnums, self._static_argnames = static_arguments(
             function, options.static_argnums, options.static_argnames
         )
@@ -237,11 +238,9 @@ class CompiledFunction:
 
     def _names_sizes(self, called: Signature) -> bool:
         """Whether one program may serve many sizes, as far as the options say and the backend can."""
-        options = self._options
-        if options.dynamic == NEVER:
+        if self._options.dynamic == NEVER:
             return False
-        backend = target_of(options.backend, options.fast_math, gpu_of(called, ()), options.lock).backend
-        return takes_symbolic_sizes(backend)
+        return takes_symbolic_sizes(self._spec.target(gpu_of(called, ())).backend)
 
     def _made(
         self, called: Signature, symbolic: SymbolicCall | None, why: Recompilation
@@ -272,7 +271,7 @@ class CompiledFunction:
 
     def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
         return watched(
-            lambda: Variant(self._function, called, *self._chosen, code=self._code, symbolic=symbolic),
+            lambda: Variant(self._function, called, self._spec, symbolic),
             lambda variant, transforms: self._lowered(called, symbolic, variant.program, transforms),
         )
 
@@ -307,17 +306,20 @@ class CompiledFunction:
             )
 
     @property
-    def _chosen(self) -> tuple[str, bool, tuple[int, ...], Path | None, bool]:
+    def _spec(self) -> CompileSpec:
+        """How the next variant is made."""
         options = self._options
         check_bounds = usual_check_bounds() if options.check_bounds is None else options.check_bounds
-        return options.backend, options.fast_math, options.donate_argnums, options.lock, check_bounds
+        return CompileSpec(
+            options.backend, options.fast_math, options.donate_argnums, options.lock, check_bounds, self._code
+        )
 
     @property
     def _checks_inside(self) -> bool | None:
         """Whether indices are checked in a function that is compiled already: as it does, unless this one says."""
-        return (
-            None if current_trace() is not None and self._options.check_bounds is None else self._chosen[-1]
-        )
+        if current_trace() is not None and self._options.check_bounds is None:
+            return None
+        return self._spec.check_bounds
 
     def _lowered(
         self,
@@ -329,7 +331,7 @@ class CompiledFunction:
         from ..inspection.lowered import Lowered
 
         return Lowered(
-            self._function, called, *self._chosen, program=program, transforms=transforms, symbolic=symbolic
+            self._function, called, self._spec, program=program, transforms=transforms, symbolic=symbolic
         )
 
     def _why(self, called: Signature) -> Recompilation:

@@ -1,33 +1,30 @@
-"""From a graph to a program on a GPU: optimise, print Triton, compile it for that GPU, cache, load."""
+"""Programs of Triton kernels, for a GPU that is there."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from ...compiler.backends.triton.choice import Choice
 from ...compiler.backends.triton.plan import Plan
-from ...compiler.backends.triton.planning.program import triton_program
+from ...compiler.backends.triton.planning.program import TritonProgram, triton_program
 from ...compiler.errors import GpuCodeError, MissingPackageError
 from ...compiler.ir import Graph
-from ...compiler.shapes.scope import Observed
 from ...compiler.text.units import show_bytes
-from ..cache.disk_cache import cache_key, default_cache, versions_in_use
-from ..cache.guard_codec import guards_text
-from ..cache.guarded_lookup import GUARDS, guarded_entry, holds
-from ..cache.log_lines import log_load, log_store
+from ..cache.disk_cache import cache_key, versions_in_use
+from ..cache.entry import Entry
 from ..gpu.by_cupy import is_by_cupy
-from ..gpu.device import Device, gpu
+from ..gpu.device import Device
 from ..gpu.loading import loaded_kernels
 from ..gpu.program import GpuProgram
 from ..gpu_choices.lock_entry import architecture, choices_in
 from ..gpu_choices.lock_file import read_lock
 from ..machine.target import Target
-from ..machine.triton_compiler import build_program, target_named
-from ..programs.built import Build, statistics
-from ..programs.canonicalize import can_be_cached
-from ..programs.optimize import optimize
-from ..stage_times import note_from_disk, stage
+from ..machine.triton_compiler import BuiltKernel, build_program, target_named
+from ..programs.built import Build
+from ..programs.strategy import Printed
+from ..stage_times import stage
 from .stored_code import build_of_stored
 from .stored_program import KERNELS, files_of, program_in
 from .tune import tuned
@@ -35,84 +32,84 @@ from .tune import tuned
 _log = logging.getLogger("tracemill")
 
 
-def build_for_gpu(graph: Graph, target: Target, scope: Observed | None = None) -> Build:
-    """Make a prepared graph runnable on a GPU, from the disk cache if it is there.
-
-    The `scope` is asked about named sizes, and knows afterwards what the program assumes of them. If the target has a
-    lock file, what is chosen of kernels stands there, or is measured now and added to it.
-
-    Raises:
-        LockFileError: that file is damaged, or cannot be written.
-        MissingPackageError, NoDriverError, NoGpuError: what runs kernels is not there.
-        KernelError, GpuCodeError: Triton does not compile a kernel, or the GPU does not run it.
-    """
-    device, fast_math = gpu(target.gpu), target.options.fast_math
-    text = str(graph)
-    refused = None
+def build_ahead_of_time(target: Target, graph: Graph, device: Device) -> tuple[Build | None, str]:
+    """The program that was compiled ahead of time, if the target has one of this graph; else why it was refused."""
     try:
-        if (ahead := build_of_stored(target.code, graph, device)) is not None:
-            return ahead
+        return build_of_stored(target.code, graph, device), ""
     except GpuCodeError as error:  # compiled anew, for this GPU and driver
-        refused = error.message
-    is_cached = can_be_cached(graph)
-    choices = {} if target.lock is None else choices_in(read_lock(target.lock), architecture(device))
-    cache = default_cache()
-    key, entry = "", None
-    if is_cached:
-        key, entry = guarded_entry(
-            cache, lambda sizes: _key(text, target, device, choices, sizes), graph, scope
-        )
-    known = len(scope.assumed) if scope else 0
-    log_load(cache, key if is_cached else None, graph.name, "triton", text, found=entry is not None)
-    if entry is not None:
-        statistics.from_disk += 1
-        note_from_disk()
-        with stage("load"):
-            stored = program_in(entry.members)
-            path = entry.folder / KERNELS
-            return Build(stored.loaded(device), stored.text, path, from_disk=True)
-    compiled = optimize(graph, "triton")
-    with stage("print"):
-        program = triton_program(compiled, choices, fast_math=fast_math)
-    if target.lock is not None:
-        choices = tuned(program.kernels, device, target.lock, fast_math=fast_math)
-        program = triton_program(compiled, choices, fast_math=fast_math)
-        key = _key(text, target, device, choices) if scope is None else key
-    _report_host_steps(program.plan)
-    try:
-        with stage("compile"):
-            built = build_program(program, target_named(device.target))
-    except MissingPackageError as error:
-        if refused is None:
-            raise
-        raise GpuCodeError(refused) from error
-    statistics.compiled += 1
-    about = {"function": graph.name, "backend": "triton"}
-    members = files_of(program, built) | {"graph.txt": text.encode()}
-    if scope is not None:
-        members[GUARDS] = guards_text(scope.assumed[known:]).encode()
-    folder = cache.store(key, members, about) if is_cached else None
-    if scope is not None and folder is not None and not holds(cache, key, members):
-        folder = None  # another process was first, with a program that was made for other sizes
-    if is_cached:
-        log_store(cache, key, graph.name, stored=folder is not None)
-    with stage("load"):
-        function = GpuProgram(program.plan, loaded_kernels(device, built), device)
-    return Build(function, program.text, folder / KERNELS if folder else None)
+        return None, error.message
 
 
-def _key(text: str, target: Target, device: Device, choices: Mapping[str, Choice], sizes: str = "") -> str:
-    try:
-        triton = version("triton")
-    except PackageNotFoundError:
-        triton = "none"
-    options: dict[str, Any] = {"fast_math": target.options.fast_math}
-    if target.lock is not None:
-        options["choices"] = "; ".join(f"{kernel}: {choice}" for kernel, choice in sorted(choices.items()))
-    if sizes:
-        options["sizes"] = sizes
-    versions = {**versions_in_use(), "triton": triton, "target": device.target}
-    return cache_key(ir=text, backend="triton", options=options, versions=versions)
+class GpuStrategy:
+    """Of the Triton backend.
+
+    If the target has a lock file, what is chosen of kernels stands there, or is measured now and added to it.
+    """
+
+    backend = "triton"
+
+    def __init__(self, target: Target, device: Device, refused: str = "") -> None:
+        """`refused` says why code that was compiled ahead of time cannot be used.
+
+        Raises:
+            LockFileError: the lock file is damaged.
+        """
+        self._target = target
+        self._device = device
+        self._refused = refused
+        self._choices: Mapping[str, Choice] = {}
+        if target.lock is not None:
+            self._choices = choices_in(read_lock(target.lock), architecture(device))
+
+    def key(self, text: str, donated: Sequence[int], sizes: str) -> str:
+        try:
+            triton = version("triton")
+        except PackageNotFoundError:
+            triton = "none"
+        options: dict[str, Any] = {"fast_math": self._target.options.fast_math}
+        if self._target.lock is not None:
+            chosen = sorted(self._choices.items())
+            options["choices"] = "; ".join(f"{kernel}: {choice}" for kernel, choice in chosen)
+        if sizes:
+            options["sizes"] = sizes
+        versions = {**versions_in_use(), "triton": triton, "target": self._device.target}
+        return cache_key(ir=text, backend=self.backend, options=options, versions=versions)
+
+    def stored(self, entry: Entry) -> Build:
+        stored = program_in(entry.members)
+        return Build(stored.loaded(self._device), stored.text, entry.folder / KERNELS, from_disk=True)
+
+    def printed(self, graph: Graph, donated: Sequence[int]) -> Printed:
+        """A new program.
+
+        Raises:
+            LockFileError: the lock file cannot be written.
+            MissingPackageError: there is no Triton.
+            KernelError, GpuCodeError: Triton does not compile a kernel, or the GPU does not run it.
+        """
+        fast_math = self._target.options.fast_math
+        with stage("print"):
+            program = triton_program(graph, self._choices, fast_math=fast_math)
+        if self._target.lock is not None:
+            self._choices = tuned(program.kernels, self._device, self._target.lock, fast_math=fast_math)
+            program = triton_program(graph, self._choices, fast_math=fast_math)
+        _report_host_steps(program.plan)
+        built = self._compiled(program)
+
+        def load(folder: Path | None) -> Build:
+            function = GpuProgram(program.plan, loaded_kernels(self._device, built), self._device)
+            return Build(function, program.text, folder / KERNELS if folder else None)
+
+        return Printed(files_of(program, built), {}, load)
+
+    def _compiled(self, program: TritonProgram) -> Mapping[str, BuiltKernel]:
+        try:
+            with stage("compile"):
+                return build_program(program, target_named(self._device.target))
+        except MissingPackageError as error:
+            if not self._refused:
+                raise
+            raise GpuCodeError(self._refused) from error
 
 
 def _report_host_steps(plan: Plan) -> None:

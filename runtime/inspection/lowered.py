@@ -1,5 +1,7 @@
 """`Lowered`: every stage between a Python function and its generated source, to look at."""
 
+from dataclasses import replace
+
 from ...compiler.text.html import code_html, folded_html
 from ..lowering.lowered_program import LoweredProgram
 from ..report.report import report_html
@@ -47,17 +49,9 @@ class Lowered(LoweredProgram):
 
     def compile(self) -> Variant:
         """The program, ready to run."""
-        fast_math = self._target.options.fast_math
         return watched(
             lambda: Variant(
-                self.function,
-                self._called,
-                self.backend,
-                fast_math,
-                self._donate_argnums,
-                self._target.lock,
-                self._check_bounds,
-                symbolic=self._symbolic,
+                self.function, self._called, replace(self._spec, backend=self.backend), self._symbolic
             ),
             lambda *_: self,
         )

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...compiler.analysis.memory_use import MemoryUse
@@ -19,10 +18,10 @@ from ...passes.optimizations.fuse import fusion_report
 from ..builder.build import why_cached
 from ..eager.transform_log import SeenTransform, seen_transforms
 from ..machine.measurements import Machine, measured_machine
-from ..machine.target import target_of
 from ..programs.canonicalize import inline_user_rules
 from ..programs.optimize import costs_for, optimize_in_stages
 from ..programs.print_program import Source, c_printer, memory_of, print_program
+from ..variants.compile_spec import CompileSpec
 from ..variants.donation import donated_inputs
 from ..variants.layout_guards import entering_orders, layout_guards
 from ..variants.signature import Signature, arguments_for, gpu_of
@@ -42,11 +41,7 @@ class LoweredProgram:
         self,
         function: Callable[..., Any],
         signature: Signature,
-        backend: str,
-        fast_math: bool = False,
-        donate_argnums: tuple[int, ...] = (),
-        lock: Path | None = None,
-        check_bounds: bool = False,
+        spec: CompileSpec,
         program: Program | None = None,
         transforms: Sequence[SeenTransform] = (),
         symbolic: SymbolicCall | None = None,
@@ -61,17 +56,18 @@ class LoweredProgram:
         if program is None:
             with seen_transforms() as seen, self.answering():
                 entering = arguments_for(self.signature)
-                program = trace(function, signature.tree, entering, is_kept=True, check_bounds=check_bounds)
+                program = trace(
+                    function, signature.tree, entering, is_kept=True, check_bounds=spec.check_bounds
+                )
                 if gpu_of(signature, program.captured) is None:
                     guards = layout_guards(self.signature, entering)
                     program = in_memory_order(program, entering_orders(guards))
-        self._target = target_of(backend, fast_math, gpu_of(signature, program.captured), lock)
+        self._spec = spec
+        self._target = spec.target(gpu_of(signature, program.captured))
         self.backend = self._target.backend
         """``"c"``, ``"numpy"`` or ``"triton"``."""
         self.function = function
         """What is lowered."""
-        self._donate_argnums = donate_argnums
-        self._check_bounds = check_bounds
         self.transforms = (*transforms, *seen)
         """What ``grad``, ``vmap`` and the like made of functions while this one was traced, the innermost first."""
         self.graph: Graph = program.graph
@@ -109,7 +105,7 @@ class LoweredProgram:
     @property
     def identity(self) -> str:
         """What beside the traced graph decides what is generated."""
-        checks = ", check_bounds=True" if self._check_bounds else ""
+        checks = ", check_bounds=True" if self._spec.check_bounds else ""
         return f"{self.backend}, fast_math={self._target.options.fast_math}, donated={self._donated}{checks}"
 
     @property
@@ -163,7 +159,7 @@ class LoweredProgram:
 
     @property
     def _donated(self) -> tuple[int, ...]:
-        return donated_inputs(self.signature, self._donate_argnums)
+        return donated_inputs(self.signature, self._spec.donate_argnums)
 
     @property
     def source(self) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,8 +19,9 @@ from ..builder.build import build
 from ..eager.numpy_generators import refusing_draws
 from ..eager.run import inputs_of, overwrite, run
 from ..gpu.device_array import DeviceArray
-from ..machine.target import Target, takes_symbolic_sizes, target_of
+from ..machine.target import Target, takes_symbolic_sizes
 from ..stage_times import stage
+from .compile_spec import CompileSpec
 from .donation import donated_inputs, to_overwrite
 from .generated_entry import always_miss, generate_entry, generate_size_reader
 from .layout_guards import entering_orders, layout_guards
@@ -50,12 +50,7 @@ class Variant:
         self,
         function: Callable[..., Any],
         signature: Signature,
-        backend: str,
-        fast_math: bool = False,
-        donate_argnums: tuple[int, ...] = (),
-        lock: Path | None = None,
-        check_bounds: bool = False,
-        code: Mapping[str, Mapping[str, bytes]] | None = None,
+        spec: CompileSpec,
         symbolic: SymbolicCall | None = None,
     ) -> None:
         self.called = signature
@@ -71,22 +66,15 @@ class Variant:
         self.symbolic = symbolic.called if symbolic else signature
         """The signature as it was before anything was assumed."""
         with symbolic.answering() if symbolic else nullcontext():
-            self._make(backend, fast_math, donate_argnums, lock, check_bounds, code, symbolic)
+            self._make(spec, symbolic)
 
-    def _make(
-        self,
-        backend: str,
-        fast_math: bool,
-        donate_argnums: tuple[int, ...],
-        lock: Path | None,
-        check_bounds: bool,
-        code: Mapping[str, Mapping[str, bytes]] | None,
-        symbolic: SymbolicCall | None,
-    ) -> None:
+    def _make(self, spec: CompileSpec, symbolic: SymbolicCall | None) -> None:
         signature = self.signature if symbolic is None else symbolic.called
         entering = arguments_for(signature)
         with refusing_draws(self.function, signature.tree, entering), stage("trace"):
-            program = trace(self.function, signature.tree, entering, is_kept=True, check_bounds=check_bounds)
+            program = trace(
+                self.function, signature.tree, entering, is_kept=True, check_bounds=spec.check_bounds
+            )
         is_on_host = gpu_of(signature, program.captured) is None
         self.layouts = layout_guards(signature, entering) if is_on_host else ()
         """The memory orders of arguments that the program relies on."""
@@ -94,7 +82,7 @@ class Variant:
         if is_on_host:
             program = in_memory_order(program, self._entering)
         self.program = program if symbolic is None else _with_facts(program, signature.dims)
-        self.donated = donated_inputs(signature, donate_argnums)
+        self.donated = donated_inputs(signature, spec.donate_argnums)
         """The inputs of the program whose memory results may take."""
         self.uses_variables = any(map(is_traced, self.program.captured))
         """The function reaches variables: each call must be recorded, so nothing is built."""
@@ -102,8 +90,7 @@ class Variant:
         """``entry(args, kwargs)``: the result, or MISS if the call needs the general way."""
         if self.uses_variables:
             return
-        target = target_of(backend, fast_math, gpu_of(signature, self.program.captured), lock)
-        target = replace(target, code=code) if code else target
+        target = spec.target(gpu_of(signature, self.program.captured))
         if symbolic is None:
             self._build(target)
             return

@@ -16,6 +16,7 @@ from ...runtime.artifact.loading import USUAL, Reading, load_artifact
 from ...runtime.artifact.saving import EXTENSION
 from ...runtime.compilation.compile import CompiledFunction, compile
 from ...runtime.inspection.lowered import Lowered
+from ...runtime.variants.compile_spec import CompileSpec
 from ...runtime.variants.signature import Signature, StaticSpec
 from ...runtime.variants.symbolic_call import SymbolicCall
 from .argument_specs import described_signature
@@ -93,19 +94,13 @@ class DescribedCall:
     def lowered(self, backend: str) -> Lowered:
         """Its stages on a backend: of an artifact as it was exported, or transformed and for other arguments."""
         if self.artifact is None:
-            return Lowered(self.changed, self.signature, backend, symbolic=self._symbolic)
+            return Lowered(self.changed, self.signature, CompileSpec(backend), symbolic=self._symbolic)
         settings, program = self.artifact.settings, self.artifact.program
         if self.is_transformed:
-            return Lowered(self.changed, self.signature, backend, settings.fast_math, symbolic=self._symbolic)
-        return Lowered(
-            self.function,
-            self.signature,
-            backend,
-            settings.fast_math,
-            settings.donate_argnums,
-            program=program,
-            symbolic=self._symbolic,
-        )
+            spec = CompileSpec(backend, settings.fast_math)
+            return Lowered(self.changed, self.signature, spec, symbolic=self._symbolic)
+        spec = CompileSpec(backend, settings.fast_math, settings.donate_argnums)
+        return Lowered(self.function, self.signature, spec, program=program, symbolic=self._symbolic)
 
 
 def described_call(

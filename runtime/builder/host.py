@@ -1,0 +1,82 @@
+"""Programs of the host: a module of NumPy, which calls a library of C functions if the target has a compiler."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ...compiler.ir import Graph
+from ..cache.disk_cache import cache_key, versions_in_use
+from ..cache.entry import Entry
+from ..machine.target import Target
+from ..machine.threads import get_num_threads
+from ..programs.built import Build
+from ..programs.load_module import load_module
+from ..programs.shared_library import LIBRARY, link
+from ..programs.strategy import Printed
+from ..stage_times import stage
+
+_ENTRY: Final = "entry"
+"""What an entry of the disk cache says of a program: the name of its function."""
+_PYTHON: Final = "program.py"
+_C: Final = "program.c"
+
+_SHARED: dict[str, Any] = {"threads": get_num_threads, "pools": {}}
+"""What modules that compute tiles find in the place of their own: how many threads there are, and these."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostStrategy:
+    """Of the NumPy and C backends."""
+
+    target: Target
+
+    @property
+    def backend(self) -> str:
+        return self.target.backend
+
+    def key(self, text: str, donated: Sequence[int], sizes: str) -> str:
+        options: dict[str, Any] = asdict(self.target.options) if self.backend == "c" else {}
+        if donated:
+            options["donated"] = list(donated)
+        if sizes:
+            options["sizes"] = sizes
+        versions = {**versions_in_use(), **self.target.key}
+        return cache_key(ir=text, backend=self.backend, options=options, versions=versions)
+
+    def stored(self, entry: Entry) -> Build:
+        source = entry.text(_PYTHON)
+        function = load_module(source, entry.about[_ENTRY], _SHARED)
+        if LIBRARY in entry.members:
+            link(function, entry.members[LIBRARY], entry.folder)
+        c_source = entry.text(_C) if _C in entry.members else None
+        return Build(function, source, entry.folder / _PYTHON, from_disk=True, c_source=c_source)
+
+    def printed(self, graph: Graph, donated: Sequence[int]) -> Printed:
+        # Imported here: a program from disk needs no printers, which take as long to import as all else together.
+        from ...compiler.backends.numpy.printer import callbacks, entry_name
+        from ..programs.print_program import print_program
+
+        with stage("print"):
+            source = print_program(graph, self.target, donated)
+        members = {_PYTHON: source.python.encode()}
+        if source.c is not None:
+            members |= {_C: source.c.encode(), LIBRARY: self._compiled(source.c)}
+        name = entry_name(graph)
+
+        def load(folder: Path | None) -> Build:
+            shared: Mapping[str, Any] = {**_SHARED, **callbacks(graph)}
+            function = load_module(source.python, name, shared)
+            if source.c is not None:
+                link(function, members[LIBRARY], folder)
+            return Build(function, source.python, folder / _PYTHON if folder else None, c_source=source.c)
+
+        return Printed(members, {_ENTRY: name}, load)
+
+    def _compiled(self, text: str) -> bytes:
+        compiler = self.target.toolchain
+        assert compiler is not None
+        with stage("compile"):
+            return compiler.compile(
+                text, fast_math=self.target.options.fast_math, keeps_text=not self.target.falls_back
+            )
