@@ -1,9 +1,12 @@
 """`Op`: everything Tracemill knows about one operation, in one record; and the table of all ops."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
+from .affine import Index
 from .errors import InternalError
 from .ir import ArrayType, Call, Graph, Value, called
 
@@ -27,6 +30,27 @@ BatchRule: TypeAlias = Callable[..., Any]
 """``batch(inputs, mapped, size, **params)``: the outputs, with a new axis 0 of length ``size``.
 ``mapped[i]`` says that input i has that axis in front; at least one does. An output that is the same for all
 examples may be given without it, as `compiler.batching.Unmapped`."""
+
+
+IndexMap: TypeAlias = Callable[..., Index]
+"""``index_map(index, source, result, **params)``: where in the first input, of shape `source`, the element lies that the
+output, of shape `result`, has at `index`."""
+
+
+class Aliasing(IntEnum):
+    """How the memory of a result relates to that of the first input. A backend may make a copy all the same."""
+
+    NONE = 0
+    """It is new memory."""
+    PART = 1
+    """A view of some elements, or of repeated ones."""
+    WHOLE = 2
+    """A view of every element once, in another order or as another dtype."""
+    SAME = 3
+    """The memory itself, elements in their order, under another name."""
+
+
+EVERY_INPUT: Final = sys.maxsize
 
 
 class Rebuilt(NamedTuple):
@@ -94,6 +118,12 @@ class Op:
     effect: str | None
     """None for a pure op; else what it does besides computing ("calls Python")."""
     doc: str
+    aliasing: Aliasing = Aliasing.NONE
+    moves: int = 0
+    """Every element of the result is an element of one of the first inputs, found by its index: how many inputs those
+    are. 0 for an op that computes."""
+    index_map: IndexMap | None = None
+    """Which element of the first input an element of the result is, where that takes no choice."""
 
 
 PRINTS: Final = "prints"
@@ -123,6 +153,21 @@ def has_effect(call: Call, effect: str | None = None) -> bool:
     return (own is not None and effect in (None, own)) or any(
         has_effect(inner, effect) for graph in called((call,)) for inner in graph.calls
     )
+
+
+def is_view(call: Call) -> bool:
+    """Whether the result can be a view of the first input: it then costs nothing."""
+    return lookup(call.op).aliasing > Aliasing.NONE
+
+
+def is_renamed(call: Call) -> bool:
+    """Whether the result is the memory of the first input, under another name."""
+    return lookup(call.op).aliasing == Aliasing.SAME
+
+
+def is_move(call: Call) -> bool:
+    """Whether a call only moves elements: none is computed."""
+    return lookup(call.op).moves > 0
 
 
 def all_ops() -> Mapping[str, Op]:

@@ -8,24 +8,7 @@ from typing import Final
 
 from ..dtypes import DType
 from ..ir import Call, Constant, Value
-from ..op import lookup
-
-MOVES: Final = frozenset(
-    {
-        "broadcast_to",
-        "concatenate",
-        "dynamic_slice",
-        "dynamic_update_slice",
-        "flip",
-        "gather",
-        "pad",
-        "reshape",
-        "slice",
-        "transpose",
-        "update_slice",
-    }
-)
-"""Ops whose every element is an element of an operand, found by its index."""
+from ..op import is_move, lookup
 
 REDUCTIONS: Final = frozenset({"all", "any", "argmax", "argmin", "max", "min", "prod", "sum"})
 """Ops whose every element is made of all elements along some axes of the operand."""
@@ -49,7 +32,7 @@ def is_loop_call(call: Call) -> bool:
         return call.op in ("bitcast", "broadcast_to")  # C has no such arithmetic: NumPy computes it
     if not is_natural_power(call):
         return False
-    return is_elementwise(call) or call.op in MOVES or call.op in REDUCTIONS or call.op in PLACES
+    return is_elementwise(call) or is_move(call) or call.op in REDUCTIONS or call.op in PLACES
 
 
 def is_natural_power(call: Call) -> bool:

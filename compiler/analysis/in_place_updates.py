@@ -7,12 +7,10 @@ from heapq import heappop, heappush
 from typing import Any
 
 from ..ir import Call, Graph, Value
-from ..op import has_effect
+from ..op import has_effect, is_renamed
 from ..symbolic_size import typical
 
 _PLACING = frozenset({"dynamic_update_slice", "update_slice"})
-
-_SAME = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
 
 
 def kept_places(call: Call) -> Mapping[str, Mapping[int, int]]:
@@ -41,7 +39,7 @@ def kept_places(call: Call) -> Mapping[str, Mapping[int, int]]:
 
 def updated(call: Call, output: Value) -> Value | None:
     """The operand that a call changes in a few places to make an output: its memory can become the output's."""
-    if call.op in _SAME or call.op == "scatter":
+    if is_renamed(call) or call.op == "scatter":
         return call.inputs[0]
     if call.op in _PLACING and 2 * typical(call.inputs[1].type.size) <= typical(output.type.size):
         return call.inputs[0]
@@ -81,7 +79,7 @@ def in_place(graph: Graph, kept: Mapping[int, int]) -> tuple[Graph, Mapping[Valu
         ordered = _ordered(graph.calls, trial)
         if ordered is not None:
             before, calls = trial, ordered
-            found.update({value: call for value, call in chain.links.items() if call.op not in _SAME})
+            found.update({value: call for value, call in chain.links.items() if not is_renamed(call)})
     if all(ours is theirs for ours, theirs in zip(calls, graph.calls, strict=True)):
         return graph, found
     return replace(graph, calls=tuple(calls)), found

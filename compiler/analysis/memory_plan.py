@@ -6,31 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from ..ir import Call, Dim, Graph, Value, same_type
-from ..op import has_effect
+from ..op import Aliasing, has_effect, is_view, lookup
 from ..symbolic_size import SymbolicSize, typical
-
-VIEWS = frozenset(
-    {
-        "bitcast",
-        "broadcast_to",
-        "checkpoint_name",
-        "dynamic_slice",
-        "flip",
-        "imag",
-        "real",
-        "reshape",
-        "slice",
-        "stop_gradient",
-        "transpose",
-    }
-)
-"""Ops whose result may be a view of their first input. Results of all others are new memory."""
-
-WHOLE_VIEWS = frozenset({"bitcast", "checkpoint_name", "flip", "reshape", "stop_gradient", "transpose"})
-"""Those that show every element once."""
-
-RENAMES = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
-"""Ops whose result lies in memory as their operand does."""
 
 ALIGNMENT = 64
 """Offsets in the arena are multiples of a cache line."""
@@ -141,7 +118,7 @@ def plan_memory(
 
 def _root(call: Call, output: Value, operand: Value | None, plan: MemoryPlan) -> Value:
     """The value in whose memory `output` lies. Numbers lie nowhere: reading one from an array copies it."""
-    if operand is None and (call.op not in VIEWS or output.ndim == 0):
+    if operand is None and (not is_view(call) or output.ndim == 0):
         return output
     source = call.inputs[0] if operand is None else operand
     return plan.root.get(source, source)
@@ -158,7 +135,7 @@ def _end(plan: MemoryPlan, alive_until: Mapping[Value, int], end: int) -> None:
 
 
 def _is_whole_view(call: Call, plan: MemoryPlan) -> bool:
-    return call.op in WHOLE_VIEWS and call.inputs[0] in plan.whole
+    return lookup(call.op).aliasing >= Aliasing.WHOLE and call.inputs[0] in plan.whole
 
 
 def _last_uses(graph: Graph) -> dict[Value, int]:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from ..interpreter import last_uses
 from ..ir import Call, Dim, Graph, Value, called
+from ..op import is_renamed, is_view
 from ..ops.composite import COMPOSITES, definition
 from ..symbolic_size import typical
-from .memory_plan import VIEWS
 
 
 def peak_memory(graph: Graph) -> Dim:
@@ -58,16 +58,12 @@ def _owners(graph: Graph) -> dict[Value, Value]:
     scattered: set[Value] = set()  # views that skip, repeat or permute entries: reshaping them makes a copy
     for call in graph.calls:
         for output in call.outputs:
-            if call.op not in VIEWS or (call.op == "reshape" and call.inputs[0] in scattered):
+            if not is_view(call) or (call.op == "reshape" and call.inputs[0] in scattered):
                 owner[output] = output
                 continue
             source = call.inputs[0]
             if source in owner:
                 owner[output] = owner[source]
-            if call.op not in _IN_ORDER or source in scattered:
+            if not is_renamed(call) or source in scattered:
                 scattered.add(output)
     return owner
-
-
-_IN_ORDER = frozenset({"checkpoint_name", "reshape", "stop_gradient"})
-"""Views that show every entry once, in order."""

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ..ir import Call, Dim, Graph, Param, Shape, Value
+from ..op import is_view
 from ..ops.arrays.indexing import other_axes
 from ..symbolic_size import is_known, typical
 from .fusible_ops import REDUCTIONS, is_elementwise
-from .memory_plan import VIEWS
+from .source_axes import source_axes
 
 Axes: TypeAlias = tuple[int | None, ...]
 """For each input of a call the axis that is cut with the output's; None for one that every tile needs as a whole."""
@@ -48,7 +49,7 @@ def tiling_of(graph: Graph, *, most_row_bytes: int) -> Tiling | None:
     A tile of one row needs at most `most_row_bytes` per value, in no more than `MOST_PIECES`; less than a quarter of
     all results may lie outside of the tiles. None if no axis is like that.
     """
-    made = [call.outputs[0] for call in graph.calls if call.op not in VIEWS]
+    made = [call.outputs[0] for call in graph.calls if not is_view(call)]
     if not made:
         return None
     largest = max((*made, *graph.inputs), key=_typical_bytes)
@@ -156,7 +157,7 @@ def _cut(graph: Graph, roots: Iterable[tuple[Value, int]]) -> _Cut:
                 cut.operands.update(x for x, at in zip(call.inputs, found, strict=True) if at is not None)
         for value, at in zip(call.inputs, inputs, strict=True):
             wanted.setdefault(value, set()).add(at)
-    views = {call.outputs[0] for call in graph.calls if call.op in VIEWS}
+    views = {call.outputs[0] for call in graph.calls if is_view(call)}
     for value, axes in wanted.items():
         for at in axes:
             if at is not None and value not in views:
@@ -184,7 +185,7 @@ def _reduced_axis(call: Call, known: Mapping[Value, int]) -> int | None:
 
 
 def _made_bytes(call: Call) -> int:
-    return 0 if call.op in VIEWS else _typical_bytes(call.outputs[0])
+    return 0 if is_view(call) else _typical_bytes(call.outputs[0])
 
 
 def _typical_bytes(value: Value) -> int:
@@ -205,8 +206,7 @@ def input_axes(call: Call, axis: int) -> Axes | None:
         return None
     if is_elementwise(call):
         return _aligned(call, axis)
-    rule = _RULES.get(call.op)
-    return None if rule is None else rule(call, axis)
+    return _RULES.get(call.op, _moved)(call, axis)
 
 
 def _aligned(call: Call, axis: int) -> Axes:
@@ -220,22 +220,15 @@ def _aligned(call: Call, axis: int) -> Axes:
     return tuple(map(aligned, call.inputs))
 
 
-def _reshape(call: Call, axis: int) -> Axes | None:
-    """The axis stays if as many elements lie before it."""
-    (x,), (output,) = call.inputs, call.outputs
-    before = math.prod(output.shape[:axis])
-    for at, length in enumerate(x.shape):
-        if is_known(length == output.shape[axis]) and is_known(math.prod(x.shape[:at]) == before):
-            return (at,)
-    return None
-
-
-def _transpose(call: Call, axis: int) -> Axes:
-    return (_tuple(call.params["axes"])[axis],)
-
-
-def _flip(call: Call, axis: int) -> Axes | None:
-    return None if axis in _tuple(call.params["axes"]) else (axis,)
+def _moved(call: Call, axis: int) -> Axes | None:
+    """By the index map of the op: the axis lies in one axis of the operand as it is, or in none."""
+    sources = source_axes(call)
+    if sources is None:
+        return None
+    using = [at for at, source in enumerate(sources) if axis in source.uses]
+    if not using:
+        return (None,)
+    return (using[0],) if len(using) == 1 and sources[using[0]].same == axis else None
 
 
 def _same_length(call: Call, axis: int) -> Axes | None:
@@ -271,16 +264,11 @@ def _reduction(call: Call, axis: int) -> Axes:
 
 
 _RULES: Mapping[str, Callable[[Call, int], Axes | None]] = {
-    "broadcast_to": _aligned,
     "concatenate": _concatenate,
     "dynamic_slice": _same_length,
     "dynamic_update_slice": _same_length,
-    "flip": _flip,
     "gather": _gather,
     "pad": _same_length,
-    "reshape": _reshape,
-    "slice": _same_length,
-    "transpose": _transpose,
     "update_slice": _same_length,
     **dict.fromkeys(REDUCTIONS, _reduction),
 }

@@ -10,8 +10,8 @@ from itertools import count
 from math import gcd, inf
 from typing import Final
 
+from ..affine import Affine, Variable, same
 from ..symbolic_size import SymbolicSize, is_known, maximum, minimum, remainder, typical
-from .affine import Affine, Variable, same
 from .nest import Accumulate, Block, Buffer, Choose, Load, Loop, Nest, Store
 from .walk import expressions
 

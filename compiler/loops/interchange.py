@@ -17,10 +17,10 @@ from dataclasses import replace
 from functools import reduce
 from typing import Final, TypeAlias
 
+from ..affine import ZERO, Variable, is_unit, of, same
 from ..analysis.op_costs import element_cost
 from ..dtypes import kind
 from ..symbolic_size import SymbolicSize, highest, is_known, maximum, typical
-from .affine import ZERO, Variable, is_unit, of, same
 from .building import PART
 from .lower import LARGEST_ROWS, SLOW
 from .nest import (

@@ -12,16 +12,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..analysis.fusible_ops import MOVES, PLACES, REDUCTIONS, is_elementwise
+from ..affine import ZERO, Affine, Index, Variable, aligned, flattened, is_none, is_one, of
+from ..analysis.fusible_ops import PLACES, REDUCTIONS, is_elementwise
 from ..analysis.op_costs import element_cost
 from ..dtypes import INT64, DType
 from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
+from ..op import is_move
 from ..symbolic_size import SymbolicSize, is_known, lowest, maximum, minimum
 from ..text.naming import Naming
-from .affine import ZERO, Affine, Index, Variable, flattened, is_none, is_one, of
 from .building import MOST_COLUMNS, Loops, TooWideError, run_across
-from .moves import Case, Element, aligned, cases, holds, moved
+from .moves import Case, Element, cases, holds, moved
 from .nest import (
     Accumulate,
     Accumulator,
@@ -487,9 +488,7 @@ def _slow(graph: Graph) -> set[Value]:
     for call in graph.calls:
         own = math.inf if call.op in REDUCTIONS else element_cost(call)
         costs[call.outputs[0]] = own + sum(costs.get(x, 0.0) for x in call.inputs)
-    return {
-        call.outputs[0] for call in graph.calls if call.op not in MOVES and costs[call.outputs[0]] >= SLOW
-    }
+    return {call.outputs[0] for call in graph.calls if not is_move(call) and costs[call.outputs[0]] >= SLOW}
 
 
 def _stems(graph: Graph) -> dict[Value, str]:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ..ir import Call, Shape, Value
+from ..affine import Affine, Index
+from ..ir import Call, Value
+from ..op import lookup
 from ..symbolic_size import is_known, maximum, minimum
-from .affine import ZERO, Affine, Index, flattened, is_one, unflattened
 from .nest import Between, Condition, Multiple
 
 Element: TypeAlias = tuple[Value, Index]
@@ -15,37 +16,13 @@ Case: TypeAlias = tuple[tuple[Condition, ...], Element]
 """An element, and the conditions under which it is the one that is asked for."""
 
 
-def aligned(index: Index, shape: Shape) -> Index:
-    """The index in an operand of `shape` that is broadcast: its axes of length 1 stay at 0."""
-    own = index[len(index) - len(shape) :]
-    return tuple(ZERO if is_one(dim) else place for place, dim in zip(own, shape, strict=True))
-
-
 def moved(call: Call, index: Index) -> Element | None:
     """The one element of the operand that a call gives at an index; None if it is not as simple as that."""
-    x = call.inputs[0] if call.inputs else None
-    if x is None:
+    index_map = lookup(call.op).index_map
+    if index_map is None:
         return None
-    params: Any = call.params
-    match call.op:
-        case "broadcast_to":
-            return x, aligned(index, x.shape)
-        case "reshape":
-            return x, unflattened(flattened(index, call.outputs[0].shape), x.shape)
-        case "transpose":
-            places = dict(zip(params["axes"], index, strict=True))
-            return x, tuple(places[axis] for axis in range(x.ndim))
-        case "slice":
-            starts = zip(index, params["start"], params["step"], strict=True)
-            return x, tuple(place * step + start for place, start, step in starts)
-        case "flip":
-            axes = params["axes"]
-            return x, tuple(
-                place * -1 + (dim - 1) if axis in axes else place
-                for axis, (place, dim) in enumerate(zip(index, x.shape, strict=True))
-            )
-        case _:
-            return None
+    x, (output,) = call.inputs[0], call.outputs
+    return x, index_map(index, x.shape, output.shape, **call.params)
 
 
 def cases(call: Call, index: Index, starts: Sequence[Affine]) -> list[Case] | None:

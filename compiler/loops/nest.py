@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from ..affine import Affine, Variable
 from ..dtypes import DType, dtype_name
 from ..ir import Call, Constant
-from .affine import Affine, Variable
 
 INDENT: Final = "    "
 

@@ -7,8 +7,8 @@ level of what it needs. So a body is: the statements of level 0, the loops of le
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..affine import Affine, Index, Variable
 from ..ir import Value
-from .affine import Affine, Index, Variable
 from .nest import (
     Accumulate,
     Accumulator,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from .affine import Affine, Variable
+from ..affine import Affine, Variable
 from .nest import (
     Accumulate,
     Accumulator,

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from ...compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise
+from ...compiler.analysis.source_axes import source_axes
 from ...compiler.ir import Call, Dim, Shape, Value
 
 
@@ -76,20 +77,15 @@ def aligned_axes(call: Call, place: int) -> int:
     ``f64[8, 3] - f64[3]``. For a reduction: how many stand before the first axis that it goes over.
     """
     operand, (output,) = call.inputs[place], call.outputs
-    params: Any = call.params
     if call.op in REDUCTIONS:
         gone = reduced_axes(call)
         return _leading((dim, axis not in gone) for axis, dim in enumerate(operand.shape))
-    if call.op == "reshape":
-        return _common(counted(operand.shape), counted(output.shape))
-    if call.op == "transpose":
-        order = [axis for axis in params["axes"] if operand.shape[axis] != 1]
-        return _common(order, sorted(order))
-    if call.op == "flip":
-        return _leading((dim, axis not in params["axes"]) for axis, dim in enumerate(operand.shape))
+    if (sources := source_axes(call)) is not None:
+        inner = [source.same for source, dim in zip(sources, operand.shape, strict=True) if dim != 1]
+        return _common(inner, [axis for axis, dim in enumerate(output.shape) if dim != 1])
     if call.op == "gather":
         return 0 if place == 0 else _broadcast(operand.shape, _index_shape(call))
-    if call.op == "broadcast_to" or is_elementwise(call):
+    if is_elementwise(call):
         return _broadcast(operand.shape, output.shape)
     if operand.ndim != output.ndim:  # where a dynamic slice starts, what a pad fills in: one number
         return 0
@@ -114,7 +110,7 @@ def _leading(dims: Iterable[tuple[Dim, bool]]) -> int:
     return count
 
 
-def _common(left: Sequence[int], right: Sequence[int]) -> int:
+def _common(left: Sequence[int | None], right: Sequence[int]) -> int:
     count = 0
     for a, b in zip(left, right, strict=False):
         if a != b:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...compiler.analysis.fusible_ops import is_loop_call
-from ...compiler.analysis.memory_plan import VIEWS
 from ...compiler.analysis.op_costs import OPERATION, element_cost
 from ...compiler.ir import Call, Constant, Graph, Value
+from ...compiler.op import is_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,9 @@ PARTS: Final = 8
 
 def operations(call: Call) -> float:
     """How many additions one element of the result costs: nothing where it is only another view of memory."""
-    return 0.0 if call.op in VIEWS else element_cost(call)
+    return 0.0 if is_view(call) else element_cost(call)
 
 
 def is_number(value: Value) -> bool:
     """Whether a value is a constant of one element, which a kernel holds itself."""
     return isinstance(value, Constant) and value.type.size == 1
-
-
-def is_view(call: Call) -> bool:
-    """Whether the result costs nothing if the operand is in memory."""
-    return call.op in VIEWS

@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 
 from ...compiler.analysis.fusible_ops import is_elementwise
 from ...compiler.ir import Call, Value
+from ...compiler.op import is_view
 from .alignment import aligned_axes, common_prefix, counted, in_order, is_reduction, outer_axes, rank
-from .cost import LARGEST, SHARED_TURNS, TURNS, Costs, is_number, is_view, operations
+from .cost import LARGEST, SHARED_TURNS, TURNS, Costs, is_number, operations
 from .reasons import Reason, Refusal
 
 WORD: Final = 4

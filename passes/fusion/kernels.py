@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...compiler.analysis.fusible_ops import MOVES, PRODUCTS, REDUCTIONS
+from ...compiler.analysis.fusible_ops import PRODUCTS, REDUCTIONS
 from ...compiler.ir import Call, Graph, Value
-from .cost import is_number, is_view, operations
+from ...compiler.op import is_move, is_view
+from .cost import is_number, operations
 from .group import Group
 from .plan import Plan
 
@@ -82,7 +83,7 @@ def kernel_name(calls: Iterable[Call]) -> str:
     """``kernel_max_exp_sum``: after the reductions and what costs most, in order."""
     calls = [call for call in calls if not is_view(call)]
     heavy = [call.op for call in calls if call.op in REDUCTIONS | PRODUCTS or operations(call) > 1.0]
-    light = [call.op for call in calls if call.op not in MOVES]
+    light = [call.op for call in calls if not is_move(call)]
     ops = list(dict.fromkeys(heavy or light or [call.op for call in calls]))
     if len(ops) > LONGEST_NAME:
         ops = [*ops[: LONGEST_NAME - 1], ops[-1]]

@@ -10,7 +10,8 @@ from math import floor, inf
 from typing import TypeAlias
 
 from ...compiler.ir import Call, Graph, Value
-from .cost import Costs, is_number, is_view, operations
+from ...compiler.op import is_view
+from .cost import Costs, is_number, operations
 from .group import Fit, Group
 from .reasons import Reason, Refusal
 

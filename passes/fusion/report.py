@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from ...compiler.analysis.fusible_ops import PRODUCTS
 from ...compiler.ir import Call, Graph, Value, called
+from ...compiler.op import is_view
 from ...compiler.text.naming import Naming
-from .cost import Costs, is_number, is_view, operations
+from .cost import Costs, is_number, operations
 from .group import Group
 from .kernels import kernel_call, stays_calls
 from .plan import Plan, Unit

@@ -1,8 +1,8 @@
 """How many bytes the calls of a graph read and write: what fusion is there to lower."""
 
-from ...compiler.analysis.fusible_ops import MOVES, REDUCTIONS
+from ...compiler.analysis.fusible_ops import REDUCTIONS
 from ...compiler.ir import Call, Graph, Value, called
-from .cost import is_view
+from ...compiler.op import is_move, is_view
 
 
 def bytes_moved(graph: Graph) -> int:
@@ -48,6 +48,6 @@ def bytes_read(call: Call) -> int:
 def _demand(call: Call, elements: int, operand: Value) -> int:
     """The bytes of an operand that are read for so many elements of the result."""
     size = operand.type.size
-    if call.op in MOVES and call.op not in REDUCTIONS:
+    if is_move(call) and call.op not in REDUCTIONS:
         size = min(size, elements)
     return size * operand.dtype.itemsize

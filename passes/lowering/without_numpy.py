@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.analysis.fusible_ops import MOVES
 from ...compiler.builder import bind, bind_all
 from ...compiler.dtypes import FLOAT32, FLOAT64, DType
 from ...compiler.ir import ArrayType, Graph, Param, Shape, Value, graphs_in
@@ -37,9 +36,6 @@ U16: Final = np.dtype(np.uint16)
 
 UNCHANGED: Final = frozenset({"bitcast", "checkpoint_name", "sort", "stop_gradient", "top_k"})
 """Ops that the C backend computes of numbers of two bytes as well."""
-
-MOVING: Final = MOVES - {"reshape"}
-"""Ops that do so with the bits."""
 
 OF_BITS: Final = frozenset({"nextafter", "spacing"})
 """Ops whose results in a wider dtype say nothing."""
@@ -86,7 +82,7 @@ class _Rewriter(Rewriter):
             return None
         if any(True for param in params.values() for _ in graphs_in(param)):
             return None
-        if op in MOVING or (op == "scatter" and params["mode"] == "set") or op == "where":
+        if lookup(op).moves or (op == "scatter" and params["mode"] == "set") or op == "where":
             return _of_bits(op, inputs, params, dtype)
         return _in_f32(op, inputs, params)
 

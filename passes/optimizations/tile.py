@@ -5,11 +5,11 @@ from contextlib import nullcontext
 from typing import Any
 
 from ...compiler.analysis.fusible_ops import REDUCTIONS
-from ...compiler.analysis.memory_plan import VIEWS
 from ...compiler.analysis.tiling_axes import Tiling, input_axes, params_of_part, tiling_of, with_rows
 from ...compiler.builder import Builder, bind, inline, recording
 from ...compiler.free_sizes import is_symbolic, sizes_in_graph
 from ...compiler.ir import ArrayType, Call, Constant, Dim, Graph, Param, Value, called
+from ...compiler.op import is_view
 from ...compiler.symbolic_size import SymbolicSize, maximum, typical, with_typical_sizes
 from ...compiler.value_ops import reshape
 from ..fusion.cost import operations
@@ -137,7 +137,7 @@ class _Tiler(Rewriter):
             )
             * max(1, operations(call) / COSTLY)
             for call in graph.calls
-            if call.op not in VIEWS and (call.outputs[0] in tiling.axes or call.outputs[0] in tiling.folded)
+            if not is_view(call) and (call.outputs[0] in tiling.axes or call.outputs[0] in tiling.folded)
         ]
         is_large = tiling.row_bytes * typical(tiling.length) >= self.smallest
         return is_large and sum(traffic) - min(traffic) >= WORTH * self.smallest

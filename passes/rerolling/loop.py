@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.analysis.memory_plan import VIEWS
 from ...compiler.dtypes import Array
 from ...compiler.ir import Call, Constant, Graph, Value, same_params, same_type
-from ...compiler.op import has_effect
+from ...compiler.op import has_effect, is_view
 from ...compiler.symbolic_size import SymbolicSize, is_known, is_one
 from .operand import Carried, Local, Made, Numbers, Operand, Rows, Same
 from .repetition import Repetition
@@ -128,7 +127,7 @@ class _Reading:
             self.valid = (0, 0)  # to be computed when compiling
             return None
         invariant = _invariant(body, operands, self.moving)
-        if all(call.op in VIEWS or index in invariant for index, call in enumerate(body)):
+        if all(is_view(call) or index in invariant for index, call in enumerate(body)):
             self.valid = (0, 0)  # nothing to do in a loop
             return None
         return Loop(place, body, tuple(operands), self.moving, invariant, self.first, self.made)

@@ -86,7 +86,7 @@ class _Propagation:
         nested = _NESTED.get(call.op)
         if nested is not None:
             return nested(self, call, operands)
-        rule = _RULES.get(call.op, _elementwise if lookup(call.op).spelling else None)
+        rule = _rule_of(call)
         patterns = [self.pattern(x, v) for x, v in zip(operands, call.inputs, strict=True)]
         found = None if rule is None else rule(call, operands, patterns)
         return [found] if found is not None else self._everything(call, patterns)
@@ -151,30 +151,14 @@ def _elementwise(call: Call, operands: Sequence[Operand], patterns: Sequence[Pat
     return total
 
 
-_DATA: dict[str, tuple[int, ...]] = {
-    "broadcast_to": (0,),
-    "checkpoint_name": (0,),
-    "dynamic_slice": (0,),
-    "dynamic_update_slice": (0, 1),
-    "flip": (0,),
-    "gather": (0,),
-    "pad": (0, 1),
-    "reshape": (0,),
-    "slice": (0,),
-    "transpose": (0,),
-    "update_slice": (0, 1),
-}
-"""Ops that move entries, and their inputs whose entries those are; the others say where."""
-
-
 def _moved(call: Call, operands: Sequence[Operand], patterns: Sequence[Pattern]) -> Pattern | None:
     """Let the op move the numbers of entries, and see where they went. Number 0 stands for what is known."""
-    data = _DATA.get(call.op, tuple(range(len(operands))))
+    moves = lookup(call.op).moves or len(operands)
     arguments: list[Any] = []
     rows: list[Pattern] = []
     first = 1
     for place, (value, operand) in enumerate(zip(call.inputs, operands, strict=True)):
-        if place not in data:
+        if place >= moves:
             if not isinstance(operand, Known) or operand.array is None:
                 return None
             arguments.append(operand.array)
@@ -266,13 +250,17 @@ def _as_matrices(call: Call, place: int) -> Array:
 Rule: TypeAlias = Callable[[Call, Sequence[Operand], Sequence[Pattern]], "Pattern | None"]
 
 _RULES: dict[str, Rule] = {
-    "concatenate": _moved,
-    **dict.fromkeys(_DATA, _moved),
+    "checkpoint_name": _moved,
     "cumsum": _accumulated,
     "dot": _contracted,
     "scatter": _scattered,
     "sum": _summed,
 }
+
+
+def _rule_of(call: Call) -> Rule | None:
+    op = lookup(call.op)
+    return _moved if op.moves else _RULES.get(call.op, _elementwise if op.spelling else None)
 
 
 # ---- calls that hold graphs --------------------------------------------------------------------------

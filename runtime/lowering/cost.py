@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from ...compiler.analysis.flops import Work, work_of
-from ...compiler.analysis.memory_plan import VIEWS
 from ...compiler.ir import Call, Graph, called
+from ...compiler.op import is_view
 from ...compiler.text.html import table_html
 from ...compiler.text.naming import Naming
 from ...compiler.text.tables import aligned
@@ -150,7 +150,7 @@ def cost_of(graph: Graph, machine: Machine | None) -> Cost:
     for call in graph.calls:
         names = naming.make(call)
         work, moved = work_of(call), bytes_read(call) + bytes_written(call)
-        if call.op in VIEWS or not (moved or work.flops or work.transcendentals):
+        if is_view(call) or not (moved or work.flops or work.transcendentals):
             continue
         name = (
             next((inner.name for inner in called((call,))), None) if call.op in ("kernel", "tiled") else None

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from tracemill.compiler.affine import Affine, Quotient, Variable
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.loops import nest as ir
-from tracemill.compiler.loops.affine import Affine, Quotient, Variable
 from tracemill.compiler.loops.walk import used
 from tracemill.compiler.op import lookup
 

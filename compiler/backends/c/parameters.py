@@ -4,9 +4,9 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ...affine import same
 from ...dtypes import dtype_named
 from ...ir import ArrayType
-from ...loops.affine import same
 from ...symbolic_size import SymbolicSize, highest, same_shape
 from .sizes import factor_text, size_parameters
 from .types import element_type

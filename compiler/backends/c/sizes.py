@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
+from ...affine import Affine
 from ...free_sizes import sizes_in_call, sizes_in_graph
 from ...ir import Call, Graph
-from ...loops.affine import Affine
 from ...symbolic_size import SymbolicSize, quotient
 
 CALL: Final = "tm_size_"

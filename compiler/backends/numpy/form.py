@@ -11,13 +11,13 @@ from typing import TypeAlias
 import numpy as np
 
 from ...analysis.fusible_ops import is_elementwise
-from ...analysis.memory_plan import VIEWS, Writing
+from ...analysis.memory_plan import Writing
 from ...analysis.tiling_axes import input_axes
 from ...dtypes import DType
 from ...free_sizes import sizes_in_graph
 from ...identifiers import identifier
 from ...ir import ArrayType, Call, Constant, Dim, Graph, Shape, Value
-from ...op import all_ops, lookup
+from ...op import all_ops, is_view, lookup
 from ...symbolic_size import SymbolicSize, is_known, maximum, typical
 from ..c.function import CFunction
 from ..c.module.library import CLibrary
@@ -303,7 +303,7 @@ def form_of(call: Call) -> Form:
     meaning = lookup(call.op).numpy
     if isinstance(meaning, np.ufunc) and meaning.nout == 1 and meaning.signature is None:
         return UFUNC_FORMS[len(call.inputs)]
-    return IN_BLOCKS if is_elementwise(call) and call.op not in VIEWS else AS_MEANING
+    return IN_BLOCKS if is_elementwise(call) and not is_view(call) else AS_MEANING
 
 
 def writing(call: Call) -> Writing:

@@ -4,10 +4,10 @@ import sys
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from ...analysis.memory_plan import RENAMES, VIEWS, Block, MemoryPlan, plan_memory
+from ...analysis.memory_plan import Block, MemoryPlan, plan_memory
 from ...free_sizes import is_symbolic
 from ...ir import ArrayType, Call, Constant, Dim, Graph, Location, Value
-from ...op import has_effect
+from ...op import has_effect, is_renamed, is_view
 from ...symbolic_size import SymbolicSize, typical
 from ...text.printer import location_text
 from ..c.function import CFunction
@@ -28,15 +28,14 @@ until it is full, which pays only for short ones: by its usual 8192 elements, th
 LONG = 100_000
 """Nanoseconds of a C function for which it is worth it to look where the memory begins that it works in."""
 
-AT_LOAD = VIEWS | {"iota"}
-"""Ops that are run once, when the module is loaded, where they depend on constants alone."""
-
 
 def known_values(graph: Graph) -> set[Value]:
     """What the module can compute when it is loaded."""
     known: set[Value] = set()
     for call in graph.calls:
-        is_known = call.op in AT_LOAD and all(isinstance(v, Constant) or v in known for v in call.inputs)
+        is_known = (is_view(call) or call.op == "iota") and all(
+            isinstance(v, Constant) or v in known for v in call.inputs
+        )
         if is_known and not is_symbolic(call):
             known.update(call.outputs)
     return known
@@ -201,7 +200,7 @@ class Function:
         function = self.module.c_function(call) if self.plan is not None and not self.results else None
         if function is not None:
             return self._c_statement(function, call, scope)
-        self.may_warn |= call.op not in VIEWS
+        self.may_warn |= not is_view(call)
         targets = self._targets(call, scope)
         form = form_of(call)
         lines = form.write(call, scope, targets[0] if len(targets) == 1 else None)
@@ -291,7 +290,7 @@ class Function:
         if not self.outermost or value.ndim < 2:
             return True
         makers = {output: call for call in self.graph.calls for output in call.outputs}
-        while value in makers and makers[value].op in RENAMES:
+        while value in makers and is_renamed(makers[value]):
             value = makers[value].inputs[0]
         is_tiled = value in makers and makers[value].op == "tiled"
         return is_tiled or scope.of.get(value) in self.in_order

@@ -3,8 +3,8 @@
 import math
 
 from ...analysis.fusible_ops import REDUCTIONS, is_elementwise
-from ...analysis.memory_plan import VIEWS
 from ...ir import ArrayType, Call, Constant, Graph, Value
+from ...op import is_view
 from ...symbolic_size import typical
 
 SHORT = 16
@@ -43,7 +43,7 @@ def wants_planes(graph: Graph) -> bool:
     balance = -sum(_moving(value.type) for value in graph.outputs)
     for call in graph.calls:
         (output,) = call.outputs
-        if call.op in VIEWS:
+        if is_view(call):
             if call.inputs[0] in given:
                 given.add(output)
             continue

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...analysis.memory_plan import VIEWS
 from ...identifiers import identifier
 from ...ir import ArrayType, Call, Dim, Graph, Value
+from ...op import is_view
 from ...symbolic_size import same_shape, typical
 from ..python_literals import dtype_text
 from ..python_text import tuple_text, wrapped
@@ -147,7 +147,7 @@ def _pay(call: Call, scope: Scope) -> str:
 
 def _made(graph: Graph) -> list[Value]:
     """The results in memory."""
-    return [call.outputs[0] for call in graph.calls if call.op not in VIEWS]
+    return [call.outputs[0] for call in graph.calls if not is_view(call)]
 
 
 def _in_tiles(

@@ -13,7 +13,7 @@ from ...builder import bind
 from ...dtypes import INT64, is_integer
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
-from ...op import Linear, Op, register
+from ...op import Aliasing, Linear, Op, register
 from ...symbolic_size import is_known
 from ...value_ops import (
     add,
@@ -118,6 +118,8 @@ register(
         spelling=None,
         effect=None,
         doc="The part of x of shape `sizes` that begins at `starts`, one per axis, moved so that it fits.",
+        aliasing=Aliasing.PART,
+        moves=1,
     )
 )
 
@@ -177,5 +179,6 @@ register(
         spelling=None,
         effect=None,
         doc="x with the part that begins at `starts` replaced by y; the part is moved so that it fits.",
+        moves=2,
     )
 )

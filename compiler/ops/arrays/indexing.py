@@ -206,6 +206,7 @@ register(
         effect=None,
         doc="The entries of x at integer indices along `axes`; the index axes come first. An index outside "
         "[0, length) reads the nearest entry.",
+        moves=1,
     )
 )
 

@@ -6,11 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from ...affine import Index, aligned, flattened, unflattened
 from ...batching import all_leading, shifted
 from ...builder import bind
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
-from ...op import BatchRule, JvpRule, Linear, Meaning, Op, TransposeRule, TypeRule, register
+from ...op import (
+    EVERY_INPUT,
+    Aliasing,
+    BatchRule,
+    IndexMap,
+    JvpRule,
+    Linear,
+    Meaning,
+    Op,
+    TransposeRule,
+    TypeRule,
+    register,
+)
 from ...symbolic_size import broadcasts, is_known
 from ...value_ops import (
     broadcast_to,
@@ -36,9 +49,21 @@ def _jvp(name: str) -> JvpRule:
 
 
 def _move(
-    name: str, type: TypeRule, numpy: Meaning, transpose: TransposeRule, batch: BatchRule, doc: str
+    name: str,
+    type: TypeRule,
+    numpy: Meaning,
+    transpose: TransposeRule,
+    batch: BatchRule,
+    doc: str,
+    aliasing: Aliasing,
+    index_map: IndexMap,
 ) -> None:
-    register(Op(name, FAMILY, type, numpy, _jvp(name), transpose, batch, spelling=None, effect=None, doc=doc))
+    register(
+        Op(
+            name, FAMILY, type, numpy, _jvp(name), transpose, batch, spelling=None, effect=None, doc=doc,
+            aliasing=aliasing, moves=1, index_map=index_map,
+        )
+    )  # fmt: skip
 
 
 # ---- broadcast_to ----------------------------------------------------------------------------------
@@ -64,6 +89,8 @@ _move(
     lambda cotangents, inputs, shape: unbroadcast(cotangents[0], inputs[0].shape),
     _broadcast_batch,
     "The array repeated along new leading axes and axes of length 1.",
+    Aliasing.PART,
+    lambda index, source, result, shape: aligned(index, source),
 )
 
 
@@ -85,6 +112,8 @@ _move(
     lambda cotangents, inputs, shape: reshape(cotangents[0], inputs[0].shape),
     lambda inputs, mapped, size, shape: reshape(inputs[0], (size, *shape)),
     "The same elements in row-major order, in another shape.",
+    Aliasing.SAME,
+    lambda index, source, result, shape: unflattened(flattened(index, result), source),
 )
 
 
@@ -104,6 +133,8 @@ _move(
     lambda cotangents, inputs, axes: transpose(cotangents[0], inverse_permutation(axes)),
     lambda inputs, mapped, size, axes: transpose(inputs[0], (0, *shifted(axes))),
     "The axes in another order.",
+    Aliasing.WHOLE,
+    lambda index, source, result, axes: tuple(index[place] for place in inverse_permutation(axes)),
 )
 
 
@@ -139,9 +170,14 @@ def _slice_batch(inputs: Any, mapped: Any, size: int, start: Shape, stop: Shape,
     return slice_(inputs[0], (0, *start), (size, *stop), (1, *step))
 
 
+def _slice_index(index: Index, source: Shape, result: Shape, start: Shape, stop: Shape, step: Shape) -> Index:
+    return tuple(place * by + first for place, first, by in zip(index, start, step, strict=True))
+
+
 _move(
-    "slice", _slice_type, _slice_numpy, _slice_transpose, _slice_batch, "x[start:stop:step] along every axis."
-)
+    "slice", _slice_type, _slice_numpy, _slice_transpose, _slice_batch, "x[start:stop:step] along every axis.",
+    Aliasing.PART, _slice_index,
+)  # fmt: skip
 
 
 def _update_type(x: ArrayType, y: ArrayType, start: Shape, stop: Shape, step: Shape) -> ArrayType:
@@ -177,7 +213,7 @@ def _update_batch(inputs: Any, mapped: Any, size: int, start: Shape, stop: Shape
 register(
     Op(
         "update_slice", FAMILY, _update_type, _update_numpy, _update_jvp, _update_transpose, _update_batch,
-        spelling=None, effect=None, doc="A copy of x with x[start:stop:step] = y along every axis.",
+        spelling=None, effect=None, doc="A copy of x with x[start:stop:step] = y along every axis.", moves=2,
     )
 )  # fmt: skip
 
@@ -191,6 +227,11 @@ def _flip_type(x: ArrayType, axes: tuple[int, ...]) -> ArrayType:
     return x
 
 
+def _flip_index(index: Index, source: Shape, result: Shape, axes: tuple[int, ...]) -> Index:
+    places = enumerate(zip(index, source, strict=True))
+    return tuple(place * -1 + (dim - 1) if axis in axes else place for axis, (place, dim) in places)
+
+
 _move(
     "flip",
     _flip_type,
@@ -198,6 +239,8 @@ _move(
     lambda cotangents, inputs, axes: flip(cotangents[0], axes),
     lambda inputs, mapped, size, axes: flip(inputs[0], shifted(axes)),
     "The elements in reverse order along the axes.",
+    Aliasing.WHOLE,
+    _flip_index,
 )
 
 
@@ -263,7 +306,7 @@ def _pad_batch(inputs: Any, mapped: Any, size: int, low: Shape, high: Shape, int
 register(
     Op(
         "pad", FAMILY, _pad_type, _pad_numpy, _pad_jvp, _pad_transpose, _pad_batch, spelling=None, effect=None,
-        doc="x with entries of `fill` around each axis (low, high) and between its entries (interior).",
+        doc="x with entries of `fill` around each axis (low, high) and between its entries (interior).", moves=2,
     )
 )  # fmt: skip
 
@@ -321,5 +364,6 @@ register(
         spelling=None,
         effect=None,
         doc="The arrays one after another along an axis.",
+        moves=EVERY_INPUT,
     )
 )

@@ -14,7 +14,7 @@ from ...errors import TransformTypeError
 from ...interpreter import evaluate
 from ...ir import ArrayType, Call, Graph, Param, Value
 from ...nesting import shown
-from ...op import DONE_ONCE, DifferentiateGraph, Op, Rebuilt, has_effect, lookup, register
+from ...op import DONE_ONCE, Aliasing, DifferentiateGraph, Op, Rebuilt, has_effect, lookup, register
 from ..nested_graphs import needed_calls, spread
 from .graph_call import batched_call, differentiation, result_types, transposed_call
 
@@ -157,5 +157,6 @@ register(
         spelling=None,
         effect=None,
         doc="x, by a name that a checkpoint's policy can save it by.",
+        aliasing=Aliasing.SAME,
     )
 )

@@ -15,7 +15,7 @@ from ...builder import bind_all
 from ...dtypes import DType, is_inexact
 from ...errors import CallbackError, NotDifferentiableError, ShapeError
 from ...ir import ArrayType, Shape, Value
-from ...op import Op, not_linear, refuses, register
+from ...op import Aliasing, Op, not_linear, refuses, register
 from ...value_ops import broadcast_to
 from ..elementwise.broadcasting import elementwise
 from .graph_call import register_call
@@ -170,5 +170,5 @@ register(
 elementwise(
     "stop_gradient", 1, lambda x: x, kinds="biufc", family=FAMILY,
     spelling={"numpy": "{0}", "c": "{0}", "triton": "{0}"},
-    doc="x, with derivative 0.",
+    doc="x, with derivative 0.", aliasing=Aliasing.SAME,
 )  # fmt: skip

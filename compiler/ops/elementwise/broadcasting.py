@@ -11,6 +11,7 @@ from ...dtypes import BOOL, DType, dtype_name, kind
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
 from ...op import (
+    Aliasing,
     BatchRule,
     JvpRule,
     Linear,
@@ -106,6 +107,7 @@ def elementwise(
     spelling: Mapping[str, str],
     family: str,
     doc: str,
+    aliasing: Aliasing = Aliasing.NONE,
 ) -> Op:
     """Register an elementwise op: with `derivatives`, or a `jvp` rule, or else piecewise constant."""
     if jvp is None:
@@ -122,6 +124,7 @@ def elementwise(
             spelling=spelling,
             effect=None,
             doc=doc,
+            aliasing=aliasing,
         )
     )
 

@@ -8,7 +8,7 @@ from ...builder import bind
 from ...dtypes import DType, complex_dtype, dtype_name, is_complex, is_inexact, is_supported, real_dtype
 from ...errors import DTypeError
 from ...ir import ArrayType, Value
-from ...op import Linear, Op, register, zero_derivative
+from ...op import Aliasing, Linear, Op, register, zero_derivative
 from ...value_ops import conjugate, convert, imag, make_complex, negative, real, unbroadcast, zeros_like
 from .broadcasting import batch_elementwise, elementwise, transpose_of
 
@@ -85,6 +85,7 @@ register(
         },
         effect=None,
         doc="The same bits read as another dtype of the same size.",
+        aliasing=Aliasing.WHOLE,
     )
 )
 
@@ -102,13 +103,13 @@ elementwise(
 elementwise(
     "real", 1, np.real, jvp=_linear_jvp("real"), transpose=transpose_of(lambda ct: make_complex(ct, zeros_like(ct))),
     kinds="c", result=real_dtype, spelling={"numpy": "{0}.real", "c": "creal{f}({0})"},
-    family=FAMILY, doc="The real part of a complex number.",
+    family=FAMILY, doc="The real part of a complex number.", aliasing=Aliasing.PART,
 )  # fmt: skip
 elementwise(
     "imag", 1, np.imag, jvp=_linear_jvp("imag"),
     transpose=transpose_of(lambda ct: make_complex(zeros_like(ct), negative(ct))),
     kinds="c", result=real_dtype, spelling={"numpy": "{0}.imag", "c": "cimag{f}({0})"},
-    family=FAMILY, doc="The imaginary part of a complex number.",
+    family=FAMILY, doc="The imaginary part of a complex number.", aliasing=Aliasing.PART,
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemill.compiler.loops.affine import (
+from tracemill.compiler.affine import (
     Affine,
     Quotient,
     Variable,

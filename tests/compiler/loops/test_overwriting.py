@@ -12,11 +12,11 @@ from graphs.kernel_graphs import softmax
 from graphs.loop_interpreter import Run
 from support.recording import drawn, recorded
 from tracemill.compiler import value_ops as fn
+from tracemill.compiler.affine import Variable, of
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.ir import Graph, Value
 from tracemill.compiler.loops import building, lower
-from tracemill.compiler.loops.affine import Variable, of
 from tracemill.compiler.loops.in_place_safety import overwritable
 from tracemill.compiler.loops.interchange import vectorize_long_axis
 from tracemill.compiler.loops.nest import Buffer, Let, Load, Local, Loop, Nest, Store

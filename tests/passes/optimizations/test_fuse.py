@@ -25,10 +25,10 @@ from tracemill.compiler.builder import bind_all
 from tracemill.compiler.dtypes import Array
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, called
-from tracemill.compiler.op import has_effect
+from tracemill.compiler.op import has_effect, is_view
 from tracemill.compiler.text.naming import Naming
 from tracemill.passes.fusion import upstream
-from tracemill.passes.fusion.cost import CPU, LARGEST, SHARED_TURNS, TURNS, Costs, is_view, operations
+from tracemill.passes.fusion.cost import CPU, LARGEST, SHARED_TURNS, TURNS, Costs, operations
 from tracemill.passes.fusion.group import Group
 from tracemill.passes.fusion.kernels import CHEAP_NUMBERS
 from tracemill.passes.fusion.plan import Plan, group_calls

@@ -6,9 +6,9 @@ Each chunk gathers its part of a sum in variables of its own; the parts are adde
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ....affine import Variable, of, same
 from ....analysis.memory_plan import aligned
 from ....dtypes import DType
-from ....loops.affine import Variable, of, same
 from ....loops.loop_costs import MOST_CHUNKS
 from ....loops.nest import Accumulator, Block, Buffer, Copy, Loop, Row, Statement
 from ....loops.walk import Uses, accumulated, used

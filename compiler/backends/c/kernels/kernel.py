@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ....affine import same
 from ....ir import Constant, Graph
-from ....loops.affine import same
 from ....loops.in_place_safety import overwritable
 from ....loops.interchange import vectorize_long_axis
 from ....loops.loop_costs import chunked, nanoseconds

@@ -4,9 +4,9 @@ from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
+from ....affine import Affine, Variable, is_one, of
 from ....dtypes import DType, is_inexact, kind, real_dtype
 from ....ir import Call, Location
-from ....loops.affine import Affine, Variable, is_one, of
 from ....loops.building import MOST_COLUMNS, PART
 from ....loops.nest import (
     Accumulate,

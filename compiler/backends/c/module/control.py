@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
+from ....affine import is_none, is_one, same
 from ....analysis.in_place_updates import kept_places
 from ....analysis.memory_plan import aligned
 from ....ir import ArrayType, Call, Graph, Value
-from ....loops.affine import is_none, is_one, same
 from ....op import has_effect
 from ....symbolic_size import highest, is_known, maximum, minimum
 from ..function import CFunction, copying

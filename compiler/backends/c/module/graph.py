@@ -4,11 +4,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ....analysis.memory_plan import RENAMES, Block, place_blocks
+from ....affine import is_none, same
+from ....analysis.memory_plan import Block, place_blocks
 from ....ir import Call, Constant, Graph, Location, Value
-from ....loops.affine import is_none, same
 from ....loops.code_key import call_key
 from ....loops.loop_costs import SHARED
+from ....op import is_renamed
 from ....symbolic_size import highest, lowest, maximum
 from ....text.naming import Naming, constant_key
 from ....text.printer import call_text, location_text
@@ -65,7 +66,7 @@ def graph_function(
     functions: list[CFunction | None] = []
     printed: dict[Hashable, CFunction] = {}
     for number, call in enumerate(graph.calls):
-        if call.op in RENAMES:
+        if is_renamed(call):
             functions.append(None)
             continue
         key = call_key(call)
@@ -158,7 +159,7 @@ class _Writer:
         """
         maker = {v: (i, call) for i, call in enumerate(self.graph.calls) for v in call.outputs}
         last = {v: i for i, call in enumerate(self.graph.calls) for v in call.inputs}
-        renamed = [call.inputs[0] for call in self.graph.calls if call.op in RENAMES]
+        renamed = [call.inputs[0] for call in self.graph.calls if is_renamed(call)]
         held = list(self.graph.outputs)
         chains: dict[Value, tuple[int, int]] = {}
         for output, given in self.may_overwrite.items():
@@ -168,7 +169,7 @@ class _Writer:
                 operand = self._overwritten(index, call, chain[-1], self.graph.inputs[given])
                 if operand is None or last[operand] > index or operand in held:
                     break
-                if renamed.count(operand) > (call.op in RENAMES):
+                if renamed.count(operand) > (is_renamed(call)):
                     break  # it has another name, by which it may be read later
                 chain.append(operand)
             reached = chain[-1] is self.graph.inputs[given]
@@ -180,7 +181,7 @@ class _Writer:
         self, index: int, call: Call, output: Value, wanted: Value | None = None
     ) -> Value | None:
         """The operand in whose memory the function of a call can write an output: the `wanted` one if it is such."""
-        if call.op in RENAMES:
+        if is_renamed(call):
             return call.inputs[0]
         function = self.functions[index]
         if function is None:
@@ -207,7 +208,7 @@ class _Writer:
                 wanted = self.graph.inputs[overwriting[output][1]] if output in overwriting else None
                 operand = self._overwritten(index, call, output, wanted)
                 if operand is not None and (
-                    call.op in RENAMES
+                    is_renamed(call)
                     or (output in overwriting and operand in overwriting)
                     or (self.root[operand] not in taken and self._is_free(operand, index, call, until))
                 ):

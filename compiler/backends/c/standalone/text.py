@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ....affine import is_none, same
 from ....analysis.memory_plan import ALIGNMENT, aligned
 from ....ir import Dim
-from ....loops.affine import is_none, same
 from ....symbolic_size import is_known
 from ..function import CFunction
 from ..module.graph import GraphFunction

@@ -8,9 +8,9 @@ import math
 from string import Template
 from typing import Any
 
+from ....affine import is_one
 from ....dtypes import DType, dtype_name, kind, real_dtype
 from ....ir import Call
-from ....loops.affine import is_one
 from ....symbolic_size import minimum
 from ..expression import functions_in
 from ..function import CFunction

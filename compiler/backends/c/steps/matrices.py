@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from string import Template
 from typing import Any, Final
 
+from ....affine import same
 from ....analysis.memory_plan import aligned
 from ....ir import Call, Dim, Value
-from ....loops.affine import same
 from ....symbolic_size import maximum, minimum
 from ..function import CFunction
 from ..literals import function_suffix

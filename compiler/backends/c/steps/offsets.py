@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
+from ....affine import is_none, is_one, same
 from ....ir import Shape
-from ....loops.affine import is_none, is_one, same
 from ....symbolic_size import is_known, maximum, quotient
 from ..sizes import factor_text
 

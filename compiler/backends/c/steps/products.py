@@ -7,8 +7,8 @@ from functools import reduce
 from string import Template
 from typing import Any
 
+from ....affine import is_one, same
 from ....ir import Call, Dim, Shape
-from ....loops.affine import is_one, same
 from ....symbolic_size import SymbolicSize, is_known, maximum
 from ..blas import OF_DTYPE
 from ..function import CFunction, COptions

@@ -4,8 +4,8 @@ import math
 from string import Template
 from typing import Any
 
+from ....affine import is_one
 from ....ir import Call
-from ....loops.affine import is_one
 from ....symbolic_size import is_known
 from ..function import CFunction
 from ..parameters import parameters

@@ -4,9 +4,9 @@ import math
 from string import Template
 from typing import Any
 
+from ....affine import is_one
 from ....dtypes import kind
 from ....ir import Call
-from ....loops.affine import is_one
 from ....symbolic_size import SymbolicSize
 from ..function import CFunction, copying
 from ..parameters import parameters

@@ -4,8 +4,8 @@ import math
 from string import Template
 from typing import Any
 
+from ....affine import is_none, same
 from ....ir import Call, Value
-from ....loops.affine import is_none, same
 from ..function import CFunction, copying
 from ..parameters import parameters
 from ..sizes import factor_text, names_in_call, size_text

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any, Final
 
+from ....affine import Affine, Variable
 from ....errors import UndecidedDimError
 from ....ir import Location
-from ....loops.affine import Affine, Variable
 from ....shapes.dim import Dim, of_size
 from ....shapes.terms import Size
 from ....symbolic_size import SymbolicSize, assume, is_known, typical

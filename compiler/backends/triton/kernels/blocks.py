@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ....loops.affine import Affine, Variable, is_unit, same
+from ....affine import Affine, Variable, is_unit, same
 from ....loops.nest import Apply, Begin, Block, Load, Loop, Store
 from ....loops.walk import expressions, places, statements
 from ....symbolic_size import SymbolicSize, assume, typical

@@ -8,10 +8,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from ....analysis.fusible_ops import MOVES
 from ....builder import Builder, as_tuple, bind, recording
 from ....dtypes import is_complex, real_dtype
 from ....ir import ArrayType, Call, Constant, Graph, Value
+from ....op import is_move
 from ....value_ops import (
     absolute,
     add,
@@ -46,13 +46,13 @@ from ....value_ops import elementwise as call_of
 Pair: TypeAlias = tuple[Value, Value]
 """The real and the imaginary parts."""
 
-_BY_PARTS: Final = MOVES | {"add", "negative", "rint", "stop_gradient", "subtract", "sum", "where"}
-"""Ops that do to the parts what they do to the whole."""
+_BY_PARTS: Final = frozenset({"add", "negative", "rint", "stop_gradient", "subtract", "sum", "where"})
+"""Ops that, beside those that move elements, do to the parts what they do to the whole."""
 
 
 def has_pairs(call: Call) -> bool:
     """Whether a call with complex numbers can be told in real ones."""
-    return call.op in _BY_PARTS or call.op in _ON_PAIRS or call.op in ("convert", "iota")
+    return is_move(call) or call.op in _BY_PARTS or call.op in _ON_PAIRS or call.op in ("convert", "iota")
 
 
 def uses_pairs(values: Sequence[Value]) -> bool:
@@ -106,7 +106,7 @@ def _constant(value: Value) -> Value | Pair:
 def _told(call: Call, operands: Sequence[Value | Pair]) -> Value | Pair:
     """A call with complex numbers, in real ones."""
     (output,) = call.outputs
-    if call.op in _BY_PARTS:
+    if is_move(call) or call.op in _BY_PARTS:
         re, im = (
             bind(call.op, *[x if isinstance(x, Value) else x[part] for x in operands], **call.params)
             for part in range(2)

@@ -5,9 +5,9 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from ....affine import Affine, Atom, Variable, of, same
 from ....dtypes import kind
 from ....ir import Call, Location
-from ....loops.affine import Affine, Atom, Variable, of, same
 from ....loops.nest import (
     Accumulator,
     Apply,

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ....affine import Affine, Variable
 from ....ir import Call
-from ....loops.affine import Affine, Variable
 from ....loops.nest import Accumulate, Accumulator, Block, Buffer, Loop, Statement, Store
 from ....loops.walk import statements
 from ....symbolic_size import is_known, minimum

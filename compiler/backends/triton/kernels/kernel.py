@@ -4,13 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ....analysis.fusible_ops import MOVES, PLACES, REDUCTIONS, is_elementwise, is_natural_power
+from ....affine import Variable
+from ....analysis.fusible_ops import PLACES, REDUCTIONS, is_elementwise, is_natural_power
 from ....dtypes import real_dtype
 from ....ir import ArrayType, Call, Constant, Graph
-from ....loops.affine import Variable
 from ....loops.lower import lower
 from ....loops.nest import Block, Buffer, Local, Loop
 from ....loops.walk import places, statements
+from ....op import is_move
 from ....symbolic_size import SymbolicSize, is_known
 from ...python_text import wrapped
 from ..choice import RULES, Choice
@@ -78,7 +79,7 @@ def can_compute(call: Call) -> bool:
         return False
     if is_elementwise(call):
         return is_spelled(call) and is_natural_power(call)
-    return call.op in MOVES or call.op in REDUCTIONS or call.op in PLACES
+    return is_move(call) or call.op in REDUCTIONS or call.op in PLACES
 
 
 def is_in_triton(graph: Graph) -> bool:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from ....affine import Variable
 from ....dtypes import DType
-from ....loops.affine import Variable
 from ....loops.nest import Block, Buffer, Choose, Expression, Let, Load, Local, Loop, Position
 from ....loops.walk import accumulated, expressions, statements
 from .reductions import SEARCHES, gathered_dtype

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ....affine import ZERO, Affine, Variable, of
 from ....dtypes import INT64
-from ....loops.affine import ZERO, Affine, Variable, of
 from ....loops.nest import (
     Accumulate,
     Accumulator,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ....loops.affine import Affine
+from ....affine import Affine
 from ....loops.nest import (
     Accumulate,
     Accumulator,

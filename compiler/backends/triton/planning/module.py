@@ -5,10 +5,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ....analysis.fusible_ops import MOVES, PLACES, PRODUCTS, REDUCTIONS, is_elementwise
+from ....analysis.fusible_ops import PLACES, PRODUCTS, REDUCTIONS, is_elementwise
 from ....free_sizes import is_symbolic
 from ....ir import Call, Constant, Graph, Value, called
 from ....loops.code_key import call_key
+from ....op import is_move
 from ....text.naming import constant_key
 from ...python_text import Names
 from ..choice import RULES, Choice
@@ -128,7 +129,7 @@ def operands(call: Call) -> tuple[Value, ...]:
 
 
 def _is_loop(call: Call) -> bool:
-    return is_elementwise(call) or call.op in MOVES or call.op in REDUCTIONS or call.op in PLACES
+    return is_elementwise(call) or is_move(call) or call.op in REDUCTIONS or call.op in PLACES
 
 
 def _is_number(value: Value) -> bool:

@@ -3,8 +3,9 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ....analysis.memory_plan import RENAMES, Block, place_blocks
+from ....analysis.memory_plan import Block, place_blocks
 from ....ir import ArrayType, Call, Constant, Graph, Value
+from ....op import is_renamed
 from ....shapes.scope import making_kernel
 from ....symbolic_size import SymbolicSize
 from ....text.naming import Naming, constant_key
@@ -71,7 +72,7 @@ class _Planner:
     def _make_tasks(self) -> None:
         host: list[Call] = []
         for place, call in enumerate(self.graph.calls):
-            if call.op in RENAMES:
+            if is_renamed(call):
                 if any(call.inputs[0] in other.outputs for other in host):
                     host.append(call)
                 else:

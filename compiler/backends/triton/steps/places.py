@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ....affine import Affine, SizeText, Variable, aligned, flattened, of, unflattened
 from ....ir import Shape
-from ....loops.affine import Affine, SizeText, Variable, flattened, of, unflattened
-from ....loops.moves import aligned
 from ....symbolic_size import SymbolicSize, assume, is_known, typical
 from ..kernels.blocks import FAR
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ....loops.affine import Affine
+from ....affine import Affine
 from ..kernels.numbers import Numbers
 from ..plan import Number
 from .places import place_text

@@ -15,12 +15,13 @@ from samples.table import SAMPLES
 from samples.thinning import taken
 from support.recording import drawn, recorded
 from tracemill.compiler import value_ops as fn
-from tracemill.compiler.analysis.fusible_ops import MOVES, REDUCTIONS, is_elementwise
+from tracemill.compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise
 from tracemill.compiler.backends.triton.kernels.kernel import goes_over_rows_once, is_in_triton, triton_kernel
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import is_complex, is_inexact
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph, Value, called
+from tracemill.compiler.op import is_move
 from tracemill.passes.fusion.gpu import GPU
 from tracemill.passes.optimizations.fuse import fuse
 
@@ -34,8 +35,10 @@ RELATIVE = {2: 1e-2, 4: 3e-6, 8: 1e-12}
 
 
 def fits(graph: Graph) -> bool:
-    loops = MOVES | REDUCTIONS | {"iota"}
-    return all(is_elementwise(call) or call.op in loops for call in graph.calls) and is_in_triton(graph)
+    loops = REDUCTIONS | {"iota"}
+    return all(
+        is_elementwise(call) or is_move(call) or call.op in loops for call in graph.calls
+    ) and is_in_triton(graph)
 
 
 FITTING = [sample for sample in SAMPLES if fits(sample.graph())]

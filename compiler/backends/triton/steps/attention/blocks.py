@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from textwrap import indent
 from typing import Any, Final
 
+from .....affine import Affine, aligned, flattened, unflattened
 from .....dtypes import BOOL, DType, dtype_name
 from .....ir import ArrayType, Shape
-from .....loops.affine import Affine, flattened, unflattened
-from .....loops.moves import aligned
 from .....ops.elementwise.broadcasting import broadcast_shapes
 from .....symbolic_size import SymbolicSize, is_known, is_one
 from ...kernels.assumed import pieces

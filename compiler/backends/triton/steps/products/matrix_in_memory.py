@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .....loops.affine import Variable
+from .....affine import Variable
 from .....loops.nest import Buffer, Load
 from .product import WIDE
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .....loops.affine import Affine, Variable, is_unit
+from .....affine import Affine, Variable, is_unit
 from .....loops.nest import Load
 from ...kernels.assumed import aligned_to
 from ...kernels.elements import INDENT, ROW

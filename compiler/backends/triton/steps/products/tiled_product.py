@@ -4,10 +4,10 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from .....affine import Affine, Variable, of
 from .....dtypes import DType
 from .....errors import ArgumentValueError
 from .....ir import Graph
-from .....loops.affine import Affine, Variable, of
 from .....loops.lower import lower
 from .....loops.nest import Block, Buffer, Choose, Expression, Let, Load, Loop, Nest, Statement, Store
 from .....loops.walk import at_value, expressions, places, statements

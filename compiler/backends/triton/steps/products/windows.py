@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from .....affine import Affine, flattened, is_one, same, unflattened
 from .....ir import Call, Shape
-from .....loops.affine import Affine, flattened, is_one, same, unflattened
 from .....loops.nest import Between, Buffer, Condition, Load, Multiple
 from .....ops.nn.convolution import LEAD, dilated
 from .....symbolic_size import SymbolicSize

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from .....affine import Affine
 from .....dtypes import DType, kind
 from .....ir import Call
-from .....loops.affine import Affine
 from .....symbolic_size import SymbolicSize, is_known, is_one, typical
 from ...kernels.assumed import assumed, block_of, pieces, power_of_two
 from ...kernels.blocks import COLUMNS, VECTOR

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from .....affine import is_one, same
 from .....analysis.fusible_ops import is_elementwise
-from .....analysis.memory_plan import RENAMES
 from .....ir import ArrayType, Call, Constant, Graph, Location, Value, called
-from .....loops.affine import is_one, same
+from .....op import is_renamed
 from .....symbolic_size import is_known
 from .....text.printer import location_text
 from ....python_text import Names
@@ -69,7 +69,7 @@ def _is_elementwise(graph: Graph) -> bool:
     return all(v.type.size == 1 for v in _values(graph) if isinstance(v, Constant)) and all(
         _is_elementwise(next(iter(called((call,)))))
         if call.op == "kernel"
-        else can_compute(call) and (is_elementwise(call) or call.op in RENAMES or _spreads_a_number(call))
+        else can_compute(call) and (is_elementwise(call) or is_renamed(call) or _spreads_a_number(call))
         for call in graph.calls
     )
 

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from .....affine import Affine, flattened, is_none, unflattened
 from .....dtypes import kind
 from .....ir import Call, Shape
-from .....loops.affine import Affine, flattened, is_none, unflattened
 from .....symbolic_size import SymbolicSize, is_known
 from ...kernels.assumed import LONGEST, assumed, bound_of, pieces, power_of_two, unbounded
 from ...kernels.blocks import POINTWISE

@@ -10,8 +10,8 @@ from functools import cached_property
 from math import gcd
 from typing import TypeAlias
 
-from ..ir import Shape
-from ..symbolic_size import SymbolicSize, is_known, lowest, quotient, remainder, typical
+from .ir import Shape
+from .symbolic_size import SymbolicSize, is_known, lowest, quotient, remainder, typical
 
 
 @dataclass(frozen=True)
@@ -407,6 +407,12 @@ def _along(place: Affine, shape: Shape) -> Iterator[Affine]:
         else:
             along = place // step
             yield along if axis == 0 or is_none(dim) else along % dim
+
+
+def aligned(index: Index, shape: Shape) -> Index:
+    """The index in an operand of `shape` that is broadcast: its axes of length 1 stay at 0."""
+    own = index[len(index) - len(shape) :]
+    return tuple(ZERO if is_one(dim) else place for place, dim in zip(own, shape, strict=True))
 
 
 def within(index: Sequence[Affine], shape: Shape) -> bool:
