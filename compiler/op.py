@@ -33,8 +33,8 @@ examples may be given without it, as `compiler.batching.Unmapped`."""
 
 
 IndexMap: TypeAlias = Callable[..., Index]
-"""``index_map(index, source, result, **params)``: where in the first input, of shape `source`, the element lies that the
-output, of shape `result`, has at `index`."""
+"""``index_map(index, source, result, **params)``: where in the first input, of shape `source`, the element lies that
+the output, of shape `result`, has at `index`."""
 
 
 class Aliasing(IntEnum):

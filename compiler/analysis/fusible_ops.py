@@ -4,7 +4,7 @@ A fused kernel is a call of the op ``kernel`` that holds a graph of these. `pass
 kernels, `loops` turns one into loops, and a backend prints them.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from ..dtypes import DType
 from ..ir import Call, Constant, Value
@@ -24,6 +24,13 @@ def is_elementwise(call: Call) -> bool:
     """Whether an element of the result is an expression of the elements of the operands at its own index."""
     spelling = lookup(call.op).spelling
     return spelling is not None and "c" in spelling
+
+
+def reduced_axes(call: Call) -> tuple[int, ...]:
+    """The axes of its operand that a reduction, also `argmax`, goes over."""
+    params: Any = call.params
+    axes: tuple[int, ...] = (params["axis"],) if "axis" in params else params["axes"]
+    return axes
 
 
 def is_loop_call(call: Call) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..ir import Call, Graph, Value
 from ..op import has_effect, is_renamed
+from ..ops.control.loop_params import scan_params, while_params
 from ..symbolic_size import typical
 
 _PLACING = frozenset({"dynamic_update_slice", "update_slice"})
@@ -18,15 +19,15 @@ def kept_places(call: Call) -> Mapping[str, Mapping[int, int]]:
 
     What a loop carries, and what all branches of a choice change in a few places or leave as it is.
     """
-    params: Any = call.params
     match call.op:
         case "scan":
-            consts, carried = params["counts"]
+            _, _, consts, carried, *_ = scan_params(call)
             return {"graph": {k: consts + k for k in range(carried)}}
         case "while_loop":
-            return {"body": {k: params["consts"] + k for k in range(len(call.outputs))}}
+            return {"body": {k: while_params(call).consts + k for k in range(len(call.outputs))}}
         case "switch":
-            first, *others = params["branches"]
+            branches: Any = call.params["branches"]
+            first, *others = branches
             found = {k: chain.given for k in range(len(call.outputs)) if (chain := _chain(first, k))}
             for branch in others:
                 chains = {k: _chain(branch, k) for k in found}

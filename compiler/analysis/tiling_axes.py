@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..ir import Call, Dim, Graph, Param, Shape, Value
 from ..op import is_view
 from ..ops.arrays.indexing import other_axes
 from ..symbolic_size import is_known, typical
-from .fusible_ops import REDUCTIONS, is_elementwise
+from .fusible_ops import REDUCTIONS, is_elementwise, reduced_axes
 from .source_axes import source_axes
 
 Axes: TypeAlias = tuple[int | None, ...]
@@ -258,9 +258,7 @@ def _gather(call: Call, axis: int) -> Axes:
 
 
 def _reduction(call: Call, axis: int) -> Axes:
-    params: Any = call.params
-    reduced = params["axes"] if "axes" in params else (params["axis"],)
-    return (other_axes(call.inputs[0].ndim, reduced)[axis],)
+    return (other_axes(call.inputs[0].ndim, reduced_axes(call))[axis],)
 
 
 _RULES: Mapping[str, Callable[[Call, int], Axes | None]] = {

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..affine import ZERO, Affine, Index, Variable, aligned, flattened, is_none, is_one, of
-from ..analysis.fusible_ops import PLACES, REDUCTIONS, is_elementwise
+from ..analysis.fusible_ops import PLACES, REDUCTIONS, is_elementwise, reduced_axes
 from ..analysis.op_costs import element_cost
 from ..dtypes import INT64, DType
 from ..errors import InternalError
@@ -328,7 +328,7 @@ class _Lowering(Loops):
     def reduced(self, call: Call, index: Index) -> Expression:
         """An element of a reduction, from a loop in the current scope."""
         shape = call.inputs[0].shape
-        extents = tuple(shape[axis] for axis in _reduced_axes(call))
+        extents = tuple(shape[axis] for axis in reduced_axes(call))
         count, dtype = math.prod(extents), call.outputs[0].dtype
         finds = call.op in ("argmax", "argmin")
         if is_none(count):
@@ -358,7 +358,7 @@ class _Lowering(Loops):
     def operand(self, call: Call, index: Index, reduced: Index) -> Expression:
         """The element that a reduction takes, given its place along the axes that are reduced."""
         (x,) = call.inputs
-        places, rest = dict(zip(_reduced_axes(call), reduced, strict=True)), iter(index)
+        places, rest = dict(zip(reduced_axes(call), reduced, strict=True)), iter(index)
         return self.element(x, tuple(places[a] if a in places else next(rest) for a in range(x.ndim)))
 
     def begin(self, call: Call, count: int, size: int | None) -> Accumulator:
@@ -470,11 +470,6 @@ class _Lowering(Loops):
     def row_axes(self, shape: Shape) -> int:
         """How many axes of an output the rows are."""
         return next((n for n in range(len(shape)) if is_known(math.prod(shape[:n]) == self.rows)), 0)
-
-
-def _reduced_axes(call: Call) -> Shape:
-    params: Any = call.params
-    return params["axes"] if "axes" in params else (params["axis"],)
 
 
 def _of_nothing(op: str, dtype: DType) -> Any:

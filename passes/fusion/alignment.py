@@ -5,9 +5,8 @@ Axes of length 1 do not count, since their index is always 0: shapes are compare
 
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any
 
-from ...compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise
+from ...compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise, reduced_axes
 from ...compiler.analysis.source_axes import source_axes
 from ...compiler.ir import Call, Dim, Shape, Value
 
@@ -24,13 +23,6 @@ def counted(shape: Shape) -> Shape:
 def rank(value: Value) -> int:
     """How many axes of a value are longer than 1."""
     return sum(dim != 1 for dim in value.shape)
-
-
-def reduced_axes(call: Call) -> tuple[int, ...]:
-    """The axes of its operand that a reduction, also `argmax`, goes over."""
-    params: Any = call.params
-    axes: tuple[int, ...] = (params["axis"],) if "axis" in params else params["axes"]
-    return axes
 
 
 def is_reduction(call: Call) -> bool:

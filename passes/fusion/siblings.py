@@ -2,8 +2,9 @@
 
 from math import prod
 
+from ...compiler.analysis.fusible_ops import reduced_axes
 from ...compiler.ir import Call, Shape, Value, called
-from .alignment import common_prefix, counted, is_reduction, reduced_axes, reduces_last_axes
+from .alignment import common_prefix, counted, is_reduction, reduces_last_axes
 from .cost import LARGEST
 from .group import Group, registers_of, size_of
 from .kernels import kernel_call

@@ -9,6 +9,7 @@ import numpy as np
 from ...compiler.builder import Builder, bind, bind_all, current_builder, inline, recording
 from ...compiler.errors import StepLimitError
 from ...compiler.ir import ArrayType, Call, Constant, Graph, Param, Value, called
+from ...compiler.ops.control.loop_params import scan_params, while_params
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.symbolic_size import SymbolicSize
 
@@ -196,9 +197,7 @@ def _switch(
 
 def _scan(limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequence[Value]) -> Sequence[Value]:
     """The counters are carried behind all else that is."""
-    params: Any = call.params
-    graph: Graph = params["graph"]
-    consts, carried = params["counts"]
+    graph, _, consts, carried, *_ = scan_params(call)
     loops = limiting.loops_of(call)
     before, end = consts + carried, consts + carried + len(loops)
 
@@ -208,7 +207,11 @@ def _scan(limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequen
         return [*found[:carried], *after, *found[carried:]]
 
     types = [*_types(graph.inputs[:before]), *_types(left), *_types(graph.inputs[before:])]
-    counted = {**params, "graph": graph_of(graph.name, types, step), "counts": (consts, carried + len(loops))}
+    counted: dict[str, Any] = {
+        **call.params,
+        "graph": graph_of(graph.name, types, step),
+        "counts": (consts, carried + len(loops)),
+    }
     found = bind_all("scan", *inputs[:before], *left, *inputs[before:], **counted)
     behind = carried + len(loops)
     return [*found[:carried], *found[behind:], *found[carried:behind]]
@@ -218,9 +221,7 @@ def _while(
     limiting: _Limiting, call: Call, inputs: Sequence[Value], left: Sequence[Value]
 ) -> Sequence[Value]:
     """It carries whether it goes on, its own counter, and those of the loops in it, in front of all else."""
-    params: Any = call.params
-    cond, body = params["cond"], params["body"]
-    consts: int = params["consts"]
+    cond, body, consts, _ = while_params(call)
     loops = limiting.loops_of(call)
     zero = Constant(np.int64(0))
     start = consts + 1 + len(loops)
@@ -246,7 +247,7 @@ def _while(
         *inputs[:consts],
         *carry,
         **{
-            **params,
+            **call.params,
             "cond": graph_of(cond.name, types, lambda *values: [values[consts]]),
             "body": graph_of(body.name, types, step),
         },

@@ -5,6 +5,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from ...compiler.ir import Call, Constant, Graph, Param, Value
 from ...compiler.op import has_effect
+from ...compiler.ops.control.loop_params import scan_params, while_params
 
 Clean: TypeAlias = Callable[[Graph], Graph]
 """Removes dead code from a graph."""
@@ -113,9 +114,7 @@ def _live_carries(
 
 
 def _scan(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
-    params: Any = call.params
-    step: Graph = params["graph"]
-    consts, carried = params["counts"]
+    step, _, consts, carried, *_ = scan_params(call)
     live = _live_carries(step, consts, outputs[:carried], outputs[carried:], set())
     kept_outputs = [*live, *outputs[carried:]]
     part = _part(step, kept_outputs, clean)
@@ -128,7 +127,7 @@ def _scan(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
         inputs,
         {
             "graph": _taking(part, inputs),
-            "counts": counts if counts != (consts, carried) else params["counts"],
+            "counts": counts if counts != (consts, carried) else call.params["counts"],
         },
         kept_outputs,
     )
@@ -136,10 +135,8 @@ def _scan(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
 
 def _while(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
     """What the condition depends on stays."""
-    params: Any = call.params
-    cond: Graph = clean(params["cond"])
-    body: Graph = params["body"]
-    consts: int = params["consts"]
+    cond, body, consts, _ = while_params(call)
+    cond = clean(cond)
     asked = _used(cond)
     also = {ours for theirs, ours in zip(cond.inputs, body.inputs, strict=True) if theirs in asked}
     live = _live_carries(body, consts, outputs, (), also)
@@ -147,10 +144,10 @@ def _while(call: Call, outputs: Sequence[bool], clean: Clean) -> Call:
     used = _used(part) | also
     inputs = [value in used for value in part.inputs]
     inputs[consts:] = live
-    changed = {
+    changed: dict[str, Param] = {
         "cond": _taking(cond, inputs),
         "body": _taking(part, inputs),
-        "consts": sum(inputs[:consts]) if not all(inputs[:consts]) else params["consts"],
+        "consts": sum(inputs[:consts]) if not all(inputs[:consts]) else consts,
     }
     return _with(call, inputs, changed, live)
 

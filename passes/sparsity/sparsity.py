@@ -16,6 +16,7 @@ from ...compiler.dtypes import Array
 from ...compiler.interpreter import run_call
 from ...compiler.ir import Call, Constant, Graph, Value
 from ...compiler.op import lookup
+from ...compiler.ops.control.loop_params import scan_params
 
 Pattern: TypeAlias = Any
 """A `scipy.sparse.csr_array` of bools."""
@@ -274,15 +275,14 @@ def _through_call(spread: _Propagation, call: Call, operands: Sequence[Operand])
 
 def _through_scan(spread: _Propagation, call: Call, operands: Sequence[Operand]) -> list[Operand]:
     """Step by step, as the loop runs."""
-    params: Any = call.params
-    graph, (consts, carried), length = params["graph"], params["counts"], params["length"]
+    graph, length, consts, carried, reverse, _ = scan_params(call)
     given, carry, xs = (
         operands[:consts],
         list(operands[consts : consts + carried]),
         operands[consts + carried :],
     )
     stacked: list[list[Operand]] = [[] for _ in graph.outputs[carried:]]
-    for i in range(length)[:: -1 if params.get("reverse") else 1]:
+    for i in range(length)[:: -1 if reverse else 1]:
         slices = [
             _slice_of(x, i, v.type.size) for x, v in zip(xs, graph.inputs[consts + carried :], strict=True)
         ]
@@ -290,7 +290,7 @@ def _through_scan(spread: _Propagation, call: Call, operands: Sequence[Operand])
         carry = results[:carried]
         for column, result in zip(stacked, results[carried:], strict=True):
             column.append(result)
-    if params.get("reverse"):
+    if reverse:
         stacked = [column[::-1] for column in stacked]
     inner = graph.outputs[carried:]
     ys = [

@@ -1,27 +1,30 @@
 """Python source with its keywords, strings and comments told apart."""
 
-import keyword
-import token
-import tokenize
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from pygments.lexers import PythonLexer
+from pygments.token import Comment, Keyword, String
 
 from .escaped import LONGEST, escaped, shortened
 
 Span: TypeAlias = tuple[int, int, str]
 """Where it begins and ends in a line, and a class of the page's style."""
 
-_FSTRING = {number for number, name in token.tok_name.items() if name.startswith("FSTRING_")}
+_CLASSES: Final = {Comment: "c", String: "s", Keyword: "k"}
 
 
 def coloured_spans(lines: Sequence[str]) -> dict[int, list[Span]]:
-    """By the number of a line, from 1: what stands out in it. Of what is no Python, as far as it is."""
+    """By the number of a line, from 1: what stands out in it."""
     spans: dict[int, list[Span]] = {}
-    for kind, (first, start), (last, end) in _tokens(lines):
-        for number in range(first, last + 1):
-            begin = start if number == first else 0
-            stop = end if number == last else len(lines[number - 1])
-            spans.setdefault(number, []).append((begin, stop, kind))
+    number, column = 1, 0
+    for kind, text in PythonLexer(stripnl=False, ensurenl=False).get_tokens("\n".join(lines)):
+        css = next((name for family, name in _CLASSES.items() if kind in family), None)
+        for place, part in enumerate(text.split("\n")):
+            number, column = (number + 1, 0) if place else (number, column)
+            if css and part:
+                spans.setdefault(number, []).append((column, column + len(part), css))
+            column += len(part)
     return spans
 
 
@@ -37,16 +40,3 @@ def coloured(line: str, spans: Sequence[Span]) -> str:
         parts.append(f'<span class="{kind}">{escaped(line[start:end])}</span>')
         done = max(end, done)
     return "".join([*parts, escaped(line[done:])])
-
-
-def _tokens(lines: Sequence[str]) -> Iterator[tuple[str, tuple[int, int], tuple[int, int]]]:
-    try:
-        for found in tokenize.generate_tokens(iter([f"{line}\n" for line in lines]).__next__):
-            if found.type == tokenize.COMMENT:
-                yield "c", found.start, found.end
-            elif found.type == tokenize.STRING or found.type in _FSTRING:
-                yield "s", found.start, found.end
-            elif found.type == tokenize.NAME and keyword.iskeyword(found.string):
-                yield "k", found.start, found.end
-    except (SyntaxError, tokenize.TokenError):  # a notebook's magic, a file that has changed
-        return

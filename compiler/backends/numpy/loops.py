@@ -1,9 +1,9 @@
 """Loops as statements: a `for` or `while` around a call of the function that runs one step."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from ...ir import Call, Dim, Graph, Value
+from ...ir import Call, Dim, Value
+from ...ops.control.loop_params import scan_params, while_params
 from ...symbolic_size import SymbolicSize
 from .form import Nested, Scope, form
 from .nested import assigned_tuple, name_outputs, operand_text, run_text
@@ -22,10 +22,7 @@ def _arrays(carried: Sequence[Value], consts: int) -> tuple[int, ...]:
 @form("scan")
 def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
     """Results are stacked in arrays that are made before the loop; each step returns memory of its own."""
-    params: Any = call.params
-    graph: Graph = params["graph"]
-    consts, carried = params["counts"]
-    length: Dim = params["length"]
+    graph, length, consts, carried, reverse, unroll = scan_params(call)
     outer = [operand_text(value, scope) for value in call.inputs[:consts]]
     init = call.inputs[consts : consts + carried]
     xs = [scope.array(value) for value in call.inputs[consts + carried :]]
@@ -41,7 +38,7 @@ def _scan(call: Call, scope: Scope, target: str | None) -> list[str]:
     ]
     results = [scope.names.numbered("result") for _ in stacks]
     counter = scope.names.claim("i") if isinstance(length, SymbolicSize) or length > 1 else ""
-    turns = _turns(counter, length, params.get("reverse", False), params.get("unroll", 1), scope)
+    turns = _turns(counter, length, reverse, unroll, scope)
     for head, indices in turns:
         indent = 8 if head else 4
         lines += [f"    {head}"] if head else []
@@ -75,13 +72,12 @@ def _turns(
 @form("while_loop")
 def _while(call: Call, scope: Scope, target: str | None) -> list[str]:
     """``while cond(…):``, or a `for` over the most steps that there may be, which is left."""
-    params: Any = call.params
-    consts, most = params["consts"], params.get("max_steps")
+    cond, body, consts, most = while_params(call)
     outer = [operand_text(value, scope) for value in call.inputs[:consts]]
     given = [_own(value, scope) for value in call.inputs[consts:]]
     carry = name_outputs(call, scope)
     lines = [f"    {name} = {text}" for name, text in zip(carry, given, strict=True)]
-    goes_on = f"{run_text(Nested(params['cond']), [*outer, *carry], scope)}[0]"
+    goes_on = f"{run_text(Nested(cond), [*outer, *carry], scope)}[0]"
     if most is None:
         lines.append(f"    while {goes_on}:")
     else:
@@ -90,6 +86,6 @@ def _while(call: Call, scope: Scope, target: str | None) -> list[str]:
             f"        if not {goes_on}:",
             "            break",
         ]
-    body = Nested(params["body"], _arrays(call.inputs[consts:], consts))
-    text = run_text(body, [*outer, *carry], scope)
+    nested = Nested(body, _arrays(call.inputs[consts:], consts))
+    text = run_text(nested, [*outer, *carry], scope)
     return [*lines, *assigned_tuple(carry, text, indent=8)]

@@ -7,8 +7,9 @@ from typing import Any
 from ....affine import is_none, is_one, same
 from ....analysis.in_place_updates import kept_places
 from ....analysis.memory_plan import aligned
-from ....ir import ArrayType, Call, Graph, Value
+from ....ir import ArrayType, Call, Value
 from ....op import has_effect
+from ....ops.control.loop_params import scan_params, while_params
 from ....symbolic_size import highest, is_known, maximum, minimum
 from ..function import CFunction, copying
 from ..interruption import ASKING, steps_between, stops
@@ -90,10 +91,7 @@ class _Frame:
 
 def _scan(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
     """What is carried alternates between two places, so that the last step writes to the output."""
-    params: Any = call.params
-    consts, carried = params["counts"]
-    length, unroll = params["length"], params.get("unroll", 1)
-    graph: Graph = params["graph"]
+    graph, length, consts, carried, reverse, unroll = scan_params(call)
     step = graph_function(
         graph, f"{name}_step", function_of, kept_places(call)["graph"], in_turns=True, any_constants=alone
     )
@@ -106,7 +104,7 @@ def _scan(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunct
     before, after = _carries(frame, call.inputs[consts : consts + carried], consts, step, turn)
     now = [f"out{k}" if k in step.in_place else f"now{k}" for k in range(carried)]
     next_ = [f"out{k}" if k in step.in_place else f"turn{k}[{turn}]" for k in range(carried)]
-    row = f"({last} - t)" if params.get("reverse", False) else "t"
+    row = f"({last} - t)" if reverse else "t"
     xs = [_row(f"x{i}", graph.inputs[i].type, row) for i in range(consts + carried, len(call.inputs))]
     ys = [_row(f"out{i}", graph.outputs[i].type, row) for i in range(carried, len(call.outputs))]
     sizes = map(size_variable, step.function.sizes)
@@ -144,18 +142,17 @@ def _counted(length: int, work: int, step: Sequence[str], unroll: int, *, asks: 
 
 def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunction | None:
     """What is carried alternates between two places, and is copied at the end if it is not in the output."""
-    params: Any = call.params
-    consts, most = params["consts"], params.get("max_steps")
+    cond, body, consts, most = while_params(call)
     carried = call.inputs[consts:]
     step = graph_function(
-        params["body"],
+        body,
         f"{name}_step",
         function_of,
         kept_places(call)["body"],
         in_turns=True,
         any_constants=alone,
     )
-    goes_on = graph_function(params["cond"], f"{name}_goes_on", function_of, any_constants=alone)
+    goes_on = graph_function(cond, f"{name}_goes_on", function_of, any_constants=alone)
     if step is None or goes_on is None:
         return None
     frame = _Frame(call, name)

@@ -7,9 +7,9 @@ all rows of what is at hand there.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final
+from typing import Final
 
-from ....analysis.fusible_ops import REDUCTIONS
+from ....analysis.fusible_ops import REDUCTIONS, reduced_axes
 from ....builder import Builder, bind, bind_all, recording
 from ....ir import ArrayType, Call, Graph, Value
 from ....symbolic_size import is_known, quotient, typical
@@ -188,6 +188,4 @@ def _needed(calls: Sequence[Call], outputs: Iterable[Value], known: set[Value]) 
 
 
 def _axes(call: Call) -> tuple[int, ...]:
-    params: Any = call.params
-    axes = params["axes"] if "axes" in params else (params["axis"],)
-    return tuple(sorted(axes))
+    return tuple(sorted(reduced_axes(call)))

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from ....dtypes import BOOL, dtype_named
 from ....ir import ArrayType, Call, Graph
 from ....op import has_effect
+from ....ops.control.loop_params import scan_params, while_params
 from ..plan import ALIGNED, Plan, ScanStep, Slot, Step, SwitchStep, WhileStep
 from ..task import Task
 
@@ -24,9 +25,8 @@ def control_task(call: Call, plan_of: PlanOf) -> Task | None:
 
 
 def _scan(call: Call, plan_of: PlanOf) -> Task | None:
-    params: Any = call.params
-    consts, carried = params["counts"]
-    body = plan_of(params["graph"])
+    graph, length, consts, carried, reverse, _ = scan_params(call)
+    body = plan_of(graph)
     if not _is_on_gpu(body):
         return None
     rows = [slot.type for slot in (*body.inputs[consts + carried :], *body.outputs[carried:])]
@@ -34,8 +34,7 @@ def _scan(call: Call, plan_of: PlanOf) -> Task | None:
 
     def steps_at(inputs: Sequence[Slot], outputs: Sequence[Slot], scratch: Sequence[Slot]) -> list[Step]:
         work, spares, staged = scratch[0], scratch[1 : carried + 1], scratch[carried + 1 :]
-        reverse = bool(params.get("reverse", False))
-        sizes = params["length"], reverse, consts, carried
+        sizes = length, reverse, consts, carried
         return [ScanStep(body, *sizes, tuple(inputs), tuple(outputs), work, tuple(spares), tuple(staged))]
 
     return Task(call.inputs, call.outputs, (_work(body), *carries, *map(_staged, rows)), steps_at)
@@ -47,9 +46,8 @@ def _staged(row: ArrayType) -> ArrayType:
 
 
 def _while(call: Call, plan_of: PlanOf) -> Task | None:
-    params: Any = call.params
-    consts, most = params["consts"], params.get("max_steps")
-    condition, body = plan_of(params["cond"]), plan_of(params["body"])
+    cond, step, consts, most = while_params(call)
+    condition, body = plan_of(cond), plan_of(step)
     if not (_is_on_gpu(condition) and _is_on_gpu(body)):
         return None
     carries = [value.type for value in call.inputs[consts:]]

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from .....affine import is_one, same
 from .....analysis.fusible_ops import is_elementwise
 from .....ir import ArrayType, Call, Constant, Graph, Location, Value, called
 from .....op import is_renamed
+from .....ops.control.loop_params import scan_params
 from .....symbolic_size import is_known
 from .....text.printer import location_text
 from ....python_text import Names
@@ -27,8 +28,7 @@ LONGEST: Final = 256
 
 def recurrence(call: Call, name: str) -> TritonKernel | None:
     """The function of a scan; None if an element of a turn needs others than its own of the turn before."""
-    params: Any = call.params
-    body: Graph = params["graph"]
+    body = scan_params(call).graph
     values = _values(body)
     size = next((value.type.size for value in values if not is_one(value.type.size)), 1)
     if not is_known(size > 0) or not all(_is_of_size(value, size) for value in values):
@@ -44,8 +44,7 @@ def recurrence(call: Call, name: str) -> TritonKernel | None:
 
 def _sizes(writer: StepWriter) -> StepSizes:
     """How sizes stand in the function, which counts through the arrays that have a row for each turn."""
-    params: Any = writer.call.params
-    consts, carried = params["counts"]
+    _, _, consts, carried, *_ = scan_params(writer.call)
     whole = (*writer.call.inputs[consts + carried :], *writer.call.outputs[carried:])
     return writer.sizes(*(value.type.size for value in whole))
 
@@ -94,9 +93,7 @@ class _Text:
     )
 
     def text(self) -> str:
-        params: Any = self.call.params
-        body, length = params["graph"], params["length"]
-        consts, carried = params["counts"]
+        body, length, consts, carried, reverse, _ = scan_params(self.call)
         turns, last = self.sizes.text(length), self.sizes.text(length - 1)
         if not is_one(self.size):
             self.lines.append(f"    i = tl.program_id(0) * {BLOCK} + tl.arange(0, {BLOCK})")
@@ -107,7 +104,7 @@ class _Text:
         for number in range(consts + carried):
             self.load("    ", inputs[number], f"x{number}_ptr", body.inputs[number].type)
         self.lines.append(f"    for turn in range({turns}):")
-        turn = f"({last} - turn)" if params.get("reverse", False) else "turn"
+        turn = f"({last} - turn)" if reverse else "turn"
         self.lines.append(f"        row = {turn}{self.sizes.wide}")
         for number in range(consts + carried, len(inputs)):
             self.load("        ", inputs[number], f"x{number}_ptr", body.inputs[number].type, "row")
