@@ -16,7 +16,7 @@ TypeRule: TypeAlias = Callable[..., ArrayType | tuple[ArrayType, ...]]
 
 Meaning: TypeAlias = Callable[..., Any]
 """``numpy(*arrays, **params)``: what the op does, in plain NumPy. Self-contained: it refers to nothing
-but ``np`` and its arguments, because the NumPy backend quotes its source."""
+but ``np``, its arguments and tables of coefficients, because the NumPy backend quotes its source."""
 
 JvpRule: TypeAlias = Callable[..., Any]
 """``jvp(inputs, tangents, outputs, **params)``: the tangents of the outputs, linear in ``tangents``.

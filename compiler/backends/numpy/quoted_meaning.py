@@ -4,10 +4,12 @@ import ast
 import builtins
 import inspect
 import linecache
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import FunctionType
+from typing import Final
 
 import numpy as np
 
@@ -54,8 +56,32 @@ def _definition(op: str) -> tuple[str, tuple[str, ...]]:
     doc = lookup(op).doc
     body = definition.body[1:] if ast.get_docstring(definition) else definition.body
     lines = source.splitlines()[body[0].lineno - 1 : definition.end_lineno]
+    lines = [part for line in lines for part in _with_numbers(op, line)]
     shown = [f'    """{doc}"""'] if len(doc) < 100 else []
     return _without_annotations(definition.args), (*shown, *lines)
+
+
+_SUM: Final = re.compile(r"(\s*)for (\w+) in ([A-Z]\w*):")
+
+
+def _with_numbers(op: str, line: str) -> list[str]:
+    """A line of a meaning; where it goes over a table of coefficients, with the numbers in its place."""
+    found = _SUM.fullmatch(line)
+    if found is None:
+        return [line]
+    indent, variable, table = found.groups()
+    numbers = _table(op, table)
+    rows = [", ".join(map(repr, numbers[i : i + 4])) for i in range(0, len(numbers), 4)]
+    return [
+        f"{indent}for {variable} in (", *(f"{indent}    {row}," for row in rows), f"{indent}):  # fmt: skip"
+    ]  # fmt: skip
+
+
+def _table(op: str, name: str) -> tuple[float, ...]:
+    """The coefficients that a meaning knows by a name; empty if these are none."""
+    found = _function(op).__globals__.get(name, ())
+    is_table = isinstance(found, tuple) and all(isinstance(x, float) for x in found)
+    return found if is_table else ()
 
 
 def _function(op: str) -> FunctionType:
@@ -93,13 +119,14 @@ def _lambda_body(op: str) -> str:
 
 
 def _check_names(op: str, tree: ast.AST) -> None:
-    """A quoted meaning may refer to nothing but NumPy, its arguments, its variables and Python's builtins."""
+    """A quoted meaning may refer to nothing but NumPy, its arguments and variables, Python's builtins, and tables."""
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     own |= set(inspect.signature(_function(op)).parameters)
     own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     annotations = {"Any"}
     foreign = {node.id for node in names} - own - annotations - {"np"} - set(dir(builtins))
+    foreign = {name for name in foreign if not _table(op, name)}
     if foreign:
         raise InternalError(
             f"the NumPy meaning of {op} refers to {', '.join(sorted(foreign))}, not only to np"

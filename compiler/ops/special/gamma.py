@@ -21,6 +21,7 @@ from ..elementwise.broadcasting import (
     elementwise_type,
     same_dtype,
 )
+from .coefficients import LOG_GAMMA_AT_2, STIRLING
 
 FAMILY = "gamma"
 
@@ -35,23 +36,14 @@ def _gammaln(x: Any) -> Any:
     steps = np.clip(np.ceil(y - 2.5), 0.0, 6.0)
     d = np.clip(np.where(y < 0.5, y, np.where(y < 1.5, y - 1.0, y - steps - 2.0)), -0.5, 0.5)
     near, up = np.zeros_like(y), np.ones_like(y)
-    for c in (
-        -1.341570273460026e-07, 2.7880013392491846e-07, -4.303234692956732e-07, 9.199898075671394e-07,
-        -2.044935323180052e-06, 4.3847319318293745e-06, -9.438454884054723e-06, 2.0505584372896933e-05,
-        -4.492635166770342e-05, 9.945767440096764e-05, -0.00022315475069647703, 0.0005096695153484373,
-        -0.0011927539120033873, 0.002890510331036772, -0.007385551028668096, 0.020580808427780335,
-        -0.06735230105319814, 0.32246703342411326, 0.42278433509846713,
-    ):  # fmt: skip
+    for c in LOG_GAMMA_AT_2:
         near = near * d + c
     for k in range(1, 7):
         up = np.where(k <= steps, up * (y - k), up)
     near = d * near + np.where(y < 1.5, -np.log(y), np.log(up)) - np.log1p(np.where(y < 0.5, y, 0.0))
     # Stirling's series, DLMF 5.11.1
     b, far = np.maximum(y, 8.0), np.zeros_like(y)
-    for c in (
-        -0.02955065359477124, 0.006410256410256411, -0.0019175269175269174, 0.0008417508417508418,
-        -0.0005952380952380952, 0.0007936507936507937, -0.002777777777777778, 0.08333333333333333,
-    ):  # fmt: skip
+    for c in STIRLING:
         far = far / (b * b) + c
     far = (b - 0.5) * (np.log(b) - 1.0) + (0.5 * np.log(2.0 * np.pi) - 0.5) + far / b
     out = np.where(y < 8.0, near, far)

@@ -14,6 +14,7 @@ from ...op import Op, not_linear, register
 from ...value_ops import add, broadcast_to, exp, multiply, negative, subtract
 from ...value_ops import elementwise as call
 from ..elementwise.broadcasting import batch_elementwise, elementwise_type, same_dtype
+from .coefficients import LOG_GAMMA_AT_2, STIRLING
 
 FAMILY = "incomplete"
 
@@ -26,13 +27,7 @@ def _gammainc(a: Any, x: Any, upper: Any) -> Any:
     # zᵖ e⁻ᶻ / Γ(p + 1) for p < 8: Γ by recurrence from log Γ(2 + d) = d·P(d), interpolated on [−1/2, 1/2]
     steps = np.clip(np.ceil(p - 1.5), 0.0, 7.0)
     d, near, up = np.clip(np.where(p < 0.5, p, p - steps - 1.0), -0.5, 0.5), np.zeros_like(p), np.ones_like(p)
-    for c in (
-        -1.341570273460026e-07, 2.7880013392491846e-07, -4.303234692956732e-07, 9.199898075671394e-07,
-        -2.044935323180052e-06, 4.3847319318293745e-06, -9.438454884054723e-06, 2.0505584372896933e-05,
-        -4.492635166770342e-05, 9.945767440096764e-05, -0.00022315475069647703, 0.0005096695153484373,
-        -0.0011927539120033873, 0.002890510331036772, -0.007385551028668096, 0.020580808427780335,
-        -0.06735230105319814, 0.32246703342411326, 0.42278433509846713,
-    ):  # fmt: skip
+    for c in LOG_GAMMA_AT_2:
         near = near * d + c
     for k in range(1, 8):
         up = np.where(k <= steps, up * (p + 1.0 - k), up)
@@ -45,10 +40,7 @@ def _gammainc(a: Any, x: Any, upper: Any) -> Any:
     for k in range(33, 1, -2):
         tail = (tail * u * u) + 1.0 / k
     phi = np.where(np.abs(u) < 0.3, 2.0 * u * u * u * tail - m * u, np.log(z / b) - m)
-    for c in (
-        -0.02955065359477124, 0.006410256410256411, -0.0019175269175269174, 0.0008417508417508418,
-        -0.0005952380952380952, 0.0007936507936507937, -0.002777777777777778, 0.08333333333333333,
-    ):  # fmt: skip
+    for c in STIRLING:
         far = far / (b * b) + c
     front = np.where(p < 8.0, front, np.exp(b * phi - far / b) / np.sqrt(2.0 * np.pi * b))
     # P by its series, DLMF 8.11.4
@@ -105,20 +97,11 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
         steps = np.clip(np.ceil(y - 2.5), 0.0, 6.0)
         d = np.clip(np.where(y < 0.5, y, np.where(y < 1.5, y - 1.0, y - steps - 2.0)), -0.5, 0.5)
         near, up, far, t = np.zeros_like(y), np.ones_like(y), np.zeros_like(y), np.maximum(y, 8.0)
-        for c in (
-        -1.341570273460026e-07, 2.7880013392491846e-07, -4.303234692956732e-07, 9.199898075671394e-07,
-        -2.044935323180052e-06, 4.3847319318293745e-06, -9.438454884054723e-06, 2.0505584372896933e-05,
-        -4.492635166770342e-05, 9.945767440096764e-05, -0.00022315475069647703, 0.0005096695153484373,
-        -0.0011927539120033873, 0.002890510331036772, -0.007385551028668096, 0.020580808427780335,
-        -0.06735230105319814, 0.32246703342411326, 0.42278433509846713,
-        ):  # fmt: skip
+        for c in LOG_GAMMA_AT_2:
             near = near * d + c
         for k in range(1, 7):
             up = np.where(k <= steps, up * (y - k), up)
-        for c in (
-        -0.02955065359477124, 0.006410256410256411, -0.0019175269175269174, 0.0008417508417508418,
-        -0.0005952380952380952, 0.0007936507936507937, -0.002777777777777778, 0.08333333333333333,
-        ):  # fmt: skip
+        for c in STIRLING:
             far = far / (t * t) + c
         near = d * near + np.where(y < 1.5, -np.log(y), np.log(up)) - np.log1p(np.where(y < 0.5, y, 0.0))
         stirling = (t - 0.5) * (np.log(t) - 1.0) + (0.5 * np.log(2.0 * np.pi) - 0.5) + far / t

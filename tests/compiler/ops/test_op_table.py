@@ -17,6 +17,7 @@ from tracemill.compiler.dtypes import is_inexact
 from tracemill.compiler.errors import InternalError
 from tracemill.compiler.op import _TABLE, Op, all_ops, by_decomposition, lookup
 from tracemill.compiler.ops.composite import COMPOSITES, require_decompositions
+from tracemill.compiler.ops.special import coefficients
 from tracemill.tools.coverage import COLUMNS, LEGEND, coverage, render, totals
 
 each_op = in_groups(Case(op.family, op.name, (op,)) for op in all_ops().values())
@@ -90,7 +91,7 @@ def code_objects(code: CodeType) -> list[CodeType]:
 
 
 @in_groups(Case(op.family, op.name, (op,)) for op in QUOTED)
-def test_a_meaning_refers_to_nothing_but_numpy_and_its_arguments(op: Op) -> None:
+def test_a_meaning_refers_to_nothing_but_numpy_its_arguments_and_coefficients(op: Op) -> None:
     if not inspect.isfunction(op.numpy):
         assert isinstance(op.numpy, np.ufunc) or op.numpy.__module__.startswith("numpy")
         return
@@ -101,7 +102,7 @@ def test_a_meaning_refers_to_nothing_but_numpy_and_its_arguments(op: Op) -> None
         for instruction in dis.get_instructions(code)
         if instruction.opname == "LOAD_GLOBAL"
     }
-    assert {name for name in names if not hasattr(builtins, name)} <= {"np"}
+    assert {name for name in names if not hasattr(builtins, name)} <= {"np", *vars(coefficients)}
 
 
 def test_every_sample_and_failure_is_of_a_known_op_and_has_a_name_of_its_own() -> None:
