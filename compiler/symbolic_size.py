@@ -186,12 +186,12 @@ def assume(fact: Any) -> bool:
     return fact.assume() if isinstance(fact, SymbolicFact) else bool(fact)
 
 
-def lowest(size: Any) -> float:
+def lower_bound(size: Any) -> float:
     """A number that a size is never below: quickly found, for what pays only."""
     return size.bounds[0] if isinstance(size, SymbolicSize) else size
 
 
-def highest(size: Any) -> float:
+def upper_bound(size: Any) -> float:
     """A number that a size is never above: quickly found, for what pays only."""
     return size.bounds[1] if isinstance(size, SymbolicSize) else size
 
@@ -212,7 +212,7 @@ def remainder(left: Any, right: Any) -> Any:
     return left % right
 
 
-def minimum(left: Any, right: Any) -> Any:
+def min_expr(left: Any, right: Any) -> Any:
     """The lesser of two sizes."""
     for size in (left, right):
         if isinstance(size, SymbolicSize):
@@ -220,7 +220,7 @@ def minimum(left: Any, right: Any) -> Any:
     return min(left, right)
 
 
-def maximum(left: Any, right: Any) -> Any:
+def max_expr(left: Any, right: Any) -> Any:
     """The greater of two sizes."""
     for size in (left, right):
         if isinstance(size, SymbolicSize):
@@ -228,18 +228,18 @@ def maximum(left: Any, right: Any) -> Any:
     return max(left, right)
 
 
-def least(left: Any, right: Any) -> Any:
-    """The lesser of two sizes: that which it is for the call at hand, as a guard; without a call, `minimum`."""
+def guarded_min(left: Any, right: Any) -> Any:
+    """The lesser of two sizes: that which it is for the call at hand, as a guard; without a call, `min_expr`."""
     if assume(left <= right):
         return left
-    return right if is_known(right <= left) or assume(right < left) else minimum(left, right)
+    return right if is_known(right <= left) or assume(right < left) else min_expr(left, right)
 
 
-def greatest(left: Any, right: Any) -> Any:
-    """The greater of two sizes, as `least`."""
+def guarded_max(left: Any, right: Any) -> Any:
+    """The greater of two sizes, as `guarded_min`."""
     if assume(left >= right):
         return left
-    return right if is_known(right >= left) or assume(right > left) else maximum(left, right)
+    return right if is_known(right >= left) or assume(right > left) else max_expr(left, right)
 
 
 def is_symbolic_shape(shape: Sequence[Any]) -> bool:

@@ -12,8 +12,7 @@ import numpy as np
 from .builder import bind, bind_all
 from .dtypes import BOOL, INT64, DType
 from .ir import Constant, Shape, Value
-from .symbolic_size import SymbolicSize, is_known, same_shape
-from .symbolic_size import maximum as larger_size
+from .symbolic_size import SymbolicSize, is_known, max_expr, same_shape
 
 Operand: TypeAlias = Value | complex
 
@@ -274,7 +273,7 @@ def concatenate(values: Sequence[Value], axis: int) -> Value:
 
 def spread(length: int, gap: int) -> int:
     """How many entries there are with so many between them."""
-    return length if is_known(gap == 0) else larger_size(length + (length - 1) * gap, 0)
+    return length if is_known(gap == 0) else max_expr(length + (length - 1) * gap, 0)
 
 
 def pad(

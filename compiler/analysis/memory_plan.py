@@ -46,7 +46,7 @@ class MemoryPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class OutputAliasing:
     """What a backend can do with the memory of a call's results."""
 
     into: bool
@@ -61,7 +61,7 @@ class Writing:
 
 def plan_memory(
     graph: Graph,
-    writing: Callable[[Call], Writing],
+    writing: Callable[[Call], OutputAliasing],
     *,
     smallest: int = 0,
     known: Set[Value] = frozenset(),

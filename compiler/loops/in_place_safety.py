@@ -11,7 +11,7 @@ from math import gcd, inf
 from typing import Final
 
 from ..affine import Affine, Variable, same
-from ..symbolic_size import SymbolicSize, is_known, maximum, minimum, remainder, typical
+from ..symbolic_size import SymbolicSize, is_known, max_expr, min_expr, remainder, typical
 from .nest import Accumulate, Block, Buffer, Choose, Load, Loop, Nest, Store
 from .walk import expressions
 
@@ -104,7 +104,7 @@ def _is_safe(load: _Access, store: _Access) -> bool:
     if terms != others:
         return False
     step = _common([factor for _, factor in terms.terms])
-    window = maximum(rest.high, other.high) - minimum(rest.low, other.low)
+    window = max_expr(rest.high, other.high) - min_expr(rest.low, other.low)
     if not same(step, 0) and not is_known(window < step):
         return False
     return is_earlier or is_known(rest.high < other.low) or is_known(other.high < rest.low)

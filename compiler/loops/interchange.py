@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 from ..affine import ZERO, Variable, is_unit, of, same
 from ..analysis.op_costs import element_cost
 from ..dtypes import kind
-from ..symbolic_size import SymbolicSize, highest, is_known, maximum, typical
+from ..symbolic_size import SymbolicSize, is_known, max_expr, typical, upper_bound
 from .building import PART
 from .lower import LARGEST_ROWS, SLOW
 from .nest import (
@@ -112,7 +112,7 @@ class _Pairs:
         ):
             return self.as_before(loop, outer)
         width = sum(local.dtype.itemsize for local in kept)
-        if highest(self.row_bytes + width * loop.variable.extent) > LARGEST_ROWS:
+        if upper_bound(self.row_bytes + width * loop.variable.extent) > LARGEST_ROWS:
             is_longer = not is_known(loop.variable.extent <= PART)
             has_room = is_longer and self.row_bytes + 2 * width * PART <= LARGEST_ROWS
             return self.in_parts(loop, outer, self.loop) if has_room else self.as_before(loop, outer)
@@ -294,7 +294,7 @@ def _in_any_order(accumulator: Accumulator) -> bool:
 def _size(loop: Loop) -> tuple[int, int]:
     """How many turns and statements a loop has with those in it."""
     inner = [_size(statement) for statement in loop.body if isinstance(statement, Loop)]
-    turns = reduce(maximum, (turns for turns, _ in inner), 1)
+    turns = reduce(max_expr, (turns for turns, _ in inner), 1)
     return loop.variable.extent * turns, loop.variable.extent * (
         len(loop.body) + sum(size for _, size in inner)
     )

@@ -10,7 +10,7 @@ from typing import Final
 
 from ..analysis.op_costs import OPERATION, element_cost
 from ..ir import Call
-from ..symbolic_size import SymbolicSize, highest, lowest, maximum, quotient
+from ..symbolic_size import SymbolicSize, lower_bound, max_expr, quotient, upper_bound
 from .nest import Apply, Block, Buffer, Choose, Clamped, Load, Loop, Nest, Statement, Store
 from .walk import accumulated, expressions, statements
 
@@ -45,7 +45,7 @@ PICOSECONDS: Final = 1000
 """Of a nanosecond: sizes are multiplied with whole numbers."""
 
 
-def nanoseconds(body: Block) -> int:
+def estimated_time(body: Block) -> int:
     """What statements take on one thread, as an expression of the sizes of their loops."""
     if not _has_sizes(body):
         return round(work(body))
@@ -130,12 +130,12 @@ def _chunk(loop: Loop) -> int | None:
 def _symbolic_chunk(loop: Loop) -> int | None:
     """The same as an expression of sizes. A loop that turns out short is one chunk."""
     extent, turn = loop.variable.extent, _picoseconds(loop.body)
-    if highest(extent) < 2 or highest(extent * turn) < PICOSECONDS * SHARED:
+    if upper_bound(extent) < 2 or upper_bound(extent * turn) < PICOSECONDS * SHARED:
         return None
     if any(accumulator.size is not None for accumulator in accumulated(loop.body)):
-        return None if highest(extent) <= ROWS else ROWS
-    if lowest(turn) < 1:
-        turn = maximum(turn, 1)  # of a loop without turns inside
+        return None if upper_bound(extent) <= ROWS else ROWS
+    if lower_bound(turn) < 1:
+        turn = max_expr(turn, 1)  # of a loop without turns inside
     least = quotient(PICOSECONDS * CHUNK - 1, turn) + 1
-    chunk = maximum(quotient(extent + (MOST_CHUNKS - 1), MOST_CHUNKS), least)
-    return None if highest(extent) <= lowest(chunk) else chunk
+    chunk = max_expr(quotient(extent + (MOST_CHUNKS - 1), MOST_CHUNKS), least)
+    return None if upper_bound(extent) <= lower_bound(chunk) else chunk

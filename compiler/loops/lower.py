@@ -19,7 +19,7 @@ from ..dtypes import INT64, DType
 from ..errors import InternalError
 from ..ir import Call, Constant, Graph, Shape, Value
 from ..op import is_move
-from ..symbolic_size import SymbolicSize, is_known, lowest, maximum, minimum
+from ..symbolic_size import SymbolicSize, is_known, lower_bound, max_expr, min_expr
 from ..text.naming import Naming
 from .building import MOST_COLUMNS, Loops, TooWideError, run_across
 from .moves import Case, Element, cases, holds, moved
@@ -245,7 +245,7 @@ class _Lowering(Loops):
                 continue
             place = of(variable) + -variable.low
             if local not in loop.rows:
-                if lowest(outer.row_bytes() + nbytes) > LARGEST_ROWS:
+                if lower_bound(outer.row_bytes() + nbytes) > LARGEST_ROWS:
                     return None
                 with self.inside(outer):
                     row = Row(self.claim(f"{local.name}_row"), value.dtype, variable.extent)
@@ -266,11 +266,11 @@ class _Lowering(Loops):
         if isinstance(number, Literal):
             at = max(int(number.constant.array), 0)
             if not isinstance(last, SymbolicSize) or is_known(last >= at):
-                return Affine(minimum(at, last))
+                return Affine(min_expr(at, last))
         if isinstance(number, Position) and number.place.is_below(last + 1):
             return number.place
         if not is_known(last >= 0):
-            last = maximum(last, 0)  # of an array without elements none is read
+            last = max_expr(last, 0)  # of an array without elements none is read
         local = self.let(f"{self.stem(call)}_at", INT64, Clamped(number, last, INT64))
         variable = Variable(local.name, 0, last)
         self.homes[local.name][0].bound.add(variable)

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from ..affine import Affine, Index
 from ..ir import Call, Value
 from ..op import lookup
-from ..symbolic_size import is_known, maximum, minimum
+from ..symbolic_size import is_known, max_expr, min_expr
 from .nest import Between, Condition, Multiple
 
 Element: TypeAlias = tuple[Value, Index]
@@ -36,7 +36,7 @@ def cases(call: Call, index: Index, starts: Sequence[Affine]) -> list[Case] | No
             return list(_parts(call, index, params["axis"]))
         case "pad":
             x, fill = call.inputs
-            inner = [n + maximum(n - 1, 0) * gap for n, gap in zip(x.shape, params["interior"], strict=True)]
+            inner = [n + max_expr(n - 1, 0) * gap for n, gap in zip(x.shape, params["interior"], strict=True)]
             steps = [gap + 1 for gap in params["interior"]]
             return [_inside(x, index, params["low"], inner, steps), ((), (fill, ()))]
         case "update_slice":
@@ -55,7 +55,7 @@ def _parts(call: Call, index: Index, axis: int) -> Iterator[Case]:
     for part in call.inputs[:-1]:
         dim = part.shape[axis]
         yield (
-            (Between(place, minimum(place.low, 0), dim),),
+            (Between(place, min_expr(place.low, 0), dim),),
             (part, (*index[:axis], place, *index[axis + 1 :])),
         )
         place = place - dim

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 from ..errors import UndecidedDimError
-from ..symbolic_size import assume, highest, minimum
+from ..symbolic_size import assume, min_expr, upper_bound
 
 
 def prefix_strides(length: Any) -> Iterator[Any]:
@@ -21,12 +21,12 @@ def prefix_strides(length: Any) -> Iterator[Any]:
         step *= 2
     if assume(step >= length):
         return
-    most = highest(length)
+    most = upper_bound(length)
     if most == inf:
         raise UndecidedDimError(
             f"a scan in log2({length!r}) steps needs to know how many these can be: add a constraint that gives the "
             f'size a maximum, such as "{length!r} <= 4096"'
         )
     while step < most:
-        yield minimum(step, length)
+        yield min_expr(step, length)
         step *= 2

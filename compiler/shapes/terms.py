@@ -8,7 +8,7 @@ from math import gcd
 from typing import Literal, TypeAlias
 
 from ..errors import DimSpecError
-from ..symbolic_size import maximum, minimum
+from ..symbolic_size import max_expr, min_expr
 
 MOST_TERMS = 512
 
@@ -169,6 +169,6 @@ def evaluated(terms: Terms, sizes: Mapping[str, int]) -> int:
 _MEANING: dict[str, Callable[[list[int]], int]] = {
     "//": lambda args: args[0] // args[1],
     "%": lambda args: args[0] % args[1],
-    "min": partial(reduce, minimum),
-    "max": partial(reduce, maximum),
+    "min": partial(reduce, min_expr),
+    "max": partial(reduce, max_expr),
 }

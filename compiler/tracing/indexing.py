@@ -16,12 +16,12 @@ from ..symbolic_size import (
     SymbolicSize,
     assume,
     assuming,
-    greatest,
+    guarded_max,
+    guarded_min,
     is_empty,
     is_known,
     joint_shape,
-    least,
-    maximum,
+    max_expr,
     same_shape,
 )
 from ..value_ops import (
@@ -151,7 +151,9 @@ class _Plan:
         if step > 0:
             start, stop = _within(index.start, 0, dim, 0, dim), _within(index.stop, dim, dim, 0, dim)
             if not assume(start <= stop):
-                start, stop, step = (0, 0, 1) if assume(stop < start) else (start, maximum(start, stop), step)
+                start, stop, step = (
+                    (0, 0, 1) if assume(stop < start) else (start, max_expr(start, stop), step)
+                )
         else:
             last = _within(index.start, dim - 1, dim, -1, dim - 1)
             before = _within(index.stop, -1, dim, -1, dim - 1)
@@ -334,8 +336,8 @@ def _within(end: Any, default: Any, dim: Any, low: Any, high: Any) -> Any:
     if end is None:
         return default
     if not end >= 0:
-        return greatest(end + dim, low)
-    return least(end, high)
+        return guarded_max(end + dim, low)
+    return guarded_min(end, high)
 
 
 def _consumed(item: Any) -> int:

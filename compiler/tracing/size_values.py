@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import FLOAT64, INT64, DType
 from ..ir import Call, Constant, Value
 from ..op import lookup
-from ..symbolic_size import SymbolicSize, assume, maximum, minimum
+from ..symbolic_size import SymbolicSize, assume, max_expr, min_expr
 from .trace import Trace
 
 MOST_ENTRIES = 64
@@ -23,7 +23,7 @@ _EXACT = frozenset(
     subtract sum
     """.split()
 )
-_EXTREMES = {"maximum": np.frompyfunc(maximum, 2, 1), "minimum": np.frompyfunc(minimum, 2, 1)}
+_EXTREMES = {"maximum": np.frompyfunc(max_expr, 2, 1), "minimum": np.frompyfunc(min_expr, 2, 1)}
 """NumPy's own would compare objects."""
 _COMPARISONS = {
     "equal": operator.eq,
@@ -83,7 +83,7 @@ def rounded_quotient(top: Any, below: int) -> Any:
     if below % 2:
         return (2 * top + below) // (2 * below)
     rest, half = top % (2 * below), below // 2  # the quotient of the rest is below 2
-    up = minimum(maximum(rest - half, 0), 1) + minimum(maximum(rest - 3 * half + 1, 0), 1)
+    up = min_expr(max_expr(rest - half, 0), 1) + min_expr(max_expr(rest - 3 * half + 1, 0), 1)
     return top // (2 * below) * 2 + up
 
 

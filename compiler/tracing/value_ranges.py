@@ -8,7 +8,16 @@ import numpy as np
 
 from ..dtypes import FLOAT64, INT64, is_inexact
 from ..ir import Call, Constant, Value
-from ..symbolic_size import SymbolicSize, assuming, highest, is_known, lowest, maximum, minimum, quotient
+from ..symbolic_size import (
+    SymbolicSize,
+    assuming,
+    is_known,
+    lower_bound,
+    max_expr,
+    min_expr,
+    quotient,
+    upper_bound,
+)
 from .index_progressions import progression_of
 from .trace import Trace
 
@@ -250,8 +259,8 @@ class _Reader:
         if relation == "not_equal":
             return {}
         return {
-            self._name(left): (one[0], minimum(one[1], other[1] - apart)),
-            self._name(right): (maximum(other[0], one[0] + apart), other[1]),
+            self._name(left): (one[0], min_expr(one[1], other[1] - apart)),
+            self._name(right): (max_expr(other[0], one[0] + apart), other[1]),
         }
 
     def _name(self, value: Value) -> int:
@@ -299,7 +308,7 @@ def _is_deep(end: Any) -> bool:
 def _simpler(found: Interval) -> Interval | None:
     """With ints beyond the ends of which little can be told; None if there are none."""
     low, high = found
-    low, high = lowest(low) if _is_deep(low) else low, highest(high) if _is_deep(high) else high
+    low, high = lower_bound(low) if _is_deep(low) else low, upper_bound(high) if _is_deep(high) else high
     return None if isinstance(low, float) or isinstance(high, float) else (low, high)
 
 
@@ -317,7 +326,7 @@ def _hull(*intervals: Interval | None) -> Interval | None:
     for one in intervals:
         if one is None:
             return None
-        found = one if found is None else (minimum(found[0], one[0]), maximum(found[1], one[1]))
+        found = one if found is None else (min_expr(found[0], one[0]), max_expr(found[1], one[1]))
     return found
 
 
@@ -371,7 +380,7 @@ def _inverted(x: Interval) -> Interval:
 
 def _shared_bits(x: Interval, y: Interval) -> Interval | None:
     if is_known(x[0] >= 0):
-        return 0, minimum(x[1], y[1]) if is_known(y[0] >= 0) else x[1]
+        return 0, min_expr(x[1], y[1]) if is_known(y[0] >= 0) else x[1]
     return (0, y[1]) if is_known(y[0] >= 0) else None
 
 
@@ -391,19 +400,19 @@ def _shifted_right(x: Interval, y: Interval) -> Interval | None:
 
 
 def _absolute(x: Interval) -> Interval:
-    return x if is_known(x[0] >= 0) else (0, maximum(-x[0], x[1]))
+    return x if is_known(x[0] >= 0) else (0, max_expr(-x[0], x[1]))
 
 
 def _least(x: Interval, y: Interval) -> Interval:
-    return minimum(x[0], y[0]), minimum(x[1], y[1])
+    return min_expr(x[0], y[0]), min_expr(x[1], y[1])
 
 
 def _greatest(x: Interval, y: Interval) -> Interval:
-    return maximum(x[0], y[0]), maximum(x[1], y[1])
+    return max_expr(x[0], y[0]), max_expr(x[1], y[1])
 
 
 def _clipped(x: Interval | None, low: Interval, high: Interval) -> Interval:
-    return (minimum(low[0], high[0]), high[1]) if x is None else _least(_greatest(x, low), high)
+    return (min_expr(low[0], high[0]), high[1]) if x is None else _least(_greatest(x, low), high)
 
 
 _LIMITS: Final = frozenset({"clip", "remainder"})

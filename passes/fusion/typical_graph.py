@@ -31,7 +31,7 @@ class TypicalGraph:
         calls = {theirs: call for call, theirs in self.calls.items()}
         return {ours[value]: calls[call] for value, call in found.items()}
 
-    def meant(self, plan: Plan) -> Plan:
+    def to_symbolic(self, plan: Plan) -> Plan:
         """The same plan for the symbolic graph."""
         return Plan(
             self.symbolic,

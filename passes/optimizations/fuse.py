@@ -65,7 +65,7 @@ def plan_fusion(graph: Graph, costs: Costs = CPU, kept: Mapping[int, int] | None
         return recompute_upstream(ordered, costs, overwritten, is_held=kept is not None)
     fixed = typical_graph(ordered)
     overwritten = fixed.overwritten(overwritten)
-    return fixed.meant(recompute_upstream(fixed.graph, costs, overwritten, is_held=kept is not None))
+    return fixed.to_symbolic(recompute_upstream(fixed.graph, costs, overwritten, is_held=kept is not None))
 
 
 def fusion_report(graph: Graph, costs: Costs = CPU) -> Report:

@@ -10,7 +10,7 @@ from ...compiler.builder import Builder, bind, inline, recording
 from ...compiler.free_sizes import is_symbolic, sizes_in_graph
 from ...compiler.ir import ArrayType, Call, Constant, Dim, Graph, Param, Value, called
 from ...compiler.op import is_view
-from ...compiler.symbolic_size import SymbolicSize, maximum, typical, with_typical_sizes
+from ...compiler.symbolic_size import SymbolicSize, max_expr, typical, with_typical_sizes
 from ...compiler.value_ops import reshape
 from ..fusion.cost import operations
 from ..rewrite import Rewriter
@@ -158,7 +158,7 @@ def _counted(length: Dim, rows: int) -> tuple[Dim, Dim]:
     """How many tiles have so many rows, and how many rows are left: of a symbolic length, never none."""
     count, left = divmod(length, rows)
     if isinstance(left, SymbolicSize):
-        count = maximum(length - 1, 0) // rows
+        count = max_expr(length - 1, 0) // rows
     return count, length - count * rows
 
 

@@ -23,7 +23,7 @@ from ...compiler.tracing.traced_array import is_traced
 from ..eager.run import as_argument, inputs_of, overwrite, require_function, run
 from ..environment import checking, usual_check_bounds, usual_lock
 from ..gpu.arguments import entered
-from ..inspection.observed_compilation import watched
+from ..inspection.observed_compilation import observed
 from ..log import logger
 from ..machine.target import check_backend, takes_symbolic_sizes, target_of
 from ..variants.compile_spec import CompileSpec
@@ -154,7 +154,7 @@ class CompiledFunction:
         return result if leave is None else leave(result)
 
     def _call_traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Inside a trace, on variables, or watched, the function is interpreted, with its arguments unknown as ever."""
+        """Inside a trace, and on variables, the function is interpreted, with its arguments unknown as ever."""
         leaves, tree = self._flatten(args, kwargs)
         plain = [leaf.value if isinstance(leaf, StaticLeaf) else leaf for leaf in leaves]
         names = argument_names(tree)
@@ -270,7 +270,7 @@ class CompiledFunction:
         return self._watched(called, None), why.for_one_size(*self._fixed(variant))
 
     def _watched(self, called: Signature, symbolic: SymbolicCall | None) -> Variant:
-        return watched(
+        return observed(
             lambda: Variant(self._function, called, self._spec, symbolic),
             lambda variant, transforms: self._lowered(called, symbolic, variant.program, transforms),
         )

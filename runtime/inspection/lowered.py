@@ -6,7 +6,7 @@ from ...compiler.text.html import code_html, folded_html
 from ..lowering.lowered_program import LoweredProgram
 from ..report.report import report_html
 from ..variants.variant import Variant
-from .observed_compilation import watched
+from .observed_compilation import observed
 
 
 class Lowered(LoweredProgram):
@@ -49,7 +49,7 @@ class Lowered(LoweredProgram):
 
     def compile(self) -> Variant:
         """The program, ready to run."""
-        return watched(
+        return observed(
             lambda: Variant(
                 self.function, self._called, replace(self._spec, backend=self.backend), self._symbolic
             ),

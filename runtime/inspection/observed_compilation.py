@@ -21,7 +21,7 @@ _REASONS = 3
 """Of those for which calls are not fused: the ones that are met most often."""
 
 
-def watched(
+def observed(
     make: Callable[[], "Variant"], lower: Callable[["Variant", Sequence[SeenTransform]], "LoweredProgram"]
 ) -> "Variant":
     """What `make` compiles; if somebody asks, that is written down, with what `lower` finds out of it."""

@@ -7,7 +7,7 @@ from typing import Final
 from ...affine import same
 from ...dtypes import dtype_named
 from ...ir import ArrayType
-from ...symbolic_size import SymbolicSize, highest, same_shape
+from ...symbolic_size import SymbolicSize, same_shape, upper_bound
 from .sizes import factor_text, size_parameters
 from .types import element_type
 
@@ -68,7 +68,7 @@ class WorkingMemory:
     @property
     def is_small(self) -> bool:
         """Whether it is known to be little enough for the stack."""
-        return highest(self.nbytes) <= STACK
+        return upper_bound(self.nbytes) <= STACK
 
     @property
     def parameters(self) -> list[str]:

@@ -11,14 +11,14 @@ from typing import TypeAlias
 import numpy as np
 
 from ...analysis.fusible_ops import is_elementwise
-from ...analysis.memory_plan import Writing
+from ...analysis.memory_plan import OutputAliasing
 from ...analysis.tiling_axes import input_axes
 from ...dtypes import DType
 from ...free_sizes import sizes_in_graph
 from ...identifiers import identifier
 from ...ir import ArrayType, Call, Constant, Dim, Graph, Shape, Value
 from ...op import all_ops, is_view, lookup
-from ...symbolic_size import SymbolicSize, is_known, maximum, typical
+from ...symbolic_size import SymbolicSize, is_known, max_expr, typical
 from ..c.function import CFunction
 from ..c.module.library import CLibrary
 from ..python_literals import dtype_text, number_name, number_text
@@ -155,13 +155,13 @@ class Module:
         """The C function that computes a call, if there is one."""
         return self.library.function_of(call, self.names) if self.library else None
 
-    def writing(self, call: Call) -> Writing:
+    def writing(self, call: Call) -> OutputAliasing:
         """What the statement of a call can do with memory. C functions write where they are told."""
         function = self.c_function(call)
         if function is None:
             return writing(call)
         places = {k: (i,) for k, i in function.overwrites.items()}
-        return Writing(True, {**function.in_place, **places}, numbers=True)
+        return OutputAliasing(True, {**function.in_place, **places}, numbers=True)
 
     def tile(self, tile: Tile) -> tuple[str, str]:
         """The function of the module that computes a tile, and the one that lays out its memory."""
@@ -306,11 +306,11 @@ def form_of(call: Call) -> Form:
     return IN_BLOCKS if is_elementwise(call) and not is_view(call) else AS_MEANING
 
 
-def writing(call: Call) -> Writing:
+def writing(call: Call) -> OutputAliasing:
     """What the form of a call can do with memory."""
     found = form_of(call)
     overwrites = dict.fromkeys(range(len(call.outputs)), found.overwrites)
-    return Writing(found.into, overwrites, smallest=LARGE)
+    return OutputAliasing(found.into, overwrites, smallest=LARGE)
 
 
 # ---- ufuncs ----------------------------------------------------------------------------------------
@@ -447,7 +447,7 @@ def _write_in_blocks(call: Call, scope: Scope, target: str | None) -> list[str]:
 def _rows_of_block(shape: Shape, axis: int) -> Dim:
     """So many rows along an axis have about as many elements as a block."""
     row = math.prod(dim for other, dim in enumerate(shape) if other != axis)
-    rows: Dim = maximum(1, BLOCK // maximum(1, row))
+    rows: Dim = max_expr(1, BLOCK // max_expr(1, row))
     return rows
 
 

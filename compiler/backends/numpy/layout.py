@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...ir import Call, Constant, Shape
-from ...symbolic_size import is_known, maximum
+from ...symbolic_size import is_known, max_expr
 from ..python_text import wrapped
 from .form import Scope, assigned, form
 
@@ -123,7 +123,7 @@ def _pad(call: Call, scope: Scope, target: str | None) -> list[str]:
         lines = assigned(name, "np.zeros", [scope.shape(output.shape), scope.dtype(output.dtype)])
     else:
         lines = assigned(name, "np.full", [scope.shape(output.shape), number, scope.dtype(output.dtype)])
-    stop = tuple(a + n + maximum(n - 1, 0) * g for a, n, g in zip(low, value.shape, gap, strict=True))
+    stop = tuple(a + n + max_expr(n - 1, 0) * g for a, n, g in zip(low, value.shape, gap, strict=True))
     index = index_text(output.shape, low, stop, tuple(g + 1 for g in gap), scope)
     return [*lines, f"    {name}{index} = {x}"]
 

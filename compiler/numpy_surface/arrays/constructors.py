@@ -12,7 +12,7 @@ from ...errors import ArgumentTypeError, ArgumentValueError, DataDependentShapeE
 from ...interception.constructors import intercepts, place_in_numpy
 from ...ir import Shape, Value
 from ...nesting import shown
-from ...symbolic_size import SymbolicSize, is_symbolic_shape, maximum
+from ...symbolic_size import SymbolicSize, is_symbolic_shape, max_expr
 from ...tracing.memory_layout import NOTHING_ASKED, Layout, copied_order, dense, layout_of, order_of
 from ...tracing.registry import FUNCTIONS, implements, method
 from ...tracing.trace import array_type, require_trace
@@ -302,7 +302,7 @@ def _symbolic_range_of_floats(given: tuple[Any, Any, Any], dtype: Any) -> Traced
         return new_array(constant(np.arange(*known, dtype=dtype)))
     ends: Any = [x if isinstance(x, SymbolicSize) else int(x) for x in parts]
     first, last, stride = ends
-    positions: Any = _symbolic_range(0, maximum(-((first - last) // stride), 0))
+    positions: Any = _symbolic_range(0, max_expr(-((first - last) // stride), 0))
     return new_array(convert((positions * given[2] + given[0]).value, FLOAT64))
 
 

@@ -9,7 +9,7 @@ from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ShapeError
 from ...interception.constructors import intercepts
 from ...ir import Value
-from ...symbolic_size import is_known, minimum
+from ...symbolic_size import is_known, min_expr
 from ...tracing.axes import normalize_axis
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_size, as_value
@@ -115,8 +115,8 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TracedA
     rest = tuple(axis for axis in range(array.ndim) if axis not in (first, second))
     k = operator.index(offset)
     lead, rows, columns = tuple(array.shape[axis] for axis in rest), array.shape[first], array.shape[second]
-    above, below = minimum(max(k, 0), columns), minimum(max(-k, 0), rows)
-    n = minimum(rows - below, columns - above)
+    above, below = min_expr(max(k, 0), columns), min_expr(max(-k, 0), rows)
+    n = min_expr(rows - below, columns - above)
     zeros, ones = (0,) * len(lead), (1,) * len(lead)
     square = Slice((*zeros, below, above), (*lead, below + n, above + n), (*ones, 1, 1))
     every = (

@@ -10,7 +10,7 @@ import numpy as np
 from ...dtypes import BOOL, INT64
 from ...errors import ArgumentTypeError, ArgumentValueError, ShapeError, UnsupportedFunctionError
 from ...ir import Shape, Value
-from ...symbolic_size import SymbolicSize, minimum
+from ...symbolic_size import SymbolicSize, min_expr
 from ...tracing.registry import implements
 from ...tracing.traced_array import (
     TracedArray,
@@ -164,7 +164,7 @@ def _statistic(function: Any, value: Value, axis: int, width: tuple[int, int], l
     _ends(value, axis)
     borders = []
     for at_end, (length, many) in enumerate(zip(lengths, width, strict=True)):
-        used = count if length is None else minimum(as_size(length), count)
+        used = count if length is None else min_expr(as_size(length), count)
         if used == 0 and function.__name__ in ("max", "amax", "min", "amin"):
             raise ShapeError("stat_length of 0 yields no value for padding")
         part = slice_axis(value, count - used, count, axis) if at_end else slice_axis(value, 0, used, axis)

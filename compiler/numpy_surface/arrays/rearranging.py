@@ -8,7 +8,7 @@ import numpy as np
 from ...dtypes import INT64
 from ...errors import DataDependentShapeError, ShapeError
 from ...ir import Value
-from ...symbolic_size import is_known, is_symbolic_shape, maximum
+from ...symbolic_size import is_known, is_symbolic_shape, max_expr
 from ...tracing.axes import axes_or_all, normalize_axes, normalize_axis
 from ...tracing.registry import implements
 from ...tracing.size_values import size_of_value
@@ -120,7 +120,7 @@ def _cut(given: Any, length: Any) -> Any:
     total = int(known.sum())
     if is_known(-length <= total) and is_known(total <= length):  # then there is no need of a remainder
         return length - total if total > 0 else -total
-    return -total % maximum(length, 1)
+    return -total % max_expr(length, 1)
 
 
 def _size_given(x: Any) -> Any:

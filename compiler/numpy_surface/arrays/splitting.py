@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ArgumentValueError, ShapeError
-from ...symbolic_size import minimum
+from ...symbolic_size import min_expr
 from ...tracing.axes import normalize_axis
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_size
@@ -38,7 +38,7 @@ def _equal_bounds(length: int, sections: int) -> Sequence[int]:
     if sections <= 0:
         raise ArgumentValueError(f"the number of sections must be larger than 0, not {sections}")
     each, longer = divmod(length, sections)
-    return [i * each + (minimum(i, longer)) for i in range(sections + 1)]
+    return [i * each + (min_expr(i, longer)) for i in range(sections + 1)]
 
 
 @implements(np.split)

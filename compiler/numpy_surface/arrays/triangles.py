@@ -7,7 +7,7 @@ import numpy as np
 
 from ...dtypes import INT64
 from ...errors import ShapeError
-from ...symbolic_size import is_known, is_symbolic_shape, maximum, quotient
+from ...symbolic_size import is_known, is_symbolic_shape, max_expr, quotient
 from ...tracing.registry import implements
 from ...tracing.trace import require_trace
 from ...tracing.traced_array import as_size
@@ -60,12 +60,12 @@ def _count_above(side: Any, diagonal: Any) -> Any:
     """How many entries lie on and above a diagonal: in a triangle, or all but those of one."""
     if diagonal >= 0:
         return _triangle(side - diagonal)
-    return maximum(side * side - _triangle(side + diagonal - 1), 0)
+    return max_expr(side * side - _triangle(side + diagonal - 1), 0)
 
 
 def _triangle(side: Any) -> Any:
     """The entries of a triangle with so many in its longest row."""
-    longest = maximum(side, 0)
+    longest = max_expr(side, 0)
     return quotient(longest * (longest + 1), 2)
 
 

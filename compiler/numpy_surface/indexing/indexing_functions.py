@@ -20,7 +20,7 @@ from ...errors import (
     ShapeError,
 )
 from ...ir import Shape, Value
-from ...symbolic_size import is_symbolic_shape, maximum, minimum
+from ...symbolic_size import is_symbolic_shape, max_expr, min_expr
 from ...tracing.axes import normalize_axis
 from ...tracing.index_checks import check_index, unchecked
 from ...tracing.registry import implements, method
@@ -63,9 +63,9 @@ def in_mode(places: Value, length: int, mode: str) -> Value:
     if mode == "raise":
         return places
     if mode == "wrap":
-        return elementwise("remainder", places, maximum(length, 1))
+        return elementwise("remainder", places, max_expr(length, 1))
     if mode == "clip":
-        return elementwise("clip", places, 0, maximum(length - 1, 0))
+        return elementwise("clip", places, 0, max_expr(length - 1, 0))
     raise ArgumentValueError(f"mode must be 'raise', 'wrap' or 'clip', not {mode!r}")
 
 
@@ -258,7 +258,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     if array.ndim < 2:
         raise ShapeError("array must be at least 2-d")
     if array.ndim == 2 and not wrap and is_symbolic_shape(array.shape) and not np.ndim(val):
-        places = new_array(iota(minimum(*array.shape), INT64))
+        places = new_array(iota(min_expr(*array.shape), INT64))
         array[places, places] = val
         return
     end = array.size
@@ -331,8 +331,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[TracedArr
     _check_positions(places, math.prod(dims), 0, "unravel_index")
     result: list[TracedArray] = []
     for dim in reversed(dims) if order == "C" else dims:
-        result.append(wrap(elementwise("remainder", places, maximum(dim, 1))))
-        places = elementwise("floor_divide", places, maximum(dim, 1))
+        result.append(wrap(elementwise("remainder", places, max_expr(dim, 1))))
+        places = elementwise("floor_divide", places, max_expr(dim, 1))
     return tuple(reversed(result) if order == "C" else result)
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from ...dtypes import FLOAT32, FLOAT64, DType, is_complex, is_inexact, real_dtype
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
 from ...ir import Value
-from ...symbolic_size import maximum as maximum_size
-from ...symbolic_size import same_shape
+from ...symbolic_size import max_expr, same_shape
 from ...tracing.axes import normalize_axes
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, as_value, wrap
@@ -251,7 +250,7 @@ def cov(
     average_of_x, total = average(x, axis=1, weights=weights, returned=True)
     total = total[0]
     if weights is None:
-        freedom = maximum_size(x.shape[1] - int(ddof), 0)
+        freedom = max_expr(x.shape[1] - int(ddof), 0)
     elif ddof == 0:
         freedom = total
     elif aweights is None:

@@ -12,7 +12,7 @@ from ...dtypes import BOOL, INT64, DType, kind
 from ...errors import DTypeError, ShapeError
 from ...ir import ArrayType, Shape, Value
 from ...op import JvpRule, Meaning, Op, TransposeRule, by_decomposition, not_linear, register, zero_derivative
-from ...symbolic_size import minimum
+from ...symbolic_size import min_expr
 from ...value_ops import (
     broadcast_to,
     concatenate,
@@ -144,8 +144,8 @@ def _trace(x: Value, offset: int, axes: tuple[int, int]) -> Value:
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     x = transpose(x, (*axes, *rest))
     rows, columns = x.shape[:2]
-    below, above = minimum(max(-offset, 0), rows), minimum(max(offset, 0), columns)
-    n = minimum(rows - below, columns - above)
+    below, above = min_expr(max(-offset, 0), rows), min_expr(max(offset, 0), columns)
+    n = min_expr(rows - below, columns - above)
     block = slice_axis(slice_axis(x, below, below + n, 0), above, above + n, 1)
     return sum_(slice_axis(reshape(block, (n * n, *x.shape[2:])), 0, n * n, 0, n + 1), (0,))
 

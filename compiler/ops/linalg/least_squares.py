@@ -16,7 +16,7 @@ from ...dtypes import FLOAT64, INT32, real_dtype
 from ...errors import MatrixShapeError
 from ...ir import ArrayType, Value
 from ...op import Op, not_linear, register
-from ...symbolic_size import is_symbolic_shape, maximum, minimum
+from ...symbolic_size import is_symbolic_shape, max_expr, min_expr
 from ...value_ops import add, broadcast_to, constant, convert, full, multiply, negative, subtract
 from .matrix_stacks import (
     adjoint,
@@ -79,7 +79,7 @@ def _lstsq_type(a: ArrayType, b: ArrayType, rcond: float | None) -> tuple[ArrayT
     return (
         ArrayType(a.dtype, (*lead, columns, b.shape[-1])),
         ArrayType(INT32, lead),
-        ArrayType(real_dtype(a.dtype), (*lead, minimum(rows, columns))),
+        ArrayType(real_dtype(a.dtype), (*lead, min_expr(rows, columns))),
     )
 
 
@@ -97,7 +97,7 @@ def _cut(a: Value, rcond: float | None) -> Value:
     """What `rcond` says, as a number. LAPACK reads a negative one as its precision."""
     real = real_dtype(a.dtype)
     if rcond is None:
-        most: Any = maximum(*a.shape[-2:])
+        most: Any = max_expr(*a.shape[-2:])
         number = bind("size", of=most) if is_symbolic_shape((most,)) else constant(most)
         return convert(multiply(convert(number, FLOAT64), float(np.finfo(np.float64).eps)), real)
     return full((), rcond if rcond >= 0 else float(np.finfo(real).eps), real)

@@ -9,7 +9,7 @@ import numpy as np
 from ....compiler.callers.live_names import assigned, live_around
 from ....compiler.callers.loop_source import LoopSource
 from ....compiler.ir import Constant, Value
-from ....compiler.symbolic_size import is_known, maximum, same_shape
+from ....compiler.symbolic_size import is_known, max_expr, same_shape
 from ....compiler.tracing.trace import Storage, Trace, next_number, require_trace
 from ...control_flow.fori_loop import fori_loop
 from .counted import BoundedInt
@@ -176,7 +176,7 @@ class _OneLoop:
         taken = 0 if began is None else 1
         count = self.count - taken
         if not is_known(count >= 0):
-            count = maximum(0, count)
+            count = max_expr(0, count)
         first = self.start + taken * self.step
         lo = first if self.step == 1 else 0
         carried: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from tracemill.compiler.analysis.memory_plan import (
     ALIGNMENT,
     Block,
     MemoryPlan,
-    Writing,
+    OutputAliasing,
     place_blocks,
     plan_memory,
 )
@@ -33,10 +33,10 @@ def plan_of(graph: Graph) -> MemoryPlan:
     return plan_memory(graph, lambda call: replace(writing(call), smallest=0))
 
 
-def written_anywhere(call: Call) -> Writing:
+def written_anywhere(call: Call) -> OutputAliasing:
     """As C functions are: every result goes where it is told, numbers too, and may take the place of any operand."""
     overwrites = dict.fromkeys(range(len(call.outputs)), range(len(call.inputs)))
-    return Writing(True, overwrites, numbers=True)
+    return OutputAliasing(True, overwrites, numbers=True)
 
 
 def wave(x: Value, steps: int) -> Value:

@@ -12,7 +12,7 @@ from ....dtypes import DType
 from ....loops.loop_costs import MOST_CHUNKS
 from ....loops.nest import Accumulator, Block, Buffer, Copy, Loop, Row, Statement
 from ....loops.walk import Uses, accumulated, used
-from ....symbolic_size import SymbolicSize, is_known, minimum, quotient
+from ....symbolic_size import SymbolicSize, is_known, min_expr, quotient
 from ..parameters import STACK
 from ..sizes import factor_text, place_text, size_parameters, size_text, size_variable
 from ..types import c_type, element_type
@@ -163,7 +163,7 @@ class ChunkWriter(Writer):
         turns = f"per_chunk{number}"
         self.line(f"const long {turns} = {size_text(size)};")
         count = f"({size_text(extent)} + {turns} - 1) / {turns}"
-        return count, minimum(extent, MOST_CHUNKS), turns
+        return count, min_expr(extent, MOST_CHUNKS), turns
 
     def function(
         self, name: str, loop: Loop, parameters: list[str], parts: dict[Accumulator, Gathering]

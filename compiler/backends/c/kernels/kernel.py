@@ -7,10 +7,10 @@ from ....affine import same
 from ....ir import Constant, Graph
 from ....loops.in_place_safety import overwritable
 from ....loops.interchange import vectorize_long_axis
-from ....loops.loop_costs import chunked, nanoseconds
+from ....loops.loop_costs import chunked, estimated_time
 from ....loops.lower import lower
 from ....loops.nest import Buffer, Nest
-from ....symbolic_size import maximum
+from ....symbolic_size import max_expr
 from ..function import CFunction, COptions
 from ..literals import MOST_CONSTANTS, c_array
 from ..names import variable_name
@@ -49,7 +49,7 @@ def kernel_function(
         said = f"// {name} where {axis} is {length}."
         functions = [said, *written.functions, _text(other, written, written.memory), *functions]
         lines = [*_choice(other, written, f"{size_text(axis)} == {length}"), *lines]
-        memory, needs = maximum(memory, written.memory), needs | written.needs
+        memory, needs = max_expr(memory, written.memory), needs | written.needs
     writer.lines = lines
     return CFunction(
         name,
@@ -57,7 +57,7 @@ def kernel_function(
         tuple(value.type for value in graph.inputs),
         (*(value.type for value in graph.outputs), *([] if same(memory, 0) else [memory_type(memory)])),
         frozenset(needs),
-        nanoseconds(whole.nest.body),
+        estimated_time(whole.nest.body),
         in_place=places,
         sizes=whole.sizes,
     )

@@ -10,7 +10,7 @@ from ....analysis.memory_plan import aligned
 from ....ir import ArrayType, Call, Value
 from ....op import has_effect
 from ....ops.control.loop_params import scan_params, while_params
-from ....symbolic_size import highest, is_known, maximum, minimum
+from ....symbolic_size import is_known, max_expr, min_expr, upper_bound
 from ..function import CFunction, copying
 from ..interruption import ASKING, steps_between, stops
 from ..parameters import WorkingMemory, parameters
@@ -48,7 +48,7 @@ class _Frame:
     def memory(self, nbytes: int, type: str | None = None) -> str:
         """Memory to work in, as an expression; for numbers of a C type if that is named."""
         offset = self.used
-        self.used += aligned(maximum(nbytes, 1))
+        self.used += aligned(max_expr(nbytes, 1))
         return WorkingMemory.at(offset, type)
 
     def part(self, function: CFunction, outputs: int) -> list[str]:
@@ -125,7 +125,7 @@ def _counted(length: int, work: int, step: Sequence[str], unroll: int, *, asks: 
     hint = [f"#pragma GCC unroll {unroll}"] if unroll > 1 else []
     inner = [*(f"    {line}" for line in step), "    }"]
     end = size_text(length)
-    if not asks or highest(length * work) < ASKING:
+    if not asks or upper_bound(length * work) < ASKING:
         return [*hint, f"    for (long t = 0; t < {end}; t++) {{", *inner]
     every = steps_between(work)
     return [
@@ -187,9 +187,9 @@ def _while(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFunc
         ),
     ]
     if most is None:
-        return frame.function(maximum(UNKNOWN_STEPS * work, RELEASING))
-    expected = minimum(most, UNKNOWN_STEPS) * work
-    return frame.function(maximum(expected, minimum(most * work, RELEASING)))
+        return frame.function(max_expr(UNKNOWN_STEPS * work, RELEASING))
+    expected = min_expr(most, UNKNOWN_STEPS) * work
+    return frame.function(max_expr(expected, min_expr(most * work, RELEASING)))
 
 
 def _carries(
@@ -254,7 +254,7 @@ def _switch(call: Call, name: str, function_of: FunctionOf, alone: bool) -> CFun
             "        break;",
         ]
     frame.lines.append("    }")
-    return frame.function(reduce(maximum, (branch.function.work for branch in branches)))
+    return frame.function(reduce(max_expr, (branch.function.work for branch in branches)))
 
 
 def _branches(

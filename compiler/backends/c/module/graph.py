@@ -10,7 +10,7 @@ from ....ir import Call, Constant, Graph, Location, Value
 from ....loops.code_key import call_key
 from ....loops.loop_costs import SHARED
 from ....op import is_renamed
-from ....symbolic_size import highest, lowest, maximum
+from ....symbolic_size import lower_bound, max_expr, upper_bound
 from ....text.naming import Naming, constant_key
 from ....text.printer import call_text, location_text
 from ...python_text import Names
@@ -84,9 +84,9 @@ def graph_function(
 
 def threads_for(function: CFunction) -> str:
     """How many threads a call of a function gets, of the ``threads`` that there are."""
-    if highest(function.work) < SHARED:
+    if upper_bound(function.work) < SHARED:
         return "1"
-    is_long = lowest(function.work) >= SHARED
+    is_long = lower_bound(function.work) >= SHARED
     return "threads" if is_long else f"{size_text(function.work)} >= {SHARED} ? threads : 1"
 
 
@@ -263,7 +263,7 @@ class _Writer:
                 root = self.root[output]
                 if root not in self.pointer:
                     block = Block(
-                        maximum(root.type.nbytes, 1), index, max(index, last.get(root, index)), in_arena=True
+                        max_expr(root.type.nbytes, 1), index, max(index, last.get(root, index)), in_arena=True
                     )
                     self.blocks[root] = block
                     self.pointer[root] = self.names[root]

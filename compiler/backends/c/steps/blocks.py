@@ -10,7 +10,7 @@ from typing import Final
 
 from ....analysis.memory_plan import aligned
 from ....ir import Dim
-from ....symbolic_size import SymbolicSize, maximum, minimum
+from ....symbolic_size import SymbolicSize, max_expr, min_expr
 from ..sizes import factor_text, size_parameters, size_variable
 
 HEIGHT: Final = 6
@@ -129,13 +129,13 @@ static void $name($parameters, long threads)
 def block_rows(rows: Dim) -> Dim:
     """The rows of a block: whole tiles, and some blocks if there are rows for them."""
     tiles = (rows + (HEIGHT * LEAST_BLOCKS - 1)) // (HEIGHT * LEAST_BLOCKS)
-    return minimum(ROWS, HEIGHT * maximum(1, tiles))  # type: ignore[no-any-return]
+    return min_expr(ROWS, HEIGHT * max_expr(1, tiles))  # type: ignore[no-any-return]
 
 
 def memory_bytes(rows: Dim, columns: Dim, length: Dim, itemsize: int) -> tuple[Dim, Dim]:
     """What the panels take, and what these and the tiles do."""
     widest = 2 * VECTOR // itemsize
-    depth = minimum(DEPTH, length)
+    depth = min_expr(DEPTH, length)
     panels = aligned((columns + (widest - 1)) // widest * widest * depth * itemsize)
     if isinstance(rows, SymbolicSize):  # at least what whole blocks take
         return panels, panels + aligned((rows + block_rows(rows)) * DEPTH * itemsize)

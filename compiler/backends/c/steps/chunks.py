@@ -5,7 +5,7 @@ from string import Template
 
 from ....ir import Call
 from ....loops.loop_costs import CHUNK, MOST_CHUNKS
-from ....symbolic_size import SymbolicSize, is_known, maximum, minimum, quotient
+from ....symbolic_size import SymbolicSize, is_known, max_expr, min_expr, quotient
 from ..function import CFunction
 from ..parameters import parameters
 from ..sizes import names_in_call, size_text
@@ -56,8 +56,8 @@ def names(declared: Iterable[str]) -> list[str]:
 def chunk_size(items: int, work: int, *, most: int = MOST_CHUNKS) -> int:
     """How many of `items` belong together, where all of them take `work` nanoseconds; `most` chunks at most."""
     if any(isinstance(size, SymbolicSize) for size in (items, work)):
-        several = maximum(1, minimum(most, quotient(work, CHUNK)))
-        size: int = maximum(1, quotient(items + several - 1, several))
+        several = max_expr(1, min_expr(most, quotient(work, CHUNK)))
+        size: int = max_expr(1, quotient(items + several - 1, several))
         return size
     chunks = max(1, min(most, work // CHUNK, items))
     return -(-items // chunks)

@@ -11,7 +11,7 @@ from typing import Any
 from ....affine import is_one
 from ....dtypes import DType, dtype_name, kind, real_dtype
 from ....ir import Call
-from ....symbolic_size import minimum
+from ....symbolic_size import min_expr
 from ..expression import functions_in
 from ..function import CFunction
 from ..parameters import parameters
@@ -131,7 +131,7 @@ def cumulative(call: Call, name: str, *, alone: bool = False) -> CFunction | Non
             texts,
             blocks=factor_text(blocks),
             slab=factor_text(length * inner),
-            width=factor_text(minimum(BLOCK, inner)),
+            width=factor_text(min_expr(BLOCK, inner)),
             last_width=factor_text(inner - (blocks - 1) * BLOCK),
             join=_joined(call.op, "before[j]", "x[j]", dtype, name),
         )

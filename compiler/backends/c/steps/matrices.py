@@ -12,7 +12,7 @@ from typing import Any, Final
 from ....affine import same
 from ....analysis.memory_plan import aligned
 from ....ir import Call, Dim, Value
-from ....symbolic_size import maximum, minimum
+from ....symbolic_size import max_expr, min_expr
 from ..function import CFunction
 from ..literals import function_suffix
 from ..parameters import memory_type, parameters
@@ -216,7 +216,7 @@ def _texts(call: Call, name: str, x: Value) -> dict[str, object]:
         "size": rows,
         "rows": rows,
         "width": width,
-        "least": minimum(rows, width),
+        "least": min_expr(rows, width),
         "square": rows * width,
         "columns": b.shape[-1],
         "right": rows * b.shape[-1],
@@ -243,7 +243,7 @@ def _function(
     sizes = names_in_call(call)
     declared = ", ".join(parameters(inputs, outputs, sizes=sizes))
     text = before + _LOOP.substitute(texts, parameters=declared, body=filled)
-    size = maximum(call.inputs[-1].shape[-1], width)
+    size = max_expr(call.inputs[-1].shape[-1], width)
     work = 1 + scaled(math.prod(call.inputs[0].shape[:-2]) * rows * width * size, 0.3)
     return CFunction(name, text, inputs, outputs, frozenset(), work, sizes=sizes)
 
@@ -278,7 +278,7 @@ def _factored(body: str, given: str = "", fails: bool = False) -> Callable[[Call
         texts["entry"] = Template(given).substitute(texts)
         says = fails and not call.params.get("nan_if_singular", False)
         texts["fails"] = f"            {FAILED} = true;\n" if says else ""
-        memory = maximum(behind + aligned(8 * x.shape[-1]), 1)
+        memory = max_expr(behind + aligned(8 * x.shape[-1]), 1)
         return _function(call, texts, body, _ELIMINATE.substitute(texts), memory)
 
     return function

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from ....affine import is_none, is_one, same
 from ....ir import Shape
-from ....symbolic_size import is_known, maximum, quotient
+from ....symbolic_size import is_known, max_expr, quotient
 from ..sizes import factor_text
 
 
@@ -66,7 +66,7 @@ def strided_offset(axes: Sequence[tuple[int, int]], number: str) -> str:
     terms: list[str] = []
     within = math.prod(length for length, _ in runs)
     for place, (length, stride) in enumerate(runs):
-        within = quotient(within, maximum(length, 1))
+        within = quotient(within, max_expr(length, 1))
         if not is_none(stride):
             whole = "" if is_known(within <= 1) else f" / {factor_text(within)}"
             digit = f"{number}{whole}" + (f" % {factor_text(length)}" if place else "")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ....affine import is_one, same
 from ....ir import Call, Dim, Shape
-from ....symbolic_size import SymbolicSize, is_known, maximum
+from ....symbolic_size import SymbolicSize, is_known, max_expr
 from ..blas import OF_DTYPE
 from ..function import CFunction, COptions
 from ..parameters import memory_type, parameters
@@ -277,7 +277,7 @@ class Side:
     @property
     def apart(self) -> int:
         """How far apart its rows lie, or its columns if they are what lies together."""
-        apart: int = reduce(maximum, (distance for distance in self.distances if distance is not None), 0)
+        apart: int = reduce(max_expr, (distance for distance in self.distances if distance is not None), 0)
         return apart
 
     def text_of_turn(self, axes: tuple[int, ...]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ....dtypes import DType, kind
 from ....ir import Call, Value
-from ....symbolic_size import SymbolicSize, highest, is_known, maximum, minimum, quotient, typical
+from ....symbolic_size import SymbolicSize, is_known, max_expr, min_expr, quotient, typical, upper_bound
 from ..function import CFunction
 from ..parameters import memory_type, parameters
 from ..sizes import factor_text, names_in_call, scaled
@@ -307,10 +307,10 @@ def _over_rows(call: Call, records: Records, body: str, axis: int, room: int, ro
     rows, inner = quotient(x.type.size, x.shape[axis]), math.prod(x.shape[axis + 1 :])
     work: Any = 1 + (rows * row_work if isinstance(row_work, SymbolicSize) else scaled(rows, row_work))
     nbytes = room * records.nbytes
-    on_stack = highest(nbytes) <= STACK
+    on_stack = upper_bound(nbytes) <= STACK
     if not on_stack and any(isinstance(number, SymbolicSize) for number in (rows, nbytes)):
-        size = maximum(1, quotient(rows + (CHUNKS - 1), CHUNKS))
-        chunks = minimum(rows, CHUNKS)
+        size = max_expr(1, quotient(rows + (CHUNKS - 1), CHUNKS))
+        chunks = min_expr(rows, CHUNKS)
     else:
         size = chunk_size(rows, work, most=64 if on_stack else max(8, min(64, MOST_SCRATCH // nbytes)))
         chunks = quotient(rows + (size - 1), size)

@@ -9,7 +9,7 @@ from ....affine import Affine, Variable
 from ....ir import Call
 from ....loops.nest import Accumulate, Accumulator, Block, Buffer, Loop, Statement, Store
 from ....loops.walk import statements
-from ....symbolic_size import is_known, minimum
+from ....symbolic_size import is_known, min_expr
 from ..choice import RULES, Choice
 from ..types import triton_type
 from .assumed import pieces
@@ -77,7 +77,7 @@ class Gathering:
     def programs(self) -> int:
         count = math.prod(variable.extent for variable in self.variables)
         most = BRIEF if all(column is None for column in self.columns.values()) else PROGRAMS
-        return minimum(self.most or most, pieces(count, self.rows.count))  # type: ignore[no-any-return]
+        return min_expr(self.most or most, pieces(count, self.rows.count))  # type: ignore[no-any-return]
 
     def written(self, parts: Mapping[Buffer, Buffer], numbers: Numbers) -> Writer:
         """The lines of the function; where what programs gather is left, for each buffer that is not stored."""
