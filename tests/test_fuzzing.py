@@ -46,6 +46,7 @@ def fuzzed(first: int, hundreds: int, *names: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_thousand_damaged_inputs_do_no_harm() -> None:
     kinds = fuzzed(0, 10)["kinds"]
     assert sum(kinds.values()) == 10 * sum(reader.share for reader in READERS.values()) >= 1000
@@ -62,6 +63,7 @@ def test_twenty_thousand_damaged_inputs_do_no_harm(names: tuple[str, ...]) -> No
     assert count == 200 * sum(READERS[name].share for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=st.randoms(use_true_random=False))

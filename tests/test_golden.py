@@ -79,6 +79,7 @@ def test_every_golden_file_has_an_example() -> None:
     assert {file.stem for file in GOLDEN.glob("*.txt")} == {example.name for example in EXAMPLES}
 
 
+@pytest.mark.slow
 def test_the_examples_run_on_their_own_and_are_formatted(tmp_path: Path) -> None:
     for example in EXAMPLES:
         file = tmp_path / f"{example.name}.py"

@@ -37,6 +37,7 @@ def import_seconds(module: str) -> float:
     return float(run_python(MEASURE.format(module=module)))
 
 
+@pytest.mark.slow
 def test_importing_costs_little_more_than_importing_numpy() -> None:
     import_seconds("tracemill")  # the first run may compile bytecode
     numpy_runs: list[float] = []
@@ -65,6 +66,7 @@ print(*sorted(set(sys.modules) - before))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.usefixtures("c_compiler")
 def test_a_first_call_that_is_in_the_disk_cache_loads_nothing(backend: str) -> None:
@@ -88,6 +90,7 @@ except RandomStateError:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "draw",
     [
@@ -143,12 +146,14 @@ def not_needed(modules: list[str]) -> list[str]:
     return [name for name in modules if any(f"{name}.".startswith(f"{slow}.") for slow in NOT_NEEDED)]
 
 
+@pytest.mark.slow
 def test_a_first_call_imports_only_what_it_needs() -> None:
     modules = brought(COMPILED)
     assert not not_needed(modules)
     assert len([name for name in modules if name.startswith("tracemill")]) <= MOST_FOR_A_CALL
 
 
+@pytest.mark.slow
 def test_loading_a_file_imports_only_what_it_needs(tmp_path: Path) -> None:
     path = tmp_path / "f.tmill"
     tm.export(lambda x: np.sum(np.sin(x) * 2), "f64[3]").save(path)

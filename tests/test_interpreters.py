@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 try:
     import _interpreters as interpreters
@@ -21,6 +23,7 @@ print(tracemill.grad.__name__)
 """
 
 
+@pytest.mark.slow
 def test_a_sub_interpreter_is_told_why_tracemill_is_not_for_it() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60

@@ -273,6 +273,7 @@ def first_cycle(graph: dict[str, set[str]]) -> list[str]:
     return next((cycle for module in sorted(graph) if (cycle := visit(module, []))), [])
 
 
+@pytest.mark.slow
 def test_a_layer_imports_only_itself_and_those_before_it() -> None:
     wrong: list[str] = []
     for module, found in imports().items():

@@ -55,5 +55,6 @@ def test_an_error_is_also_one_of_pythons_own(error: type) -> None:
     assert error is errors.TracemillError or pythons[0] not in (Exception, object)
 
 
+@pytest.mark.slow
 def test_every_error_is_raised_somewhere() -> None:
     assert not never_called({error.__name__ for error in CLASSES} - {"TracemillError"})

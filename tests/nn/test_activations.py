@@ -51,6 +51,7 @@ def test_activations_have_their_known_values() -> None:
     np.testing.assert_array_equal(nn.leaky_relu(x, 0.5), [-1, 0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "derivatives"),
     [

@@ -107,6 +107,7 @@ def test_values_and_derivatives_to_second_order_are_pytorchs(case: Case, dtype: 
     assert_close(reference.second(*x), reference.all("h"), dtype, "second derivative")
 
 
+@pytest.mark.slow
 @of_each_function
 def test_compiled_values_and_derivatives_are_pytorchs(case: Case, kept: Any) -> None:
     reference = Reference(case, kept, np.float64)

@@ -15,6 +15,7 @@ from tracemill.compiler.dtypes import Array
 USES = uses_of(*CHAPTERS)
 
 
+@pytest.mark.slow
 @in_groups(quick_first(USES))
 def test_a_compiled_use_gives_what_numpy_gives(use: Use) -> None:
     """To the bit, which C does not promise."""
@@ -54,6 +55,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 @pytest.mark.parametrize("backend", ["interpreted", "numpy", "c"])
 def test_clipping_to_numbers_keeps_the_zeros_that_numpy_keeps(

@@ -105,6 +105,7 @@ def uses_of_at(dtype: str) -> Iterator[Call]:
                 yield f"{ufunc.__name__}.at({dtype}, {name}, {update!r})", updated, (x,)
 
 
+@pytest.mark.slow
 @some_and_all
 @BY_DTYPE
 def test_updates_by_ufuncs_cast_as_numpys_do(dtype: str, share: float) -> None:
@@ -213,6 +214,7 @@ def uses_of_operators(dtype: str) -> Iterator[Call]:
         yield f"{name}({dtype})", getattr(operator, name), (x,)
 
 
+@pytest.mark.slow
 @some_and_all
 @BY_DTYPE
 def test_operators_with_numbers_have_numpys_dtypes(dtype: str, share: float) -> None:

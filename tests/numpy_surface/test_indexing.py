@@ -88,6 +88,7 @@ def is_valid(x: Array, index: Any) -> bool:
 # ---- drawn at random ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @often
 @given(indexed())
 def test_any_index_reads_what_numpy_reads(case: tuple[Array, Any]) -> None:
@@ -98,6 +99,7 @@ def test_any_index_reads_what_numpy_reads(case: tuple[Array, Any]) -> None:
         check_both_raise(lambda x: x[index], x)
 
 
+@pytest.mark.slow
 @often
 @given(indexed(), st.booleans())
 def test_any_index_writes_where_numpy_writes(case: tuple[Array, Any], one_number: bool) -> None:
@@ -112,6 +114,7 @@ def test_any_index_writes_where_numpy_writes(case: tuple[Array, Any], one_number
     check(write, x)
 
 
+@pytest.mark.slow
 @often
 @given(indexed())
 def test_any_index_updates_in_place_what_numpy_updates(case: tuple[Array, Any]) -> None:
@@ -126,6 +129,7 @@ def test_any_index_updates_in_place_what_numpy_updates(case: tuple[Array, Any]) 
     check(update, x)
 
 
+@pytest.mark.slow
 @often
 @given(indexed(arrays=False), st.data())
 def test_writing_to_a_view_of_a_view_reaches_the_base(case: tuple[Array, Any], data: st.DataObject) -> None:
@@ -147,6 +151,7 @@ def test_writing_to_a_view_of_a_view_reaches_the_base(case: tuple[Array, Any], d
     check(write, x)
 
 
+@pytest.mark.slow
 @often
 @given(indexed())
 def test_integer_arrays_may_be_arguments(case: tuple[Array, Any]) -> None:

@@ -95,6 +95,7 @@ def test_different_elements_with_their_places_and_counts(x: Array, size: int) ->
     assert_same(filled(expected, size, 99.0), sized.unique(x.astype(float), size=size, fill_value=99.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["union1d", "intersect1d", "setdiff1d", "setxor1d"])
 def test_operations_on_sets(name: str) -> None:
     expected = getattr(np, name)(ROW, OTHER)

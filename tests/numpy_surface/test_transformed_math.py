@@ -70,6 +70,7 @@ def test_derivatives_are_those_of_differences(function: Callable[[Any], list[Any
         )
 
 
+@pytest.mark.slow
 @in_groups(differentiable())
 def test_mapping_is_looping(function: Callable[[Any], list[Any]]) -> None:
     batch = np.stack([POINT, POINT[::-1] * 1.1, POINT + 0.3])

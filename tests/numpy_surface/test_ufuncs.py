@@ -52,6 +52,7 @@ def assert_same_outcome(function: Any, *args: Any, rtol: float = 0.0) -> None:
         assert_same(expected, actual, rtol)
 
 
+@pytest.mark.slow
 @some_and_all
 def test_every_ufunc_gives_numpys_values_and_dtypes_or_refuses_as_it_does(share: float) -> None:
     for ufunc in UFUNCS:
@@ -85,6 +86,7 @@ def test_numbers_beside_arrays_are_weak_where_numpys_are(function: Any, share: f
         assert_same_outcome(lambda x, n=number: function(n, x), array[:6], rtol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [operator.add, operator.mul, operator.lt, operator.eq, np.maximum])
 def test_python_numbers_among_the_arguments_are_weak_too(function: Any) -> None:
     for array, number in itertools.product(ARRAYS.values(), (1, 3, 0.5, 1j)):

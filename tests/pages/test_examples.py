@@ -138,6 +138,7 @@ def answer(url: str, body: bytes) -> tuple[int, Any]:
             return error.code, json.load(error)
 
 
+@pytest.mark.slow
 def test_the_server_answers_from_the_file_alone(tmp_path: Path) -> None:
     weights = np.eye(10, 64, dtype=np.float32)
 

@@ -115,6 +115,7 @@ def test_passes_keep_what_traced_programs_mean_for_all_sizes(program: SymbolicPr
             assert_same(graph, found.graph, sizes, arrays)
 
 
+@pytest.mark.slow
 @of_each_sample(PLAIN, quick=taken(PLAIN))
 def test_passes_keep_what_ops_and_their_derivatives_mean_for_all_sizes(sample: Sample) -> None:
     """One of the op and its transforms, through the passes of one backend: both are drawn by the sample."""
@@ -164,6 +165,7 @@ def test_tiles_keep_what_random_graphs_mean_for_all_sizes(graph: Graph, sizes: d
     assert_same(found, graph, sizes, random_arrays(graph, sizes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", TEXTS)
 def test_sizes_of_one_class_give_one_program(name: str, backend: str) -> None:

@@ -192,6 +192,7 @@ _INDICES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(_INDICES)
 def test_random_indices_are_as_numpy_takes_them(index: str) -> None:

@@ -57,12 +57,14 @@ def agree(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(theirs).max()))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(programs())
 def test_one_compilation_serves_all_sizes(program: Program) -> None:
     check(program, "numpy", with_fixed=True)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(programs(steps=4))
 def test_one_compilation_of_gradients_serves_all_sizes(program: Program) -> None:

@@ -110,6 +110,7 @@ def static_sizes(symbolic: Sized, scope: Observed) -> list[Mapping[str, int]]:
     return [sizes for sizes in ({**one, **BATCH} for one in lists) if allowed(scope.guards, sizes)]
 
 
+@pytest.mark.slow
 @of_each_sample(PLAIN, quick=taken(PLAIN))
 def test_the_type_rule_holds_for_all_sizes(sample: Sample) -> None:
     symbolic = sized(sample)
@@ -123,6 +124,7 @@ def test_the_type_rule_holds_for_all_sizes(sample: Sample) -> None:
         assert str(fix_sizes(symbolic.graph, sizes)) == str(symbolic.at(sizes))
 
 
+@pytest.mark.slow
 @of_each_sample(PLAIN, quick=taken(PLAIN))
 def test_transforms_for_all_sizes_are_those_for_each(sample: Sample) -> None:
     symbolic = sized(sample)
@@ -136,6 +138,7 @@ def test_transforms_for_all_sizes_are_those_for_each(sample: Sample) -> None:
             assert_same_meaning(sample, fix_sizes(graph, sizes), expected)
 
 
+@pytest.mark.slow
 def test_every_op_of_arrays_has_a_sample_with_free_sizes() -> None:
     free = {sample.op for sample in PLAIN if sized(sample) is not None}
     assert {sample.op for sample in SAMPLES if sample.shapes} == free

@@ -73,6 +73,7 @@ each_program = in_groups(
 )
 
 
+@pytest.mark.slow
 @each_program
 def test_a_program_is_traced_once_for_all_sizes(name: str) -> None:
     program = PROGRAMS[name]

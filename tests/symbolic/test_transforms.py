@@ -42,6 +42,7 @@ def assert_close(program: SymbolicProgram, found: Any, expected: Any) -> None:
         np.testing.assert_allclose(ours, theirs, max(program.rtol, 1e-11), 1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_a_transform_is_traced_once_for_all_sizes(name: str) -> None:
     """Against the same function on arrays of known sizes."""

@@ -100,6 +100,7 @@ def test_arguments_are_described_in_json(terminal: Terminal) -> None:
         assert message in ran.err
 
 
+@pytest.mark.slow
 def test_sources_are_written_to_a_folder(terminal: Terminal) -> None:
     ran = terminal.run(*SCORES, "--format", "python", "-o", "plain")
     assert ran.status == 0, ran.err
@@ -236,6 +237,7 @@ def test_a_changed_member_is_found(terminal: Terminal) -> None:
     assert "FAILED  file: changed.tmill: graph.txt: its sha256 is not the one" in ran.out
 
 
+@pytest.mark.slow
 def test_export_writes_c_that_make_builds(terminal: Terminal, c_compiler: str) -> None:
     assert not terminal.run(*SCORES, "--format", "c", "-o", "scores").status
     header = Path("scores/scores.h").read_text(encoding="utf-8")

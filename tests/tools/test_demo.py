@@ -32,12 +32,14 @@ def demo(terminal: Terminal) -> Ran:
     return ran
 
 
+@pytest.mark.slow
 def test_the_quick_demo_reads_most_digits(demo: Ran) -> None:
     found = re.search(r"It reads (\d+) of 360 test images right: (\d+\.\d)%", demo.out)
     assert found is not None
     assert int(found[1]) >= 0.95 * 360
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_no_progress_bar_and_no_colours(demo: Ran) -> None:
     assert "━" not in demo.out
     assert "\x1b" not in demo.out
@@ -51,11 +53,13 @@ def test_a_terminal_gets_a_progress_bar(terminal: Terminal) -> None:
     assert "epoch 2 of 2   loss 0." in console.file.getvalue()
 
 
+@pytest.mark.slow
 def test_lines_fit_a_terminal(demo: Ran) -> None:
     long = [line for line in demo.out.splitlines() if len(line) >= 80 and "program.py" not in line]
     assert not long
 
 
+@pytest.mark.slow
 def test_a_stream_of_ascii_gets_digits_drawn_in_ascii(terminal: Terminal) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
     run_demo(Console(file=stream), seed=0, epochs=1)
@@ -65,6 +69,7 @@ def test_a_stream_of_ascii_gets_digits_drawn_in_ascii(terminal: Terminal) -> Non
     assert "?" not in re.sub("8 . 8|[0-9]+ .s", "", drawn)  # × and µ
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_costs_one_line(
     terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +84,7 @@ def test_a_cache_that_cannot_be_written_costs_one_line(
     assert ran.err.startswith("tracemill: warning: cannot store in Tracemill's disk cache")
 
 
+@pytest.mark.slow
 def test_the_generated_code_lies_where_the_demo_says_and_runs_by_itself(demo: Ran) -> None:
     path = re.search(r"\S+program\.py", demo.out)
     assert path is not None
@@ -87,6 +93,7 @@ def test_the_generated_code_lies_where_the_demo_says_and_runs_by_itself(demo: Ra
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+@pytest.mark.slow
 def test_the_command_that_the_demo_prints_works(demo: Ran, terminal: Terminal) -> None:
     command = demo.out[demo.out.index("tracemill inspect") :].strip()
     ran = terminal.run(*shlex.split(command.replace("\\\n", " "))[1:])
@@ -95,6 +102,7 @@ def test_the_command_that_the_demo_prints_works(demo: Ran, terminal: Terminal) -
     assert "# ---- generated NumPy" in ran.out
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_accuracy(terminal: Terminal) -> None:
     first, second = (terminal.run("demo", "--epochs", "2", "--seed", "7").out for _ in range(2))
     accuracy = re.compile(r"It reads .*%")

@@ -28,6 +28,7 @@ def findings(terminal: Terminal) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["section"], row["name"]): row for row in document["findings"]}
 
 
+@pytest.mark.slow
 def test_the_report_names_versions_threads_cache_and_machine(terminal: Terminal, tmp_path: Path) -> None:
     found = findings(terminal)
     assert found["versions", "NumPy"]["value"] == np.__version__
@@ -47,6 +48,7 @@ def test_triton_is_shown_or_how_to_get_it(terminal: Terminal, monkeypatch: pytes
     assert findings(terminal)["GPUs", "Triton"]["value"].endswith("pip install 'tracemill[gpu]'")
 
 
+@pytest.mark.slow
 def test_a_compiler_that_works_is_shown_with_all_that_it_can_do(terminal: Terminal, c_compiler: str) -> None:
     found = findings(terminal)
     assert found["compiler", "command"]["ok"]
@@ -69,6 +71,7 @@ def test_a_compiler_that_fails_is_shown_with_its_words(
     assert terminal.run("doctor").status == 0, "NumPy is enough"
 
 
+@pytest.mark.slow
 def test_a_feature_that_is_missing_says_why(
     terminal: Terminal, c_compiler: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -92,12 +95,14 @@ def test_a_cache_that_is_off_is_said(terminal: Terminal, monkeypatch: pytest.Mon
     assert findings(terminal)["cache", "state"]["value"] == "not used: TRACEMILL_CACHE=0"
 
 
+@pytest.mark.slow
 def test_the_table_is_for_people(terminal: Terminal) -> None:
     ran = terminal.run("doctor", "--measure")
     assert ran.status == 0
     assert ran.out.splitlines()[0].split()[:2] == ["versions", "tracemill"]
 
 
+@pytest.mark.slow
 def test_gpus_are_shown_with_what_they_are(terminal: Terminal, stub_gpu: StubGpu) -> None:
     stub_gpu.describe(1, capability=(10, 0), driver_version=12080)
     found = findings(terminal)["GPUs", "cuda:1"]
@@ -113,6 +118,7 @@ def test_why_there_is_no_gpu_is_said(terminal: Terminal, monkeypatch: pytest.Mon
     assert 'pip install "tracemill[gpu]"' in found["value"]
 
 
+@pytest.mark.slow
 def test_it_is_shown_which_facts_are_remembered(
     terminal: Terminal, c_compiler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ def test_the_list_has_every_error_and_warning_with_its_first_sentence(terminal: 
     assert all(line.endswith((".", "…")) for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
 def test_a_page_says_when_shows_an_example_and_gives_the_fix(terminal: Terminal, error: Any) -> None:
     ran = terminal.run("explain", error.code)

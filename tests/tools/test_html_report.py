@@ -18,6 +18,7 @@ def model(terminal: Terminal) -> None:
     Path("model.py").write_text(SOURCE)
 
 
+@pytest.mark.slow
 def test_inspect_writes_a_report_and_says_so(terminal: Terminal) -> None:
     ran = terminal.run(*LOSS, "--html", "report.html")
     assert (ran.status, ran.out, ran.err) == (0, "", "wrote report.html\n")

@@ -92,6 +92,7 @@ def test_arrays_that_unpack_to_much_are_refused_unless_that_is_allowed(
     assert terminal.run("run", "large.tmill", "--in", "x.npz", "--max-bytes", "1MB").status == 0
 
 
+@pytest.mark.slow
 def test_a_damaged_npz_file_is_one_line(terminal: Terminal) -> None:
     np.savez_compressed("x.npz", x=np.arange(4.0))
     content = bytearray(Path("x.npz").read_bytes())

@@ -95,6 +95,7 @@ def test_one_stage_is_its_text_alone(terminal: Terminal) -> None:
     assert names["loss"](w, x, y)[0] == pytest.approx(np.tanh(2.0) ** 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "stage", "words"),
     [
@@ -115,6 +116,7 @@ def test_each_stage_of_a_backend_can_be_shown_alone(
     assert [found["stage"] for found in document["stages"]] == [stage]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["c", "plan", "triton", "ptx", "sass", "after:none"])
 def test_a_stage_that_a_backend_lacks_is_refused_in_one_line_with_the_choices(
     terminal: Terminal, stage: str
@@ -230,6 +232,7 @@ def artifact(model: None) -> str:
     return "loss.tmill"
 
 
+@pytest.mark.slow
 def test_an_artifact_is_inspected_for_its_own_arguments(terminal: Terminal, artifact: str) -> None:
     line = "def loss(w: f32[2], x: f32[4, 2], y: f32[4]) -> f32[]:"
     assert traced(terminal, artifact) == line

@@ -45,6 +45,7 @@ def test_a_file_that_exists_stays(name: str, terminal: Terminal) -> None:
     assert path.read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REPLACED)
 def test_force_replaces_it(name: str, terminal: Terminal) -> None:
     path = Path("there" + SUFFIXES.get(name, ".txt"))

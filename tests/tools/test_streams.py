@@ -63,12 +63,14 @@ def tracemill(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(4, COMMANDS))
 def test_closed_streams_are_as_quiet_as_no_device(name: str) -> None:
     ran = tracemill(*COMMANDS[name], stdout=None, before=lambda: os.closerange(0, 2))
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(4, COMMANDS))
 def test_a_full_device_is_said_in_one_line(name: str) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
@@ -79,6 +81,7 @@ def test_a_full_device_is_said_in_one_line(name: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(4, COMMANDS))
 def test_a_reader_that_goes_away_hears_nothing(name: str) -> None:
     reading, writing = os.pipe()
@@ -90,12 +93,14 @@ def test_a_reader_that_goes_away_hears_nothing(name: str) -> None:
     assert (ran.returncode, ran.stderr) == (1, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(4, COMMANDS))
 def test_a_small_character_set_is_no_error(name: str) -> None:
     ran = tracemill(*COMMANDS[name], encoding="ascii:strict")
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_opened_is_never_printed_to() -> None:
     """A descriptor of a closed stream would be that of the next file."""
     ran = tracemill(*EXPORT, "-o", "other.tmill", stdout=None, before=lambda: os.closerange(0, 3))
@@ -104,6 +109,7 @@ def test_a_file_that_is_opened_is_never_printed_to() -> None:
     assert (again.returncode, again.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_an_error_of_the_command_on_a_full_device_has_one_line() -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         ran = tracemill(

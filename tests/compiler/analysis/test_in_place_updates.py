@@ -49,6 +49,7 @@ BODIES: dict[str, tuple[Any, list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 def test_what_overwrites_what_is_carried(name: str) -> None:
     body, expected = BODIES[name]
@@ -170,6 +171,7 @@ def test_loops_that_write_to_what_they_carry_copy_nothing_in_any_step(function: 
     assert all(lines[number - 1].startswith("if (out") for number in copies), "only where it lies elsewhere"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [fill, table])
 def test_derivatives_of_such_loops_are_those_of_numpy(function: Any, c_compiler: str) -> None:
     x = np.random.default_rng(0).normal(size=40)

@@ -46,6 +46,7 @@ def assert_means_the_same(graph: Graph, inputs: list[np.ndarray]) -> None:
             assert_same([x], [flat])
 
 
+@pytest.mark.slow
 @of_each_sample(MOVING)
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays())

@@ -168,6 +168,7 @@ def kernels(draw: st.DrawFn) -> Graph:
     return recorded(results, f"f64[{N}, {N}]", f"f64[{N}, {N}]")
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(graph=kernels(), tile=st.sampled_from([2, 3, 32]))
 def test_results_are_the_same_in_the_memory_of_inputs_in_any_order_of_turns(graph: Graph, tile: int) -> None:

@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pytest
 
 from samples.grouping import of_each_sample
 from samples.sample import Sample
@@ -83,6 +84,7 @@ def test_vmap_equals_the_loop(sample: Sample) -> None:
             assert_same(output, np.stack(parts, axis))
 
 
+@pytest.mark.slow
 @each_plain
 def test_vmap_of_vmap_equals_two_loops(sample: Sample) -> None:
     """The outer batch behind the logical axes, the inner one in front."""

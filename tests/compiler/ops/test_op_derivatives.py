@@ -77,6 +77,7 @@ def test_the_jvp_is_the_rate_of_change(sample: Sample) -> None:
         assert_jvp_is_the_rate_of_change(sample.measured(), wrt, sample.arrays())
 
 
+@pytest.mark.slow
 @of_each_sample((sample for sample in SMOOTH if not sample.coupled), quick=taken(SMOOTH, share=0.3))
 def test_the_transpose_keeps_the_pairing(sample: Sample) -> None:
     graph, arrays = sample.measured(), sample.arrays()

@@ -55,6 +55,7 @@ def assert_close(actual: Array, expected: Array, sample: Sample) -> None:
     )
 
 
+@pytest.mark.slow
 @of_each_sample(SAMPLES)
 def test_the_meaning_has_the_type_and_the_value(sample: Sample) -> None:
     arrays = sample.arrays()
@@ -65,6 +66,7 @@ def test_the_meaning_has_the_type_and_the_value(sample: Sample) -> None:
         assert_close(np.asarray(output), expected, sample)
 
 
+@pytest.mark.slow
 @of_each_sample(SAMPLES)
 def test_the_meaning_leaves_its_inputs_alone(sample: Sample) -> None:
     arrays = sample.arrays()

@@ -63,6 +63,7 @@ def test_a_function_is_accurate_over_a_wide_range(
     np.testing.assert_allclose(actual, exactly(function, points), error, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "order"), [("j0", 0), ("j1", 1), ("y0", 0), ("y1", 1)])
 def test_bessel_functions_are_accurate_up_to_their_amplitude(name: str, order: int) -> None:
     points = np.concatenate([grid(0.01, 40, 80), powers(2, 5, 20)])

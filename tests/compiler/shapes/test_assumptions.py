@@ -135,6 +135,7 @@ print("sympy" in sys.modules, known.decide((N - M) * (N - M) >= 0), "sympy" in s
 """
 
 
+@pytest.mark.slow
 def test_sympy_is_imported_for_a_question_that_needs_it_alone() -> None:
     run = subprocess.run([sys.executable, "-c", ASKS], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "True", "True"]

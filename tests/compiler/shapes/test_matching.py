@@ -29,6 +29,7 @@ RELATIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_generated_checks_take_what_is_read(shape: str) -> None:
     known = {"A": tm.Dim("A"), "B": tm.Dim("B", min=1, max=6), "C": tm.Dim("C", max=12, multiple_of=4)}

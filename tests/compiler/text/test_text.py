@@ -352,6 +352,7 @@ def test_random_graphs_read_back_and_pass_the_verifier(graph: Graph) -> None:
     assert str(again) == str(graph)
 
 
+@pytest.mark.slow
 def test_the_samples_of_all_ops_read_back_and_pass_the_verifier() -> None:
     for sample in SAMPLES:
         graph = sample.graph()
@@ -375,6 +376,7 @@ def damaged_texts(draw: st.DrawFn) -> tuple[str, Mapping[str, Array]]:
     return text, graph_constants(graph)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(damaged_texts())
 def test_a_damaged_text_is_a_graph_or_a_parse_error(damaged: tuple[str, Mapping[str, Array]]) -> None:

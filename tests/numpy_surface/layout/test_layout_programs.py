@@ -66,6 +66,7 @@ def more(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("--more", 1) or 1)
 
 
+@pytest.mark.slow
 def test_programs_give_numpys_values_in_numpys_memory_order(more: int) -> None:
     assert_agree(60 * more, ANY, "numpy", lambda program: examine(program, "numpy"))
 
@@ -160,6 +161,7 @@ def gradient_finding(program: Program) -> Finding | None:
     return None
 
 
+@pytest.mark.slow
 def test_gradients_of_programs_are_central_differences_of_numpy(more: int) -> None:
     assert_agree(20 * more, DIFFERENTIABLE, "numpy", gradient_finding)
 

@@ -110,6 +110,7 @@ def outcome(function: Use, arguments: list[Any]) -> Any:
     return arguments
 
 
+@pytest.mark.slow
 @in_groups(CASES)
 def test_results_have_numpys_memory_order(use: Use, arrays: list[Any], layouts: Sequence[Layout]) -> None:
     problems = []
@@ -130,6 +131,7 @@ def test_results_have_numpys_memory_order(use: Use, arrays: list[Any], layouts: 
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.slow
 @in_groups(CASES)
 def test_writes_to_results_are_seen_in_arguments_where_numpy_gives_views(
     use: Use, arrays: list[Any], layouts: Sequence[Layout]

@@ -191,6 +191,7 @@ def total(function: Callable[..., Any]) -> Callable[..., Any]:
     return number
 
 
+@pytest.mark.slow
 @each_derivative
 def test_the_second_derivative_is_the_rate_of_change_of_the_gradient(
     function: Callable[..., Any], names: str

@@ -52,6 +52,7 @@ def test_a_large_graph_that_is_called_twice_stays_one() -> None:
     assert ops(inline_calls(calling(graph, graph))) == ["call", "call"]
 
 
+@pytest.mark.slow
 def test_graphs_that_call_each_other_twice_stay_bounded() -> None:
     graph = chain(3)
     for _ in range(40):  # 2**40 calls if all were inlined

@@ -368,6 +368,7 @@ def test_bodies_of_loops_have_kernels() -> None:
     assert [ops(body) for body in called((scan,))] == [["kernel"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [10, 10_000])
 def test_a_long_chain_becomes_kernels_of_bounded_length(length: int) -> None:
     def chain(x: Value) -> Value:

@@ -391,6 +391,7 @@ def loss(function: Callable[..., Any]) -> Callable[..., Any]:
     return summed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
@@ -531,6 +532,7 @@ def programs(draw: st.DrawFn) -> Callable[[Array, Array], Any]:
     return program
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(programs())
 def test_a_random_loop_keeps_its_bits(program: Callable[[Array, Array], Any]) -> None:

@@ -45,6 +45,7 @@ def c_code_of(text: str) -> str:
     return re.sub(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', " ", whole, flags=re.DOTALL)
 
 
+@pytest.mark.slow
 def test_nothing_outside_is_called(ran: tuple[Path, dict[str, list[str]]]) -> None:
     folder, found = ran
     assert found["else"] == []

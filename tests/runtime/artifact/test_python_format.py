@@ -30,6 +30,7 @@ def imported(path: Path, name: str) -> Any:
     return space[name]
 
 
+@pytest.mark.slow
 def test_a_saved_file_is_called_like_the_function_and_needs_numpy_alone(tmp_path: Path) -> None:
     params = {"w": "f32[5, 2]", "calls": "i64[1]"}
     path = tm.export(loss, params, "x: f32[3, 5]", "scale: float", "mode = 'mean'").save(

@@ -36,6 +36,7 @@ def small_limit(compressed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "USUAL_TOTAL", 1_000_000)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_limit")
 def test_what_unpacks_to_more_than_is_usual_is_refused_before_it_is_unpacked(compressed: Path) -> None:
     assert compressed.stat().st_size < 2_000_000
@@ -46,6 +47,7 @@ def test_what_unpacks_to_more_than_is_usual_is_refused_before_it_is_unpacked(com
     tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_limit")
 def test_max_bytes_allows_more_and_less(compressed: Path) -> None:
     for most in ("9 MB", 9_000_000):
@@ -62,6 +64,7 @@ def test_max_bytes_allows_more_and_less(compressed: Path) -> None:
             tm.load(compressed, max_bytes=most)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_limit")
 def test_what_we_write_is_read_without_max_bytes() -> None:
     content = archive_bytes(
@@ -71,6 +74,7 @@ def test_what_we_write_is_read_without_max_bytes() -> None:
     assert found.read("b.bin") == TABLE.tobytes()
 
 
+@pytest.mark.slow
 def test_loading_takes_about_the_memory_that_is_in_the_file(compressed: Path) -> None:
     tm.load(compressed)
     tracemalloc.start()
@@ -89,6 +93,7 @@ def test_a_member_that_unpacks_to_more_than_it_says_is_refused_on_the_way() -> N
         Archive(io.BytesIO(content.replace(said, lie))).read("a.bin")
 
 
+@pytest.mark.slow
 def test_a_path_is_a_text_or_a_path(compressed: Path) -> None:
     for wrong in (1, 0, True, None, b"table.tmill", io.BytesIO(b"PK")):
         with pytest.raises(TransformTypeError, match=r"load: path must be a str or a pathlib\.Path, not "):

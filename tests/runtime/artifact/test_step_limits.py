@@ -42,6 +42,7 @@ def test_a_loop_that_never_ends_is_ended(load: Callable[..., Any]) -> None:
     assert f(np.int64(0)) == 0
 
 
+@pytest.mark.slow
 def test_as_many_steps_as_the_limit_are_taken(load: Callable[..., Any]) -> None:
     def ten(x: Any) -> Any:
         return up_to(10, x)
@@ -85,6 +86,7 @@ def twice(x: Any) -> Any:
     return up_to(5, x) + up_to(5, x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "steps"),
     [

@@ -304,6 +304,7 @@ def recorded_values() -> int:
     return sum(isinstance(x, Recorded) for x in gc.get_objects())
 
 
+@pytest.mark.slow
 def test_steps_whose_arrays_die_leave_nothing_behind() -> None:
     x, before = variable(np.ones(3)), recorded_values()
     for _ in range(10_000):
@@ -333,6 +334,7 @@ def test_a_released_graph_frees_what_it_held() -> None:
     assert recorded_values() < before
 
 
+@pytest.mark.slow
 def test_a_deep_chain_is_differentiated_without_recursion() -> None:
     x = variable(np.array([0.5, 1.0]))
     y = x
@@ -341,6 +343,7 @@ def test_a_deep_chain_is_differentiated_without_recursion() -> None:
     np.testing.assert_array_equal(grad(np.sum(y), x)[0], [1.0, 1.0])
 
 
+@pytest.mark.slow
 def test_a_deep_chain_dies_without_recursion() -> None:
     y = variable(0.5)
     for _ in range(20_000):

@@ -148,6 +148,7 @@ def threads() -> Iterator[Threads]:
     tm.set_num_threads(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
 def test_products_in_loops_of_c_are_those_of_numpy(dtype: str) -> None:
     graphs = {name: loop(product(name, dtype)) for name in (*PRODUCTS, *THIN, *UNEVEN)}
@@ -176,6 +177,7 @@ def test_what_takes_as_long_as_to_read_it_needs_no_blas(name: str) -> None:
     assert "tm_multiply" not in functions_text([function])
 
 
+@pytest.mark.slow
 def test_stacks_of_products_are_those_of_numpy_with_any_number_of_threads(threads: Threads) -> None:
     graphs = [
         product(name, "f32" if number % 3 else "f64") for number, name in enumerate((*STACKS, *OTHER_STACKS))
@@ -212,6 +214,7 @@ def test_a_stack_may_lie_in_memory_in_any_way() -> None:
         np.testing.assert_allclose(multiply(left, right), np.matmul(left, right), rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_one_program_multiplies_stacks_of_any_size_with_any_number_of_threads(threads: Threads) -> None:
     multiply = tm.compile(np.matmul, backend="c", dynamic=True)
     rng = np.random.default_rng(0)
@@ -239,6 +242,7 @@ def test_threads_of_python_may_multiply_at_once() -> None:
         np.testing.assert_allclose(result.result(), by_numpy, rtol=0, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_program_on_its_own_multiplies_without_blas(c_toolchain: Toolchain, tmp_path: Path) -> None:
     graphs = [product(name, dtype) for name in PRODUCTS for dtype in ("f64", "f32")]
     graphs += [product(name, "f32") for name in STACKS]

@@ -62,11 +62,13 @@ def fresh() -> tm.CompiledFunction:
 # ---- what it computes --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_arguments_may_lie_in_memory_in_any_way(layout: str) -> None:
     assert_right(compiled_running, LAYOUTS[layout](X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1), (1,), (257,)])
 def test_arguments_may_have_any_size(shape: tuple[int, ...]) -> None:
     assert_right(fresh(), np.ones(shape))
@@ -78,6 +80,7 @@ def test_arguments_that_overlap_are_read_as_they_are() -> None:
     np.testing.assert_array_equal(f(memory[:8], memory[4:]), np.cumsum(memory[:8]) + memory[4:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])
 def test_places_are_written_where_the_array_lies_if_it_lies_in_order(turned: bool) -> None:
     def written(x: Any, places: Any, new: Any) -> Any:
@@ -94,6 +97,7 @@ def test_places_are_written_where_the_array_lies_if_it_lies_in_order(turned: boo
     assert "np.ascontiguousarray" in f.lower(*arguments).source
 
 
+@pytest.mark.slow
 def test_a_loop_of_c_takes_and_gives_what_one_of_python_does() -> None:
     def summed(x: Any) -> Any:
         return tm.scan(lambda total, row: (np.cumsum(total) / 2 + row, total), x[0], x)
@@ -106,6 +110,7 @@ def test_a_loop_of_c_takes_and_gives_what_one_of_python_does() -> None:
     assert str(lowered.c_source).count("_run(void **data") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-4), (np.float64, 1e-10)])
 def test_a_deep_chain_of_equal_blocks_has_two_functions_one_of_them_backward(
     dtype: type, tolerance: float
@@ -144,6 +149,7 @@ def test_what_a_function_works_in_is_free_when_it_returns() -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_the_source_shows_python_and_c() -> None:
     lowered = fresh().lower(X)
     assert lowered.backend == "c"
@@ -176,6 +182,7 @@ def test_a_program_without_c_functions_needs_no_library() -> None:
     np.testing.assert_array_equal(f(np.eye(2)), np.eye(2))
 
 
+@pytest.mark.slow
 def test_fast_math_is_a_program_of_its_own() -> None:
     assert_right(fresh())
     before = statistics.compiled
@@ -183,6 +190,7 @@ def test_fast_math_is_a_program_of_its_own() -> None:
     assert statistics.compiled == before + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [np.exp, np.tanh], ids=["exp", "tanh"])
 @pytest.mark.parametrize("fast_math", [False, True], ids=["", "fast_math"])
 def test_exponentials_are_right_up_to_the_ends_of_their_range(f: np.ufunc, fast_math: bool) -> None:
@@ -196,6 +204,7 @@ def test_exponentials_are_right_up_to_the_ends_of_their_range(f: np.ufunc, fast_
         np.testing.assert_array_equal(np.signbit(found[1:]), np.signbit(expected[1:]))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("four_threads")
 def test_threads_of_python_may_call_at_once() -> None:
     expected = compiled_running(LARGE)
@@ -233,6 +242,7 @@ def test_auto_does_without_a_compiler_that_is_gone(monkeypatch: pytest.MonkeyPat
     assert_right(f)
 
 
+@pytest.mark.slow
 def test_a_damaged_library_is_made_anew() -> None:
     assert_right(fresh())
     (path,) = default_cache().folder.glob("*/program.so")
@@ -245,6 +255,7 @@ def test_a_damaged_library_is_made_anew() -> None:
     assert_right(fresh())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("switch", ["0", "1"])
 def test_without_a_usable_cache_programs_run_all_the_same(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, switch: str
@@ -280,6 +291,7 @@ def test_a_program_that_calls_python_is_linked_but_not_cached() -> None:
     assert not list(default_cache().folder.glob("*/program.so"))
 
 
+@pytest.mark.slow
 def test_cached_programs_run_on_their_own(tmp_path: Path) -> None:
     assert_right(fresh())
     (path,) = default_cache().folder.glob("*/program.py")
@@ -325,6 +337,7 @@ def start(program: str, **environment: str) -> "subprocess.Popen[str]":
     )
 
 
+@pytest.mark.slow
 def test_two_processes_may_compile_the_same_at_once() -> None:
     processes = [start(PROGRAM, TRACEMILL_CC="") for _ in range(2)]
     assert all(process.communicate(timeout=120)[0] in ("1 0\n", "0 1\n") for process in processes)
@@ -332,6 +345,7 @@ def test_two_processes_may_compile_the_same_at_once() -> None:
     assert start(PROGRAM, PATH="", TRACEMILL_CC="").communicate(timeout=120)[0] == "0 1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_computes_what_its_parent_does_and_does_not_hang() -> None:
     program = """
@@ -455,6 +469,7 @@ def test_a_program_on_disk_needs_no_printing_and_no_compiler(
     np.testing.assert_array_equal(tm.compile(gradient, backend=backend)(X), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
 def test_elements_of_short_rows_are_chosen_each_by_its_own_condition(dtype: Any) -> None:
     rng = np.random.default_rng(0)

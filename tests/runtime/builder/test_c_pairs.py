@@ -33,6 +33,7 @@ def check(seed: int, count: int) -> None:
         assert_means_the_same_through_c(runs[start : start + TOGETHER], ulps=1e5)
 
 
+@pytest.mark.slow
 def test_pairs_of_ops_give_through_c_what_they_mean() -> None:
     check(0, TOGETHER)
 
@@ -54,6 +55,7 @@ MOVES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", one_in(4, DTYPES))
 def test_searches_among_entries_at_other_places_find_what_numpy_finds(dtype: str) -> None:
     x = np.array([3, 1, 4, 1, 5, 9, 2]).astype(dtype)

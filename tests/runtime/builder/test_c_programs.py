@@ -39,6 +39,7 @@ def test_random_graphs_give_through_c_what_they_mean(found: list[Graph]) -> None
     check(found, 2000)
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(random_matrix_graphs)
 def test_views_and_writes_in_place_never_show_in_c(found: list[Graph]) -> None:

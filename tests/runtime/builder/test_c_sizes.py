@@ -35,6 +35,7 @@ def arrays_in(results: Any) -> tuple[Any, ...]:
     return results if isinstance(results, tuple) else (results,)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("c_toolchain")
 @pytest.mark.parametrize("function", [softmax, network, recurrence, ordered])
 def test_one_program_serves_all_numbers_of_rows(function: Callable[..., Any]) -> None:

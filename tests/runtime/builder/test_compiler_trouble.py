@@ -116,6 +116,7 @@ def test_a_compiler_that_never_works_is_no_compiler(
     assert not recall("toolchain")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", FAILING)
 def test_a_compiler_that_stops_working_lets_numpy_compute(
     named: Callable[[str], Path], temporary: Path, c_compiler: str, tmp_path: Path, what: str
@@ -183,12 +184,14 @@ def test_a_temporary_folder_that_is_not_there_lets_numpy_compute(monkeypatch: py
     assert_numpy_does_without()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("temporary", "c_compiler")
 def test_files_that_must_not_grow_let_numpy_compute() -> None:
     limit = (1000, 1000)
     assert outcome(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit)) == WARNED
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process of root in this way")
 @pytest.mark.usefixtures("temporary", "c_compiler")
 def test_memory_that_runs_out_for_compilers_lets_numpy_compute(tmp_path: Path, c_compiler: str) -> None:
@@ -212,6 +215,7 @@ def test_processes_that_cannot_be_made_let_numpy_compute(
     assert not recall("toolchain")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("temporary")
 def test_a_library_that_cannot_be_loaded_lets_numpy_compute(
     monkeypatch: pytest.MonkeyPatch, c_compiler: str
@@ -228,6 +232,7 @@ def test_a_library_that_cannot_be_loaded_lets_numpy_compute(
 # ---- what is remembered ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_flags_that_fail_while_a_plain_program_fails_too_are_not_remembered(
     named: Callable[[str], Path], temporary: Path, c_compiler: str, tmp_path: Path
 ) -> None:
@@ -255,6 +260,7 @@ def test_flags_that_fail_while_a_plain_program_fails_too_are_not_remembered(
     assert recall("toolchain")["command"] == [str(path)]
 
 
+@pytest.mark.slow
 def test_a_flag_that_fails_once_alone_is_used(
     named: Callable[[str], Path], c_compiler: str, tmp_path: Path
 ) -> None:
@@ -291,6 +297,7 @@ def test_a_place_that_does_not_let_code_run_teaches_nothing(
 # ---- what is left behind -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_interrupted_compiler_is_killed_and_leaves_nothing(
     named: Callable[[str], Path], temporary: Path, c_compiler: str, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def said(program: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_endless_loops_which_can_be_called_again() -> None:
     names = (
         "while_loop",
@@ -138,6 +139,7 @@ assert results == [expected] * 2
 """
 
 
+@pytest.mark.slow
 def test_handlers_of_signals_run_meanwhile_and_may_compute_or_raise() -> None:
     assert said(HANDLED) == ["the handler's", "the handler's in the main thread"]
 
@@ -178,5 +180,6 @@ print({file for file, _ in seen} == files, len(seen) > 30, all(found))
 """
 
 
+@pytest.mark.slow
 def test_a_handler_may_compile_in_the_middle_of_any_step_that_is_locked() -> None:
     assert said(ENTERED_AGAIN) == ["True True True"]

@@ -57,6 +57,7 @@ def test_a_library_is_mapped_as_long_as_its_function_lives() -> None:
     assert not is_mapped(path)
 
 
+@pytest.mark.slow
 @ON_LINUX
 @pytest.mark.parametrize("cache", ["0", "1"])
 def test_mappings_do_not_pile_up(cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,6 +100,7 @@ def test_a_function_of_c_that_is_held_alone_holds_its_library() -> None:
     assert not is_mapped(path)
 
 
+@pytest.mark.slow
 def test_threads_may_call_what_others_drop() -> None:
     """Each call holds what it runs in; large arrays wake the threads of OpenMP, which stay behind."""
     code = """

@@ -635,6 +635,7 @@ def test_importing_the_cache_brings_no_slow_package() -> None:
 # At the same time
 
 
+@pytest.mark.slow
 def test_processes_store_the_same_key_at_the_same_time(cache: DiskCache) -> None:
     program = (
         "import sys, time\n"
@@ -656,6 +657,7 @@ def test_processes_store_the_same_key_at_the_same_time(cache: DiskCache) -> None
     assert cache.verify() == []
 
 
+@pytest.mark.slow
 def test_threads_share_a_cache(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path / "cache", max_bytes=30_000)  # small enough to evict all the time
     failures: list[BaseException] = []

@@ -130,6 +130,7 @@ def at_line_of(function: Callable[..., Any]) -> str:
     return f"test_check_bounds.py:{function.__code__.co_firstlineno}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", one_in(2, PLACES), ids=lambda f: f.__name__)
 def test_an_index_out_of_bounds_raises_with_index_size_axis_and_line(
     function: Callable[..., Any], backend: str
@@ -174,6 +175,7 @@ def test_indices_of_every_integer_dtype_are_checked(
     np.testing.assert_array_equal(checked(ROW, right), function(ROW, right))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["clip", "wrap"])
 def test_modes_that_bring_indices_into_the_axis_are_not_checked(mode: Any, backend: str) -> None:
     def f(x: Any, i: Any) -> Any:
@@ -289,6 +291,7 @@ def test_a_condition_is_checked_as_often_as_it_is_asked(max_steps: int | None, b
             checked(np.ones(3), 0)
 
 
+@pytest.mark.slow
 def test_a_batched_while_loop_checks_each_example_while_it_runs(backend: str) -> None:
     def f(x: Any, i: Any) -> Any:
         return tm.while_loop(lambda k: x[k] > 0, lambda k: k + 1, i)
@@ -528,6 +531,7 @@ def random_program(rng: np.random.Generator) -> tuple[Callable[..., Any], list[A
     return f, [x, index(x.shape[0]), index(x.shape[1])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["numpy", "c"])
 def test_random_programs_raise_where_numpy_does(name: str) -> None:
     rng = np.random.default_rng(7)

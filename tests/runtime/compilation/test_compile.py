@@ -440,6 +440,7 @@ def run_program(tmp_path: Path) -> list[str]:
     return done.stdout.rsplit(maxsplit=2)
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     values, compiled, from_disk = run_program(tmp_path)
     assert (compiled, from_disk) == ("1", "0")

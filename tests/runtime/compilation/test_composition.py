@@ -92,6 +92,7 @@ def _no_disk_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRACEMILL_CACHE", "0")
 
 
+@pytest.mark.slow
 @of_each_sample(FIRST)
 def test_pairs_of_transforms_compose(sample: Sample) -> None:
     check_sample(chosen(PAIRS, 1, sample), sample)
@@ -104,11 +105,13 @@ def test_every_pair_of_transforms_composes(sample: Sample) -> None:
     check_sample(PAIRS if sample in FIRST else chosen(PAIRS, 1, sample), sample)
 
 
+@pytest.mark.slow
 @of_each_sample(FIRST, quick=FIRST[::4])
 def test_triples_of_transforms_compose(sample: Sample) -> None:
     check_sample(chosen(TRIPLES, 1, sample), sample)
 
 
+@pytest.mark.slow
 @of_each_sample(NARROW_SUBJECTS, quick=NARROW_FIRST)
 def test_pairs_of_transforms_compose_in_single_precision(sample: Sample) -> None:
     check_all(lambda names: check_narrow(names, sample), chosen(PAIRS, 1, sample))
@@ -140,6 +143,7 @@ def groups() -> Iterator[object]:
         yield pytest.param(more[start : start + TOGETHER], id=f"more-{start}", marks=pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("c_compiler")
 @pytest.mark.parametrize("compositions", list(groups()))
 def test_compositions_give_through_c_what_they_mean(

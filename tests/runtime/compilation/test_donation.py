@@ -49,6 +49,7 @@ def softmax(x: Any, bias: Any) -> Any:
     return e / np.sum(e, axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("function", [step, softmax, lambda w, g: (w - g, np.sum(g * g))])
 def test_kernels_of_c_write_to_donated_arguments(function: Any, dtype: type, c_compiler: str) -> None:
@@ -65,6 +66,7 @@ def test_kernels_of_c_write_to_donated_arguments(function: Any, dtype: type, c_c
         assert np.shares_memory(first, weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [

@@ -68,6 +68,7 @@ def shown(f: Any) -> list[str]:
 # ---- how many programs -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dynamic", "programs"), [(None, 2), (True, 1), ({"x": "[B, 4]"}, 1)])
 def test_a_thousand_sizes_are_served_by_one_program(dynamic: Any, programs: int) -> None:
     f = tm.compile(layer, dynamic=dynamic)
@@ -453,6 +454,7 @@ def test_sizes_ask_nothing_of_dtypes_that_hold_them_and_are_declared_for_others(
         tm.export(lambda x: 9 * len(x) * x, "x: u8[N]", constraints="N in 29..100")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("c_toolchain")
 def test_arrays_without_elements_have_axes_of_many_sizes() -> None:
     f = tm.compile(lambda x: (x @ x.T, np.sort(x, axis=0), np.cumsum(x, axis=1)), backend="c")
@@ -473,6 +475,7 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(_COMPARISONS)), min_size=1, max_size=4),
@@ -839,6 +842,7 @@ def test_stages_are_those_of_the_program_that_serves_the_call() -> None:
     assert lowered.compile().build.function(np.ones(30))[0] == 22.0
 
 
+@pytest.mark.slow
 def test_guards_come_back_from_the_disk_with_the_program(private_cache: Path) -> None:
     program = textwrap.dedent(
         """
@@ -1005,6 +1009,7 @@ def halved(x: Any) -> Any:
     return x.sum() if x.shape[0] < 2 else halved(x[:middle]) + halved(x[middle:])
 
 
+@pytest.mark.slow
 def test_c_reaches_elements_beyond_the_numbers_of_four_bytes(c_compiler: str) -> None:
     """Of memory that is zero, the system keeps no page before it is written: a call takes few."""
 
@@ -1024,6 +1029,7 @@ def test_c_reaches_elements_beyond_the_numbers_of_four_bytes(c_compiler: str) ->
     assert len(f.signatures()) == 1
 
 
+@pytest.mark.slow
 def test_what_follows_a_size_by_halves_is_compiled_for_one_size_before_long() -> None:
     f = tm.compile(halved, backend="numpy", on_recompile="ignore")
     for n in (8, 32, 21):

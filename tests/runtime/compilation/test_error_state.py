@@ -62,6 +62,7 @@ def transformed(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return FORMS[request.param](tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", [{"all": "raise"}, {"divide": "raise"}])
 def test_what_numpy_would_raise_is_raised_with_the_line(transformed: Any, state: dict[str, Any]) -> None:
     transformed(ONES)
@@ -71,6 +72,7 @@ def test_what_numpy_would_raise_is_raised_with_the_line(transformed: Any, state:
     assert any("while running log at test_error_state.py" in note for note in caught.value.__notes__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", [{}, {"all": "ignore"}, {"divide": "warn", "over": "ignore"}])
 def test_nothing_is_raised_or_warned_of_where_the_state_asks_for_no_more_than_the_default(
     transformed: Any, state: dict[str, Any]
@@ -288,6 +290,7 @@ def test_a_file_is_verified_in_a_strict_state_too(tmp_path: Path) -> None:
     assert all(check.is_good for check in checks), checks
 
 
+@pytest.mark.slow
 def test_the_state_is_read_without_numpys_private_variable() -> None:
     program = """
 import numpy as np

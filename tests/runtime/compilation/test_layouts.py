@@ -32,6 +32,7 @@ def strides(x: Array) -> tuple[int, ...]:
     return tuple(s for s, n in zip(x.strides, x.shape, strict=True) if n > 1)
 
 
+@pytest.mark.slow
 @BACKENDS
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_an_argument_is_written_to_where_numpy_makes_a_view_of_it(
@@ -47,6 +48,7 @@ def test_an_argument_is_written_to_where_numpy_makes_a_view_of_it(
                     np.testing.assert_array_equal(given, expected)
 
 
+@pytest.mark.slow
 @BACKENDS
 def test_results_have_numpys_memory_order(backend: str, c_compiler: str) -> None:
     def several(x: Any, y: Any) -> Any:

@@ -59,6 +59,7 @@ def test_two_transforms_nest_in_every_order(names: tuple[str, ...]) -> None:
     check_nesting(names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names", [*itertools.product(("grad", "jvp", "jacfwd", "linearize", "vmap"), repeat=3)], ids=" of ".join
 )
@@ -344,6 +345,7 @@ def test_a_vjp_function_of_an_inner_trace_raises_outside() -> None:
 # ---- threads ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_eight_threads_trace_different_functions_at_once() -> None:
     start = threading.Barrier(8)
 

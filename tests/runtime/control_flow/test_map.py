@@ -61,6 +61,7 @@ def test_map_stacks_numbers_and_keeps_writes_to_slices_inside(batch_size: int | 
         assert_close(xs, np.zeros((3, 2)))
 
 
+@pytest.mark.slow
 @both_dtypes
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 7, 8, 13])
 @pytest.mark.parametrize("reverse", [False, True])
@@ -79,6 +80,7 @@ def test_associative_scan_gives_running_sums_and_products(length: int, reverse: 
             assert_close(tm.compile(scanned)(x), expected)
 
 
+@pytest.mark.slow
 @both_dtypes
 def test_associative_scan_of_matrix_products_and_of_recurrences(dtype: Any) -> None:
     a = np.random.default_rng(0).normal(size=(5, 2, 2)).astype(dtype)

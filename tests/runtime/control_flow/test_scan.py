@@ -71,6 +71,7 @@ def test_scan_equals_the_loop(options: dict[str, Any], dtype: Any) -> None:
             assert_close(ours, theirs)
 
 
+@pytest.mark.slow
 @both_dtypes
 @each_option
 def test_reverse_of_scan_equals_that_of_the_loop(options: dict[str, Any], dtype: Any) -> None:
@@ -84,6 +85,7 @@ def test_reverse_of_scan_equals_that_of_the_loop(options: dict[str, Any], dtype:
         assert_close(ours, theirs)
 
 
+@pytest.mark.slow
 @both_dtypes
 @each_option
 def test_jvp_of_scan_equals_that_of_the_loop(options: dict[str, Any], dtype: Any) -> None:
@@ -94,6 +96,7 @@ def test_jvp_of_scan_equals_that_of_the_loop(options: dict[str, Any], dtype: Any
     assert_close(tm.compile(lambda w, x: tm.jvp(f, (w, x), (x[:3], x))[1])(w, x), expected)
 
 
+@pytest.mark.slow
 @both_dtypes
 @pytest.mark.parametrize("dims", [(0, None), (None, 0), (0, 1), (None, 2)])
 def test_vmap_of_scan_equals_the_loop(dims: tuple[Any, Any], dtype: Any) -> None:
@@ -115,6 +118,7 @@ def test_vmap_of_scan_equals_the_loop(dims: tuple[Any, Any], dtype: Any) -> None
         assert_close(total, np.moveaxis(slopes, 0, dims[0]) if dims[0] is not None else slopes.sum(0))
 
 
+@pytest.mark.slow
 @both_dtypes
 @pytest.mark.parametrize("options", [{}, {"checkpoint_every": 2}], ids=str)
 def test_hessian_of_scan_equals_that_of_the_loop(options: dict[str, Any], dtype: Any) -> None:
@@ -239,6 +243,7 @@ def peak(function: Callable[..., Any], *args: Any) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_checkpoint_every_keeps_the_root_of_the_memory() -> None:
     def f(every: Any) -> Callable[[Any], Any]:
         def total(x: Any) -> Any:

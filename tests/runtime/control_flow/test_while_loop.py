@@ -107,6 +107,7 @@ def test_vmap_of_while_loop_runs_until_all_are_done(root: Callable[..., Any], dt
     assert_close(assert_compiled_same(forward, a), np.stack([tm.jvp(root, (x,), (dtype(1),))[1] for x in a]))
 
 
+@pytest.mark.slow
 @both_dtypes
 def test_vmap_of_grad_and_grad_of_vmap_of_while_loop(dtype: Any) -> None:
     a = np.array([1.0, 2.0, 400.0], dtype)

@@ -70,6 +70,7 @@ TRANSFORMS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 }
 
 
+@pytest.mark.slow
 @each_policy
 @pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 def test_checkpoint_changes_no_value_or_derivative(transform: Any, policy: Any) -> None:
@@ -213,6 +214,7 @@ def peak(policy: Any) -> float:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_checkpoint_bounds_the_peak_memory_of_a_deep_chain() -> None:
     """64 steps in 8 blocks keep 8 inputs and the steps of one block, not all 64."""
     plain = peak(None)

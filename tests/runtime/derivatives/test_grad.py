@@ -450,6 +450,7 @@ def test_an_argument_passed_twice_is_two_variables() -> None:
     same(tm.grad(lambda a, b: np.sum(a**2 * b))(x, x), 2 * x * x)
 
 
+@pytest.mark.slow
 def test_long_functions_do_not_hit_the_recursion_limit() -> None:
     count = 10_000
     assert count > sys.getrecursionlimit()
@@ -462,6 +463,7 @@ def test_long_functions_do_not_hit_the_recursion_limit() -> None:
     np.testing.assert_allclose(tm.grad(f)(1.0), 1.0001**count, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_long_loop_that_looks_at_its_values_does_not_either() -> None:
     def f(x: Any) -> Any:
         y = x

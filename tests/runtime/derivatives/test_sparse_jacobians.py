@@ -101,6 +101,7 @@ def test_sparse_jacobians_of_complex_and_empty_functions() -> None:
     assert tm.jacobian(lambda x: np.ones(3), sparse=True)(X).nnz == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("f", "x", "most"),
     [
@@ -128,6 +129,7 @@ def test_a_sparse_hessian_is_the_dense_one(f: Callable[..., Any], x: Any, most: 
     assert tm.hessian_diag(f)(x).dtype == tm.laplacian(f)(x).dtype == dtype
 
 
+@pytest.mark.slow
 def test_a_tridiagonal_hessian_of_a_hundred_thousand_costs_a_few_products() -> None:
     x = np.random.default_rng(0).normal(size=100_000)
     hessian = tm.hessian(rosenbrock, sparse=True)

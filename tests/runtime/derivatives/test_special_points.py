@@ -129,6 +129,7 @@ ROWS: dict[str, tuple[Callable[..., Any], Any, Any]] = {
 """The table of derivatives at special points in the contract of the transforms, row by row but for `safe_where`."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", [lambda f: f, tm.compile], ids=["interpreted", "compiled"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("f", "at", "expected"), ROWS.values(), ids=ROWS)

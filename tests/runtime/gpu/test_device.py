@@ -134,6 +134,7 @@ def test_many_threads_allocate_and_copy(stub_gpu: StubGpu) -> None:
     assert stub_gpu.bad_frees == 0
 
 
+@pytest.mark.slow
 def test_arrays_in_cycles_are_collected_before_memory_is_said_to_be_full(stub_gpu: StubGpu) -> None:
     gc.disable()
     try:
@@ -158,6 +159,7 @@ def test_full_memory_is_told_with_what_was_wanted_and_what_there_is(stub_gpu: St
     assert gpu().allocate(unused).nbytes == unused
 
 
+@pytest.mark.slow
 def test_a_process_ends_with_arrays_on_the_gpu(stub_gpu: StubGpu, stub_library: StubGpu) -> None:
     """In modules, in cycles, and in what others hold by DLPack: nothing is freed when the interpreter is gone."""
     program = f"""

@@ -27,6 +27,7 @@ def test_cuda_bindings_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatc
         started()
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_missing_is_told() -> None:
     pytest.importorskip("cuda.bindings.driver")
     program = f"""

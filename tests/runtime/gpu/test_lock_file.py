@@ -137,6 +137,7 @@ def test_entries_that_are_there_stay(path: Path) -> None:
     assert found == of(EXP, other) == read_lock(path)
 
 
+@pytest.mark.slow
 def test_writers_at_the_same_time_lose_nothing(path: Path) -> None:
     entries = [entry_of(recorded(fn.exp, f"f32[{size}]")) for size in range(24)]
     with ThreadPoolExecutor(8) as pool:

@@ -197,6 +197,7 @@ def test_arrays_that_are_known_are_results_too(card: StubGpu) -> None:
     assert number == 2.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_is_one_launch(card: StubGpu, causal: bool) -> None:
     rng = np.random.default_rng(2)
@@ -261,6 +262,7 @@ def test_a_callback_that_fails_leaves_the_program_as_it_was(card: StubGpu) -> No
     assert card.contexts == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "status"),
     [
@@ -295,6 +297,7 @@ def test_when_the_driver_fails_everything_is_given_back(card: StubGpu, function:
     assert (card.used(), card.contexts, card.bad_frees) == (before, 0, 0)
 
 
+@pytest.mark.slow
 def test_results_that_do_not_fit_are_an_error_and_leave_no_memory(card: StubGpu) -> None:
     compiled = tm.compile(lambda x: tuple(x + n for n in range(4)))
     x = tm.device_put(np.zeros(1 << 23))

@@ -47,6 +47,7 @@ def launched(kernel: TritonKernel, inputs: list[Array]) -> list[DeviceArray]:
     return arrays[len(inputs) :][: kernel.outputs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["softmax", "layer_norm", "whole"])
 def test_what_a_kernel_leaves_in_memory_is_what_its_graph_means(stub_gpu: StubGpu, name: str) -> None:
     graph = {**SMALL, **LARGE}[name]

@@ -138,6 +138,7 @@ def test_the_rules_stay_where_nothing_is_clearly_faster(
     assert only_entry(lock).choice == RULES
 
 
+@pytest.mark.slow
 def test_the_file_is_that_of_the_environment_or_of_the_working_directory(
     card: StubGpu, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +237,7 @@ def test_what_is_chosen_is_printed_without_a_gpu(
     assert "tl.arange(0, 128)" not in tm.compile(wave, backend="triton").lower(X).source
 
 
+@pytest.mark.slow
 def test_programs_on_disk_are_those_of_the_choices(
     card: StubGpu, clock: Clock, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

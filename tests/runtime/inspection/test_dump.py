@@ -72,6 +72,7 @@ def test_a_dump_has_every_stage_under_a_stable_name(
     assert log["total"] == pytest.approx(sum(stage["seconds"] for stage in log["stages"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 def test_two_dumps_of_a_program_differ_in_times_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, backend: str, c_compiler: str
@@ -97,6 +98,7 @@ def test_every_generated_python_file_runs_by_itself(
         assert ran.stdout.startswith("ok: max difference ")
 
 
+@pytest.mark.slow
 def test_each_signature_and_backend_has_a_folder_of_its_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, c_compiler: str
 ) -> None:
@@ -119,6 +121,7 @@ def test_the_same_program_again_takes_the_place_of_the_first(
     assert [path.name for path in (tmp_path / "dump").iterdir()] == [found.name]
 
 
+@pytest.mark.slow
 def test_threads_that_compile_the_same_program_leave_one_whole_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -171,6 +171,7 @@ def test_nothing_is_formatted_if_nobody_asks(
     assert not caplog.records
 
 
+@pytest.mark.slow
 def test_without_a_handler_of_the_users_lines_go_to_the_error_stream(tmp_path: Path) -> None:
     script = "import numpy as np, tracemill as tm; tm.compile(np.sin, backend='numpy')(np.ones(3))"
     variables = {"TRACEMILL_LOG": "recompiles", "TRACEMILL_CACHE_DIR": str(tmp_path / "c"), "PATH": ""}

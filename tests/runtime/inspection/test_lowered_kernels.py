@@ -40,6 +40,7 @@ def run(
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_kernel_of_c_is_a_python_file_and_the_c_beside_it(c_compiler: str, tmp_path: Path) -> None:
     (kernel,) = lowered("c").kernels
     assert kernel.name == "normalised_0"
@@ -52,6 +53,7 @@ def test_a_kernel_of_c_is_a_python_file_and_the_c_beside_it(c_compiler: str, tmp
     assert ran.stdout.startswith("ok: max difference ")
 
 
+@pytest.mark.slow
 def test_tiles_of_numpy_are_kernels_and_run(tmp_path: Path) -> None:
     big = np.ones((40_000, 30), np.float32)
     (kernel,) = tm.compile(normalised, backend="numpy").lower(big).kernels
@@ -85,6 +87,7 @@ def unwrapped(c_text: str) -> str:
     return re.sub(r"[\s\\/]", "", c_text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "c", "triton"])
 def test_kernels_for_many_sizes_are_shown_as_they_are_and_counted_for_one(
     backend: str, c_compiler: str, tmp_path: Path

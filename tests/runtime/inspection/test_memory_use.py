@@ -96,6 +96,7 @@ def test_what_fuse_does_is_shown() -> None:
     assert fusion.bytes_after == 2 * X.nbytes
 
 
+@pytest.mark.slow
 def test_a_loop_over_a_range_keeps_no_list_of_its_numbers() -> None:
     def total(x: Any) -> Any:
         return tm.fori_loop(3, 30_003, lambda i, c: c + i, x)

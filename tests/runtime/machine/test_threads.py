@@ -41,6 +41,7 @@ def printed(program: str, **environment: str) -> str:
 SHOWN = "import tracemill as tm; print(tm.get_num_threads())"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "count"),
     [
@@ -56,6 +57,7 @@ def test_the_environment_says_how_many_at_first(environment: dict[str, str], cou
     assert printed(SHOWN, **environment) == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "1025", "4294967297", "9" * 5000])
 def test_a_setting_that_is_no_number_is_named(text: str) -> None:
     said = printed(SHOWN, TRACEMILL_NUM_THREADS=text)
@@ -86,6 +88,7 @@ def test_a_count_that_no_machine_has_is_refused(count: Any, error: type[Exceptio
         tm.set_num_threads(count)
 
 
+@pytest.mark.slow
 def test_cores_are_those_of_the_affinity() -> None:
     program = (
         "import os\n"
@@ -110,6 +113,7 @@ def test_a_quota_is_rounded_to_whole_cores(monkeypatch: pytest.MonkeyPatch) -> N
     assert available_cores() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_uses_one_thread_whatever_is_set() -> None:
     program = (
@@ -133,6 +137,7 @@ tm.compile(lambda x: np.tanh(x) + 1, backend="c")(np.ones(1 << 20))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")])
 def test_idle_threads_of_openmp_sleep_from_the_first_library_on_unless_the_user_says_otherwise(
     c_compiler: str, tmp_path: Path, given: dict[str, str], policy: str

@@ -213,6 +213,7 @@ def test_where_one_compiler_is_named_nothing_else_is_read(
     assert toolchain().command == (c_compiler,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "[]", "{", '{"stamp": 1}', '{"stamp": []}', '{"stamp": {}}', "[" * 100000]
 )
@@ -223,6 +224,7 @@ def test_a_damaged_memory_is_no_memory(c_compiler: str, tmp_path: Path, text: st
     assert toolchain() == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flag", ["-march=native", "-fopenmp", "-fopenmp-simd", "-DTM_VECTOR_MATH", "-mprefer-vector-width=512"]
 )

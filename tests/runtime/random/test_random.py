@@ -98,6 +98,7 @@ def equal(x: Any, y: Any, rounding: int = 0) -> None:
 # ---- one state, however the program runs ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @each_draw
 def test_compiled_or_not_the_numbers_and_the_state_are_the_same(draw: Callable[[Any], Any]) -> None:
     plain, given, outside = rng_of(7), rng_of(7), rng_of(7)
@@ -112,6 +113,7 @@ def test_compiled_or_not_the_numbers_and_the_state_are_the_same(draw: Callable[[
     assert plain.state["counter"] > 0
 
 
+@pytest.mark.slow
 @some_draws
 def test_compiled_and_mapped_the_numbers_are_those_of_vmap(draw: Callable[[Any], Any]) -> None:
     for flag in ("same", "different"):
@@ -124,6 +126,7 @@ def test_compiled_and_mapped_the_numbers_are_those_of_vmap(draw: Callable[[Any],
         assert compiled.state["counter"] == plain.state["counter"]
 
 
+@pytest.mark.slow
 @each_draw
 def test_same_gives_every_example_the_draw_without_vmap(draw: Callable[[Any], Any]) -> None:
     plain, mapped = rng_of(7), rng_of(7)
@@ -135,6 +138,7 @@ def test_same_gives_every_example_the_draw_without_vmap(draw: Callable[[Any], An
     assert plain.state["counter"] == mapped.state["counter"]
 
 
+@pytest.mark.slow
 @some_draws
 def test_numbers_do_not_depend_on_chunks(draw: Callable[[Any], Any]) -> None:
     for flag in ("same", "different"):

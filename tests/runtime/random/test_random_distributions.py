@@ -70,6 +70,7 @@ def chi_square(found: Any, probabilities: Any) -> float:
     return float(stats.chisquare(counts, expected).pvalue)
 
 
+@pytest.mark.slow
 @each_continuous
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_real_numbers_have_their_distribution(name: str, dtype: Any) -> None:
@@ -102,6 +103,7 @@ def test_parameters_far_out_in_the_tail_are_kept_to() -> None:
         assert stats.kstest(away, stats.expon().cdf).statistic < 0.03
 
 
+@pytest.mark.slow
 def test_uniform_numbers_stay_below_one_and_normal_ones_finite() -> None:
     for dtype, step in ((np.float32, 2.0**-24), (np.float64, 2.0**-53)):
         drawn = rng_of(0).random(3_000_000, dtype)
@@ -189,11 +191,13 @@ def test_normal_vectors_have_their_covariance_and_derivatives(method: str) -> No
 # ---- counts -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.0, 0.3, 4.0, 9.99, 10.0, 37.5, 1000.0])
 def test_poisson_numbers_have_their_distribution(rate: float) -> None:
     check_counts(rng_of(2).poisson(rate, COUNT), stats.poisson(rate))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "p"),
     [(0, 0.5), (5, 0.0), (5, 1.0), (5, 0.3), (100, 0.05), (40, 0.5), (100, 0.98), (1000, 0.4), (10**7, 0.7)],
@@ -385,6 +389,7 @@ def test_choices_without_replacement_are_those_of_drawing_one_after_the_other() 
 # ---- independence -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_examples_draws_seeds_and_children_are_independent() -> None:
     rng = rng_of(0)
     lanes = tm.vmap(lambda _: rng.random(), randomness="different")(np.zeros(COUNT))

@@ -124,6 +124,7 @@ SECOND: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
 }
 
 
+@pytest.mark.slow
 @each_rule
 @pytest.mark.parametrize("transform", SECOND.values(), ids=SECOND)
 def test_a_second_derivative_is_that_of_the_rule(transform: Any, make: Any) -> None:

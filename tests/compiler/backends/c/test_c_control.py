@@ -47,6 +47,7 @@ def loops(
     return compiled_by_name(LOOPS, c_toolchain, tmp_path_factory.mktemp("loops"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 def test_steps_that_share_memory_in_every_way(name: str, loops: dict[str, tuple[Graph, Compiled]]) -> None:
     graph, run = loops[name]

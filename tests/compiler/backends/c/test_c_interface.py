@@ -137,6 +137,7 @@ def test_numbers_may_be_pythons_numpys_or_arrays_without_axes(negate_number: Any
     assert out == -2.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bool", "i8", "u16", "i64", "f16", "f32", "c64", "c128"])
 def test_numbers_of_every_dtype_are_read_where_numpy_keeps_them(c_toolchain: Toolchain, dtype: str) -> None:
     copy = wrapped(c_toolchain, [f"{dtype}[]"], [f"{dtype}[]"], "*out0 = *x0;")
@@ -274,6 +275,7 @@ def bind_kernel(graph: Graph, x: Value) -> tuple[Value, ...]:
     return tuple(bind_all("kernel", x, graph=graph))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type", ["f64[]", "f64[0]", "f64[7]", "f64[70, 70]"])
 def test_a_module_gives_what_its_kernels_mean(c_toolchain: Toolchain, type: str) -> None:
     graph, library = program(type), CLibrary(shifted)
@@ -298,6 +300,7 @@ def run_program(folder: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_printed_module_runs_on_its_own_beside_its_c_file(c_toolchain: Toolchain, tmp_path: Path) -> None:
     library = CLibrary(shifted)
     (tmp_path / "program.py").write_text(print_module(program("f64[7]"), library=library))
@@ -309,6 +312,7 @@ def test_a_printed_module_runs_on_its_own_beside_its_c_file(c_toolchain: Toolcha
     assert (tmp_path / "program.so").exists()
 
 
+@pytest.mark.slow
 def test_a_printed_module_is_compiled_by_the_command_and_with_the_flags_that_are_given(
     c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

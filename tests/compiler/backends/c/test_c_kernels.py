@@ -70,6 +70,7 @@ def kernels(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) ->
     return {sample.id: run for sample, run in zip(SAMPLED, made, strict=True)}
 
 
+@pytest.mark.slow
 @of_each_sample(SAMPLED)
 def test_samples_give_what_they_mean(sample: Sample, kernels: dict[str, Compiled]) -> None:
     arrays = sample.arrays()
@@ -94,6 +95,7 @@ def inputs_of(name: str) -> list[Array]:
     return [x.astype(v.dtype) for x, v in zip(drawn(LARGE[name], "real"), LARGE[name].inputs, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_large_kernels_give_what_their_calls_mean(name: str, large: dict[str, Compiled]) -> None:
     arrays = inputs_of(name)
@@ -284,6 +286,7 @@ def test_places_of_extrema_are_the_first_in_long_rows(
 # ---- random graphs ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(graph=graphs(depth=0))
 def test_random_graphs_give_what_they_mean(
@@ -341,6 +344,7 @@ def test_vector_functions_of_the_c_library_are_declared() -> None:
     assert function.needs == {"sinf"}
 
 
+@pytest.mark.slow
 def test_the_same_graph_gives_the_same_text() -> None:
     for name in LARGE:
         assert large_function(name).text == named(name).text

@@ -120,6 +120,7 @@ def steps(c_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> d
     return found
 
 
+@pytest.mark.slow
 @in_groups(
     Case(lookup(sample.op).family, sample.id, (sample, function))
     for sample, function in (*SMALL_ONES, *LARGER_ONES)

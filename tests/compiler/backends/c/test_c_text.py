@@ -53,6 +53,7 @@ def functions() -> Sequence[CFunction]:
     return [function for function in (*kernels, *loops) if function is not None]
 
 
+@pytest.mark.slow
 def test_lines_of_code_fit_on_a_page() -> None:
     lines = functions_text(functions()).splitlines()
     assert not [line for line in lines if len(line) > WIDTH and not line.lstrip().startswith("//")]

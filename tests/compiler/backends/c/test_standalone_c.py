@@ -82,6 +82,7 @@ def results(given: Any) -> dict[str, Any]:
 # ---- values ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_library_computes_what_the_function_does(library: Library) -> None:
     args = network()
     written = library(*leaves(args))
@@ -277,6 +278,7 @@ PRODUCTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_of_matrices_in_any_order_are_right(dtype: type, c_compiler: str, tmp_path: Path) -> None:
     def products(*arrays: Any) -> Any:
@@ -321,6 +323,7 @@ def systems(c_compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Librar
     return loaded(as_c(program), tmp_path_factory.mktemp("systems"), f"CC={c_compiler}", "CFLAGS=-O1")
 
 
+@pytest.mark.slow
 def test_systems_of_equations_are_solved_without_lapack(systems: Library) -> None:
     a, b = RNG.normal(size=(2, 40, 40)) / 6, RNG.normal(size=(2, 40, 3))
     *others, (sign, logarithm) = solved(a, b)

@@ -85,6 +85,7 @@ def arrays(sizes: Mapping[str, int]) -> list[Any]:
     return [*(rng.normal(size=eval(f"({shape})", dict(sizes))) for shape in shapes), 0.75]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SIZES, ids=lambda sizes: f"B{sizes['B']}")
 def test_one_function_computes_what_numpy_does_at_all_sizes(library: Library, sizes: dict[str, int]) -> None:
     changed, *found = library(*arrays(sizes), **sizes)
@@ -175,6 +176,7 @@ def test_the_same_program_gives_the_same_files(files: Mapping[str, str], tmp_pat
     assert exported(tmp_path) == files
 
 
+@pytest.mark.slow
 def test_nothing_beyond_the_arrays_is_touched(files: Mapping[str, str], tmp_path: Path) -> None:
     for sizes in SIZES[:2]:
         folder = tmp_path / str(sizes["B"])

@@ -60,6 +60,7 @@ def test_printing_assumes_nothing_of_the_sizes(name: str) -> None:
     assert function.sizes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_functions_give_what_they_mean_for_each_size(name: str, kernels: dict[str, Compiled]) -> None:
     graph, _, _ = printed(name)
@@ -189,6 +190,7 @@ def of_all_texts(first: int, second: int) -> dict[str, int]:
     }
 
 
+@pytest.mark.slow
 def test_programs_are_right_for_all_sizes(c_toolchain: Toolchain) -> None:
     graphs: dict[str, Graph] = {}
     scope = Observed(of_all_texts(6, 6))

@@ -109,6 +109,7 @@ def test_only_views_share_memory_with_an_operand(sample: Sample) -> None:
 # ---- large results, for which there are statements of their own -------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bool", "i8", "u16", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"])
 @pytest.mark.parametrize("shapes", ["m,x,y", "m,x,0", "m,1,y", "r,x,1", "m,r,y", "m,x,inner", "m,inner,y"])
 def test_large_choices_keep_every_bit_wherever_they_are_written(shapes: str, dtype: str) -> None:
@@ -325,6 +326,7 @@ def test_statements_say_the_line_of_source_that_they_come_from() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_same_graph_gives_the_same_text_in_every_process() -> None:
     script = (
         "import hashlib, sys; sys.path[:0] = ['tests', 'tests/.root']\n"
@@ -498,6 +500,7 @@ def run_alone(source: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.slow
 def test_a_module_checks_and_times_itself(tmp_path: Path) -> None:
     def loss(w: Value, x: Value) -> tuple[Value, ...]:
         h = fn.elementwise("tanh", fn.dot(x, w, ((1,), (0,))))

@@ -131,6 +131,7 @@ def test_what_tiles_make_and_others_need_is_computed_before_those() -> None:
         np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
 
 
+@pytest.mark.slow
 @each_program
 @pytest.mark.parametrize("tile_bytes", [500, 1200])
 def test_a_program_in_tiles_gives_what_it_means(name: str, tile_bytes: int) -> None:
@@ -143,6 +144,7 @@ def test_a_program_in_tiles_gives_what_it_means(name: str, tile_bytes: int) -> N
     assert_near(run_in_tiles(graph, inputs, tile_bytes), expected)
 
 
+@pytest.mark.slow
 @each_program
 def test_the_number_of_threads_changes_no_bit(name: str) -> None:
     function, inputs = PROGRAMS[name]
@@ -152,6 +154,7 @@ def test_the_number_of_threads_changes_no_bit(name: str) -> None:
     assert_same(four, one)
 
 
+@pytest.mark.slow
 @each_program
 def test_inputs_may_lie_in_memory_in_any_order(name: str) -> None:
     function, inputs = PROGRAMS[name]
@@ -267,6 +270,7 @@ def test_a_forked_process_makes_its_own_threads(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(script)], check=True, timeout=60, env={"OMP_NUM_THREADS": "4"})
 
 
+@pytest.mark.slow
 def test_a_module_with_tiles_checks_itself(tmp_path: Path) -> None:
     graph = tile(kernel_of(softmax, np.ones((37, 16))), tile_bytes=300, smallest=0)
     source = print_module(graph)

@@ -80,6 +80,7 @@ def narrow(x: Any) -> Any:
     return x * x + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "argument"),
     [

@@ -108,6 +108,7 @@ def test_rows_are_summed_in_the_same_way_as_those_of_known_length() -> None:
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "inputs"),
     [
@@ -163,6 +164,7 @@ def test_python_functions_get_the_sizes_of_the_call() -> None:
     assert called == [(1, 3), (6, 3), (40, 3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(4, PROGRAMS))
 def test_a_traced_program_is_printed_once_for_all_sizes(name: str) -> None:
     program = PROGRAMS[name]
@@ -177,6 +179,7 @@ def test_a_traced_program_is_printed_once_for_all_sizes(name: str) -> None:
             assert_right(function, once.graph, sizes, [*program.arrays(sizes), *once.captured])
 
 
+@pytest.mark.slow
 @of_each_sample(SAMPLES, quick=taken(SAMPLES))
 def test_every_sample_is_printed_once_for_all_sizes(sample: Sample) -> None:
     symbolic = sized(sample)
@@ -196,6 +199,7 @@ def test_every_sample_is_printed_once_for_all_sizes(sample: Sample) -> None:
             assert_equal_but_for_rounding(ours, theirs, str(sizes), 256)
 
 
+@pytest.mark.slow
 def test_generated_text_is_what_the_formatter_would_write(tmp_path: Path) -> None:
     with answering(Observed(of_all_texts(6, 6))):
         for number, text in enumerate(TEXTS.values()):

@@ -101,6 +101,7 @@ def assert_close(found: Any, expected: Any) -> None:
 RNG = np.random.default_rng(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [

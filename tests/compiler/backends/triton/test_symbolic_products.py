@@ -140,6 +140,7 @@ def test_a_product_of_any_size_reads_its_operands_alone(name: str, read: list[tu
         assert read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_a_product_of_declared_sizes_is_right_for_all_of_them(name: str, read: list[tuple[int, int]]) -> None:
     """With places of eight bytes, and where nothing is added up."""

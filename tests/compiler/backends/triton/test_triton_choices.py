@@ -51,6 +51,7 @@ def assert_means_the_same(graph: Graph, choice: Choice) -> None:
         np.testing.assert_allclose(x.astype(np.float64), y.astype(np.float64), 0, near)
 
 
+@pytest.mark.slow
 @needs_triton
 @pytest.mark.parametrize(
     "choice", [Choice(elements=64, warps=1), Choice(elements=8192, columns=16, programs=3)], ids=str
@@ -71,6 +72,7 @@ def test_products_in_other_tiles_give_what_they_mean(name: str, choice: Choice) 
     assert_means_the_same(product_graphs.SMALL[name], choice)
 
 
+@pytest.mark.slow
 @needs_triton
 @pytest.mark.parametrize("name", ["relu layer of halves", "two results", "convolution layer", "left widened"])
 def test_strips_of_tiles_that_need_more_registers_than_there_are_give_what_they_mean(name: str) -> None:
@@ -83,6 +85,7 @@ def test_strips_of_tiles_that_need_more_registers_than_there_are_give_what_they_
     assert_means_the_same(graph, choice)
 
 
+@pytest.mark.slow
 @needs_triton
 def test_products_of_whole_numbers_in_other_tiles_give_what_they_mean() -> None:
     graph = recorded(lambda x, y: fn.dot(x, y, ((1,), (0,)), ((), ())), "i32[30, 21]", "i32[21, 40]")
@@ -192,6 +195,7 @@ def test_the_text_of_a_kernel_reads_back_with_the_same_key() -> None:
     assert kernel_key(parse(text)) == kernel_key(graph)
 
 
+@pytest.mark.slow
 def test_keys_are_equal_in_other_processes() -> None:
     text = kernel_text(known_graph(SMALL["softmax"]))
     program = (

@@ -43,6 +43,7 @@ COPIED = {
 CHOICE = Choice(rows=16, columns=32, depth=16, warps=2, programs=3)
 
 
+@pytest.mark.slow
 @needs_triton
 @pytest.mark.parametrize("name", COPIED)
 def test_programs_that_take_tiles_in_turn_give_what_they_mean(name: str) -> None:

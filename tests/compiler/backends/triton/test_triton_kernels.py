@@ -76,6 +76,7 @@ def test_kernels_give_what_they_mean(name: str) -> None:
         assert_means_the_same(graph, drawn(graph, "real"), of_largest=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_of_programs_as_people_write_them_give_what_they_mean(name: str) -> None:
@@ -124,6 +125,7 @@ def test_what_is_computed_once_for_a_row_keeps_no_sum_from_being_shared() -> Non
     assert_means_the_same(graph, drawn(graph, "real"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
 @pytest.mark.parametrize(
     ("dtype", "extremes"),

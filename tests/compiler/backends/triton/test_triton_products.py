@@ -73,6 +73,7 @@ def test_products_give_what_they_mean(name: str) -> None:
     assert_runs(Graph("whole", inputs, (Call("kernel", inputs, {"graph": kernel}, outputs),), outputs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUSED)
 def test_fused_products_give_what_they_mean(name: str) -> None:
     graph = apply(partial(fuse, costs=GPU), SMALL[name])
@@ -120,6 +121,7 @@ def layers(draw: st.DrawFn) -> Graph:
     return recorded(layer, *(f"{dtype}[{', '.join(map(str, shape))}]" for shape in shapes))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(graph=layers())
 def test_random_layers_give_what_they_mean(graph: Graph) -> None:

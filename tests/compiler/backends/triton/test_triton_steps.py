@@ -54,12 +54,14 @@ def assert_means_the_same(graph: Graph, inputs: list[Array], *, signed_zeros: bo
             np.testing.assert_array_equal(ours, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @of_each_sample(COVERED, quick=taken(COVERED, share=0.05))
 def test_samples_give_what_they_mean(sample: Sample) -> None:
     assert_means_the_same(sample.graph(), sample.arrays(), signed_zeros=sample.signed_zeros)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", one_in(2, STEPS))
 def test_steps_of_several_programs_give_what_they_mean(name: str) -> None:
