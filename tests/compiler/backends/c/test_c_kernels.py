@@ -296,7 +296,14 @@ def test_random_graphs_give_what_they_mean(
         return
     (run,) = compiled([function_of(graph, "kernel_1")], c_toolchain, tmp_path_factory.mktemp("random"))
     arrays: list[Any] = drawn(graph, "real")
-    assert_close(run(*arrays), meaning(graph, arrays), 2000)
+    expected = meaning(graph, arrays)
+    shaken = meaning(graph, [x + x * np.finfo(x.dtype).eps if is_inexact(x.dtype) else x for x in arrays])
+    if all(
+        np.allclose(x, y, rtol=1e-5, atol=0, equal_nan=True) for x, y in zip(expected, shaken, strict=True)
+    ):
+        assert_close(
+            run(*arrays), expected, 2000
+        )  # else rounding is magnified, as by a sine of a sine of a sine
 
 
 def test_kernels_with_large_constants_are_left_to_numpy() -> None:
