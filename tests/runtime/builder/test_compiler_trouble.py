@@ -42,6 +42,12 @@ except CompilerError as error:
 WARNED = "['CompilerWarning']\nCompilerError True\n"
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for its version, a compiler runs where the caller is, and those of this file write there."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+
+
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A temporary folder, a cache folder, and no settings of the user's."""
