@@ -13,7 +13,7 @@ import numpy as np
 
 from ..tracing.registry import FUNCTIONS, enter
 from ..tracing.traced_array import TracedArray, is_traced, wrap
-from .result_order import arrays_among, tuple_like
+from .result_order import arrays_among, function_named, tuple_like
 
 Rule: TypeAlias = Callable[[dict[str, Any], TracedArray], bool | None]
 """From the arguments by name and a new array that the function returns, to its flag; None if that is not known."""
@@ -24,10 +24,8 @@ _RULES: dict[str, Rule] = {}
 def give_results_numpys_ownership() -> None:
     """Wrap the registered functions that have a rule."""
     for name, rule in _RULES.items():
-        function: Any = np
-        for part in name.split("."):
-            function = getattr(function, part, None)
-        if function in FUNCTIONS:  # else newer than the installed NumPy
+        function = function_named(name)
+        if function in FUNCTIONS:
             FUNCTIONS[function] = _owned(function, name, rule)
 
 

@@ -41,11 +41,17 @@ _RULES: dict[str, Rule] = {}
 def give_results_numpys_order() -> None:
     """Wrap the registered functions that have a rule, so that new arrays among their results follow it."""
     for name, rule in _RULES.items():
-        function: Any = np
-        for part in name.split("."):
-            function = getattr(function, part, None)
-        if function is not None:  # None: newer than the installed NumPy
+        function = function_named(name)
+        if function is not None:
             FUNCTIONS[function] = _ordered(function, rule)
+
+
+def function_named(name: str) -> Any:
+    """NumPy's function of a name such as ``linalg.inv``; None if the installed NumPy is older than that."""
+    function: Any = np
+    for part in name.split("."):
+        function = getattr(function, part, None)
+    return function
 
 
 def _ordered(function: Any, rule: Rule) -> Callable[..., Any]:

@@ -294,7 +294,7 @@ def _layouts_of_stacks(ufunc: Any, inputs: Sequence[Any], options: Mapping[str, 
 
 
 def layouts_of(arrays: Sequence[Any], least_axes: int = 2) -> list[Layout]:
-    """The layouts of those that may decide on the memory order of a result: usually arrays with two axes or more."""
+    """The layouts of arrays with at least `least_axes` axes. Vectors rarely decide on the order of a result."""
     traced = [x.layout for x in arrays if is_traced(x) and len(x.type.shape) >= least_axes]
     return traced + [layout_of(x) for x in arrays if is_numpy_array(x) and x.ndim >= least_axes]
 
